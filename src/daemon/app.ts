@@ -48,7 +48,7 @@ export function appOf(parts: AppParts): App {
       () => current.configuration.limits,
       () => clock.steady(),
     ),
-    configuredProducts: () => (role === 'agent' ? current.productKeys() : null),
+    products: role === 'agent' ? current.products : null,
     productName,
     reader,
     ...longReadsOf(parts),
@@ -79,7 +79,7 @@ export function appOf(parts: AppParts): App {
         await metrics.expose({
           status: await parts.status(),
           freeBytes: await freeBytesIn(current.configuration.stateDir),
-          productKeys: role === 'agent' ? current.productKeys() : [],
+          productKeys: current.products.configured.map(({ productKey }) => productKey),
           database: parts.connections?.() ?? null,
         }),
       begin: () => metrics.begin(),

@@ -59,7 +59,9 @@ export async function openListeners(
   }
   for (const { path, mode, group, grant } of listen.sockets) {
     const place = { path, mode, group: group === null ? null : groupNumber(group) };
-    await listenSocket(open('socket', grant === null ? null : socketPrincipal(path, grant)), place);
+    const principal =
+      grant === null ? null : socketPrincipal(path, { ...grant, product: idOf(app, grant.product) });
+    await listenSocket(open('socket', principal), place);
   }
   const found = { tcp, socket: listen.socket };
   const file = join(stateDir, stateFiles.addresses);
@@ -90,6 +92,11 @@ export async function openListeners(
     answered: (limitMs) => soon(Promise.all(connections.map((each) => each.answered())), limitMs),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+/** The id of a product that the configuration names by its key. */
+function idOf({ products }: App, productKey: string | null): string | null {
+  return productKey === null ? null : (products?.idOf(productKey) ?? productKey);
 }
 
 /** Where the file cannot be removed, it names addresses at which nobody answers; all else is closed nevertheless. */

@@ -6,17 +6,23 @@ import type { AgentLicensingParts } from '../service/agent/license-lookup.ts';
 import type { Configuration, UpstreamSettings } from '../config/configuration.ts';
 import type { SyncOptions } from '../sync/sync.ts';
 import { sha256 } from './system/random.ts';
+import { noProducts, type ConfiguredProduct, type ProductList } from '../domain/agent/product.ts';
+import { AgentProducts } from '../service/agent/products.ts';
 
 /** The configuration in force, in the shapes that the parts ask for; SIGHUP puts another in its place. */
 export class LiveConfiguration {
+  /** The products of an agent. */
+  readonly products: AgentProducts;
   #configuration: Configuration;
   #credentials: UpstreamCredentials;
   /** The loops ask for it several times a request. */
   #sync: SyncOptions | null = null;
 
-  constructor(configuration: Configuration) {
+  /** `known`: the products that the store of an agent knows. */
+  constructor(configuration: Configuration, known: ProductList = noProducts) {
     this.#configuration = configuration;
-    this.#credentials = digestCredentials(configuration);
+    this.products = new AgentProducts(known, configuredProducts(configuration));
+    this.#credentials = this.#digestCredentials();
   }
 
   get configuration(): Configuration {
@@ -25,7 +31,8 @@ export class LiveConfiguration {
 
   replace(configuration: Configuration): void {
     this.#configuration = configuration;
-    this.#credentials = digestCredentials(configuration);
+    this.products.configure(configuredProducts(configuration));
+    this.#credentials = this.#digestCredentials();
     this.#sync = null;
   }
 
@@ -40,16 +47,21 @@ export class LiveConfiguration {
     return this.#credentials;
   }
 
-  productKeys(): readonly string[] {
-    return this.#configuration.products.map(({ key }) => key);
+  productIds(): readonly string[] {
+    return this.products.configured.map(({ id }) => id);
   }
 
-  secretOf(productKey: string): string | null {
-    return this.#configuration.products.find(({ key }) => key === productKey)?.secret.reveal() ?? null;
+  secretOf(productId: string): string | null {
+    return this.#settingsOf(productId)?.secret.reveal() ?? null;
   }
 
-  productName(productKey: string): string | null {
-    return this.#configuration.products.find(({ key }) => key === productKey)?.name ?? null;
+  productName(productId: string): string | null {
+    return this.#settingsOf(productId)?.name ?? null;
+  }
+
+  #settingsOf(productId: string): Configuration['products'][number] | undefined {
+    const product = this.products.configured.find(({ id }) => id === productId);
+    return this.#configuration.products.find(({ key }) => key === product?.productKey);
   }
 
   /** The same object until the configuration changes. */
@@ -69,7 +81,8 @@ export class LiveConfiguration {
       unknownMs,
       probeMs,
       policy: this.#policy(),
-      productKeys: this.productKeys(),
+      productIds: this.productIds(),
+      productKeyOf: (id) => this.products.keyOf(id),
       hasApiKey: apiKey !== null,
     };
   }
@@ -100,12 +113,16 @@ export class LiveConfiguration {
     const { freshness } = this.#configuration;
     return { freshness, unknownMs: freshness.unknownMs };
   }
+
+  #digestCredentials(): UpstreamCredentials {
+    const apiKey = this.#configuration.upstream?.apiKey ?? null;
+    return {
+      apiKeyDigest: apiKey === null ? null : sha256(apiKey.reveal()),
+      products: this.products.configured,
+    };
+  }
 }
 
-function digestCredentials({ upstream, products }: Configuration): UpstreamCredentials {
-  const apiKey = upstream?.apiKey ?? null;
-  return {
-    apiKeyDigest: apiKey === null ? null : sha256(apiKey.reveal()),
-    products: products.map(({ key, secret }) => ({ productKey: key, secretDigest: sha256(secret.reveal()) })),
-  };
+function configuredProducts({ products }: Configuration): ConfiguredProduct[] {
+  return products.map(({ key, secret }) => ({ productKey: key, secretDigest: sha256(secret.reveal()) }));
 }

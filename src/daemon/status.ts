@@ -1,4 +1,3 @@
-import type { UpstreamSettings } from '../config/configuration.ts';
 import { version } from '../config/version.ts';
 import { lastSuccessAt } from '../service/outbox/control/last-success.ts';
 import type { RecordCounts, Status, StorageState, UpstreamStatus } from '../service/status.ts';
@@ -35,7 +34,7 @@ export async function statusOf(parts: StatusParts): Promise<Status> {
     instance,
     uptimeMs: clock.steady() - startedAt,
     listeners,
-    upstream: agent === null ? null : upstreamStatus(agent, current.upstream),
+    upstream: agent === null ? null : upstreamStatus(agent, current),
     outbox: agent === null ? null : outboxStatus(agent, clock),
     preload: agent === null ? null : agent.reader.preload.progress(),
     storage: parts.storage,
@@ -62,12 +61,16 @@ function outboxStatus({ reader: { operations } }: Agent, clock: KeptClock): Stat
 }
 
 /** What this process has not seen of the upstream yet, an earlier one may have. */
-function upstreamStatus({ upstream, reader }: Agent, settings: UpstreamSettings): UpstreamStatus {
+function upstreamStatus(
+  { upstream, reader }: Agent,
+  { upstream: settings, products }: LiveConfiguration,
+): UpstreamStatus {
   const status = upstream.status();
   const proxy = proxyTo(settings);
   return {
     ...status,
     lastSuccessAt: status.lastSuccessAt ?? lastSuccessAt(reader),
+    pausedProducts: status.pausedProducts.map((id) => products.keyOf(id)),
     proxy: proxy === null ? null : formatProxy(proxy),
   };
 }

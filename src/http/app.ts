@@ -5,6 +5,7 @@ import type { Result } from '../domain/problem/problem.ts';
 import type { RoleName } from '../domain/role.ts';
 import type { Standing } from '../domain/outbox/standing.ts';
 import type { Credentials, KnownGrants } from '../service/access/credential.ts';
+import type { AgentProducts } from '../service/agent/products.ts';
 import type { Checkout, Couponing, Licensing } from '../service/answers.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
@@ -64,8 +65,8 @@ export interface App {
   /** What was answered before; null: every request is answered anew. */
   readonly memory: Memory | null;
   readonly rates: Rates;
-  /** The product keys that an agent is configured with; null on an authority, which has a catalogue of its own. */
-  configuredProducts(): readonly string[] | null;
+  /** The products that an agent is configured with; null on an authority, which has a catalogue of its own. */
+  readonly products: Pick<AgentProducts, 'idOf' | 'keyOf' | 'credentialName'> | null;
   readonly productName: ProductName;
   readonly digest: Digest;
   readonly log: Log;

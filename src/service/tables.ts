@@ -107,8 +107,8 @@ export type AwaitableTable<Table> = {
     : never;
 };
 
-/** What only an agent does with its tables: its upstream says how a key, a product or a coupon is really called. */
-type AgentMethod = 'respell' | 'renameProduct' | 'renumberCoupon' | 'renameCredential';
+/** What only an agent does with its tables: its upstream says how a key or a coupon is really called. */
+type AgentMethod = 'respell' | 'renumberCoupon';
 
 /** A table as an authority uses it. */
 export type AuthorityTable<Table> = AwaitableTable<Omit<Table, AgentMethod>>;

@@ -55,14 +55,12 @@ const effects: {
     touch: nothing,
     shiftWaits: nothing,
     addAlias: anything,
-    renameProduct: anything,
   },
   tokens: {
     add: credentials,
     remove: credentials,
     // With a token is remembered when it was last used.
     setLastUsed: credentials,
-    renameProduct: credentials,
   },
   oldCredentials: { put: credentials, remove: credentials, prune: credentials },
 };

@@ -22,7 +22,7 @@ export type PreloadParts = {
   uplink: Uplink;
   /** Ends a rest early. */
   wake: Wake;
-  productKeys: () => readonly string[];
+  productIds: () => readonly string[];
 };
 
 /** Fetches the license keys that an operator has named, as fast as the rate's share for refreshes allows. */
@@ -54,11 +54,11 @@ export async function preload(parts: PreloadParts, signal: AbortSignal): Promise
 }
 
 async function fetchKey(
-  { reads, productKeys }: PreloadParts,
+  { reads, productIds }: PreloadParts,
   { licenseKey, productKey }: PreloadKey,
 ): Promise<PreloadOutcome> {
   let found: PreloadOutcome['found'] = 'missing';
-  for (const each of productKey === null ? productKeys() : [productKey]) {
+  for (const each of productKey === null ? productIds() : [productKey]) {
     const outcome = await reads.read(each, licenseKey, 'refresh');
     if (outcome.outcome === 'applied') return { licenseKey, found: 'found' };
     // It may be a key of this product, or of another whose secret is not refused.

@@ -27,8 +27,10 @@ export type SyncOptions = {
   unknownMs: number;
   /** After this long without a request, a read is made, in ms. */
   probeMs: number;
-  /** The keys of the configured products. */
-  productKeys: readonly string[];
+  /** The ids of the configured products. */
+  productIds: readonly string[];
+  /** The key by which people know a product. */
+  productKeyOf: (productId: string) => string;
   hasApiKey: boolean;
 };
 
@@ -91,7 +93,7 @@ export class Sync {
     const loops = [
       this.push.run(signal),
       probe({ ...shared, wake: this.#probeWake }, signal),
-      preload({ ...shared, wake: this.#preloadWake, productKeys: () => settings().productKeys }, signal),
+      preload({ ...shared, wake: this.#preloadWake, productIds: () => settings().productIds }, signal),
       refresh({ ...shared, refreshMs: () => settings().policy.refreshMs }, signal),
     ];
     // A wait that the end of the process cuts short is no fault, and takes no time from the other loops.

@@ -19,7 +19,7 @@ export type ProbeParts = {
   reads: LicensePull;
   wake: Wake;
   settings: () => {
-    productKeys: readonly string[];
+    productIds: readonly string[];
     /** After this long without a request, a read is made. */
     probeMs: number;
   };
@@ -52,7 +52,7 @@ async function probeOnce(
   const owner = next.of === 'credential' ? next.owner : undefined;
   if (owner === null) return probeCoupons(parts, signal);
   const asked = owner === undefined ? productInTurn(acceptedProducts(parts), turn) : { product: owner, turn };
-  if (asked === null) return settings().productKeys.length === 0 && probeCoupons(parts, signal);
+  if (asked === null) return settings().productIds.length === 0 && probeCoupons(parts, signal);
   const { product } = asked;
   const licenseKey = keyInTurn(parts, product, asked.turn);
   if (licenseKey === probeKey) {
@@ -74,10 +74,10 @@ async function probeOnce(
  * refusal would be an answer.
  */
 function acceptedProducts({ uplink, settings }: ProbeParts): readonly string[] {
-  const { productKeys } = settings();
+  const { productIds } = settings();
   const refused = uplink.refusedCredentials();
-  const accepted = productKeys.filter((key) => !refused.includes(key));
-  return accepted.length > 0 || uplink.admission().admitted ? accepted : productKeys;
+  const accepted = productIds.filter((id) => !refused.includes(id));
+  return accepted.length > 0 || uplink.admission().admitted ? accepted : productIds;
 }
 
 /** Probes go round over the products, and each product's over its keys. */

@@ -144,7 +144,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
 
   async #askLicense(productKey: string, licenseKey: string, route: Route): Promise<Outcome<License>> {
     const credential = this.#settings.secretOf(productKey);
-    if (credential === null) return withoutCredential(`no secret is configured for product ${productKey}`);
+    if (credential === null) return withoutCredential('no secret is configured for the product of this key');
     return this.#ask({
       ...route,
       parameters: writeLicenseKey(licenseKey),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { adminToken, apiKey } from '../support/app/http-app.ts';
+import { adminToken, apiKey, productsOf } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
 
@@ -216,7 +216,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
 });
 
 test('an agent issues tokens for the products that it is configured with, and for its one account', async () => {
-  await using agent = await serveApp({ role: 'agent', configuredProducts: () => ['RGsF'] });
+  await using agent = await serveApp({ role: 'agent', products: productsOf('RGsF') });
   await using http = httpClient(agent.listeners.tcp);
   const issue = (json: Data): Promise<HttpAnswer> => http.post(tokens, { headers: admin, json });
   expect((await issue({ scopes: ['verify', 'use'], product_key: 'RGsF' })).status).toBe(201);

@@ -140,7 +140,7 @@ test('a role is never changed: upstream and products stay with the rest taken ov
 
 test('the loops are given the settings of the configuration in force, also after a reload', () => {
   const live = new LiveConfiguration(running);
-  expect(live.sync()).toMatchObject({ lanes: running.sync.lanes, productKeys: ['A'] });
+  expect(live.sync()).toMatchObject({ lanes: running.sync.lanes, productIds: ['A'] });
   live.replace(wanted);
-  expect(live.sync()).toMatchObject({ lanes: 1, productKeys: ['A', 'B'], policy: { fenceMs: 1000 } });
+  expect(live.sync()).toMatchObject({ lanes: 1, productIds: ['A', 'B'], policy: { fenceMs: 1000 } });
 });

@@ -43,7 +43,7 @@ class Agent implements AsyncDisposable {
         log: silent,
         pull: stage.sync.reads,
         deliveries: steps.watch(stage.sync.push),
-        productKeys: () => ['press'],
+        productIds: () => ['press'],
         settings: () => ({
           freshness,
           maxPending: 1_000,

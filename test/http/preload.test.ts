@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem/problem.ts';
-import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
+import { adminToken, openApp, productsOf, serverOf } from '../support/app/http-app.ts';
 
 test('an authority has nothing to fetch ahead', async () => {
   await using opened = await openApp();
@@ -17,7 +17,7 @@ test('license keys of a product that the agent does not have are not fetched ahe
   const never = async (): Promise<never> => await Promise.reject(new Error('not asked for'));
   const preload = async () => done({ queued: 1 });
   const sync = { now: never, pause: never, resume: never, wake: () => undefined, preload };
-  await using opened = await openApp({ role: 'agent', sync, configuredProducts: () => ['press'] });
+  await using opened = await openApp({ role: 'agent', sync, products: productsOf('press') });
   const server = serverOf(opened.app);
   const queue = async (productKey?: string): Promise<unknown> => {
     const answer = await server.inject({

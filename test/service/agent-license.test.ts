@@ -11,9 +11,9 @@ const anyProduct = { accountId: 'default', productKey: null };
 const itsProduct = { accountId: 'default', productKey };
 const another = { accountId: 'default', productKey: 'other' };
 
-function licensing(stage: ManualStage, productKeys: readonly string[] = [productKey]): Licensing {
+function licensing(stage: ManualStage, productIds: readonly string[] = [productKey]): Licensing {
   const { store: reader, writer, clock, sync, freshness, maxPending } = stage;
-  stage.options = { ...stage.options, productKeys };
+  stage.options = { ...stage.options, productIds };
   return agentLicensing({
     reader,
     writer,
@@ -21,7 +21,7 @@ function licensing(stage: ManualStage, productKeys: readonly string[] = [product
     log: silent,
     pull: sync.reads,
     deliveries: sync.push,
-    productKeys: () => productKeys,
+    productIds: () => productIds,
     settings: () => ({ freshness, maxPending, refreshMs: 6 * hour, timeoutMs: 10 * second }),
   });
 }

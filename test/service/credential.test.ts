@@ -49,7 +49,7 @@ function over(stage: Stage) {
       accountId: null,
       label: null,
       expiresAt: null,
-      configuredProducts: null,
+      isAgent: false,
       ...changes,
     });
   const faultsOf = async (changes: Partial<NewToken>): Promise<string[]> => {
@@ -122,16 +122,14 @@ describe('a token', () => {
     await using stage = new AgentStage();
     await stage.start();
     const { faultsOf } = over(stage);
-    const configuredProducts = ['brush'];
-    expect(await faultsOf({ configuredProducts, productKey: 'brush' })).toEqual([]);
-    expect(await faultsOf({ configuredProducts, productKey: 'press' })).toEqual([
+    const isAgent = true;
+    expect(await faultsOf({ isAgent, productKey: 'brush', productId: 'id-of-brush' })).toEqual([]);
+    expect(await faultsOf({ isAgent, productKey: 'press', productId: null })).toEqual([
       'product_key: product_not_found',
     ]);
-    expect(await faultsOf({ configuredProducts, scopes: ['sell'] })).toEqual(['scopes: excluded']);
-    expect(await faultsOf({ configuredProducts, accountId: 'default' })).toEqual([]);
-    expect(await faultsOf({ configuredProducts, accountId: 'other' })).toEqual([
-      'account_id: account_not_found',
-    ]);
+    expect(await faultsOf({ isAgent, scopes: ['sell'] })).toEqual(['scopes: excluded']);
+    expect(await faultsOf({ isAgent, accountId: 'default' })).toEqual([]);
+    expect(await faultsOf({ isAgent, accountId: 'other' })).toEqual(['account_id: account_not_found']);
   });
 
   it('stops at once when it is revoked', async () => {
@@ -310,8 +308,8 @@ describe('a credential that is rolled with an overlap', () => {
 describe('a credential of an agent', () => {
   it('is what it is configured with now, in its own header alone', async () => {
     await using stage = new Stage();
-    const press = { productKey: 'press', secretDigest: digest('secret') };
-    const brush = { productKey: 'brush', secretDigest: digest('brush') };
+    const press = { id: 'press', productKey: 'press-2', secretDigest: digest('secret') };
+    const brush = { id: 'brush', productKey: 'press', secretDigest: digest('brush') };
     let configured = { apiKeyDigest: digest('api') as string | null, products: [brush, press] };
     const credentials = agentCredentials(
       { reader: stage.store, isSame, believedNow: () => stage.now, uses: new TokenUses() },
@@ -341,16 +339,16 @@ describe('a credential of an agent', () => {
 
 it('an agent takes the token of a product only while that product is configured', async () => {
   await using stage = new Stage();
-  const press = { productKey: 'press', secretDigest: digest('secret') };
+  const press = { id: 'press', productKey: 'press-2', secretDigest: digest('secret') };
   let products = [press];
   const credentials = agentCredentials(
     { reader: stage.store, isSame, believedNow: () => stage.now, uses: new TokenUses() },
     () => ({ apiKeyDigest: null, products }),
   );
   const { issue } = over(stage);
-  const configuredProducts = ['press'];
-  const bound = valueOf(await issue({ productKey: 'press', configuredProducts }));
-  const free = valueOf(await issue({ configuredProducts }));
+  const isAgent = true;
+  const bound = valueOf(await issue({ productKey: 'press-2', productId: 'press', isAgent }));
+  const free = valueOf(await issue({ isAgent }));
   const accepted = async (): Promise<boolean[]> =>
     Promise.all(
       [bound, free].map(async ({ secret }) => (await principalOf(credentials, 'bearer', secret)) !== null),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { AgentProducts, storedProducts } from '../../src/service/agent/products.ts';
 import type { BoundUpstream } from '../../src/service/outbox/control/upstream-binding.ts';
 import { retryAfterUntil } from '../../src/service/outbox/control/retry-after.ts';
 import { givenAgent, lost, minute, no, valueOf, type AgentStage } from '../support/stage/service-stage.ts';
@@ -10,8 +11,9 @@ const product = { productKey: 'press', secretDigest: 'digest-of-press' };
 async function bind(
   agent: AgentStage,
   baseUrl: string,
-  products: readonly (typeof product)[] = [product],
+  configured: readonly (typeof product)[] = [product],
 ): Promise<BoundUpstream> {
+  const products = new AgentProducts(storedProducts(agent.store.settings), configured).list;
   const bound = valueOf(await agent.writer.write('bindUpstream', { baseUrl, products }));
   agent.check();
   return bound;
@@ -309,18 +311,11 @@ describe('a product in the configuration', () => {
     const use = await agent.record('usage');
     const renamed = await bind(agent, store, [{ ...product, productKey: 'press-2' }]);
     expect(renamed).toEqual({ heldOperations: 0, renamed: [{ from: 'press', to: 'press-2' }], removed: [] });
-    expect(agent.observation.productKey).toBe('press-2');
-    expect(agent.operation(use).productKey).toBe('press-2');
-  });
-
-  it('that has another key and the same secret keeps the answers that its callers may ask for again', async () => {
-    await using agent = await givenAgent({ uses: 5 });
-    await bind(agent, store);
-    const once = { credential: 'product:press', key: 'k', fingerprint: 'f' };
-    const first = await agent.change('usage', { idempotency: once });
-    await bind(agent, store, [{ ...product, productKey: 'press-2' }]);
-    const again = { ...once, credential: 'product:press-2' };
-    expect(await agent.change('usage', { idempotency: again })).toEqual(first);
+    const [configured] = storedProducts(agent.store.settings).configured;
+    expect([agent.observation.productKey, agent.operation(use).productKey]).toEqual([
+      configured?.id,
+      configured?.id,
+    ]);
   });
 
   it('that has another key and another secret is another product', async () => {
@@ -333,14 +328,14 @@ describe('a product in the configuration', () => {
     });
   });
 
-  it('does not become another one that was there already, whatever secret that has now', async () => {
+  it('that has the key of another one, which is removed, is recognized by its secret', async () => {
     await using agent = await givenAgent({ uses: 5 });
     const brush = { productKey: 'brush', secretDigest: 'digest-of-brush' };
     await bind(agent, store, [product, brush]);
     const { secretDigest } = product;
     expect(await bind(agent, store, [{ ...brush, secretDigest }])).toMatchObject({
-      renamed: [],
-      removed: [{ productKey: 'press' }],
+      renamed: [{ from: 'press', to: 'brush' }],
+      removed: [{ productKey: 'brush' }],
     });
   });
 

@@ -38,7 +38,8 @@ class Office extends AgentStage {
       settings: () => ({
         rate: 100,
         breaker: { failures: 5, openMs: minute },
-        productKeys: [],
+        productIds: [],
+        productKeyOf: (id) => id,
         hasApiKey: true,
       }),
       onRecovery: () => undefined,

@@ -70,7 +70,7 @@ describe('who asks for keys that nobody knows', () => {
   });
 
   it('pays for as many requests as went up: one for each product', async () => {
-    using stage = await startSyncStage([], { productKeys: products, rate: 100 });
+    using stage = await startSyncStage([], { productIds: products, rate: 100 });
     const till = new Credential(stage);
     await stage.verify('GUESS', till);
     expect(stage.vendor.asked.length).toBe(60);

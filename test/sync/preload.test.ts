@@ -118,7 +118,7 @@ test('keys that the upstream cannot answer for do not keep the others waiting', 
 });
 
 test('a product whose secret is refused keeps no key of another waiting', async () => {
-  using stage = await startSyncStage(['A'], { productKeys: ['brush', 'press'] });
+  using stage = await startSyncStage(['A'], { productIds: ['brush', 'press'] });
   const verify = stage.vendor.verify.bind(stage.vendor);
   const unauthorized: Outcome<never> = { ...unreachable, reason: 'unauthorized', status: 401 };
   vi.spyOn(stage.vendor, 'verify').mockImplementation(async (productKey, key) =>

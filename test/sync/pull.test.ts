@@ -3,12 +3,12 @@ import { StorageError } from '../../src/service/ports.ts';
 import { lost, minute, no, second } from '../support/stage/service-stage.ts';
 import { givenManual, key, never, productKey, type ManualStage } from '../support/stage/manual-stage.ts';
 
-type Sought = { productKeys?: readonly string[]; licenseKey?: string; signal?: AbortSignal };
+type Sought = { productIds?: readonly string[]; licenseKey?: string; signal?: AbortSignal };
 
 function find(stage: ManualStage, sought: Sought = {}) {
-  const { productKeys = [productKey], licenseKey = key, signal = never } = sought;
-  stage.options = { ...stage.options, productKeys };
-  return stage.sync.reads.find(productKeys, licenseKey, signal, null);
+  const { productIds = [productKey], licenseKey = key, signal = never } = sought;
+  stage.options = { ...stage.options, productIds };
+  return stage.sync.reads.find(productIds, licenseKey, signal, null);
 }
 
 describe('a key that a caller asks for', () => {
@@ -33,7 +33,7 @@ describe('a key that a caller asks for', () => {
 
   it('is looked for under one product after the other until one has it', async () => {
     await using stage = await givenManual();
-    const found = find(stage, { productKeys: ['first', 'second', 'third'] });
+    const found = find(stage, { productIds: ['first', 'second', 'third'] });
     for (const [product, outcome] of [
       ['first', no('missing')],
       ['second', stage.says(5)],
@@ -90,12 +90,12 @@ describe('a key that a caller asks for', () => {
 
   it('is not missing as long as one product could not be asked', async () => {
     await using stage = await givenManual();
-    const found = find(stage, { productKeys: ['first', 'second'], licenseKey: 'NONE' });
+    const found = find(stage, { productIds: ['first', 'second'], licenseKey: 'NONE' });
     await (await stage.request()).answer(no('unreachable'));
     await (await stage.request()).answer(no('missing'));
     expect(await found).toEqual({ found: 'unreachable', detail: 'no: unreachable' });
     // Only what was answered is remembered.
-    void find(stage, { productKeys: ['first', 'second'], licenseKey: 'NONE' });
+    void find(stage, { productIds: ['first', 'second'], licenseKey: 'NONE' });
     expect(await stage.request()).toMatchObject({ productKey: 'first' });
   });
 
@@ -126,12 +126,12 @@ describe('a key that a caller asks for', () => {
   it('cannot be had under a secret that was refused, which costs nobody a turn', async () => {
     await using stage = await givenManual();
     stage.options = { ...stage.options, rate: 0.5 };
-    void find(stage, { productKeys: ['refused'] });
+    void find(stage, { productIds: ['refused'] });
     await (await stage.request()).answer(no('unauthorized'));
     await stage.passes(2 * second);
     const detail = 'the upstream refuses the secret of this product';
     for (let time = 0; time < 3; time += 1) {
-      expect(await find(stage, { productKeys: ['refused'] })).toEqual({ found: 'unreachable', detail });
+      expect(await find(stage, { productIds: ['refused'] })).toEqual({ found: 'unreachable', detail });
     }
     void find(stage);
     expect(await stage.requested()).toEqual([`verify ${key}`]);
@@ -139,7 +139,7 @@ describe('a key that a caller asks for', () => {
 
   it('cannot be had of a product that is not configured, which costs nobody a turn', async () => {
     await using stage = await givenManual();
-    stage.options = { ...stage.options, productKeys: [], rate: 0.5 };
+    stage.options = { ...stage.options, productIds: [], rate: 0.5 };
     for (let time = 0; time < 3; time += 1) {
       expect(await stage.sync.reads.read(productKey, key, 'caller')).toMatchObject({
         detail: 'no secret is configured for the product of this key',

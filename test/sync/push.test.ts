@@ -387,7 +387,7 @@ describe('what waits in the outbox', () => {
     await using stage = await givenManual();
     const use = await stage.record('usage');
     const { options } = stage;
-    stage.options = { ...options, productKeys: ['other'] };
+    stage.options = { ...options, productIds: ['other'] };
     run(stage);
     await stage.passes(10 * minute);
     expect(await stage.requested()).toEqual([]);

@@ -8,11 +8,11 @@ const probeKey = 'LATCHKEY-PROBE';
 
 /** An agent that asks its upstream for something after a minute without a request. */
 async function givenRunning(
-  productKeys: readonly string[] = [productKey],
+  productIds: readonly string[] = [productKey],
   keys: readonly string[] = [],
 ): Promise<ManualStage> {
   const stage = await givenManual();
-  stage.options = { ...stage.options, productKeys };
+  stage.options = { ...stage.options, productIds };
   for (const licenseKey of keys) await stage.learn(licenseKey);
   stage.sync.run(stage.ending.signal).catch(() => undefined);
   await stage.time.settle();

@@ -10,11 +10,14 @@ const rememberedLabels = 1_000;
 export class OperationLog {
   /** By credential; a token's label never changes, and a use is told some times. Empty: it has none. */
   readonly #labels: LRUCache<string, string>;
+  readonly #nameOf: (credential: string) => string;
   #log: Log | null = null;
   /** What the start did, before it was known under which secret license keys are hashed. */
   #early: readonly Traced[] = [];
 
-  constructor(reader: Pick<Reader, 'tokens'>) {
+  /** `nameOf`: the name of a credential as people know it. */
+  constructor(reader: Pick<Reader, 'tokens'>, nameOf: (credential: string) => string = (name) => name) {
+    this.#nameOf = nameOf;
     this.#labels = new LRUCache<string, string>({
       max: rememberedLabels,
       memoMethod: (credential) => credentialLabel(reader, credential) ?? '',
@@ -46,7 +49,7 @@ export class OperationLog {
       state,
       attempt: point === 'sent' ? attempts : undefined,
       error: isStuck ? lastError : undefined,
-      credential,
+      credential: credential === null ? null : this.#nameOf(credential),
       label: this.#labelOf(credential),
       request_id: requestId,
     };

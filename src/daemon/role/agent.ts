@@ -25,14 +25,14 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
   const upstream = connect(parts);
   const sync = new Sync({ ...parts, upstream, lanes: new KeyLanes(), settings: () => current.sync() });
   if (isPaused(reader)) sync.uplink.pause();
-  const productKeys = (): readonly string[] => current.productKeys();
+  const productIds = (): readonly string[] => current.productIds();
   const isConfigured = (): boolean => current.upstream.apiKey !== null;
   return {
     licensing: agentLicensing({
       ...parts,
       pull: sync.reads,
       deliveries: sync.push,
-      productKeys,
+      productIds,
       settings: () => current.licensing(),
     }),
     couponing: agentCouponing({
@@ -54,13 +54,13 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
       { reader, isSame: isSameDigest, believedNow: () => clock.believed(), uses },
       () => current.credentials(),
     ),
-    productName: (productKey) => lastProductName(reader, productKey) ?? current.productName(productKey),
+    productName: (productId) => lastProductName(reader, productId) ?? current.productName(productId),
     upstream: sync.uplink,
     sync: syncControl(parts, sync),
     async bind() {
       await bind(parts);
       sync.uplink.waitUntil(retryAfterUntil(reader));
-      // Only now that the store knows of it may the changes of a product with another key go up.
+      // The changes of a product that is configured again may go up.
       sync.push.wake();
       sync.wakePreload();
     },
@@ -74,7 +74,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
 /** Tells the store which upstream and products are configured, and people what that changes for what is here. */
 async function bind({ current, writer, log }: RoleParts): Promise<void> {
   const { baseUrl } = current.upstream;
-  const bound = await writer.write('bindUpstream', { baseUrl, products: current.credentials().products });
+  const bound = await writer.write('bindUpstream', { baseUrl, products: current.products.list });
   if (!bound.ok) throw new Error(bound.problem.detail);
   const { heldOperations, renamed, removed } = bound.value;
   if (heldOperations > 0) {
@@ -112,7 +112,7 @@ function connect({ instance, current, clock, writer, log }: RoleParts): ReturnTy
       ...speechSettings(upstream),
       self: instance,
       apiKey: () => current.upstream.apiKey?.reveal() ?? null,
-      secretOf: (productKey) => current.secretOf(productKey),
+      secretOf: (productId) => current.secretOf(productId),
       onOutcome: ({ path: route, ...request }) => {
         log.debug({ route, ...request }, 'asked the upstream');
       },

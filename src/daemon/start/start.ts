@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../../config/configuration.ts';
 import { rememberedTime } from '../../service/lifecycle/clock-mark.ts';
 import { logKey } from '../../service/lifecycle/log-key.ts';
+import { storedProducts } from '../../service/agent/products.ts';
 import type { Log } from '../../service/ports.ts';
 import { openReading } from '../../store/sqlite/connection.ts';
 import type { Memory } from '../../http/memory.ts';
@@ -63,8 +64,8 @@ async function startOn(
   const { reader } = starting.use(openReading(databasePath));
   const local: LocalStore = { reader, databasePath, ...readInThreads(databasePath, starting) };
   const clock = new KeptClock(await rememberedTime(reader), options.time);
-  const current = new LiveConfiguration(configuration);
-  const operationLog = new OperationLog(reader);
+  const current = new LiveConfiguration(configuration, storedProducts(reader.settings));
+  const operationLog = new OperationLog(reader, (credential) => current.products.credentialName(credential));
   let metrics: Metrics | null = null;
   let memory: Memory | null = null;
   const starts = startWriter(databasePath, clock, {

@@ -1,6 +1,6 @@
 import type { Scope } from './scope.ts';
 
-/** Whose records a credential reaches: all of an account's products, or one of them. */
+/** Whose records a credential reaches: all of an account's products, or one of them (on an agent: its id). */
 export type Reach = { accountId: string; productKey: string | null };
 
 /** Restricts a list to what a credential reaches; undefined: to nothing. */

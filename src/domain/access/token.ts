@@ -2,6 +2,7 @@
 export type Token = {
   tokenId: string;
   scopes: readonly string[];
+  /** On an agent: the id of the product. */
   productKey: string | null;
   accountId: string | null;
   label: string | null;

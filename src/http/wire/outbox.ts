@@ -110,8 +110,12 @@ export const operationQuery: ParameterSet<
   ...pageShape,
 });
 
-export function presentOperation(operation: Operation): OperationObject {
-  const { progress, nextAt } = operation;
+/** `products` says how people know the credential of a product. */
+export function presentOperation(
+  operation: Operation,
+  products: { credentialName(credential: string): string } | null,
+): OperationObject {
+  const { progress, nextAt, credential } = operation;
   return {
     id: operation.id,
     kind: operation.kind,
@@ -124,7 +128,7 @@ export function presentOperation(operation: Operation): OperationObject {
     base_uses: 'baseUses' in progress ? progress.baseUses : null,
     created_at: formatDatetime(operation.createdAt),
     request_id: operation.requestId,
-    credential: operation.credential,
+    credential: credential === null ? null : (products?.credentialName(credential) ?? credential),
     next_at: nextAt === null ? null : formatDatetime(nextAt),
     last_error: operation.lastError,
   };

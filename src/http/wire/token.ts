@@ -56,18 +56,15 @@ export const tokenParameters: ParameterSet<{
   { unknown: 'refused', id: 'NewToken' },
 );
 
-export function presentToken({
-  tokenId,
-  scopes: its,
-  productKey,
-  accountId,
-  label,
-  ...at
-}: Token): TokenObject {
+/** `products`: the products of an agent, whose tokens hold the id of a product. */
+export function presentToken(
+  { tokenId, scopes: its, productKey, accountId, label, ...at }: Token,
+  products: { keyOf(id: string): string } | null,
+): TokenObject {
   return {
     token_id: tokenId,
     scopes: its,
-    product_key: productKey,
+    product_key: productKey === null ? null : (products?.keyOf(productKey) ?? productKey),
     account_id: accountId,
     label,
     created_at: formatDatetime(at.createdAt),
@@ -77,6 +74,9 @@ export function presentToken({
 }
 
 /** The token with its secret, shown on issuing only. */
-export function presentTokenSecret({ token, secret }: TokenWithSecret): TokenObject {
-  return { ...presentToken(token), token: secret };
+export function presentTokenSecret(
+  { token, secret }: TokenWithSecret,
+  products: Parameters<typeof presentToken>[1],
+): TokenObject {
+  return { ...presentToken(token, products), token: secret };
 }

@@ -72,8 +72,16 @@ const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command
     subject: order,
     detail: `coupon ${couponId}`,
   }),
-  issueToken: ({ token }) => ({ act: 'token.issue', subject: token.tokenId, detail: rightsOf(token) }),
-  revokeToken: (token) => ({ act: 'token.revoke', subject: token.tokenId, detail: rightsOf(token) }),
+  issueToken: ({ token }, { productKey }) => ({
+    act: 'token.issue',
+    subject: token.tokenId,
+    detail: rightsOf({ ...token, productKey }),
+  }),
+  revokeToken: (token, { productKey = token.productKey }) => ({
+    act: 'token.revoke',
+    subject: token.tokenId,
+    detail: rightsOf({ ...token, productKey }),
+  }),
   decideOperation: ({ operation, was }, { decision }) => ({
     act: `outbox.${decision}`,
     subject: operation.id,

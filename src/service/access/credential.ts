@@ -1,6 +1,7 @@
 import { adminTokenId, defaultAccountId, type Principal } from '../../domain/access/principal.ts';
 import { apiKeyScopes, productSecretScopes, scopes, type Scope } from '../../domain/access/scope.ts';
 import type { Token } from '../../domain/access/token.ts';
+import type { Product } from '../../domain/agent/product.ts';
 import type { SameDigest } from '../ports.ts';
 import type { AuthorityReader, Awaitable, Reader } from '../tables.ts';
 import type { TokenUses } from './token-use.ts';
@@ -76,7 +77,7 @@ export function lasting(principal: Principal): Grant {
 /** The upstream's credentials as an agent is configured with them, by their digests. */
 export type UpstreamCredentials = {
   apiKeyDigest: string | null;
-  products: readonly { productKey: string; secretDigest: string }[];
+  products: readonly Product[];
 };
 
 /** On an agent: the upstream's credentials, as configured. `configured` is asked anew on each call. */
@@ -92,16 +93,15 @@ export function agentCredentials(
         : null;
     }
     const product = products.find(({ secretDigest }) => isSame(digest, secretDigest));
-    return product === undefined ? null : lasting(productPrincipal(defaultAccountId, product.productKey));
+    return product === undefined ? null : lasting(productPrincipal(defaultAccountId, product.id));
   });
   return {
     ...known,
     async find(sent) {
       const grant = await known.find(sent);
-      const { productKey = null } = grant?.principal.reach ?? {};
+      const { productKey: productId = null } = grant?.principal.reach ?? {};
       // The token of a product that was taken out of the configuration rests with its secret.
-      const isServed =
-        productKey === null || configured().products.some((each) => each.productKey === productKey);
+      const isServed = productId === null || configured().products.some(({ id }) => id === productId);
       return isServed ? grant : null;
     },
   };

@@ -14,7 +14,6 @@ export interface TokenTable extends TokenReads {
   /** Moves `lastUsedAt` on, never back. */
   setLastUsed(tokenId: string, at: number): void;
   remove(tokenId: string): void;
-  renameProduct(from: string, to: string): void;
 }
 
 /** Whose API key or secret a credential is: the id of an account, or the key of a product. */
@@ -43,8 +42,6 @@ export interface IdempotencyReads {
 export interface IdempotencyTable extends IdempotencyReads {
   put(credential: string, key: string, record: StoredAnswer & { at: number; unchanged: boolean }): void;
   remove(credential: string, key: string): void;
-  /** What was kept for one credential is kept for another. */
-  renameCredential(from: string, to: string): void;
   /** Removes at most so many from before an instant; gives how many there were. */
   prune(before: number, limit: number): number;
 }

@@ -20,13 +20,15 @@ export type NewToken = {
   scopes: readonly Scope[];
   /** Null: the token reaches every product of its account. */
   productKey: string | null;
+  /** On an agent: the id of the product; null where no configured product has this key. */
+  productId?: string | null | undefined;
   /** Null: the account of the product; without one every account for `admin`, the default one for other scopes. */
   accountId: string | null;
   label: string | null;
   /** Epoch ms; null: it does not expire. */
   expiresAt: number | null;
-  /** An agent's products are those that it is configured with; null on an authority, which keeps its own. */
-  configuredProducts: readonly string[] | null;
+  /** An agent has the products that it is configured with, and one account. */
+  isAgent: boolean;
 };
 
 /** Issues a token; only the digest of its secret is stored. */
@@ -45,7 +47,7 @@ export async function issueToken(
   const token: Token = {
     tokenId: context.random.uuid(context.now),
     scopes: command.scopes,
-    productKey: command.productKey,
+    productKey: command.isAgent ? (command.productId ?? null) : command.productKey,
     accountId: await accountOf(transaction, command),
     label: command.label,
     createdAt: context.now,
@@ -77,9 +79,15 @@ export async function acceptAdminToken(
 
 /**
  * `accountId`: the only account whose tokens the caller may revoke; null: of any. `copy`: which of several that share a
- * store is asked; the files of others may be gone, with them.
+ * store is asked; the files of others may be gone, with them. `productKey`: the key of the token's product, for the audit
+ * of an agent.
  */
-export type RevokeToken = { tokenId: string; accountId: string | null; copy?: string };
+export type RevokeToken = {
+  tokenId: string;
+  accountId: string | null;
+  copy?: string;
+  productKey?: string | undefined;
+};
 
 /** Revokes a token, at once. */
 export async function revokeToken(
@@ -105,7 +113,7 @@ async function accountOf(
 }
 
 async function tokenFaults(reader: AuthorityReader, command: NewToken): Promise<ParameterFault[]> {
-  const { scopes, productKey, accountId, configuredProducts } = command;
+  const { scopes, productKey, productId = null, accountId, isAgent } = command;
   const faults: ParameterFault[] = [];
   const add = (parameter: string, code: string, detail: string): void => {
     faults.push({ parameter, code, detail });
@@ -113,13 +121,13 @@ async function tokenFaults(reader: AuthorityReader, command: NewToken): Promise<
   if (productKey !== null && !scopes.every((scope) => scopesOfOneProduct.includes(scope))) {
     add('scopes', 'excluded', 'A token for one product carries neither coupon scopes nor admin.');
   }
-  if (configuredProducts !== null && scopes.includes('sell')) {
+  if (isAgent && scopes.includes('sell')) {
     add('scopes', 'excluded', 'An agent sells nothing: sell is for tokens of the authority.');
   }
   if (accountId !== null && !(await hasAccount(reader, command, accountId))) faults.push(unknownAccount);
   if (productKey === null) return faults;
-  if (configuredProducts !== null) {
-    if (!configuredProducts.includes(productKey)) {
+  if (isAgent) {
+    if (productId === null) {
       add('product_key', 'product_not_found', 'This agent is not configured with such a product.');
     }
     return faults;
@@ -132,9 +140,9 @@ async function tokenFaults(reader: AuthorityReader, command: NewToken): Promise<
 /** An agent has one account only, that of its upstream. */
 async function hasAccount(
   reader: AuthorityReader,
-  { configuredProducts }: NewToken,
+  { isAgent }: NewToken,
   accountId: string,
 ): Promise<boolean> {
-  if (configuredProducts !== null) return accountId === defaultAccountId;
+  if (isAgent) return accountId === defaultAccountId;
   return (await reader.accounts.get(accountId)) !== null;
 }

@@ -18,8 +18,8 @@ export type AgentLicensingParts = {
   log: Pick<Log, 'error'>;
   pull: Pull;
   deliveries: Deliveries;
-  /** The keys of the configured products. */
-  productKeys: () => readonly string[];
+  /** The ids of the configured products. */
+  productIds: () => readonly string[];
   settings: () => {
     freshness: FreshnessPolicy;
     /** `freshness.refresh`. */
@@ -82,8 +82,8 @@ function tooManyLookups(waitMs: number): Result<never> {
 }
 
 /** The configured products that a credential reaches. */
-export function candidates({ productKeys }: AgentLicensingParts, reach: Reach): readonly string[] {
-  return productKeys().filter((key) => reach.productKey === null || key === reach.productKey);
+export function candidates({ productIds }: AgentLicensingParts, reach: Reach): readonly string[] {
+  return productIds().filter((id) => reach.productKey === null || id === reach.productKey);
 }
 
 /** A product that was taken out of the configuration is not answered for, whatever is known of its keys. */

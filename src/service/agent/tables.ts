@@ -51,7 +51,6 @@ export interface ObservationTable extends ObservationReads {
   /** From now on `alias` means the key that the upstream spells `licenseKey`. */
   addAlias(alias: string, licenseKey: string): void;
   remove(licenseKey: string): void;
-  renameProduct(from: string, to: string): void;
   /** Moves the time of every refresh and of every first 404, when `Clock.steady` has begun anew. */
   shiftWaits(byMs: number): void;
 }

@@ -70,7 +70,6 @@ export interface OperationTable extends OperationReads {
   extendFences(reached: number, until: number): void;
   /** Puts the operations of one spelling of a license key into the lanes of another; their heads are to be scheduled. */
   moveToSubject(from: string, to: string): void;
-  renameProduct(from: string, to: string): void;
   /** Lets every lane that waits because of an outage go on at `now`. */
   endOutage(now: number): void;
   /** Ends the wait of every lane at `now`, fences excepted. */

@@ -6,12 +6,14 @@ const firstPauseMs = 1_000;
 /** How long what goes up under a refused credential rests before a read asks again, in ms. */
 const refusedPauseMs = 15 * 60_000;
 
-/** Whose credential: a product's secret, or (null) the API key, by which coupons go up. */
+/** Whose credential: the id of a product for its secret, or (null) the API key, by which coupons go up. */
 export type CredentialOwner = string | null;
 
 export type CredentialSettings = {
-  /** The keys of the configured products, each with its secret. */
-  productKeys: readonly string[];
+  /** The ids of the configured products, each with its secret. */
+  productIds: readonly string[];
+  /** The key by which people know a product. */
+  productKeyOf: (productId: string) => string;
   hasApiKey: boolean;
 };
 
@@ -29,8 +31,8 @@ export class CredentialStates {
 
   /** Whether there is a credential to send under. A product may have left the configuration before its operations. */
   isConfigured(owner: CredentialOwner): boolean {
-    const { productKeys, hasApiKey } = this.#parts.settings();
-    return owner === null ? hasApiKey : productKeys.includes(owner);
+    const { productIds, hasApiKey } = this.#parts.settings();
+    return owner === null ? hasApiKey : productIds.includes(owner);
   }
 
   /** Those that the upstream refuses, and when a read may ask again (`Clock.steady`). */
@@ -40,8 +42,8 @@ export class CredentialStates {
 
   /** Whether the upstream refuses whatever it could be asked under: the secret of each product, else the API key. */
   areAllRefused(): boolean {
-    const { productKeys } = this.#parts.settings();
-    const owners: readonly CredentialOwner[] = productKeys.length > 0 ? productKeys : [null];
+    const { productIds } = this.#parts.settings();
+    const owners: readonly CredentialOwner[] = productIds.length > 0 ? productIds : [null];
     return owners.every((owner) => this.#refused.has(owner));
   }
 
@@ -49,8 +51,8 @@ export class CredentialStates {
   observe(outcome: Outcome<unknown>, owner: CredentialOwner): 'refused' | 'accepted' | null {
     // Nothing was sent, or it was just taken out of the configuration: no refusal that anybody could mend.
     if (!this.isConfigured(owner)) return null;
-    const { clock, log } = this.#parts;
-    const whose = owner === null ? { coupons: true } : { product: owner };
+    const { clock, log, settings } = this.#parts;
+    const whose = owner === null ? { coupons: true } : { product: settings().productKeyOf(owner) };
     if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') {
       const before = this.#refused.get(owner);
       // It was on its way when another one was refused.

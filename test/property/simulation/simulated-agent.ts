@@ -1,13 +1,16 @@
 import { syncControl } from '../../../src/daemon/role/sync-control.ts';
+import type { ConfiguredProduct } from '../../../src/domain/agent/product.ts';
 import { isRefusal } from '../../../src/service/access/idempotency.ts';
 import { agentCouponing } from '../../../src/service/agent/coupon.ts';
 import { agentLicensing } from '../../../src/service/agent/license.ts';
+import { AgentProducts, storedProducts } from '../../../src/service/agent/products.ts';
 import type { Couponing, Licensing } from '../../../src/service/answers.ts';
 import { isEssential } from '../../../src/service/lifecycle/full-disk.ts';
 import { StorageError, type Log, type SyncControl, type WriteOptions } from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import type { CommandOf, CommandResult, UseCaseName, Writer } from '../../../src/service/writer.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
+import { persist } from '../../../src/sync/persist.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { dialects } from '../../../src/upstream/dialects/all.ts';
 import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
@@ -61,16 +64,21 @@ export class SimulatedAgent implements Sender {
   readonly #parts: AgentParts;
   readonly #spoiling: Required<Spoiling>;
   readonly #baseUrl: string;
+  readonly products: AgentProducts;
   readonly #ending = new AbortController();
 
   constructor(parts: AgentParts) {
     const { machine, clock, configuration } = parts;
     this.#parts = parts;
     this.#baseUrl = configuration.baseUrl;
+    this.products = new AgentProducts(
+      storedProducts(machine.transaction.settings),
+      configuredProducts(configuration),
+    );
     this.#spoiling = { ...honest, ...parts.spoiling };
     this.writer = this.#spoiling.writer(this.#mortalWriter(), machine, clock);
     const shared = { reader: machine.transaction, writer: this.writer, clock, log: silent };
-    const settings = (): SyncOptions => this.#spoiling.settings(settingsOf(configuration));
+    const settings = (): SyncOptions => this.#spoiling.settings(this.#settings());
     this.sync = new Sync({
       ...shared,
       upstream: this.#spoiling.upstream(plainUpstreamOver(this.#transport(), this.#client(), clock)),
@@ -85,7 +93,7 @@ export class SimulatedAgent implements Sender {
       ...shared,
       pull: this.sync.reads,
       deliveries: this.sync.push,
-      productKeys: () => [...configuration.secrets.keys()],
+      productIds: () => this.products.configured.map(({ id }) => id),
       settings: () => answering,
     });
     this.couponing = agentCouponing({
@@ -106,17 +114,31 @@ export class SimulatedAgent implements Sender {
     await this.writer.write('startAgent', {
       adminTokenDigest: 'token',
       place: this.#parts.place,
-      fenceMs: this.#spoiling.settings(settingsOf(this.#parts.configuration)).policy.fenceMs,
+      fenceMs: this.#spoiling.settings(this.#settings()).policy.fenceMs,
     });
-    const products = [...this.#parts.configuration.secrets].map(([productKey, secretDigest]) => ({
-      productKey,
-      secretDigest,
-    }));
-    await this.writer.write('bindUpstream', { baseUrl: this.#baseUrl, products });
+    await this.#bind();
     // Of a dead process nothing is heard any more: what it awaits never comes.
     this.sync.run(this.#ending.signal).catch((error: unknown) => {
       if (!this.isDead) this.#parts.onFailure(error);
     });
+  }
+
+  /** Takes over the products that are configured now, as the daemon does after SIGHUP. */
+  reload(): void {
+    const { configuration, clock } = this.#parts;
+    this.products.configure(configuredProducts(configuration));
+    this.sync.uplink.retryCredentials();
+    persist(clock, this.#ending.signal, () => this.#bind()).catch((error: unknown) => {
+      if (!this.isDead) this.#parts.onFailure(error);
+    });
+  }
+
+  async #bind(): Promise<void> {
+    await this.writer.write('bindUpstream', { baseUrl: this.#baseUrl, products: this.products.list });
+  }
+
+  #settings(): SyncOptions {
+    return settingsOf(this.#parts.configuration, this.products);
   }
 
   die(): void {
@@ -142,7 +164,7 @@ export class SimulatedAgent implements Sender {
     return {
       baseUrl: `${this.#baseUrl}/`,
       apiKey: () => configuration.apiKey,
-      secretOf: (productKey) => configuration.secrets.get(productKey) ?? null,
+      secretOf: (productId) => secretOf(configuration, this.products, productId),
       ...asSpecified,
       dialect: dialects[manners.dialect],
       onDate: (date) => {
@@ -192,14 +214,25 @@ export class SimulatedAgent implements Sender {
   }
 }
 
-function settingsOf({ writers, onDoubt, lanes, secrets }: Configuration): SyncOptions {
+function configuredProducts({ secrets }: Configuration): ConfiguredProduct[] {
+  return [...secrets].map(([productKey, secretDigest]) => ({ productKey, secretDigest }));
+}
+
+/** Null: the product is not configured. */
+function secretOf({ secrets }: Configuration, products: AgentProducts, productId: string): string | null {
+  const product = products.configured.find(({ id }) => id === productId);
+  return secrets.get(product?.productKey ?? '') ?? null;
+}
+
+function settingsOf({ writers, onDoubt, lanes }: Configuration, products: AgentProducts): SyncOptions {
   return {
     rate: 20,
     lanes,
     breaker: { failures: 5, openMs: 5_000 },
     unknownMs: 10_000,
     probeMs: 30_000,
-    productKeys: [...secrets.keys()],
+    productIds: products.configured.map(({ id }) => id),
+    productKeyOf: (id) => products.keyOf(id),
     hasApiKey: true,
     policy: {
       fenceMs,

@@ -63,7 +63,7 @@ describe.skipIf(!hasPostgres)('notices between the copies of an authority', () =
     };
     await writerOn(elsewhere).write('startAuthority', start);
     expect([count, own]).toEqual([1, []]);
-    await writer.write('issueToken', { ...token, configuredProducts: null });
+    await writer.write('issueToken', { ...token, isAgent: false });
     await expect.poll(() => count).toBe(2);
     expect(own).toEqual(['changed']);
   });

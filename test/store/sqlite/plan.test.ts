@@ -52,8 +52,6 @@ const walks: readonly RegExp[] = [
   /FROM license WHERE enabled = 0 /,
   /^SELECT count\(\*\) AS count FROM (account|product|collection|token) WHERE \(\?1 IS NULL/,
   /^SELECT count\(\*\) AS count FROM mirrored_coupon WHERE \(\?2 IS NULL/,
-  // A product was given another key.
-  /^UPDATE \w+ SET product_key = :to WHERE product_key = :from$/,
 ];
 
 /** Steps that read nothing besides what the statement is about. */

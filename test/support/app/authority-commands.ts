@@ -124,7 +124,7 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
     accountId: 'default',
     label: null,
     expiresAt: null,
-    configuredProducts: null,
+    isAgent: false,
   },
   revokeToken: { tokenId: 'of issueToken', accountId: null },
   keepAnswer: { idempotency: { credential: 'c', key: 'waited', fingerprint: 'f' }, value: 1 },

@@ -1,10 +1,12 @@
 import type { FastifyInstance } from 'fastify';
+import { noProducts } from '../../../src/domain/agent/product.ts';
 import type { ProcessSnapshot } from '../../../src/daemon/gauges.ts';
 import type { App, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects/all.ts';
 import { Rates } from '../../../src/http/entry/request-rates.ts';
 import { buildServer } from '../../../src/http/server.ts';
 import { exportPage } from '../../../src/http/wire/bulk/export.ts';
+import { AgentProducts } from '../../../src/service/agent/products.ts';
 import { authorityCouponing, authorityLicensing } from '../../../src/service/authority/answers.ts';
 import { authorityCheckout } from '../../../src/service/authority/checkout.ts';
 import { authorityCredentials } from '../../../src/service/access/credential.ts';
@@ -76,7 +78,7 @@ export async function openApp(
       () => ({ rate: 0, misses: 20, failedRate: 1_000_000 }),
       () => 0,
     ),
-    configuredProducts: () => null,
+    products: null,
     productName: async (productKey) => (await reader.products.get(productKey))?.name ?? null,
     digest,
     log: keepLines(lines),
@@ -127,6 +129,15 @@ function watched(
       },
     });
   return { reader: watch(reader, 'reader'), writer: watch(writer, 'writer') };
+}
+
+/** The products of an agent that is configured with these. */
+export function productsOf(...productKeys: readonly string[]): AgentProducts {
+  const configured = productKeys.map((productKey) => ({
+    productKey,
+    secretDigest: `digest of ${productKey}`,
+  }));
+  return new AgentProducts(noProducts, configured);
 }
 
 /** Metrics that count nothing. */

@@ -51,7 +51,8 @@ export class ManualStage extends AgentStage {
     breaker: { failures: 3, openMs: 10 * second },
     unknownMs: minute,
     probeMs: minute,
-    productKeys: [productKey],
+    productIds: [productKey],
+    productKeyOf: (id) => id,
     hasApiKey: true,
   };
 

@@ -133,7 +133,7 @@ export function movesCounter({ kind }: LedgerEntryDraft): boolean {
   return kind === 'usage' || kind === 'decrease';
 }
 
-type Chooses = (request: LedgerEntryDraft) => boolean;
+export type Chooses = (request: LedgerEntryDraft) => boolean;
 
 /** The nth, 2nth, 3nth … of the requests chosen goes wrong. */
 export function everyNth(n: number, fault: Fault, chooses: Chooses = () => true): FaultPlan {

@@ -226,7 +226,7 @@ export class SyncStage implements Disposable {
       ...shared,
       pull: sync.reads,
       deliveries: sync.push,
-      productKeys: () => this.#options.productKeys,
+      productIds: () => this.#options.productIds,
       settings: () => ({ freshness, maxPending: 1000, timeoutMs: 10 * second, refreshMs: 6 * hour }),
     });
     return { sync, licensing, writer, ending };
@@ -242,7 +242,8 @@ const defaults: SyncOptions = {
   breaker: defaultBreakerPolicy,
   unknownMs: minute,
   probeMs: 30 * second,
-  productKeys: [product],
+  productIds: [product],
+  productKeyOf: (id) => id,
   hasApiKey: true,
   policy: {
     fenceMs: minute,

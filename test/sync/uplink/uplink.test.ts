@@ -41,8 +41,8 @@ class Line {
   readonly told: string[] = [];
   readonly counted: string[] = [];
   /** What is configured; SIGHUP may change it. */
-  credentials: { productKeys: readonly string[]; hasApiKey: boolean } = {
-    productKeys: ['press', 'other'],
+  credentials: { productIds: readonly string[]; hasApiKey: boolean } = {
+    productIds: ['press', 'other'],
     hasApiKey: true,
   };
   readonly uplink: Uplink;
@@ -57,7 +57,12 @@ class Line {
         error: (_, message) => this.told.push(message),
       },
       meter: { answered: (outcome) => this.counted.push(outcome), unexpected: () => undefined },
-      settings: () => ({ rate, breaker: { failures: 3, openMs: 10 * second }, ...this.credentials }),
+      settings: () => ({
+        rate,
+        breaker: { failures: 3, openMs: 10 * second },
+        productKeyOf: (id) => id,
+        ...this.credentials,
+      }),
       onRecovery: () => {
         this.recoveries += 1;
       },
@@ -423,7 +428,7 @@ describe('a credential that the upstream refuses', () => {
 describe('a credential that is not configured any more', () => {
   it('is not called refused, nor asked for: nobody refused it', () => {
     const line = new Line();
-    line.credentials = { productKeys: ['other'], hasApiKey: false };
+    line.credentials = { productIds: ['other'], hasApiKey: false };
     line.observe(unsent);
     line.uplink.observe(unsent, { owner: null, subject: 'coupons' });
     expect(line.told).toEqual([]);
@@ -433,7 +438,7 @@ describe('a credential that is not configured any more', () => {
 
   it('lets nothing go up under it, and says why', () => {
     const line = new Line();
-    line.credentials = { productKeys: ['other'], hasApiKey: true };
+    line.credentials = { productIds: ['other'], hasApiKey: true };
     expect(['press', 'other', null].map((owner) => line.uplink.isAccepted(owner))).toEqual([
       false,
       true,

@@ -30,18 +30,21 @@ const list = route({
   operatorOnly: true,
   query: operationQuery,
   answers: { 200: enveloped(operationList) },
-  async handle({ app: { operations }, query, sentTo }) {
+  async handle({ app: { operations, products }, query, sentTo }) {
     if (operations === null) return found({ operations: [] }, listHeaders(0, query, sentTo));
     const state = query.state ?? null;
     const { licenseKey } = query;
     if (licenseKey !== undefined) {
       const total = await operations.countOpenOf(licenseKey, state);
       const page = await operations.openOf(licenseKey, state, query);
-      return found({ operations: page.map(presentOperation) }, listHeaders(total, query, sentTo));
+      return found(
+        { operations: page.map((each) => presentOperation(each, products)) },
+        listHeaders(total, query, sentTo),
+      );
     }
     const headers = listHeaders(countOperations(operations, state), query, sentTo);
     const page = await operations.list(state, query);
-    return found({ operations: page.map(presentOperation) }, headers);
+    return found({ operations: page.map((each) => presentOperation(each, products)) }, headers);
   },
 });
 
@@ -75,7 +78,7 @@ function notFound(): ReturnType<typeof refuse> {
 
 function present(app: App, operation: Operation): StandingOperation {
   const standing = presentStanding(app.standingOf(operation), app.now());
-  return { ...presentOperation(operation), standing };
+  return { ...presentOperation(operation, app.products), standing };
 }
 
 function decisionRoute(decision: Decision, operationId: string, summary: string): Route {

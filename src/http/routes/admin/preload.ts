@@ -18,11 +18,12 @@ const preload = route({
   answers: { 200: enveloped(queuedObject) },
   async handle({ app, body: { licenseKeys, productKey = null }, writeOptions }) {
     if (app.sync === null) return refuse('not_an_agent', 'An authority has every license key.');
-    if (productKey !== null && app.configuredProducts()?.includes(productKey) === false) {
+    const productId = productKey === null ? null : (app.products?.idOf(productKey) ?? null);
+    if (productKey !== null && productId === null) {
       const detail = 'This agent has no such product.';
       return refuseParameters([{ parameter: 'product_key', code: 'product_not_found', detail }]);
     }
-    const queued = await app.sync.preload({ licenseKeys, productKey }, writeOptions);
+    const queued = await app.sync.preload({ licenseKeys, productKey: productId }, writeOptions);
     return queued.ok ? found(queued.value) : queued;
   },
 });

@@ -44,10 +44,11 @@ const issue = route({
   async handle({ app, principal, body, writeOptions }) {
     const { scopes, productKey = null, label = null, expiresAt = null } = body;
     const accountId = body.accountId ?? onlyAccountOf(principal);
-    const configuredProducts = app.configuredProducts();
-    const command = { scopes, productKey, accountId, label, expiresAt, configuredProducts };
+    const { products, role } = app;
+    const productId = productKey === null ? null : products?.idOf(productKey);
+    const command = { scopes, productKey, productId, accountId, label, expiresAt, isAgent: role === 'agent' };
     const issued = await app.writer.write('issueToken', command, writeOptions);
-    return issued.ok ? made(presentTokenSecret(issued.value)) : issued;
+    return issued.ok ? made(presentTokenSecret(issued.value, products)) : issued;
   },
 });
 
@@ -60,11 +61,11 @@ const list = route({
   access,
   query: pageQuery,
   answers: { 200: enveloped(tokenList) },
-  async handle({ app: { lists }, principal, query, sentTo }) {
+  async handle({ app: { lists, products }, principal, query, sentTo }) {
     const filter = withinReach(principal);
     const tokens = await lists.tokens.list(filter, query);
     const headers = listHeaders(await lists.tokens.count(filter), query, sentTo);
-    return found({ tokens: tokens.map(presentToken) }, headers);
+    return found({ tokens: tokens.map((token) => presentToken(token, products)) }, headers);
   },
 });
 
@@ -78,10 +79,13 @@ const revoke = route({
   access,
   answers: { 200: enveloped(tokenObject) },
   async handle({ app, principal, path: { id }, writeOptions }) {
+    const { reader, products, writer } = app;
+    const productId = products === null ? null : ((await reader.tokens.get(id))?.productKey ?? null);
+    const shown = productId === null ? {} : { productKey: products?.keyOf(productId) };
     // The use case looks at the owner, because a repeated request names a token that is gone.
-    const command = { tokenId: id, accountId: onlyAccountOf(principal) };
-    const revoked = await app.writer.write('revokeToken', command, writeOptions);
-    return revoked.ok ? found(presentToken(revoked.value)) : revoked;
+    const command = { tokenId: id, accountId: onlyAccountOf(principal), ...shown };
+    const revoked = await writer.write('revokeToken', command, writeOptions);
+    return revoked.ok ? found(presentToken(revoked.value, products)) : revoked;
   },
 });
 

@@ -23,16 +23,15 @@ async function askedOf(
   { app, principal }: { app: App; principal: Principal },
   { productLink, licenseKey }: Named,
 ): Promise<Asked> {
-  const reach: Reach = { ...principal.reach, productKey: productLink };
-  return { reach, licenseKey: (await isReachable(app, principal, productLink)) ? licenseKey : null };
+  const productKey = app.products === null ? productLink : app.products.idOf(productLink);
+  const reach: Reach = { ...principal.reach, productKey };
+  const isReached = productKey !== null && (await isReachable(app, principal, productKey));
+  return { reach, licenseKey: isReached ? licenseKey : null };
 }
 
 async function isReachable(app: App, principal: Principal, productKey: string): Promise<boolean> {
-  const configured = app.configuredProducts();
-  if (configured !== null) {
-    const isServed = configured.includes(productKey);
-    return isServed && reaches(principal, { accountId: principal.reach.accountId, productKey });
-  }
+  const { accountId } = principal.reach;
+  if (app.products !== null) return reaches(principal, { accountId, productKey });
   const product = await app.reader.products.get(productKey);
   return product !== null && reaches(principal, product);
 }

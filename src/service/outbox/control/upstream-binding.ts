@@ -2,7 +2,8 @@ import { done, type Result } from '../../../domain/problem/problem.ts';
 import { isCountInQuestion, type Observation } from '../../../domain/agent/observation.ts';
 import { beginBoot } from '../../lifecycle/boot.ts';
 import { isDoubtful, type Operation } from '../../../domain/outbox/operation.ts';
-import { productCredential } from '../../access/credential.ts';
+import type { ProductList } from '../../../domain/agent/product.ts';
+import { storedProducts, storeProducts } from '../../agent/products.ts';
 import type { Context } from '../../ports.ts';
 import type { Reader, Transaction } from '../../tables.ts';
 import { forgetLastSuccess } from './last-success.ts';
@@ -12,19 +13,18 @@ import { move, putObservation, scheduleHead, laneOfOperation } from '../lane.ts'
 const boundTo = 'upstream';
 const boundInstance = 'upstream_instance';
 const boundSince = 'upstream_boot';
-const boundProducts = 'products';
 
 /** The upstream and the products as they are configured now. */
 export type BindUpstream = {
   baseUrl: string;
-  products: readonly { productKey: string; secretDigest: string }[];
+  products: ProductList;
 };
 
 /** What the configuration has changed for what was here before. */
 export type BoundUpstream = {
   /** In doubt at another upstream: only a person can settle them now. */
   heldOperations: number;
-  /** Products that have another key now, and the same secret: their keys and operations go along. */
+  /** Products that have another key now. */
   renamed: readonly { from: string; to: string }[];
   /** Products that are not configured any more, and how many operations wait for them. */
   removed: readonly { productKey: string; operations: number }[];
@@ -134,42 +134,24 @@ function holdDoubtElsewhere(transaction: Transaction, before: string, { steady }
   return inDoubt.length;
 }
 
+/** What has changed of the products is compared by their ids, which never change. */
 function bindProducts(
-  transaction: Transaction,
-  products: BindUpstream['products'],
+  { settings, operations }: Transaction,
+  products: ProductList,
 ): Pick<BoundUpstream, 'renamed' | 'removed'> {
-  const { settings, operations } = transaction;
-  const digestOf = new Map(products.map(({ productKey, secretDigest }) => [productKey, secretDigest]));
-  const before = new Map(JSON.parse(settings.get(boundProducts) ?? '[]') as [string, string][]);
-  const missing = [...before].filter(([productKey]) => !digestOf.has(productKey));
-  const renamed: { from: string; to: string }[] = [];
-  const removed: { productKey: string; operations: number }[] = [];
-  for (const [from, digest] of missing) {
-    const to = products.find(
-      ({ productKey, secretDigest }) => secretDigest === digest && !before.has(productKey),
-    );
-    if (to === undefined) {
-      removed.push({ productKey: from, operations: operations.unfinishedOf(from) });
-    } else {
-      renameProduct(transaction, from, to.productKey);
-      renamed.push({ from, to: to.productKey });
-    }
-  }
-  // A removed product stays known as long as something waits for it, so that each start says so.
-  const kept = new Set(
-    removed.filter((product) => product.operations > 0).map(({ productKey }) => productKey),
+  const before = storedProducts(settings);
+  const known = new Map(
+    [...before.configured, ...before.removed].map(({ id, productKey }) => [id, productKey]),
   );
-  const known = [...digestOf, ...missing.filter(([productKey]) => kept.has(productKey))];
-  settings.set(boundProducts, JSON.stringify(known));
+  const renamed = products.configured.flatMap(({ id, productKey }) => {
+    const from = known.get(id) ?? productKey;
+    return from === productKey ? [] : [{ from, to: productKey }];
+  });
+  const wasConfigured = new Set(before.configured.map(({ id }) => id));
+  const removed = products.removed
+    .map(({ id, productKey }) => ({ id, productKey, operations: operations.unfinishedOf(id) }))
+    .filter(({ id, operations: waiting }) => waiting > 0 || wasConfigured.has(id))
+    .map(({ productKey, operations: waiting }) => ({ productKey, operations: waiting }));
+  storeProducts(settings, products);
   return { renamed, removed };
-}
-
-/** The same product under another key: whatever is kept for it goes along. */
-function renameProduct(
-  { observations, operations, tokens, idempotency }: Transaction,
-  from: string,
-  to: string,
-): void {
-  for (const table of [observations, operations, tokens]) table.renameProduct(from, to);
-  idempotency.renameCredential(productCredential(from), productCredential(to));
 }

@@ -27,10 +27,6 @@ export function idempotencyTable(database: DatabaseSync): IdempotencyTable {
     database,
     'DELETE FROM idempotency WHERE credential = :credential AND key = :key',
   );
-  const renameCredential = prepareChange(
-    database,
-    'UPDATE OR IGNORE idempotency SET credential = :to WHERE credential = :from',
-  );
   const prune = prepareChange(
     database,
     `DELETE FROM idempotency WHERE (credential, key) IN
@@ -43,9 +39,6 @@ export function idempotencyTable(database: DatabaseSync): IdempotencyTable {
     },
     remove(credential, key) {
       remove({ credential, key });
-    },
-    renameCredential(from, to) {
-      renameCredential({ from, to });
     },
     prune: (before, limit) => prune({ before, limit }).changes,
   };

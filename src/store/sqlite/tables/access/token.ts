@@ -41,10 +41,6 @@ export function tokenTable(database: DatabaseSync): TokenTable {
     'UPDATE token SET last_used_at = :at WHERE token_id = :tokenId AND coalesce(last_used_at, 0) < :at',
   );
   const remove = prepareChange(database, 'DELETE FROM token WHERE token_id = :tokenId');
-  const renameProduct = prepareChange(
-    database,
-    'UPDATE token SET product_key = :to WHERE product_key = :from',
-  );
   return {
     ...tokenReads(database),
     add({ scopes, ...same }, digest) {
@@ -55,9 +51,6 @@ export function tokenTable(database: DatabaseSync): TokenTable {
     },
     remove(tokenId) {
       remove({ tokenId });
-    },
-    renameProduct(from, to) {
-      renameProduct({ from, to });
     },
   };
 }

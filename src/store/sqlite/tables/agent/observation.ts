@@ -122,10 +122,6 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     'INSERT OR REPLACE INTO license_alias (alias, license_key) VALUES (:alias, :licenseKey)',
   );
   const remove = prepareChange(database, 'DELETE FROM observation WHERE license_key = :licenseKey');
-  const renameProduct = prepareChange(
-    database,
-    'UPDATE observation SET product_key = :to WHERE product_key = :from',
-  );
   const shiftWaits = prepareChange(
     database,
     `UPDATE observation SET refresh_at = refresh_at + :byMs, missing_since = missing_since + :byMs
@@ -143,9 +139,6 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     },
     remove(licenseKey) {
       remove({ licenseKey });
-    },
-    renameProduct(from, to) {
-      renameProduct({ from, to });
     },
     shiftWaits(byMs) {
       shiftWaits({ byMs });

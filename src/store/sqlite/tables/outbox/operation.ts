@@ -153,13 +153,7 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
 }
 
 /** Changes of as many operations as there are; each finds them by an index of only those. */
-function sweepingChanges(
-  database: DatabaseSync,
-): Pick<OperationTable, 'moveToSubject' | 'renameProduct' | 'prune'> {
-  const renameProduct = prepareChange(
-    database,
-    'UPDATE outbox SET product_key = :to WHERE product_key = :from',
-  );
+function sweepingChanges(database: DatabaseSync): Pick<OperationTable, 'moveToSubject' | 'prune'> {
   // What is finished and guards nothing stays under the old spelling.
   const moves = [isUnfinished, "state IN ('conflicted', 'dead')", 'fenced_until IS NOT NULL'].map((which) =>
     prepareChange(
@@ -181,9 +175,6 @@ function sweepingChanges(
     moveToSubject(from, to) {
       for (const move of moves) move({ from, to });
       stopWaiting({ to });
-    },
-    renameProduct(from, to) {
-      renameProduct({ from, to });
     },
     prune: (finishedBefore, limit) => prune({ finishedBefore, limit }).changes,
   };

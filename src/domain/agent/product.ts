@@ -1,0 +1,52 @@
+/** A product as an agent is configured with it: `secretDigest` is the digest of its secret at the upstream. */
+export type ConfiguredProduct = { productKey: string; secretDigest: string };
+
+/** A product of an agent. Its id stays the same when a reload gives it another key or another secret. */
+export type Product = ConfiguredProduct & { id: string };
+
+/** The products that are configured now, and those that were. */
+export type ProductList = { configured: readonly Product[]; removed: readonly Product[] };
+
+export const noProducts: ProductList = { configured: [], removed: [] };
+
+/** How many removed products are recognized when they come back. */
+const maxRemoved = 1_000;
+
+/**
+ * Gives each configured product its id. A product is recognized by its secret, and by its key where the secret is new.
+ *
+ * For example: two products swap their keys, or one is removed and comes back under another key.
+ */
+export function recognizeProducts(
+  { configured: before, removed: removedBefore }: ProductList,
+  configured: readonly ConfiguredProduct[],
+): ProductList {
+  const known = [...before, ...removedBefore];
+  const found = new Map<ConfiguredProduct, string>();
+  for (const property of ['secretDigest', 'productKey'] as const) {
+    const taken = new Set(found.values());
+    const left = known.filter(({ id }) => !taken.has(id));
+    // Of several with this key, the first was configured last.
+    const idBy = new Map(left.toReversed().map((product) => [product[property], product.id]));
+    for (const product of configured.filter((each) => !found.has(each))) {
+      const id = idBy.get(product[property]);
+      if (id !== undefined) found.set(product, id);
+    }
+  }
+  const ids = new Set(known.map(({ id }) => id));
+  const now = configured.map((product) => {
+    const id = found.get(product) ?? unusedId(product.productKey, ids);
+    ids.add(id);
+    return { ...product, id };
+  });
+  const idsNow = new Set(now.map(({ id }) => id));
+  const removed = known.filter(({ id }) => !idsNow.has(id)).slice(0, maxRemoved);
+  return { configured: now, removed };
+}
+
+/** The key, unless another product had this key first. */
+function unusedId(productKey: string, ids: ReadonlySet<string>): string {
+  let id = productKey;
+  for (let count = 2; ids.has(id); count += 1) id = `${productKey}~${count}`;
+  return id;
+}

@@ -1,0 +1,85 @@
+import {
+  noProducts,
+  recognizeProducts,
+  type ConfiguredProduct,
+  type Product,
+  type ProductList,
+} from '../../domain/agent/product.ts';
+import { productCredential } from '../access/credential.ts';
+import type { SettingReads } from '../tables.ts';
+
+const setting = 'products';
+
+/** The products that the store knows. */
+export function storedProducts(settings: SettingReads): ProductList {
+  const stored = settings.get(setting);
+  if (stored === null) return noProducts;
+  const products = JSON.parse(stored) as ProductList | [string, string][];
+  if (!Array.isArray(products)) return products;
+  // As it was stored before products had ids.
+  const configured = products.map(([productKey, secretDigest]) => ({
+    id: productKey,
+    productKey,
+    secretDigest,
+  }));
+  return { configured, removed: [] };
+}
+
+export function storeProducts(
+  settings: { set(name: string, value: string): void },
+  products: ProductList,
+): void {
+  settings.set(setting, JSON.stringify(products));
+}
+
+/**
+ * The products of an agent. Everything inside the agent names a product by its id: what is under way during a reload,
+ * and what is in the store, stays right when a product gets another key. People and their programs name it by its key.
+ */
+export class AgentProducts {
+  #list: ProductList = noProducts;
+  /** Those that were removed included. */
+  #keys: ReadonlyMap<string, string> = new Map();
+  #ids: ReadonlyMap<string, string> = new Map();
+
+  constructor(known: ProductList, configured: readonly ConfiguredProduct[]) {
+    this.#recognize(known, configured);
+  }
+
+  configure(configured: readonly ConfiguredProduct[]): void {
+    this.#recognize(this.#list, configured);
+  }
+
+  #recognize(known: ProductList, configured: readonly ConfiguredProduct[]): void {
+    this.#list = recognizeProducts(known, configured);
+    const all = [...this.#list.configured, ...this.#list.removed];
+    this.#keys = new Map(all.map(({ id, productKey }) => [id, productKey]));
+    this.#ids = new Map(this.configured.map(({ id, productKey }) => [productKey, id]));
+  }
+
+  get list(): ProductList {
+    return this.#list;
+  }
+
+  get configured(): readonly Product[] {
+    return this.#list.configured;
+  }
+
+  /** The id of a configured product; null: none has this key. */
+  idOf(productKey: string): string | null {
+    return this.#ids.get(productKey) ?? null;
+  }
+
+  /** The key of a product, or the last one of a product that was removed. */
+  keyOf(id: string): string {
+    return this.#keys.get(id) ?? id;
+  }
+
+  /** The name of a credential as people know it: with the key of its product. */
+  credentialName(credential: string): string {
+    const prefix = productCredential('');
+    return credential.startsWith(prefix)
+      ? productCredential(this.keyOf(credential.slice(prefix.length)))
+      : credential;
+  }
+}
