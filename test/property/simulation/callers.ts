@@ -1,5 +1,6 @@
 import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
 import { count } from './history.ts';
+import { asRequest, isFaultAfterCommit } from './step-after-commit.ts';
 import type { World } from './world.ts';
 
 const accountId = 'default';
@@ -75,7 +76,7 @@ export class Callers {
       waitMs: troubles.has('wait') ? random.pick([0, 500, 5_000, 30_000]) : 0,
     };
     // Refusals and full disks are answers too, which promise nothing.
-    const answer = await agent.licensing.change(request, this.#forEver).catch(() => null);
+    const answer = await asRequest(() => agent.licensing.change(request, this.#forEver)).catch(this.#refused);
     if (once !== null) underWay.delete(once);
     // An answer of a store that was replaced meanwhile is that of a process that is gone.
     if (answer?.ok === true && machine === this.#world.machine)
@@ -91,9 +92,16 @@ export class Callers {
     const rest = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
     const discount = { type: 'percent', percentOff: 20 } as const;
     const terms = { ...rest, scope: { type: 'multi' }, discount, code } as const;
-    const created = await agent.couponing.create(accountId, terms, nobody, this.#forEver).catch(() => null);
+    const creating = asRequest(() => agent.couponing.create(accountId, terms, nobody, this.#forEver));
+    const created = await creating.catch(this.#refused);
     if (created?.ok === true && machine === this.#world.machine) history.coupons.push(code);
   }
+
+  readonly #refused = (error: unknown): null => {
+    if (isFaultAfterCommit(error))
+      this.#world.history.broken.push('a committed change is answered as failed');
+    return null;
+  };
 
   #reach(key: string): { accountId: string; productKey: string | null } {
     const { productOf, random, troubles } = this.#world;

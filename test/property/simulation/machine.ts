@@ -25,6 +25,8 @@ export type Faults = {
   crashes: number;
   /** Only what must be written is, and that not always at the first try. */
   isFull: boolean;
+  /** The step after a commit that fails next, once: an answer is not kept, or what came of a change cannot be read. */
+  afterCommit: 'keep' | 'read' | null;
 };
 
 /** The longest wait of an operation that brought nothing, in ms. */

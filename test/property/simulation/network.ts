@@ -268,13 +268,14 @@ export class Network {
     const kept = this.#cache.get(urlOf(asked));
     if (kept === undefined) throw new Error(`nothing is cached of ${asked.subject}`);
     const age = this.#now() - kept.at;
-    const date = new Date(this.#upstreamTime() - age).toUTCString();
-    return this.#answer(200, kept.text, { date, age: String(Math.floor(age / 1_000)) });
+    const date = { date: new Date(this.#upstreamTime() - age).toUTCString() };
+    const own = this.weather.isUndated ? {} : date;
+    return this.#answer(200, kept.text, { ...own, age: String(Math.floor(age / 1_000)) });
   }
 
   #retryAfter(): string {
     const seconds = this.#random.between(0, this.weather.longestWaitS);
-    if (this.#random.chance(0.5)) return String(seconds);
+    if (this.#random.chance(0.5) || this.weather.isUndated) return String(seconds);
     return new Date(this.#upstreamTime() + seconds * 1000).toUTCString();
   }
 
@@ -300,8 +301,9 @@ export class Network {
   }
 
   #answer(status: number, text: string, headers: Record<string, string> = {}): Exchange {
-    const date = new Date(this.#upstreamTime()).toUTCString();
-    return { type: 'answered', status, text, headers: { date, ...headers } };
+    const date = { date: new Date(this.#upstreamTime()).toUTCString() };
+    const own = this.weather.isUndated ? {} : date;
+    return { type: 'answered', status, text, headers: { ...own, ...headers } };
   }
 
   async #silence(waitedMs: number): Promise<Exchange> {

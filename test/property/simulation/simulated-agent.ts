@@ -30,6 +30,7 @@ import { type Manners, withManners } from './manners.ts';
 import { fenceMs, timeoutMs, type Network, type Sender } from './network.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { honest, type Spoiling } from './spoiling.ts';
+import { StepsAfterCommit } from './step-after-commit.ts';
 
 const silent: Log = { debug: noop, info: noop, warn: noop, error: noop };
 const uncounted = { answered: noop, unexpected: noop };
@@ -62,6 +63,7 @@ export class SimulatedAgent implements Sender {
   readonly writer: Writer;
   isDead = false;
   readonly #parts: AgentParts;
+  readonly #steps: StepsAfterCommit;
   readonly #spoiling: Required<Spoiling>;
   readonly #baseUrl: string;
   readonly products: AgentProducts;
@@ -70,6 +72,7 @@ export class SimulatedAgent implements Sender {
   constructor(parts: AgentParts) {
     const { machine, clock, configuration } = parts;
     this.#parts = parts;
+    this.#steps = new StepsAfterCommit(parts.faults);
     this.#baseUrl = configuration.baseUrl;
     this.products = new AgentProducts(
       storedProducts(machine.transaction.settings),
@@ -88,9 +91,11 @@ export class SimulatedAgent implements Sender {
       lifetime: this.#ending.signal,
     });
     this.control = syncControl(shared, this.sync);
+    const reader = this.#steps.reader(machine.transaction);
     const answering = { freshness, maxPending: 10_000, timeoutMs, refreshMs };
     this.licensing = agentLicensing({
       ...shared,
+      reader,
       pull: this.sync.reads,
       deliveries: this.sync.push,
       productIds: () => this.products.configured.map(({ id }) => id),
@@ -99,6 +104,7 @@ export class SimulatedAgent implements Sender {
     this.couponing = agentCouponing({
       lists: shared.reader,
       ...shared,
+      reader,
       pull: this.sync.coupons,
       isConfigured: () => true,
       wake: () => {
@@ -202,7 +208,9 @@ export class SimulatedAgent implements Sender {
         if (faults.isFull && name !== 'startAgent' && (!isEssential(name) || random.chance(0.3))) {
           throw new StorageError('full', new Error('no room'));
         }
+        this.#steps.beforeWrite(name);
         const result = await writer.write(name, command, writeOptions);
+        this.#steps.afterWrite(name, result);
         if ('outcome' in command && command.outcome.outcome === 'applied') {
           const { value } = command.outcome;
           if ('licenseKey' in value && machine.holds(value)) onObserved(value);

@@ -95,7 +95,7 @@ export class Play implements Disposable {
   async rest(): Promise<void> {
     const { world } = this;
     const { faults, network } = world;
-    Object.assign(faults, { crashes: 0, isFull: false });
+    Object.assign(faults, { crashes: 0, isFull: false, afterCommit: null });
     const { poison, instance } = network.weather;
     network.weather = { ...calmWeather, poison, instance };
     for (const { heal } of this.#troubles) heal?.(world);

@@ -156,10 +156,12 @@ const replacement: Trouble = {
   },
 };
 
-/** The clock of the upstream is wrong, now by this much, now by that. */
+/** The clock of the upstream is wrong, now by this much, now by that, and some answers do not say what time it is. */
 const dates: Trouble = {
-  make: ({ network, random }) =>
-    network.change({ datesAheadMs: 3_600_000 * random.pick([0, 0, -48, -1, 1, 48, 24 * 60, -24 * 60]) }),
+  make({ network, random }) {
+    const datesAheadMs = 3_600_000 * random.pick([0, 0, -48, -1, 1, 48, 24 * 60, -24 * 60]);
+    network.change({ datesAheadMs, isUndated: random.chance(0.2) });
+  },
 };
 
 /** The configuration is changed and reloaded. */
@@ -204,6 +206,13 @@ const coupons: Trouble = {
   },
 };
 
+/** A step after the commit of a change fails once. */
+const commit: Trouble = {
+  make: ({ faults, random }) => {
+    faults.afterCommit = random.pick(['keep', 'read', null]);
+  },
+};
+
 export const troubles: Readonly<Record<TroubleName, Trouble>> = {
   others,
   people,
@@ -224,6 +233,7 @@ export const troubles: Readonly<Record<TroubleName, Trouble>> = {
   cache,
   patience,
   coupons,
+  commit,
 };
 
 const names = Object.keys(troubles) as TroubleName[];

@@ -26,6 +26,8 @@ export type Weather = {
   longestWaitS: number;
   /** How far the clock of the upstream is from the truth, in ms. */
   datesAheadMs: number;
+  /** No answer has a `Date`. */
+  isUndated: boolean;
   /** Which instance of a Latchkey the upstream is; null: it does not tell. */
   instance: number | null;
 };
@@ -42,6 +44,7 @@ export const calmWeather: Weather = {
   nearFence: false,
   longestWaitS: 8,
   datesAheadMs: 0,
+  isUndated: false,
   instance: null,
 };
 

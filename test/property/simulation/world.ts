@@ -29,7 +29,8 @@ export type TroubleName =
   | 'full'
   | 'cache'
   | 'patience'
-  | 'coupons';
+  | 'coupons'
+  | 'commit';
 
 /** Those after which every count is delivered, and nothing else. */
 const leaveNoDoubt: ReadonlySet<TroubleName> = new Set<TroubleName>([
@@ -43,6 +44,7 @@ const leaveNoDoubt: ReadonlySet<TroubleName> = new Set<TroubleName>([
   'dates',
   'patience',
   'coupons',
+  'commit',
 ]);
 
 /** Those in which a count is changed by something that the agent's store does not remember. */
@@ -96,7 +98,7 @@ export class World implements Disposable {
       apiKey: 'api-key',
       baseUrl: 'https://upstream.example',
     };
-    this.faults = { crashes: random.pick([0, 0.002, 0.02]), isFull: false };
+    this.faults = { crashes: random.pick([0, 0.002, 0.02]), isFull: false, afterCommit: null };
     this.ledger = new Ledger(new Map([...this.products].map(([name, secret]) => [secret, name])));
     this.ledger.foldsCase = this.troubles.has('spellings');
     const { ledger, watch } = this;
@@ -189,7 +191,7 @@ export class World implements Disposable {
   async unharmed(act: () => Promise<unknown>): Promise<void> {
     if (this.agent.isDead) return;
     const before = { ...this.faults };
-    Object.assign(this.faults, { crashes: 0, isFull: false });
+    Object.assign(this.faults, { crashes: 0, isFull: false, afterCommit: null });
     await act();
     Object.assign(this.faults, before);
   }
