@@ -159,7 +159,7 @@ test('a file with semicolons between its cells is told so, with or without quote
 test('a row with several faults is one row that was rejected', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'licenses.csv');
-  await writeFile(file, 'license_key,buyer_email\nA,a@example.com\n,\n');
+  await writeFile(file, 'license_key,buyer_email,note\nA,a@example.com,\n,,x\n');
   const rejected = ['license_key', 'buyer_email'].map((name) => {
     return { row: 2, code: 'required', detail: `${name} is required.` };
   });

@@ -86,3 +86,40 @@ test('lines without a quote are read as those behind one are, whatever ends them
     }),
   );
 });
+
+test.each([
+  ['plain cells', 'a,b\n1,2\n,\n  ,\t\n,,,,\n \n3,4\n'],
+  ['quoted cells', '"a",b\n"1",2\n"",\n" ",""\n,,"",,\n" "\n3,4\n'],
+  ['rows above the header', '\n,\n" "\n"",""\na,b\n1,2\n3,4\n'],
+])('rows without any text are passed over: %s', async (_, text) => {
+  const rows = await read(text);
+  expect(rows.map(cellsOf)).toEqual([
+    { a: '1', b: '2' },
+    { a: '3', b: '4' },
+  ]);
+  expect(rows.at(-1)?.line).toBe(text.split('\n').length - 1);
+});
+
+test.each([
+  ['="00126",b', '00126'],
+  ['="00126","b"', '00126'],
+  ['"=""00126""",b', '00126'],
+  ['="",b', undefined],
+  ['"=""a""""b""",b', 'a"b'],
+  ['"=""a,b""",b', 'a,b'],
+  ['"=00126",b', '=00126'],
+  ['"=""a""&""b""",b', '="a"&"b"'],
+])("the text in a spreadsheet's formula for text is read as the cell: %s", async (row, cell) => {
+  expect(await read(`one,two\n${row}\n`)).toEqual([
+    { line: 2, cells: { ...(cell !== undefined && { one: cell }), two: 'b' } },
+  ]);
+});
+
+test.each(['="a,b",c', '="a"b,c', 'x="a",c', '"a,="b",c"', '="a""b",c', '="a,"b"'])(
+  'a misplaced quote is found in a row that looks like a formula for text: %s',
+  async (row) => {
+    expect(await read(`one,two\n${row}\n`)).toEqual([
+      { line: 2, detail: expect.stringContaining('has a misplaced quote') as string },
+    ]);
+  },
+);

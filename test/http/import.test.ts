@@ -450,3 +450,142 @@ test('the audit log counts a rejected row once, however many faults the row has'
     data: { acts: [{ detail: '1 imported, 0 unchanged, 3 rejected' }] },
   });
 });
+
+test.each(['csv', 'json'] as const)(
+  'white space around the cells of a row is dropped: %s',
+  async (format) => {
+    const row = {
+      license_key: ' A\u00A0',
+      product_key: ' press ',
+      buyer_email: '\tbuyer@example.com ',
+      uses: ' 4 ',
+      enabled: ' FALSE ',
+      date: ' 2024-02-22 ',
+    };
+    const csv = `${Object.keys(row).join(' , ')}\n${Object.values(row).join(',')}\n`;
+    const answer =
+      format === 'csv'
+        ? await postCsv('licenses/import', csv)
+        : await post('licenses/import', { licenses: [row] });
+    expect(reportOf(answer)).toEqual({ imported: 1, unchanged: 0, rejected: [] });
+    expect(await listed()).toEqual([
+      object('A', { uses: 4, enabled: false, date: '2024-02-22T00:00:00+00:00' }),
+    ]);
+  },
+);
+
+test('white space around the cells of a coupon is dropped, but not around its notes', async () => {
+  const csv = 'code,coupon_type,percent_off,product_key,notes\n SPRING , single, 10 , press , for friends \n';
+  expect(reportOf(await postCsv('coupons/import', csv))).toEqual({ imported: 1, unchanged: 0, rejected: [] });
+  const { body } = await server.inject({ url: '/admin/v1/coupons/export', headers: { authorization } });
+  expect(body).toContain(',SPRING,single,10,,,,press,,,, for friends \r\n');
+  expect(reportOf(await postCsv('coupons/import', body))).toMatchObject({ imported: 0, unchanged: 1 });
+});
+
+test.each(['csv', 'json'] as const)(
+  'the dates of a coupon are taken without a time or a zone, and a coupon ends with its last day: %s',
+  async (format) => {
+    const rows = [
+      ['A', '2026-01-01', '2026-01-31'],
+      ['B', '2026-01-01T12:00:00', '2026-01-31T12:00:00'],
+      ['C', '2026-01-01T12:00:00+01:00', '2026-01-31 12:00:00Z'],
+    ].map(([code, start, end]) => ({
+      code,
+      coupon_type: 'multi',
+      percent_off: '5',
+      start_date: start,
+      end_date: end,
+    }));
+    const csv = rows.map((row) => Object.values(row).join(',')).join('\n');
+    const answer =
+      format === 'csv'
+        ? await postCsv('coupons/import', `code,coupon_type,percent_off,start_date,end_date\n${csv}\n`)
+        : await post('coupons/import', { coupons: rows });
+    expect(reportOf(answer)).toEqual({ imported: 3, unchanged: 0, rejected: [] });
+    const { body } = await server.inject({ url: '/admin/v1/coupons/export', headers: { authorization } });
+    for (const dates of [
+      '2026-01-01T00:00:00+00:00,2026-01-31T23:59:59+00:00',
+      '2026-01-01T12:00:00+00:00,2026-01-31T12:00:00+00:00',
+      '2026-01-01T11:00:00+00:00,2026-01-31T12:00:00+00:00',
+    ])
+      expect(body).toContain(dates);
+  },
+);
+
+const damaged = ['1.9E+18', '1,9E+18', '9.99999E+15', '#NAME?', '#REF!', '#N/A', '#DIV/0!', '########'];
+
+test.each(damaged)(
+  'a cell that a spreadsheet has damaged does not become a key, an id or a code: %s',
+  async (cell) => {
+    const rejected = [
+      { row: 1, code: 'malformed', detail: expect.stringContaining('spreadsheet') as string },
+    ];
+    const report = { imported: 0, unchanged: 0, rejected };
+    const ofPress = { product_key: 'press' };
+    const licenses = [license(cell)];
+    expect(reportOf(await post('licenses/import', { ...ofPress, licenses }))).toEqual(report);
+    for (const row of [license(cell), license('A', { purchase_id: cell })]) {
+      expect(reportOf(await post('purchases/import', { ...ofPress, purchases: [row] }))).toEqual(report);
+    }
+    const coupons = [{ code: cell, coupon_type: 'multi', percent_off: 5 }];
+    expect(reportOf(await post('coupons/import', { coupons }))).toEqual(report);
+  },
+);
+
+test.each(['E+18', '1E18', 'A1.9E+18', '#1', 'N/A', 'C#', '#'])(
+  'a key that only resembles a damaged cell is imported: %s',
+  async (key) => {
+    const answer = await post('licenses/import', { product_key: 'press', licenses: [license(key)] });
+    expect(reportOf(answer)).toMatchObject({ imported: 1 });
+  },
+);
+
+const addresses = [
+  'jörg@exämple.de',
+  '用户@例子.广告',
+  'δοκιμή@παράδειγμα.δοκιμή',
+  'buyer@exämple.de',
+  'jörg@example.de',
+];
+
+test.each(addresses)(
+  'an international e-mail address is taken wherever a buyer is named: %s',
+  async (address) => {
+    const decomposed = address.normalize('NFD');
+    const row = license('A', { buyer_email: decomposed });
+    const imported = await post('licenses/import', { product_key: 'press', licenses: [row] });
+    expect(reportOf(imported)).toEqual({ imported: 1, unchanged: 0, rejected: [] });
+    expect(await listed()).toEqual([object('A', { buyer_email: address.normalize('NFC') })]);
+    const purchases = [license('B', { buyer_email: address })];
+    expect(reportOf(await post('purchases/import', { product_key: 'press', purchases }))).toMatchObject({
+      imported: 1,
+    });
+    const sold = await post('purchases', { product_key: 'press', buyer_email: address });
+    expect(sold.statusCode).toBe(201);
+    for (const [path, count] of [
+      ['licenses', 3],
+      ['purchases', 2],
+    ] as const) {
+      const url = `/admin/v1/${path}?buyer_email=${encodeURIComponent(decomposed)}`;
+      const found = await server.inject({ url, headers: { authorization } });
+      expect(found.headers['x-total-count']).toBe(String(count));
+    }
+  },
+);
+
+test.each([
+  'jörg',
+  'jörg@',
+  '@exämple.de',
+  'jö rg@exämple.de',
+  'jörg@ex ämple.de',
+  'jörg@exä..de',
+  'jörg@-exämple.de',
+  'jö\u200Brg@exämple.de',
+  'jörg@@exämple.de',
+  'jörg@ex%61mple.de',
+  'jörg@exämple.de/a',
+])('text that is no international e-mail address is refused: %s', async (address) => {
+  const answer = await post('purchases', { product_key: 'press', buyer_email: address });
+  expect(answer.json()).toMatchObject({ errors: [{ parameter: 'buyer_email', code: 'not_an_email' }] });
+});

@@ -160,25 +160,11 @@ export function couponId(given: string): number | null {
   return Number.isSafeInteger(number) ? number : null;
 }
 
-const creation: ParameterSet<CouponParameters & { code: string }> = parameters(
-  {
-    coupon_type: oneOf(couponTypes),
-    percent_off: percentage.optional(),
-    amount_off: integer(1).optional(),
-    code: textLike(
-      couponCodePattern,
-      maximumCouponCodeLength,
-      `must have 1 to ${maximumCouponCodeLength} characters, no white space and no control characters`,
-    ),
-    start_date: datetime.optional(),
-    end_date: datetime.optional(),
-    product_key: text().optional(),
-    collection_id: text().optional(),
-    minimum_purchase_amount: integer(1).optional(),
-    usage_limit: integer(1).optional(),
-    notes: text().optional(),
-  },
-  { unknown: 'refused' },
+/** The code of a coupon that is to be created. */
+export const couponCode: z.ZodType<string> = textLike(
+  couponCodePattern,
+  maximumCouponCodeLength,
+  `must have 1 to ${maximumCouponCodeLength} characters, no white space and no control characters`,
 );
 
 const absent = { type: 'null' };
@@ -212,23 +198,53 @@ export function describeConditions({ jsonSchema }: { jsonSchema: object }): void
 }
 
 /**
- * The parameters of a coupon's creation (specification 4.1). Reports every fault at once, of single parameters and
- * between them, and keeps the scope when something else is at fault, so that it can be checked too. Unknown
- * parameters are refused: a misspelt one must not make a wrong coupon.
+ * Makes the parameters of a coupon's creation (specification 4.1); `given` replaces how some are read. Reports
+ * every fault at once, of single parameters and between them, and keeps the scope when something else is at fault, so
+ * that it can be checked too. Unknown parameters are refused: a misspelt one must not make a wrong coupon.
  */
+export function couponCreationWith(given: {
+  code?: z.ZodType<string>;
+  start_date?: z.ZodType<number>;
+  end_date?: z.ZodType<number>;
+}): ParameterSet<CouponTerms> {
+  const creation: ParameterSet<CouponParameters & { code: string }> = parameters(
+    {
+      coupon_type: oneOf(couponTypes),
+      percent_off: percentage.optional(),
+      amount_off: integer(1).optional(),
+      code: given.code ?? couponCode,
+      start_date: (given.start_date ?? datetime).optional(),
+      end_date: (given.end_date ?? datetime).optional(),
+      product_key: text().optional(),
+      collection_id: text().optional(),
+      minimum_purchase_amount: integer(1).optional(),
+      usage_limit: integer(1).optional(),
+      notes: text().optional(),
+    },
+    { unknown: 'refused' },
+  );
+  return {
+    schema: creation.schema,
+    read(raw) {
+      const reading = creation.read(raw);
+      const between = couponFaults(sentParameters(raw, reading.values));
+      if (reading.ok && between.length === 0) return { ok: true, values: couponTerms(reading.values) };
+      const scope = readableScope(reading.values);
+      return {
+        ok: false,
+        values: scope === null ? {} : { scope },
+        faults: reading.ok ? between : [...reading.faults, ...between],
+      };
+    },
+  };
+}
+
+const creation = couponCreationWith({});
+
+/** The parameters of a coupon's creation. */
 export const couponCreation: ParameterSet<CouponTerms> = {
+  ...creation,
   schema: creation.schema.meta({ id: 'CouponTerms', override: describeConditions }),
-  read(raw) {
-    const reading = creation.read(raw);
-    const between = couponFaults(sentParameters(raw, reading.values));
-    if (reading.ok && between.length === 0) return { ok: true, values: couponTerms(reading.values) };
-    const scope = readableScope(reading.values);
-    return {
-      ok: false,
-      values: scope === null ? {} : { scope },
-      faults: reading.ok ? between : [...reading.faults, ...between],
-    };
-  },
 };
 
 /** Puts any value for a discount or scope that was sent but is malformed: it is not missing. */

@@ -4,7 +4,7 @@ import { maximumLicenseKeyLength, parseLicenseKey } from '../../domain/license-k
 import type { License, SoldLicense } from '../../domain/license.ts';
 import type { Page } from '../../domain/page.ts';
 import type { LicenseFilter } from '../../service/authority/tables.ts';
-import { boolean, identifier, refined, refuse, text } from './common/kind.ts';
+import { boolean, identifier, refined, refuse, soughtEmail, text } from './common/kind.ts';
 import { pageShape } from './common/page.ts';
 import { parameters, type ParameterSet } from './common/parameters.ts';
 
@@ -116,7 +116,7 @@ export const licenseQuery: ParameterSet<
   product_key: text().optional(),
   license_key: soughtLicenseKey.optional(),
   enabled: boolean.optional(),
-  buyer_email: text().optional(),
+  buyer_email: soughtEmail.optional(),
   ...pageShape,
 });
 

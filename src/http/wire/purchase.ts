@@ -5,7 +5,7 @@ import type { Page } from '../../domain/page.ts';
 import type { PurchaseWithLicense } from '../../domain/purchase.ts';
 import type { PurchaseFilter } from '../../service/authority/tables.ts';
 import { formatDatetime } from '../../domain/datetime.ts';
-import { boolean, datetime, email, identifier, integer, text } from './common/kind.ts';
+import { boolean, datetime, email, identifier, integer, soughtEmail } from './common/kind.ts';
 import {
   licenseKeyText,
   licenseObject,
@@ -50,7 +50,7 @@ export const purchaseQuery: ParameterSet<
   account_id: identifier.optional(),
   product_key: identifier.optional(),
   license_key: soughtLicenseKey.optional(),
-  buyer_email: text(320).optional(),
+  buyer_email: soughtEmail.optional(),
   since: datetime.optional(),
   until: wholeSecond.optional(),
   refunded: boolean.optional(),

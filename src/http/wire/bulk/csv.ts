@@ -76,7 +76,7 @@ const misquoted =
 
 /**
  * Reads CSV (RFC 4180) in UTF-8 as a stream, some rows at a time: with or without byte order mark, any line ends,
- * quoted cells, empty lines passed over. An empty cell counts as not given. Throws `CsvUnreadable` when it is not
+ * quoted cells, empty rows passed over. An empty cell counts as not given. Throws `CsvUnreadable` when it is not
  * UTF-8, has no header, one that names a column twice or one with a misplaced quote, and behind the last row before a
  * quote that is never closed, or a row that is too long.
  */
@@ -168,22 +168,17 @@ async function* slices(text: string): AsyncGenerator<string> {
   }
 }
 
-const lineEnds = /^[\r\n]*$/;
+/** A cell that is quoted as a whole, is a formula for text (`="00126"`), or has no quotes; and what ends the cell. */
+const cellWithQuotes = /(?:="[^",\r\n]*"|(?:"[^"]*")+|[^",\r\n]*)(?:(,)|(?=[\r\n]*$))/y;
 
-/**
- * Whether each cell of a record is quoted as a whole or has no quotes. `raw` is the record with the line ends around
- * it. Splitting takes linear time; a regular expression over the whole record can take more, or overflow V8's stack.
- */
+/** Whether each quote of a record is where a quote may be. `raw` is the record with the line ends around it. */
 function areQuotesInPlace(raw: string): boolean {
-  // The parts at even places are outside of quotes. An empty one is between two quotes that stand for one.
-  const parts = raw.split('"');
-  const last = parts.length - 1;
-  if (last % 2 !== 0) return false;
-  return parts.every((part, index) => {
-    if (last === 0 || index % 2 !== 0) return true;
-    const isEmpty = index === 0 || index === last ? lineEnds.test(part) : part === '';
-    return isEmpty || ((index === 0 || part.startsWith(',')) && (index === last || part.endsWith(',')));
-  });
+  // Matches cell by cell: an expression for the whole record would overflow V8's stack on a long record.
+  cellWithQuotes.lastIndex = raw.search(/[^\r\n]/);
+  for (;;) {
+    const cell = cellWithQuotes.exec(raw);
+    if (cell?.[1] === undefined) return cell !== null;
+  }
 }
 
 /** Makes rows of the records of a file, of which the first is its header. */
@@ -216,6 +211,8 @@ class Table {
   /** Reads a record of so many lines. */
   readInto(rows: CsvRow[], record: readonly string[], lines: number, isWellQuoted = true): void {
     this.#lines += lines;
+    // Spreadsheets write rows of empty cells, also above the header.
+    if (record.every((cell) => cell.trim() === '')) return;
     this.#line = this.#lines;
     if (this.#columns === null) {
       if (!isWellQuoted) throw new CsvUnreadable(separatorFault(record) ?? `The header ${misquoted}.`);
@@ -268,8 +265,15 @@ function readRow(header: readonly string[], record: readonly string[], line: num
   }
   const cells: Record<string, string> = {};
   header.forEach((name, index) => {
-    const text = record[index] ?? '';
+    const text = withoutFormula(record[index] ?? '');
     if (name !== '' && text !== '') cells[name] = text;
   });
   return { line, cells };
+}
+
+/** The text of a cell that is a formula for text: `="00126"` keeps a spreadsheet from reading a number. */
+function withoutFormula(cell: string): string {
+  if (!cell.startsWith('="') || !cell.endsWith('"') || cell.length < 3) return cell;
+  const text = cell.slice(2, -1);
+  return text.replaceAll('""', '').includes('"') ? cell : text.replaceAll('""', '"');
 }

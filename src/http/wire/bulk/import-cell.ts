@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { isInstant, parseDatetime } from '../../../domain/datetime.ts';
-import { kind, refuse } from '../common/kind.ts';
+import { kind, refined, refuse } from '../common/kind.ts';
 
 /*
  * Parameters of imported rows that are read as stores export them, and not only as this interface writes
@@ -23,17 +23,41 @@ export const stateCell: z.ZodType<boolean> = kind(
 
 const dated = /^\d{4}-\d\d-\d\d/;
 
-/** An RFC 3339 datetime, also without its zone, or a date, which begins: both are UTC then. As epoch ms. */
-export const instantCell: z.ZodType<number> = kind(
-  { type: 'string', pattern: dated.source },
-  (given, issues) => {
+/** An instant of an import: an RFC 3339 datetime, or one without its zone, which is UTC, or a date. As epoch ms. */
+function instantOf(timeOfDate: string): z.ZodType<number> {
+  return kind({ type: 'string', pattern: dated.source }, (given, issues) => {
     const instant =
-      typeof given === 'string' ? (parseDatetime(given) ?? parseDatetime(completed(given))) : null;
+      typeof given === 'string'
+        ? (parseDatetime(given) ?? parseDatetime(completed(given, timeOfDate)))
+        : null;
     if (instant !== null && isInstant(instant)) return instant;
     return refuse(issues, 'not_a_datetime', 'must be a date or an RFC 3339 datetime');
-  },
-);
+  });
+}
 
-function completed(given: string): string {
-  return /^\d{4}-\d{2}-\d{2}$/.test(given) ? `${given}T00:00:00Z` : `${given}Z`;
+function completed(given: string, timeOfDate: string): string {
+  return /^\d{4}-\d{2}-\d{2}$/.test(given) ? `${given}T${timeOfDate}Z` : `${given}Z`;
+}
+
+/** A date is the start of that day. */
+export const instantCell: z.ZodType<number> = instantOf('00:00:00');
+
+/** A date is the last second of that day. */
+export const endCell: z.ZodType<number> = instantOf('23:59:59');
+
+/** A long number that a spreadsheet rounds (`1.9E+18`), an error of a formula (`#NAME?`), or a column too narrow. */
+const damaged =
+  /^(?:\d(?:[.,]\d+)?E\+\d{2,3}|#(?:NAME\?|VALUE!|REF!|DIV\/0!|NUM!|NULL!|N\/A|SPILL!|CALC!)|#{2,})$/i;
+
+/** Text that names a thing, as long as no spreadsheet has written something else in its place. */
+export function undamaged<Value extends string | null>(text: z.ZodType<Value>): z.ZodType<Value> {
+  return refined(text, {}, (given, issues) =>
+    given !== null && damaged.test(given)
+      ? refuse(
+          issues,
+          'malformed',
+          `is ${given.slice(0, 32)}, which a spreadsheet writes in place of the text: format the column as text and fill it again`,
+        )
+      : given,
+  );
 }

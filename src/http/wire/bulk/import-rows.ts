@@ -6,9 +6,9 @@ import type { RejectedRow } from '../../../service/authority/import.ts';
 import type { CouponRow } from '../../../service/authority/coupon-import.ts';
 import type { LicenseRow } from '../../../service/authority/license-import.ts';
 import type { PurchaseRow } from '../../../service/authority/purchase-import.ts';
-import { couponCreation, describeConditions } from '../coupon.ts';
+import { couponCode, couponCreationWith, describeConditions } from '../coupon.ts';
 import { importShape, describedRows, rowsOf, type ImportOptions, type ReadRows } from './import.ts';
-import { instantCell, stateCell } from './import-cell.ts';
+import { endCell, instantCell, stateCell, undamaged } from './import-cell.ts';
 import { email, identifier, integer, newIdentifier } from '../common/kind.ts';
 import { licenseKeyText } from '../license.ts';
 import { parameters, type ParameterSet, without } from '../common/parameters.ts';
@@ -38,8 +38,8 @@ type LicenseCells = {
 };
 
 const licenseShape = {
-  license_key: licenseKeyText(maximumLicenseKeyLength),
-  product_key: identifier.optional(),
+  license_key: undamaged(licenseKeyText(maximumLicenseKeyLength)),
+  product_key: undamaged(identifier).optional(),
   buyer_email: email,
   uses: integer(0, mostUsesFromOutside).optional(),
   enabled: stateCell.optional(),
@@ -77,7 +77,7 @@ export function licenseRow(
 type PurchaseCells = LicenseCells & { purchaseId?: string | undefined; refundedAt?: number | undefined };
 
 const purchaseCells: ParameterSet<PurchaseCells> = parameters(
-  { purchase_id: newIdentifier.optional(), ...licenseShape, refunded_at: instantCell.optional() },
+  { purchase_id: undamaged(newIdentifier).optional(), ...licenseShape, refunded_at: instantCell.optional() },
   { unknown: 'refused', id: 'PurchaseRow' },
 );
 
@@ -111,13 +111,19 @@ const couponIdCell: ParameterSet<{ id?: number | undefined }> = parameters({
   id: integer(1, greatestCouponId).optional(),
 });
 
+const couponTermCells = couponCreationWith({
+  code: undamaged(couponCode),
+  start_date: instantCell,
+  end_date: endCell,
+});
+
 const couponCells: ParameterSet<CouponCells> = {
-  schema: couponCreation.schema
+  schema: couponTermCells.schema
     .extend(couponIdCell.schema.shape)
     .meta({ id: 'CouponRow', override: describeConditions }),
   read(raw) {
     const id = couponIdCell.read(raw);
-    const terms = couponCreation.read(without(raw, 'id'));
+    const terms = couponTermCells.read(without(raw, 'id'));
     if (id.ok && terms.ok) return { ok: true, values: { ...id.values, terms: terms.values } };
     const faults = [id, terms].flatMap((read) => (read.ok ? [] : read.faults));
     return { ok: false, values: {}, faults };

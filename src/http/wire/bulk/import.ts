@@ -66,7 +66,13 @@ function fromJson(given: unknown): RawRow[] | null {
   });
 }
 
-/** The cells of a row, and of these columns alone where they are named; an empty one counts as not sent. */
+/** Columns of text that people write, which is taken as it is. */
+const freeTexts: ReadonlySet<string> = new Set(['notes']);
+
+/**
+ * The cells of a row, and of these columns alone where they are named. White space around a cell is dropped, and an
+ * empty cell counts as not sent.
+ */
 class Cells implements Readable {
   readonly #given: Readonly<Record<string, unknown>>;
   readonly #columns: ReadonlySet<string> | null;
@@ -77,7 +83,8 @@ class Cells implements Readable {
   }
 
   get(name: string): unknown {
-    const value = Object.hasOwn(this.#given, name) ? this.#given[name] : undefined;
+    const given = Object.hasOwn(this.#given, name) ? this.#given[name] : undefined;
+    const value = typeof given === 'string' && !freeTexts.has(name) ? given.trim() : given;
     return value === null || value === '' ? undefined : value;
   }
 

@@ -102,13 +102,24 @@ export const newIdentifier: z.ZodType<string> = refined(
     given === '.' || given === '..' ? refuse(issues, 'malformed', 'must not be . or ..') : given,
 );
 
-/** An e-mail address, as browsers take it in a form (WHATWG HTML, valid e-mail address). */
-export const email: z.ZodType<string> = refined(text(320), { format: 'email' }, (given, issues) => {
-  const address = given.trim();
-  return z.regexes.html5Email.test(address)
+/**
+ * An e-mail address, as browsers take it in a form (WHATWG HTML, valid e-mail address), or an international one
+ * (RFC 6531).
+ */
+export const email: z.ZodType<string> = refined(text(320), { format: 'idn-email' }, (given, issues) => {
+  const address = given.trim().normalize('NFC');
+  return z.regexes.html5Email.test(address.replaceAll(internationalLetter, 'x'))
     ? address
     : refuse(issues, 'not_an_email', 'must be an e-mail address');
 });
+
+/** An e-mail address that is looked for. */
+export const soughtEmail: z.ZodType<string> = refined(text(320), {}, (given) =>
+  given.trim().normalize('NFC'),
+);
+
+/** Letters beyond ASCII, and all that is like them: no control characters, no white space, nothing invisible. */
+const internationalLetter = /[^\0-\x7f\p{C}\p{Z}]/gu;
 
 const secretPattern = /^[!-~]([ -~]*[!-~])?$/;
 
