@@ -23,7 +23,7 @@ const onEitherEngine = [
   'test/http/{after-commit,answers,audit,bodies,catalogue,checkout,checkout-archived,checkout-examples}.test.ts',
   'test/http/{coupon-change,departure,export,history,import,import-dry-run,instance}.test.ts',
   'test/http/{openapi-examples,purchase}.test.ts',
-  'test/http/{repeated-change,repeated-request,repeated-verify,request-id,roll,sell}.test.ts',
+  'test/http/{repeated-change,repeated-request,repeated-verify,request-id,roll,sell,unchanged-limit}.test.ts',
   'test/cli/{every-command,seller}.test.ts',
 ];
 

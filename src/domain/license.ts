@@ -66,6 +66,11 @@ export function countAfter(uses: number, trigger: LicenseTrigger): number {
   }
 }
 
+/** Whether a change has changed nothing: enabling an enabled license, or taking a use back at 0. */
+export function isSameState(before: License, after: License): boolean {
+  return before.uses === after.uses && before.enabled === after.enabled;
+}
+
 /** The license after a trigger; the only function that changes one. */
 export function changeLicense(license: License, trigger: LicenseTrigger): License {
   const state = licenseTransitions[license.enabled ? 'enabled' : 'disabled'][trigger];

@@ -404,12 +404,17 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     const { idempotency } = store.reader;
     const first = { fingerprint: 'f', value: { ok: true, value: null }, at, unchanged: true };
     const second = { fingerprint: 'f', value: { ok: true, value: [1] }, at, unchanged: false };
+    const third = { fingerprint: 'f', value: { ok: true, value: 3 }, at };
     await store.write(async (transaction) => await transaction.idempotency.put('c', 'k', first));
-    expect(await idempotency.unchangedCount()).toBe(1);
+    expect(await idempotency.unchangedCount('c')).toBe(1);
+    expect(await idempotency.unchangedCount('d')).toBe(0);
+    await store.write(async (transaction) => await transaction.idempotency.replace('c', 'k', third));
+    expect(await idempotency.get('c', 'k')).toEqual({ fingerprint: 'f', value: { ok: true, value: 3 } });
+    expect(await idempotency.unchangedCount('c')).toBe(1);
     await store.write(async (transaction) => await transaction.idempotency.put('c', 'k', second));
     expect(await idempotency.get('c', 'k')).toEqual({ fingerprint: 'f', value: { ok: true, value: [1] } });
     expect(await idempotency.get('d', 'k')).toBeNull();
-    expect(await idempotency.unchangedCount()).toBe(0);
+    expect(await idempotency.unchangedCount('c')).toBe(0);
     const later = { ...second, at: at + 1 };
     await store.write(async (transaction) => await transaction.idempotency.put('c', 'later', later));
     const prune = async (limit: number) =>

@@ -449,7 +449,7 @@ describe('a coupon that is sent while its caller waits', () => {
     const { operationId } = again;
     expect(again).toEqual({ coupon: value, confirmedAt: agent.now, operationId, isSent: false });
     expect(agent.stateOf(operationId)).toBe('delivered');
-    expect(agent.store.idempotency.unchangedCount()).toBe(0);
+    expect(agent.store.idempotency.unchangedCount(once.credential)).toBe(0);
   });
 
   it('waits under its provisional id when the upstream could not be reached after all', async () => {

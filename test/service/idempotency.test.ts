@@ -63,7 +63,7 @@ describe('a write under an idempotency key', () => {
     await use(agent, once);
     const value = { observation: agent.observation, operationId: null };
     await agent.writer.write('keepAnswer', { idempotency: once, value });
-    expect(agent.store.idempotency.unchangedCount()).toBe(0);
+    expect(agent.store.idempotency.unchangedCount(once.credential)).toBe(0);
     await agent.restart();
     expect(valueOf(await use(agent, once))).toEqual(value);
   });
@@ -119,12 +119,33 @@ describe('changes that change nothing', () => {
     expect(refusalOf(await agent.change('usage', { idempotency: another }))).toBeNull();
   });
 
+  it('are counted for each credential apart', async () => {
+    await using agent = await givenAgent();
+    const under = (credential: string, name: string): { idempotency: Idempotency } => ({
+      idempotency: { credential, key: name, fingerprint: 'f' },
+    });
+    for (const name of ['a', 'b']) await agent.change('enable', under('product:press', name));
+    await agent.change('enable', under('token:1', 'a'));
+    const { idempotency } = agent.store;
+    expect(idempotency.unchangedCount('product:press')).toBe(2);
+    expect(idempotency.unchangedCount('token:1')).toBe(1);
+  });
+
+  it('still count as such after the answer was replaced by the one after a wait', async () => {
+    await using agent = await givenAgent();
+    await agent.change('enable', { idempotency: once });
+    const value = { observation: agent.observation, operationId: null };
+    await agent.writer.write('keepAnswer', { idempotency: once, value });
+    expect(agent.store.idempotency.unchangedCount(once.credential)).toBe(1);
+    expect(agent.store.idempotency.get(once.credential, once.key)?.value).toEqual({ ok: true, value });
+  });
+
   it('count as such only where nothing was queued', async () => {
     await using agent = await givenAgent();
     const key = (name: string) => ({ idempotency: { credential: 'c', key: name, fingerprint: 'f' } });
     await agent.change('enable', key('nothing'));
     await agent.change('disable', key('something'));
-    expect(agent.store.idempotency.unchangedCount()).toBe(1);
+    expect(agent.store.idempotency.unchangedCount('c')).toBe(1);
   });
 });
 

@@ -5,8 +5,11 @@ import type { AuthorityTransaction, Reader } from '../tables.ts';
 /** How long an answer is stored, in ms: 8 days, so that 7 are certain. */
 const idempotencyKeptMs = 8 * 24 * 3_600_000;
 
-/** How many answers to changes that changed nothing are kept: no queue bounds them, so a caller could fill the disk. */
-export const unchangedLimit = 100_000;
+/**
+ * How many answers to changes that changed nothing are stored for each credential. No queue bounds such changes, so that
+ * a caller could fill the disk; and each of them counts those before it.
+ */
+export const unchangedLimit = 10_000;
 
 /**
  * The first successful result under an idempotency key, for the same request; a refusal for another request
@@ -35,8 +38,9 @@ export async function storeResult(
   { now }: Context,
 ): Promise<Result<never> | null> {
   const unchanged = result.ok && result.unchanged === true;
-  if (unchanged && (await transaction.idempotency.unchangedCount()) >= unchangedLimit) {
-    return refuse('storage_full', 'Too many changes that change nothing are kept for repetition.');
+  if (unchanged && (await transaction.idempotency.unchangedCount(credential)) >= unchangedLimit) {
+    const detail = 'This credential has sent too many changes under idempotency keys that change nothing.';
+    return refuse('storage_full', detail);
   }
   await transaction.idempotency.put(credential, key, { fingerprint, value: result, at: now, unchanged });
   return null;
@@ -49,12 +53,7 @@ export async function keepAnswer(
   { now }: Context,
 ): Promise<Result<null>> {
   const { credential, key, fingerprint } = idempotency;
-  await transaction.idempotency.put(credential, key, {
-    fingerprint,
-    value: done(value),
-    at: now,
-    unchanged: false,
-  });
+  await transaction.idempotency.replace(credential, key, { fingerprint, value: done(value), at: now });
   return done(null);
 }
 

@@ -36,11 +36,13 @@ export interface OldCredentialTable extends OldCredentialReads {
 export type StoredAnswer = { fingerprint: string; value: unknown };
 export interface IdempotencyReads {
   get(credential: string, key: string): StoredAnswer | null;
-  /** How many of changes that changed nothing. */
-  unchangedCount(): number;
+  /** How many answers to changes that changed nothing are stored for a credential. */
+  unchangedCount(credential: string): number;
 }
 export interface IdempotencyTable extends IdempotencyReads {
   put(credential: string, key: string, record: StoredAnswer & { at: number; unchanged: boolean }): void;
+  /** Replaces an answer; whether its change changed nothing stays as it was. */
+  replace(credential: string, key: string, record: StoredAnswer & { at: number }): void;
   remove(credential: string, key: string): void;
   /** Removes at most so many from before an instant; gives how many there were. */
   prune(before: number, limit: number): number;

@@ -1,4 +1,4 @@
-import type { License } from '../../domain/license.ts';
+import { isSameState, type License } from '../../domain/license.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { Context } from '../ports.ts';
@@ -13,5 +13,7 @@ export async function changeLicense(
 ): Promise<Result<License>> {
   const remembered = keepsHistory ? { at: now, credential: actor } : null;
   const changed = await licenses.change({ ...change, remembered });
-  return changed === null ? licenseNotFound() : done(changed.after);
+  if (changed === null) return licenseNotFound();
+  const { before, after } = changed;
+  return isSameState(before, after) ? { ...done(after), unchanged: true } : done(after);
 }

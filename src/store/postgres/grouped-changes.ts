@@ -1,3 +1,4 @@
+import { isSameState } from '../../domain/license.ts';
 import type { LicenseChange } from '../../service/authority/tables.ts';
 import type { Idempotency } from '../../service/ports.ts';
 import type { Connection } from './connection.ts';
@@ -25,8 +26,11 @@ type GroupedChange = {
   readonly change: LicenseChange;
   /** Null: it has no idempotency key. */
   readonly idempotency: Idempotency | null;
-  /** What is to be kept under its key once it is done; null: nothing, so that it must not be done. */
-  answer(changed: ChangedLicense): Promise<KeptAnswer | null>;
+  /**
+   * What is to be kept under its key once it is done; null: nothing, so that it must not be done. `unchangedCount`: as
+   * `IdempotencyTable` has it of its credential, for a change that has changed nothing.
+   */
+  answer(changed: ChangedLicense, unchangedCount: number): Promise<KeptAnswer | null>;
   done(changed: ChangedLicense): void;
   fail(error: unknown): void;
   /** Nothing of it was done, and it is to be tried without others. */
@@ -113,10 +117,11 @@ export class GroupedChanges {
       await connection.begin(null, []);
       connection.waitAMoment();
       const made = changesMade(group.length, await connection.rows(changeKeyed, values));
-      const answers = await Promise.all(answersOf(group, made));
-      const kept = answers.filter((answer) => answer !== null);
-      // One is refused, which leaves no answer: none is made, and each goes alone.
-      if (kept.length < answers.length) {
+      const counts = await unchangedCounts(connection, group, made);
+      const answers = await Promise.all(answersOf(group, made, counts));
+      const kept = answers.flatMap(({ answer }) => answer ?? []);
+      // A refused change leaves no answer: no change is made, and each goes alone. One that changed nothing may stay.
+      if (answers.some(({ answer, isUnchanged }) => answer === null && !isUnchanged)) {
         await connection.rollback();
         return [];
       }
@@ -131,9 +136,40 @@ function changesOf(group: readonly GroupedChange[]): LicenseChange[] {
   return group.map(({ change }) => change);
 }
 
-function answersOf(group: readonly GroupedChange[], made: Made): Promise<KeptAnswer | null>[] {
+type UnchangedCounts = ReadonlyMap<string, number>;
+
+/** How many answers to changes that changed nothing are stored for the credentials of such changes in a group. */
+async function unchangedCounts(
+  { transaction }: Connection,
+  group: readonly GroupedChange[],
+  made: Made,
+): Promise<UnchangedCounts> {
+  const credentials = group.flatMap(({ idempotency }, index) => {
+    const changed = made[index] ?? null;
+    return idempotency !== null && changed !== null && isSame(changed) ? [idempotency.credential] : [];
+  });
+  const counts = new Map<string, number>();
+  for (const credential of new Set(credentials)) {
+    counts.set(credential, await transaction.idempotency.unchangedCount(credential));
+  }
+  return counts;
+}
+
+function isSame({ before, after }: ChangedLicense): boolean {
+  return isSameState(before, after);
+}
+
+type GroupedAnswer = { answer: KeptAnswer | null; isUnchanged: boolean };
+
+function answersOf(
+  group: readonly GroupedChange[],
+  made: Made,
+  counts: UnchangedCounts,
+): Promise<GroupedAnswer>[] {
   return group.flatMap((each, index) => {
     const changed = made[index] ?? null;
-    return each.idempotency === null || changed === null ? [] : [each.answer(changed)];
+    if (each.idempotency === null || changed === null) return [];
+    const answered = each.answer(changed, counts.get(each.idempotency.credential) ?? 0);
+    return [answered.then((answer) => ({ answer, isUnchanged: isSame(changed) }))];
   });
 }

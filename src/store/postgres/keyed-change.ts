@@ -9,7 +9,7 @@ import type { ChangedLicense } from './tables/license-change.ts';
 /** What such a use case uses of a transaction. */
 type Tables = {
   licenses: Pick<AwaitableTable<LicenseTable>, 'change'>;
-  idempotency: Pick<AwaitableTable<IdempotencyTable>, 'get' | 'put'>;
+  idempotency: Pick<AwaitableTable<IdempotencyTable>, 'get' | 'put' | 'unchangedCount'>;
 };
 
 /**
@@ -23,6 +23,7 @@ export async function runTogether<Result>(
   run: (transaction: AuthorityTransaction) => Awaitable<Result>,
 ): Promise<{ result: Result } | null> {
   const changed = Promise.withResolvers<ChangedLicense | null>();
+  let unchangedCount = 0;
   const answer = Promise.withResolvers<KeptAnswer | null>();
   const isDone = Promise.withResolvers<boolean>();
   // Nobody waits for it where the use case itself has failed.
@@ -33,7 +34,8 @@ export async function runTogether<Result>(
         group.join({
           change,
           idempotency,
-          answer(made) {
+          answer(made, unchangedBefore) {
+            unchangedCount = unchangedBefore;
             changed.resolve(made);
             return answer.promise;
           },
@@ -53,6 +55,7 @@ export async function runTogether<Result>(
     idempotency: {
       // What was answered before is found as the change is made.
       get: () => null,
+      unchangedCount: () => unchangedCount,
       put: (_credential, _key, { value, unchanged }) =>
         answer.resolve({ ...idempotency, value: JSON.stringify(value), unchanged }),
     },

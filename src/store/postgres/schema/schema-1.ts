@@ -204,7 +204,7 @@ CREATE TABLE latchkey.idempotency (
   PRIMARY KEY (credential, key)
 );
 CREATE INDEX idempotency_at ON latchkey.idempotency (at);
-CREATE INDEX idempotency_unchanged ON latchkey.idempotency (unchanged) WHERE unchanged;
+CREATE INDEX idempotency_unchanged ON latchkey.idempotency (credential) WHERE unchanged;
 
 CREATE TABLE latchkey.setting (
   name text COLLATE "C" PRIMARY KEY,

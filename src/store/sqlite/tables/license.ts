@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { changeLicense, type License, type SoldLicense } from '../../../domain/license.ts';
+import { changeLicense, isSameState, type License, type SoldLicense } from '../../../domain/license.ts';
 import type { HistoryTable } from '../../../service/access/tables.ts';
 import type {
   ExportFilter,
@@ -146,8 +146,7 @@ export function licenseTable(database: DatabaseSync, history: Pick<HistoryTable,
       const before = reached.first(licenseKey, reach.accountId, reach.productKey);
       if (before === null) return null;
       const after = changeLicense(before, trigger);
-      // Enabling what is enabled, or taking a use back at 0, changes nothing that could be remembered.
-      if (after.uses === before.uses && after.enabled === before.enabled) return { before, after };
+      if (isSameState(before, after)) return { before, after };
       setState({ licenseKey, uses: after.uses, enabled: bit(after.enabled) });
       if (remembered !== null) history.add({ licenseKey, change: trigger, before, after, ...remembered });
       return { before, after };

@@ -47,12 +47,12 @@ export function idempotencyReads(source: Source): AwaitableTable<IdempotencyRead
   );
   const unchanged = prepareQuery(
     source,
-    `SELECT count(*) AS count FROM ${idempotency} WHERE unchanged`,
+    `SELECT count(*) AS count FROM ${idempotency} WHERE credential = $1 AND unchanged`,
     ({ count }: { count: number }) => count,
   );
   return {
     get: (credential, key) => get.first(credential, key),
-    unchangedCount: async () => (await unchanged.first()) ?? 0,
+    unchangedCount: async (credential) => (await unchanged.first(credential)) ?? 0,
   };
 }
 
@@ -65,6 +65,12 @@ export function idempotencyTable(source: WritingSource): AuthorityTable<Idempote
      VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (credential, key) DO UPDATE SET fingerprint = excluded.fingerprint, value = excluded.value,
        at = excluded.at, unchanged = excluded.unchanged`,
+  );
+  const replace = prepareWrite(
+    source,
+    `INSERT INTO ${idempotency} (credential, key, fingerprint, value, at) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (credential, key) DO UPDATE SET fingerprint = excluded.fingerprint, value = excluded.value,
+       at = excluded.at`,
   );
   const remove = prepareWrite(source, `DELETE FROM ${idempotency} WHERE credential = $1 AND key = $2`);
   const prune = prepareQuery(
@@ -80,6 +86,8 @@ export function idempotencyTable(source: WritingSource): AuthorityTable<Idempote
     ...idempotencyReads(source),
     put: (credential, key, { fingerprint, value, at, unchanged }) =>
       put(credential, key, fingerprint, JSON.stringify(value), at, unchanged),
+    replace: (credential, key, { fingerprint, value, at }) =>
+      replace(credential, key, fingerprint, JSON.stringify(value), at),
     remove: (credential, key) => remove(credential, key),
     prune: async (before, limit) => (await prune.first(before, limit)) ?? 0,
   };

@@ -145,5 +145,5 @@ CREATE INDEX observation_refresh ON observation (refresh_at) WHERE refresh_at IS
 
 -- Stored answers of changes that changed nothing: they are bounded, since nothing else bounds them.
 ALTER TABLE idempotency ADD COLUMN unchanged INTEGER NOT NULL DEFAULT 0 CHECK (unchanged IN (0, 1));
-CREATE INDEX idempotency_unchanged ON idempotency (unchanged) WHERE unchanged = 1;
+CREATE INDEX idempotency_unchanged ON idempotency (credential) WHERE unchanged = 1;
 `;

@@ -12,8 +12,14 @@ export function idempotencyReads(database: DatabaseSync): IdempotencyReads {
       value: JSON.parse(row.value),
     }),
   );
-  const unchanged = prepareCount(database, 'SELECT count(*) AS count FROM idempotency WHERE unchanged = 1');
-  return { get: (credential, key) => get.first(credential, key), unchangedCount: () => unchanged() };
+  const unchanged = prepareCount(
+    database,
+    'SELECT count(*) AS count FROM idempotency WHERE credential = ? AND unchanged = 1',
+  );
+  return {
+    get: (credential, key) => get.first(credential, key),
+    unchangedCount: (credential) => unchanged(credential),
+  };
 }
 
 /** Prepares the table of stored answers. */
@@ -22,6 +28,12 @@ export function idempotencyTable(database: DatabaseSync): IdempotencyTable {
     database,
     `INSERT OR REPLACE INTO idempotency (credential, key, fingerprint, value, at, unchanged)
      VALUES (:credential, :key, :fingerprint, :value, :at, :unchanged)`,
+  );
+  const replace = prepareChange(
+    database,
+    `INSERT INTO idempotency (credential, key, fingerprint, value, at)
+     VALUES (:credential, :key, :fingerprint, :value, :at)
+     ON CONFLICT DO UPDATE SET fingerprint = excluded.fingerprint, value = excluded.value, at = excluded.at`,
   );
   const remove = prepareChange(
     database,
@@ -36,6 +48,9 @@ export function idempotencyTable(database: DatabaseSync): IdempotencyTable {
     ...idempotencyReads(database),
     put(credential, key, { fingerprint, value, at, unchanged }) {
       put({ credential, key, fingerprint, value: JSON.stringify(value), at, unchanged: bit(unchanged) });
+    },
+    replace(credential, key, { fingerprint, value, at }) {
+      replace({ credential, key, fingerprint, value: JSON.stringify(value), at });
     },
     remove(credential, key) {
       remove({ credential, key });

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { unchangedLimit } from '../../src/service/access/idempotency.ts';
+import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
+
+const operator = { authorization: `Bearer ${adminToken}` };
+const secret = 'secret-of-the-editor-0123456789';
+const ours = { 'product-secret-key': secret };
+
+test('changes that change nothing are stored up to a limit for each credential on an authority', async () => {
+  await using opened = await openApp();
+  const server = serverOf(opened.app);
+  const post = async (url: string, payload: object): Promise<void> => {
+    await server.inject({ method: 'POST', url, headers: operator, payload });
+  };
+  await post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR', secret });
+  await post('/admin/v1/purchases', {
+    product_key: 'EDITOR',
+    buyer_email: 'a@example.com',
+    license_key: 'KEY',
+  });
+  const change = async (kind: string, headers: Record<string, string>): Promise<number> => {
+    const url = `/api/v2/license/${kind}`;
+    const answer = await server.inject({ method: 'PUT', url, headers, payload: { license_key: 'KEY' } });
+    return answer.statusCode;
+  };
+  const keyed = (name: string, by: Record<string, string> = ours) => ({ ...by, 'idempotency-key': name });
+
+  expect(await change('decrease', keyed('first'))).toBe(200);
+  expect(await change('enable', keyed('second'))).toBe(200);
+  expect(await opened.app.reader.idempotency.unchangedCount('product:EDITOR')).toBe(2);
+
+  const stored = { fingerprint: 'f', value: null, at: Date.now(), unchanged: true };
+  await opened.write(async ({ idempotency }) => {
+    for (let index = 2; index < unchangedLimit; index += 1) {
+      await idempotency.put('product:EDITOR', `filling-${index}`, stored);
+    }
+  });
+  expect(await change('decrease', keyed('third'))).toBe(507);
+  expect(await change('enable', keyed('fourth'))).toBe(507);
+  // What was answered before is answered again.
+  expect(await change('decrease', keyed('first'))).toBe(200);
+  expect(await change('decrease', ours)).toBe(200);
+  expect(await change('decrease', keyed('fifth', operator))).toBe(200);
+
+  // Those that change something are not held up by those that come with them.
+  const together = ['usage', 'enable', 'usage', 'enable', 'usage'].map((kind, index) =>
+    change(kind, keyed(`together-${index}`)),
+  );
+  expect(await Promise.all(together)).toEqual([200, 507, 200, 507, 200]);
+  expect((await opened.app.reader.licenses.get('KEY'))?.uses).toBe(3);
+  expect(await change('decrease', keyed('sixth'))).toBe(200);
+  expect(await change('disable', keyed('seventh'))).toBe(200);
+  expect(await change('disable', keyed('eighth'))).toBe(507);
+});
