@@ -20,11 +20,34 @@ export class Callers {
   }
 
   verify(key: string): void {
+    void this.#verify(key);
+  }
+
+  async #verify(key: string): Promise<void> {
     const { agent, history } = this.#world;
-    agent.licensing.verify(this.#reach(key), this.#spelling(key), this.#forEver).catch((error: unknown) => {
+    const reach = this.#reach(key);
+    if (reach === null) return;
+    const isHeard = this.#listen(key);
+    try {
+      const answer = await agent.licensing.verify(reach, this.#spelling(key), this.#forEver);
+      if (!answer.ok) isHeard(answer.problem.code);
+    } catch (error) {
       // Of a process that is gone nothing is heard, also where its store is gone with it.
       if (!agent.isDead) history.broken.push(`a verify failed: ${String(error)}`);
-    });
+    }
+  }
+
+  /** Looks at the refusal of a request that begins now: no key is unknown that the upstream always knew. */
+  #listen(key: string): (code: string) => void {
+    const world = this.#world;
+    const { agent, removals } = world;
+    return (code) => {
+      const isKnown = !world.troubles.has('gateway') && !world.troubles.has('removal');
+      const wasConfigured = removals === world.removals && agent === world.agent && !agent.isDead;
+      if (code === 'license_not_found' && isKnown && wasConfigured) {
+        world.history.broken.push(`products: ${key} is answered 404, and the upstream knows it`);
+      }
+    };
   }
 
   change(key: string, trigger: LicenseOperationKind): void {
@@ -63,12 +86,15 @@ export class Callers {
     onAnswer: (given: string) => void,
   ): Promise<void> {
     const { agent, machine, random, troubles } = this.#world;
+    const reach = this.#reach(key);
+    if (reach === null) return;
     const underWay = this.#underWay.get(agent) ?? new Set<string>();
     this.#underWay.set(agent, underWay);
     if (once !== null && underWay.has(once)) return;
     if (once !== null) underWay.add(once);
+    const isHeard = this.#listen(key);
     const request = {
-      reach: this.#reach(key),
+      reach,
       licenseKey: this.#spelling(key),
       trigger,
       actor: 'product',
@@ -78,6 +104,7 @@ export class Callers {
     // Refusals and full disks are answers too, which promise nothing.
     const answer = await asRequest(() => agent.licensing.change(request, this.#forEver)).catch(this.#refused);
     if (once !== null) underWay.delete(once);
+    if (answer?.ok === false) isHeard(answer.problem.code);
     // An answer of a store that was replaced meanwhile is that of a process that is gone.
     if (answer?.ok === true && machine === this.#world.machine)
       onAnswer(JSON.stringify(answer.value.license));
@@ -103,10 +130,13 @@ export class Callers {
     return null;
   };
 
-  #reach(key: string): { accountId: string; productKey: string | null } {
-    const { productOf, random, troubles } = this.#world;
+  /** Null: the product of the key is not configured, so that its secret is not accepted. */
+  #reach(key: string): { accountId: string; productKey: string | null } | null {
+    const { random, troubles } = this.#world;
     const isAdmin = troubles.has('products') && random.chance(0.2);
-    return { accountId, productKey: isAdmin ? null : (productOf.get(key) ?? null) };
+    const productKey = this.#world.productIdOf(key);
+    if (productKey === null) return null;
+    return { accountId, productKey: isAdmin ? null : productKey };
   }
 
   /** As people type it. */

@@ -33,7 +33,10 @@ export function checkAtRest(world: World): void {
   const operations = queriesOf(world.machine).all() as OperationRow[];
   for (const operation of operations) checkOperation(world, operation);
   if (world.isStrict) checkAllDelivered(operations);
-  for (const key of world.keys) checkShown(world, key);
+  for (const key of world.keys) {
+    checkShown(world, key);
+    checkProduct(world, key);
+  }
   checkCoupons(world, operations);
   if (world.isAlone) checkNobodyElse(world);
 }
@@ -251,6 +254,15 @@ function checkShown(world: World, key: string): void {
   const upstream = world.ledger.license(key);
   const [seen, is] = [license, upstream].map(({ uses, enabled }) => `${uses} uses, enabled: ${enabled}`);
   if (seen !== is) throw new Error(`at rest: ${key} was seen with ${seen}; it has ${is}`);
+}
+
+/** At rest each key belongs to the product under whose secret the upstream knows it. */
+function checkProduct(world: World, key: string): void {
+  const observation = world.machine.transaction.observations.get(key);
+  const product = world.productIdOf(key);
+  if (observation !== null && observation.productKey !== product) {
+    throw new Error(`products: ${key} belongs to ${observation.productKey}, not to ${product}`);
+  }
 }
 
 function isListed({ ledger }: World, subject: string): boolean {

@@ -98,8 +98,8 @@ export class Play implements Disposable {
     Object.assign(faults, { crashes: 0, isFull: false, afterCommit: null });
     const { poison, instance } = network.weather;
     network.weather = { ...calmWeather, poison, instance };
-    for (const { heal } of this.#troubles) heal?.(world);
     if (world.agent.isDead) await world.restart();
+    for (const { heal } of this.#troubles) heal?.(world);
     // What was under way may yet bring a refusal of the credential; then a person resumes.
     await world.pass(2 * timeoutMs);
     const { state, pausedProducts, couponsPaused } = world.agent.sync.uplink.status();

@@ -55,6 +55,7 @@ export const spoilings: Readonly<Record<SpoilingName, Spoiling>> = {
   },
   'a coupon sent again unseen': { writer: hasty },
   'a count taken for known after a decision': { writer: trusting },
+  'products that are not remembered': { writer: (writer) => idle(writer, 'bindUpstream') },
   'next_at kept after the return of the upstream': { writer: (writer) => idle(writer, 'endOutage') },
 };
 
@@ -78,6 +79,7 @@ export type SpoilingName =
   | 'a lost disable taken for one that was never sent'
   | 'a coupon sent again unseen'
   | 'a count taken for known after a decision'
+  | 'products that are not remembered'
   | 'next_at kept after the return of the upstream';
 
 function withPolicy(policy: Partial<SyncOptions['policy']>): Spoiling {

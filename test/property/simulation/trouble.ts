@@ -1,6 +1,6 @@
 import type { Decision } from '../../../src/domain/outbox/decision.ts';
 import type { SeededRandom } from './seeded-random.ts';
-import { type TroubleName, type World } from './world.ts';
+import type { CatalogueProduct, TroubleName, World } from './world.ts';
 
 /** One kind of trouble, which a seed has or has not. */
 export type Trouble = {
@@ -66,26 +66,57 @@ const fence: Trouble = {
 
 /** There are three products, and the secret of one is rolled before the agent is told. */
 const products: Trouble = {
-  make({ agent, ledger, configuration, random }) {
+  make(world) {
+    const { ledger, random } = world;
     const [secret, name] = random.pick([...ledger.products] as [[string, string], ...[string, string][]]);
     if (random.chance(0.5)) {
       ledger.products.delete(secret);
       ledger.products.set(`${secret}!`, name);
     } else {
-      tellSecrets({ agent, ledger, configuration });
+      tellSecrets(world);
     }
   },
   heal: tellSecrets,
 };
 
 /** The configuration gets the secrets that are right now, and is reloaded. */
-function tellSecrets({
-  agent,
-  ledger,
-  configuration,
-}: Pick<World, 'agent' | 'ledger' | 'configuration'>): void {
-  for (const [secret, name] of ledger.products) configuration.secrets.set(name, secret);
-  if (!agent.isDead) agent.sync.uplink.retryCredentials();
+function tellSecrets(world: World): void {
+  for (const [secret, name] of world.ledger.products) {
+    const product = world.catalogue.get(name);
+    // A removed product that came back with another key and another secret would be recognized by nothing.
+    if (product !== undefined && !product.isRemoved) product.secret = secret;
+  }
+  world.reload();
+}
+
+/** Products get other keys, swap their keys, are removed, and are put back, also under another key. */
+const renames: Trouble = {
+  make(world) {
+    const { random, troubles: ours, faults } = world;
+    // A product whose key and secret have both changed is recognized by nothing.
+    const isLost = ours.has('products') && (ours.has('restore') || ours.has('copy'));
+    if (isLost || faults.isFull) return;
+    const catalogue = [...world.catalogue.values()] as [CatalogueProduct, ...CatalogueProduct[]];
+    const [one, other] = [random.pick(catalogue), random.pick(catalogue)];
+    const act = random.pick(['rename', 'rename', 'swap', 'swap', 'remove', 'put back'] as const);
+    if (act === 'swap') [one.key, other.key] = [other.key, one.key];
+    if (act === 'remove') world.remove(one);
+    if (act === 'put back') one.isRemoved = false;
+    if (act === 'rename' || (act === 'put back' && random.chance(0.5))) one.key = newKey(world);
+    world.reload();
+  },
+  heal(world) {
+    for (const product of world.catalogue.values()) product.isRemoved = false;
+    world.reload();
+    tellSecrets(world);
+  },
+};
+
+/** A key that no product has; often one that a product had. */
+function newKey({ catalogue, random }: World): string {
+  const taken = new Set([...catalogue.values()].map(({ key }) => key));
+  const free = Array.from({ length: 6 }, (_, n) => `product-${n}`).filter((key) => !taken.has(key));
+  return random.pick(free as [string, ...string[]]);
 }
 
 /** The upstream finds a key in any letter case, and callers type it in several. */
@@ -219,6 +250,7 @@ export const troubles: Readonly<Record<TroubleName, Trouble>> = {
   wait,
   fence,
   products,
+  renames,
   spellings,
   refusals,
   poison,

@@ -16,6 +16,7 @@ export type TroubleName =
   | 'wait'
   | 'fence'
   | 'products'
+  | 'renames'
   | 'spellings'
   | 'refusals'
   | 'poison'
@@ -37,6 +38,7 @@ const leaveNoDoubt: ReadonlySet<TroubleName> = new Set<TroubleName>([
   'wait',
   'fence',
   'products',
+  'renames',
   'spellings',
   'policy',
   'full',
@@ -49,6 +51,9 @@ const leaveNoDoubt: ReadonlySet<TroubleName> = new Set<TroubleName>([
 
 /** Those in which a count is changed by something that the agent's store does not remember. */
 const bringOthers: ReadonlySet<TroubleName> = new Set<TroubleName>(['others', 'restore', 'copy']);
+
+/** A product as the agent is configured with it. */
+export type CatalogueProduct = { key: string; secret: string; isRemoved: boolean };
 
 export type WorldOptions = { seed: number; troubles: readonly TroubleName[]; spoiling: Spoiling | null };
 
@@ -67,8 +72,11 @@ export class World implements Disposable {
   readonly watch: Watch = new Watch();
   /** License keys as the upstream spells them. */
   readonly keys: readonly string[];
-  /** By product key: its secret upstream. */
-  readonly products: ReadonlyMap<string, string>;
+  /** By the name of a product upstream: how the agent is configured with it. */
+  readonly catalogue: ReadonlyMap<string, CatalogueProduct>;
+  /** How many times a product was removed from the configuration. */
+  removals = 0;
+  /** By license key: the name of its product upstream. */
   readonly productOf: Map<string, string> = new Map();
   /** The counts to begin with, by key as the upstream files it. */
   readonly initial: Map<string, number> = new Map();
@@ -88,18 +96,21 @@ export class World implements Disposable {
     this.random = random;
     this.troubles = new Set(troubles);
     this.#spoiling = spoiling;
-    const names = Array.from({ length: this.troubles.has('products') ? 3 : 1 }, (_, n) => `product-${n}`);
-    this.products = new Map(names.map((name) => [name, `secret of ${name}`]));
+    const isMany = this.troubles.has('products') || this.troubles.has('renames');
+    const names = Array.from({ length: isMany ? 3 : 1 }, (_, n) => `product-${n}`);
+    this.catalogue = new Map(
+      names.map((name) => [name, { key: name, secret: `secret of ${name}`, isRemoved: false }]),
+    );
     this.configuration = {
       writers: this.troubles.has('others') ? 'many' : 'single',
       onDoubt: random.chance(0.8) ? 'infer' : 'hold',
       lanes: random.between(1, 4),
-      secrets: new Map(this.products),
+      secrets: secretsOf(this.catalogue),
       apiKey: 'api-key',
       baseUrl: 'https://upstream.example',
     };
     this.faults = { crashes: random.pick([0, 0.002, 0.02]), isFull: false, afterCommit: null };
-    this.ledger = new Ledger(new Map([...this.products].map(([name, secret]) => [secret, name])));
+    this.ledger = new Ledger(new Map([...this.catalogue].map(([name, { secret }]) => [secret, name])));
     this.ledger.foldsCase = this.troubles.has('spellings');
     const { ledger, watch } = this;
     this.network = new Network({ ledger, clock: this.#time.clock(), random, observer: watch });
@@ -154,6 +165,23 @@ export class World implements Disposable {
     this.agent.die();
     await this.#time.advance(this.random.pick([1, 500, 20_000]));
     await this.#startAnother();
+  }
+
+  remove(product: CatalogueProduct): void {
+    product.isRemoved = true;
+    this.removals += 1;
+  }
+
+  /** The configuration gets the products of the catalogue, and is reloaded. */
+  reload(): void {
+    this.configuration.secrets = secretsOf(this.catalogue);
+    if (!this.agent.isDead) this.agent.reload();
+  }
+
+  /** The id by which the agent knows the product of a license key; null: the product is not configured. */
+  productIdOf(key: string): string | null {
+    const product = this.catalogue.get(this.productOf.get(key) ?? '');
+    return product === undefined || product.isRemoved ? null : this.agent.products.idOf(product.key);
   }
 
   makeBackup(): void {
@@ -220,7 +248,7 @@ export class World implements Disposable {
 
   #addLicense(key: string): void {
     const uses = this.random.between(0, 3);
-    const product = this.random.pick([...this.products.keys()] as [string, ...string[]]);
+    const product = this.random.pick([...this.catalogue.keys()] as [string, ...string[]]);
     this.productOf.set(key, product);
     this.initial.set(this.ledger.fold(key), uses);
     this.ledger.add(key, product, uses);
@@ -254,6 +282,12 @@ export class World implements Disposable {
       },
     });
   }
+}
+
+/** By the key of a configured product: its secret. */
+function secretsOf(catalogue: ReadonlyMap<string, CatalogueProduct>): Map<string, string> {
+  const configured = [...catalogue.values()].filter(({ isRemoved }) => !isRemoved);
+  return new Map(configured.map(({ key, secret }) => [key, secret]));
 }
 
 /** What was answered after the backup was made is not known to it. */
