@@ -5,12 +5,11 @@ import type { App } from './app.ts';
 import type { Connections } from './entry/connections.ts';
 import { duplicate } from './entry/form.ts';
 import { readIdempotencyKey, requestUnder } from './entry/idempotent-request.ts';
-import { readWait } from './entry/prefer.ts';
 import { pathOf } from './path.ts';
 import type { RouteRequest, Route } from './route.ts';
 import { reachRefusal } from './entry/reach.ts';
 import { stateOf } from './entry/request-state.ts';
-import { askerOf } from './entry/waiting-requests.ts';
+import { askerOf, readWait } from './entry/waiting-requests.ts';
 import {
   noParameters,
   type ParameterSet,

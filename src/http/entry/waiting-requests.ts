@@ -4,6 +4,17 @@ import type { App } from '../app.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Route } from '../route.ts';
 
+const longestWaitS = 30;
+
+/** Reads `Prefer: wait=N` (RFC 7240) as ms, 30 s at most; 0 when absent or malformed. */
+export function readWait(prefer: readonly string[]): number {
+  for (const preference of prefer.flatMap((value) => value.split(','))) {
+    const seconds = /^\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:;.*)?$/i.exec(preference)?.[1];
+    if (seconds !== undefined) return Math.min(Number(seconds), longestWaitS) * 1000;
+  }
+  return 0;
+}
+
 type Waiting = { response: ServerResponse; controller: AbortController; prefersToWait: boolean };
 
 /** Who asks, and for how long the caller wants to wait for the upstream (`Prefer: wait`), in ms. */

@@ -9,7 +9,7 @@ import type { App, Readiness } from '../app.ts';
 import type { RefusalForm } from '../dialects/dialect.ts';
 import { hangUpFor, refusalFormFor } from '../problem-answer.ts';
 import type { Route } from '../route.ts';
-import { readWait } from '../entry/prefer.ts';
+import { readWait } from '../entry/waiting-requests.ts';
 import { stateOf } from '../entry/request-state.ts';
 
 export const jsonType = 'application/json; charset=utf-8';
