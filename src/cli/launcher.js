@@ -6,6 +6,9 @@ import { constants, homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+// Before anything else: Node would open its debugger at this signal.
+process.on('SIGUSR1', () => undefined);
+
 // An import would read every export of it, and so load what lies behind each.
 const { existsSync, readFileSync } = module.createRequire(import.meta.url)('node:fs');
 const launcher = fileURLToPath(import.meta.url);
@@ -14,7 +17,11 @@ const root = join(here, '../..');
 const main = ['main.ts', 'main.js'].map((name) => join(here, name)).find((file) => existsSync(file));
 const needed = /\d+\.\d+/.exec(readJson(join(root, 'package.json')).engines.node)[0];
 
+/** By this variable a launcher knows that another one has started it, over whose channel it hears that the other ends. */
+const followedName = 'LATCHKEY_LAUNCHER';
+
 if (isEnough(process.versions.node)) {
+  if (process.env[followedName] !== undefined) endWithLauncher();
   cacheCompiledCode();
   await import(main.endsWith('.ts') ? './main.ts' : './main.js');
 } else {
@@ -58,7 +65,10 @@ function nodeBeside() {
 /** Passes everything on: arguments, standard streams, signals, and how it ended. */
 async function startWith(node) {
   const { spawn } = await import('node:child_process');
-  const child = spawn(node, [launcher, ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(node, ['--disable-sigusr1', launcher, ...process.argv.slice(2)], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, [followedName]: String(process.pid) },
+  });
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2']) {
     process.on(signal, () => child.kill(signal));
   }
@@ -68,6 +78,16 @@ async function startWith(node) {
   });
   // A signal that ended the program is told as shells tell it.
   child.on('exit', (code, signal) => process.exit(code === null ? 128 + constants.signals[signal] : code));
+}
+
+/** Ends in order when the launcher that started this process was killed: nothing else would ever end it. */
+function endWithLauncher() {
+  delete process.env[followedName];
+  const end = () => process.kill(process.pid, 'SIGTERM');
+  if (!process.connected) end();
+  process.once('disconnect', end);
+  // Waiting for that does not keep a command running.
+  process.channel?.unref();
 }
 
 /**

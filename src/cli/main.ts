@@ -1,3 +1,4 @@
+closeBackDoors();
 process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
   // A pipe that its reader closed is no failure; a full disk is.
   if (code === 'EPIPE') process.exit();
@@ -12,3 +13,24 @@ process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
 for (const stream of [process.stdout, process.stderr]) if (stream.columns === 0) stream.columns = 80;
 const { runProgram } = await import('./program.ts');
 process.exitCode = await runProgram(process.argv.slice(2));
+
+/**
+ * Closes what Node can open to others, whatever the environment asks for.
+ *
+ * Node opens its debugger, to every user of the machine, at a SIGUSR1 for which nothing listens, and with `--inspect`.
+ * `--heapsnapshot-signal` and `--report-on-signal` write files that hold secrets. An `--inspect` on the command line
+ * itself is kept, for those who debug Latchkey.
+ */
+function closeBackDoors(): void {
+  for (const name of process.eventNames()) {
+    if (typeof name === 'string' && name.startsWith('SIG')) process.removeAllListeners(name);
+  }
+  process.on('SIGUSR1', () => undefined);
+  process.report.reportOnSignal = false;
+  process.report.excludeEnv = true;
+  // It would accept every certificate of the upstream.
+  delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+  if (/(?:^|\s)--inspect/.test(process.env['NODE_OPTIONS'] ?? '')) {
+    process.getBuiltinModule('node:inspector').close();
+  }
+}

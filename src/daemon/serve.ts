@@ -19,6 +19,7 @@ import { makeLog } from './log/log.ts';
 import { logOf } from './log/part.ts';
 import { endingSignals, faultSignals, onEndingSignal } from './system/ending-signal.ts';
 import { collectSooner, limitYoungObjects } from './system/heap.ts';
+import { openBackDoors } from './system/node-options.ts';
 import { tellServiceManager } from './system/service-manager.ts';
 
 /** The exit code after the storage failed: its supervisor starts it anew (sysexits EX_IOERR). */
@@ -49,6 +50,9 @@ export async function serve(
   const endMs = drainDelayMs + closeMs;
   const handlers = handleSignals(started.promise, root, { reload, endMs, ended });
   log.info({ file }, 'the configuration was read');
+  const open = openBackDoors();
+  if (open.length > 0)
+    log.warn({ warnings: open }, 'the environment lets Node show or write what this process knows');
   if (warnings.length > 0) log.warn({ warnings: warnings.map(formatFault) }, 'the configuration is not safe');
   const onMigration = (copy: string): void => {
     log.info({ file: copy }, 'the store is being migrated; this file keeps a copy of it as it was');

@@ -53,8 +53,10 @@ function combine(parts: Parts): void {
     mainFormat: 'module',
     useCodeCache: true,
     disableExperimentalSEAWarning: true,
-    // What `daemon/system/heap.ts` cannot do for the first thread.
-    execArgv: ['--max-semi-space-size=4'],
+    // What `daemon/system/heap.ts` cannot do for the first thread; and SIGUSR1 opens no debugger from the start.
+    execArgv: ['--max-semi-space-size=4', '--disable-sigusr1'],
+    // NODE_OPTIONS is ignored: it could open a debugger, or write out what the process knows.
+    execArgvExtension: 'none',
   };
   const built = join(workshop, 'latchkey');
   writeFileSync(file, JSON.stringify({ ...parts, ...settings, output: built }));

@@ -134,8 +134,11 @@ function service({ program, config, stateDir }: UnitOptions): string {
     ...(config === null ? [] : ['--config', config]),
     ...(stateDir === null ? [] : ['--state-dir', stateDir]),
   ];
+  const [node = '', ...script] = program;
+  // The program can listen for SIGUSR1, which opens a debugger, only once it runs.
+  const started = script.length === 0 ? program : [node, '--disable-sigusr1', ...script];
   const run = (...command: readonly string[]): string =>
-    [...program, ...command, ...named].map(quote).join(' ');
+    [...started, ...command, ...named].map(quote).join(' ');
   return `Type=notify
 # Node has no Unix datagram sockets, so systemd-notify, a separate process, notifies systemd.
 NotifyAccess=all

@@ -1,0 +1,79 @@
+import { mkdtempSync, readdirSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { certificate, privateKey } from '../support/network/certificate.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
+import { httpClient } from '../support/network/raw-http.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const configuration = { listen: { tcp: '127.0.0.1:0', socket: null } };
+
+/** Whether a daemon answers, after it has handled the signals that were sent before. */
+async function isAlive(daemon: DaemonProcess): Promise<boolean> {
+  await using http = httpClient({ tcp: daemon.tcp });
+  for (let count = 0; count < 20; count += 1) {
+    if ((await http.get('/livez')).status !== 200) return false;
+  }
+  return true;
+}
+
+test('SIGUSR1 opens no debugger in a daemon', async () => {
+  await using directory = temporaryDirectory();
+  await using daemon = await startDaemonProcess(directory.path, configuration);
+  daemon.signal('SIGUSR1');
+  expect(await isAlive(daemon)).toBe(true);
+  daemon.signal('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+  expect(daemon.complaints).not.toContain('Debugger');
+});
+
+test('a debugger that NODE_OPTIONS opens is closed, and the log warns of what is left', async () => {
+  await using directory = temporaryDirectory();
+  const environment = { NODE_OPTIONS: '--inspect=127.0.0.1:0 --require=node:fs', NODE_DEBUG: 'nothing' };
+  await using daemon = await startDaemonProcess(directory.path, configuration, environment);
+  const [, port] = /ws:\/\/127\.0\.0\.1:(\d+)/.exec(daemon.complaints) ?? [];
+  expect(port).toBeDefined();
+  await using http = httpClient({ tcp: `http://127.0.0.1:${port}` });
+  await expect(http.get('/json/list')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  const warning = await daemon.said('the environment lets Node show or write what this process knows');
+  expect(warning['warnings']).toEqual(['NODE_OPTIONS --require', 'NODE_DEBUG']);
+});
+
+test.each(['SIGUSR1', 'SIGWINCH'] as const)(
+  'no signal (%s) makes a daemon write a report or a heap snapshot, which would hold secrets',
+  async (signal) => {
+    await using directory = temporaryDirectory();
+    const written = mkdtempSync(join(directory.path, 'written-'));
+    const options = [`--report-signal=${signal}`, `--heapsnapshot-signal=${signal}`];
+    const NODE_OPTIONS = ['--report-on-signal', `--diagnostic-dir=${written}`, ...options].join(' ');
+    await using daemon = await startDaemonProcess(directory.path, configuration, { NODE_OPTIONS });
+    daemon.signal(signal);
+    expect(await isAlive(daemon)).toBe(true);
+    expect(readdirSync(written)).toEqual([]);
+  },
+);
+
+test('NODE_TLS_REJECT_UNAUTHORIZED does not make an agent trust any certificate', async () => {
+  let asked = 0;
+  const upstream = createServer({ cert: certificate, key: privateKey }, (_, response) => {
+    asked += 1;
+    response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"not found"}');
+  });
+  onTestFinished(() => void upstream.close());
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  const { port } = upstream.address() as AddressInfo;
+  const agent = {
+    ...configuration,
+    upstream: { base_url: `https://localhost:${port}` },
+    products: [{ key: 'product', secret: 'secret-of-the-product' }],
+  };
+  await using directory = temporaryDirectory();
+  const environment = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+  await using daemon = await startDaemonProcess(directory.path, agent, environment);
+  await using http = httpClient({ tcp: daemon.tcp });
+  const headers = { 'product-secret-key': 'secret-of-the-product' };
+  const { status } = await http.get('/api/v2/license/verify?license_key=KEY', { headers });
+  expect([status, asked]).toEqual([503, 0]);
+});
