@@ -1,10 +1,36 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { unchangedLimit } from '../../src/service/access/idempotency.ts';
-import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
+import { stateFiles } from '../../src/store/sqlite/files/state-directory.ts';
+import { postgresOfProject } from '../support/app/app-store.ts';
+import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 
 const operator = { authorization: `Bearer ${adminToken}` };
 const secret = 'secret-of-the-editor-0123456789';
 const ours = { 'product-secret-key': secret };
+
+/** Stores so many answers to changes that changed nothing. */
+async function fill({ directory, write }: TestApp, count: number): Promise<void> {
+  if (postgresOfProject === null) {
+    // The tables of the app commit each row alone, which takes a minute.
+    using database = new DatabaseSync(join(directory, stateFiles.database));
+    database
+      .prepare(
+        `WITH RECURSIVE filling (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM filling WHERE number < ?)
+         INSERT INTO idempotency (credential, key, fingerprint, value, at, unchanged)
+         SELECT 'product:EDITOR', 'filling-' || number, 'f', 'null', ?, 1 FROM filling`,
+      )
+      .run(count, Date.now());
+    return;
+  }
+  await write(async ({ idempotency }) => {
+    const stored = { fingerprint: 'f', value: null, at: Date.now(), unchanged: true };
+    for (let number = 1; number <= count; number += 1) {
+      await idempotency.put('product:EDITOR', `filling-${number}`, stored);
+    }
+  });
+}
 
 test('changes that change nothing are stored up to a limit for each credential on an authority', async () => {
   await using opened = await openApp();
@@ -29,12 +55,7 @@ test('changes that change nothing are stored up to a limit for each credential o
   expect(await change('enable', keyed('second'))).toBe(200);
   expect(await opened.app.reader.idempotency.unchangedCount('product:EDITOR')).toBe(2);
 
-  const stored = { fingerprint: 'f', value: null, at: Date.now(), unchanged: true };
-  await opened.write(async ({ idempotency }) => {
-    for (let index = 2; index < unchangedLimit; index += 1) {
-      await idempotency.put('product:EDITOR', `filling-${index}`, stored);
-    }
-  });
+  await fill(opened, unchangedLimit - 2);
   expect(await change('decrease', keyed('third'))).toBe(507);
   expect(await change('enable', keyed('fourth'))).toBe(507);
   // What was answered before is answered again.
