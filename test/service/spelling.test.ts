@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { maxAliases } from '../../src/service/outbox/settlement/spelling.ts';
 import type { License } from '../../src/domain/license.ts';
 import type { Applied } from '../../src/domain/outbox/outcome.ts';
 import {
@@ -120,5 +121,26 @@ describe('one key, one lane, however it is spelled', () => {
     expect(operations.head('Key-1', 'counter')?.nextAt).toBe(agent.steady);
     expect(observations.get('KEY-1')?.license.licenseKey).toBe('Key-1');
     expect(observations.get('Key-1')?.local).toMatchObject({ uses: 7, pending: 2 });
+  });
+
+  it('a key keeps so many other spellings, and the oldest gives way to a new one', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const spellings = Array.from({ length: maxAliases + 2 }, (_, index) => `key-1-${index}`);
+    for (const spelling of spellings) {
+      agent.pass(1);
+      await readAs(agent, spelling, agent.says(5));
+    }
+    const known = spellings.filter((spelling) => agent.store.observations.get(spelling) !== null);
+    expect(known).toEqual(spellings.slice(2));
+    expect(agent.store.observations.aliasCount('KEY-1')).toBe(maxAliases);
+  });
+
+  it('the other spellings of a key go along when the upstream gives its own one up', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await readAs(agent, 'key-1', agent.says(5));
+    const own = agent.says(5);
+    await readAs(agent, 'KEY-1', { ...own, value: { ...own.value, licenseKey: 'Key-1' } });
+    expect(agent.store.observations.get('key-1')?.license.licenseKey).toBe('Key-1');
+    expect(agent.store.observations.aliasCount('Key-1')).toBe(2);
   });
 });

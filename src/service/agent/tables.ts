@@ -32,6 +32,8 @@ export interface MirrorTable extends MirrorReads {
 export interface ObservationReads {
   /** Under any spelling that the upstream has answered; the observation has its own one. */
   get(licenseKey: string): Observation | null;
+  /** How many other spellings of a license key are known. */
+  aliasCount(licenseKey: string): number;
   /** License keys of a product, those that the upstream confirmed last before the others. */
   latest(productKey: string, limit: number): string[];
   /** Those whose `refreshAt` has come, longest due first. */
@@ -48,8 +50,13 @@ export interface ObservationTable extends ObservationReads {
   setLocal(licenseKey: string, local: LocalState): void;
   /** Notes that a key was asked for; one that was no longer refreshed is from `refreshAt` on. */
   touch(licenseKey: string, askedAt: number, refreshAt: number): void;
-  /** From now on `alias` means the key that the upstream spells `licenseKey`. */
-  addAlias(alias: string, licenseKey: string): void;
+  /**
+   * From now on `alias` means the key that the upstream spells `licenseKey`. At most `max` aliases of the key are kept: the
+   * oldest are removed. `at`: epoch ms.
+   */
+  addAlias(alias: string, licenseKey: string, kept: { at: number; max: number }): void;
+  /** The aliases of one key become aliases of another. */
+  moveAliases(from: string, to: string): void;
   remove(licenseKey: string): void;
   /** Moves the time of every refresh and of every first 404, when `Clock.steady` has begun anew. */
   shiftWaits(byMs: number): void;

@@ -3,6 +3,9 @@ import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { putObservation, scheduleHead } from '../lane.ts';
 
+/** How many other spellings of a license key are kept: a caller can think of millions. */
+export const maxAliases = 16;
+
 /**
  * Takes note of how the upstream itself spells a license key that it was asked for in another way: its own
  * spelling is the one subject of observation and lanes, every other is an alias. Two spellings with lanes of
@@ -13,19 +16,20 @@ export function adoptSpelling(
   transaction: Transaction,
   asked: string,
   own: string,
-  { steady }: Context,
+  { now, steady }: Context,
 ): 'same' | 'known' | 'adopted' {
   if (asked === own) return 'same';
   const { observations, operations } = transaction;
   const underOwn = observations.get(own);
   const underAsked = observations.get(asked);
-  observations.addAlias(asked, own);
+  if (underAsked?.license.licenseKey !== own) observations.addAlias(asked, own, { at: now, max: maxAliases });
   const isKnown = underOwn !== null && underOwn.license.licenseKey === own;
   if (underAsked === null || underAsked.license.licenseKey !== asked) return isKnown ? 'known' : 'adopted';
   // The key was known here under the other spelling alone, or under both.
   operations.moveToSubject(asked, own);
   transaction.history.respell(asked, own);
   observations.remove(asked);
+  observations.moveAliases(asked, own);
   // Known under both, its count may contain what was counted under the other.
   const manyWriters = underOwn?.manyWriters === true || underAsked.manyWriters;
   const kept = isKnown

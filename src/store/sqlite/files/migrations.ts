@@ -11,9 +11,19 @@ import { schema4 } from './schema/schema-4.ts';
 import { schema5 } from './schema/schema-5.ts';
 import { schema6 } from './schema/schema-6.ts';
 import { schema7 } from './schema/schema-7.ts';
+import { schema8 } from './schema/schema-8.ts';
 
 /** The steps from an empty database to the present schema; `user_version` counts those that were taken. */
-export const migrations: readonly string[] = [schema1, schema2, schema3, schema4, schema5, schema6, schema7];
+export const migrations: readonly string[] = [
+  schema1,
+  schema2,
+  schema3,
+  schema4,
+  schema5,
+  schema6,
+  schema7,
+  schema8,
+];
 
 /** Takes the steps that a database still lacks, all in one transaction. */
 export function takeSteps(database: DatabaseSync, taken: number, steps: readonly string[]): void {

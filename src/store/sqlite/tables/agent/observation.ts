@@ -42,6 +42,10 @@ export function observationReads(database: DatabaseSync): ObservationReads {
     `${select} WHERE license_key = (SELECT license_key FROM license_alias WHERE alias = ?)`,
     fromRow,
   );
+  const aliasCount = prepareCount(
+    database,
+    'SELECT count(*) AS count FROM license_alias WHERE license_key = ?',
+  );
   const latest = prepareQuery(
     database,
     `SELECT license_key AS licenseKey FROM observation WHERE product_key = ?
@@ -55,6 +59,7 @@ export function observationReads(database: DatabaseSync): ObservationReads {
   );
   return {
     get: (licenseKey) => get.first(licenseKey) ?? byAlias.first(licenseKey),
+    aliasCount: (licenseKey) => aliasCount(licenseKey),
     latest: (productKey, limit) => latest.all(productKey, limit),
     toRefresh: (now, limit) => toRefresh.all(now, limit),
     census: censusRead(database),
@@ -119,7 +124,17 @@ export function observationTable(database: DatabaseSync): ObservationTable {
   );
   const addAlias = prepareChange(
     database,
-    'INSERT OR REPLACE INTO license_alias (alias, license_key) VALUES (:alias, :licenseKey)',
+    'INSERT OR REPLACE INTO license_alias (alias, license_key, added_at) VALUES (:alias, :licenseKey, :at)',
+  );
+  const removeOldAliases = prepareChange(
+    database,
+    `DELETE FROM license_alias WHERE alias IN
+       (SELECT alias FROM license_alias WHERE license_key = :licenseKey
+        ORDER BY added_at DESC, alias DESC LIMIT -1 OFFSET :max)`,
+  );
+  const moveAliases = prepareChange(
+    database,
+    'UPDATE license_alias SET license_key = :to WHERE license_key = :from',
   );
   const remove = prepareChange(database, 'DELETE FROM observation WHERE license_key = :licenseKey');
   const shiftWaits = prepareChange(
@@ -134,8 +149,12 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     touch(licenseKey, askedAt, refreshAt) {
       touch({ licenseKey, askedAt, refreshAt });
     },
-    addAlias(alias, licenseKey) {
-      addAlias({ alias, licenseKey });
+    addAlias(alias, licenseKey, { at, max }) {
+      addAlias({ alias, licenseKey, at });
+      removeOldAliases({ licenseKey, max });
+    },
+    moveAliases(from, to) {
+      moveAliases({ from, to });
     },
     remove(licenseKey) {
       remove({ licenseKey });
