@@ -1,6 +1,7 @@
 import { done, refuse, type Result } from '../domain/problem/problem.ts';
-import type { Page } from '../domain/page.ts';
+import type { Page, PageKey } from '../domain/page.ts';
 import type { Repeat } from '../service/answers.ts';
+import { writeCursor, type ListName } from './wire/common/page.ts';
 import type { RawParameters } from './wire/common/parameters.ts';
 
 /** A success: status, headers of its own, and the body. */
@@ -48,17 +49,33 @@ export function bare(status: number, body: unknown): { ok: true; value: Answer }
   return done({ status, headers: {}, body });
 }
 
-/** The headers of a list: the total, and the link to the next page while there is one (RFC 8288). */
-export function listHeaders(
-  total: number,
-  { limit, offset }: Page,
+/** What was read of a list. */
+type ReadPage<Item> = {
+  list: ListName;
+  /** Those of `withNext`: one more than the page holds where others follow. */
+  rows: readonly Item[];
+  total: number;
+  keyOf: (item: Item) => PageKey;
+};
+
+/** The rows of a page, and its headers: the total, and the link to the next page while there is one (RFC 8288). */
+export function pageOf<Item>(
+  { list, rows, total, keyOf }: ReadPage<Item>,
+  { limit }: Page,
   { path, query }: { path: string; query: RawParameters },
-): Headers {
-  const next = offset + limit;
-  if (next >= total) return { 'X-Total-Count': String(total) };
-  const same = [...query].map(([name, value]): [string, string] => [name, String(value)]);
-  const link = new URLSearchParams(same);
-  link.set('limit', String(limit));
-  link.set('offset', String(next));
-  return { 'X-Total-Count': String(total), Link: `<${path}?${link.toString()}>; rel="next"` };
+): { items: readonly Item[]; headers: Headers } {
+  const items = rows.slice(0, limit);
+  const last = rows.length > limit ? items.at(-1) : undefined;
+  const headers = { 'X-Total-Count': String(total) };
+  if (last === undefined) return { items, headers };
+  const others = [...query].filter(([name]) => name !== 'offset');
+  const next = new URLSearchParams(others.map(([name, value]): [string, string] => [name, String(value)]));
+  next.set('limit', String(limit));
+  next.set('cursor', writeCursor(list, keyOf(last)));
+  return { items, headers: { ...headers, Link: `<${path}?${next.toString()}>; rel="next"` } };
+}
+
+/** A list without rows. */
+export function emptyList(list: ListName): { ok: true; value: Answer } {
+  return found({ [list]: [] }, { 'X-Total-Count': '0' });
 }

@@ -1,12 +1,11 @@
 import type { Coupon, CouponTerms, CouponFilter } from '../domain/checkout/coupon.ts';
-import type { HistoryEntry } from '../domain/history.ts';
 import type { Reach } from '../domain/access/principal.ts';
 import type { Cart, Quote } from '../domain/checkout/quote.ts';
 import type { License, LicenseTrigger } from '../domain/license.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { Freshness } from '../domain/agent/freshness.ts';
 import type { RedeemCoupon, RedeemedCoupon } from './checkout/redemption.ts';
-import type { HistoryPage } from './access/tables.ts';
+import type { HistoryPage, ListedChange } from './access/tables.ts';
 import type { Idempotency, Lookups, WriteOptions } from './ports.ts';
 import type { Page } from '../domain/page.ts';
 
@@ -45,7 +44,7 @@ export type LicenseAnswer = {
 /** An answer that may be given again. */
 export type RepeatableAnswer = LicenseAnswer & { repeat: Repeat };
 
-export type LicenseHistory = { changes: readonly HistoryEntry[]; total: number };
+export type LicenseHistory = { changes: readonly ListedChange[]; total: number };
 
 export type LicenseChangeRequest = {
   reach: Reach;

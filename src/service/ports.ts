@@ -3,7 +3,6 @@ import type { License } from '../domain/license.ts';
 import type { LaneName, LicenseOperationKind } from '../domain/outbox/operation.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
 import type { Result } from '../domain/problem/problem.ts';
-import type { Page } from '../domain/page.ts';
 
 /** Time as the daemon sees it; a test turns it by hand. */
 export interface Clock {
@@ -89,6 +88,9 @@ export class StorageError extends Error {
 /** A coupon of the upstream's list that cannot be read; `id` and `code` are null where they cannot be either. */
 export type UnreadableCoupon = { id: number | null; code: string | null; fault: string };
 
+/** A stretch of the upstream's list: behind its first coupons, or by the cursor that the page before told. */
+export type UpstreamPage = { limit: number; offset: number; cursor?: string | undefined };
+
 /** A page of the upstream's coupons, and what of it cannot be read. */
 export type CouponPage = { coupons: readonly Coupon[]; unreadable: readonly UnreadableCoupon[] };
 
@@ -112,7 +114,7 @@ export interface Upstream {
     about: Pick<UpstreamChange, 'requestId'>,
     signal: AbortSignal,
   ): Promise<Outcome<Coupon>>;
-  listCoupons(page: Page, signal: AbortSignal): Promise<Outcome<CouponPage>>;
+  listCoupons(page: UpstreamPage, signal: AbortSignal): Promise<Outcome<CouponPage>>;
   getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>>;
 }
 

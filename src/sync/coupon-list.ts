@@ -5,8 +5,7 @@ import {
   type NotApplied,
   type Outcome,
 } from '../domain/outbox/outcome.ts';
-import type { Page } from '../domain/page.ts';
-import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';
+import type { CouponPage, UnreadableCoupon, UpstreamPage } from '../service/ports.ts';
 
 /** The most coupons that are asked for at once (specification 4.2). */
 const mostAtOnce = 100;
@@ -14,7 +13,7 @@ const mostAtOnce = 100;
 const mostPages = 1000;
 
 /** Asks the upstream for one page of its coupons. */
-type AskPage = (page: Page) => Promise<Outcome<CouponPage>>;
+type AskPage = (page: UpstreamPage) => Promise<Outcome<CouponPage>>;
 
 type Pages = readonly Applied<CouponPage>[];
 
@@ -40,8 +39,9 @@ async function readPages(ask: AskPage): Promise<Pages | NotApplied | Ambiguous> 
   const pages: Applied<CouponPage>[] = [];
   const shown = new Set<number | null>();
   let [limit, count, isFull] = [mostAtOnce, 0, false];
+  let cursor: string | undefined;
   while (pages.length < mostPages) {
-    const page = await ask({ limit, offset: count });
+    const page = await ask({ limit, offset: count, cursor });
     if (page.outcome === 'ambiguous' && page.isTooLarge === true && limit > 1) {
       limit /= 10;
       continue;
@@ -56,6 +56,9 @@ async function readPages(ask: AskPage): Promise<Pages | NotApplied | Ambiguous> 
     for (const id of ids) shown.add(id);
     count += ids.length;
     isFull = ids.length === limit;
+    // An upstream that tells cursors tells the end of its list too, and limits how far an offset goes.
+    if (cursor !== undefined && page.nextCursor === undefined) return pages;
+    cursor = page.nextCursor;
   }
   return tooLong(count);
 }

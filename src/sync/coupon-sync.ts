@@ -10,12 +10,12 @@ import {
   type NotApplied,
   type Outcome,
 } from '../domain/outbox/outcome.ts';
-import type { Page } from '../domain/page.ts';
 import { provisionalCoupon } from '../service/outbox/queue/coupon-payload.ts';
 import {
   StorageError,
   type Clock,
   type CouponPage,
+  type UpstreamPage,
   type CouponPull,
   type Idempotency,
   type Log,
@@ -175,7 +175,7 @@ export class CouponSync implements CouponPull {
 
   async #readList(priority: Priority): Promise<Outcome<CouponPage>> {
     const { upstream, clock, lifetime } = this.#parts;
-    const ask = (page: Page): Promise<Outcome<CouponPage>> =>
+    const ask = (page: UpstreamPage): Promise<Outcome<CouponPage>> =>
       this.#ask(priority, lifetime, () => upstream.listCoupons(page, lifetime));
     const outcome = await readCouponList(ask, clock.now());
     if (outcome.outcome !== 'applied') return outcome;

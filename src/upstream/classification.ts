@@ -96,13 +96,29 @@ function vouchedBy(
   answer: Answered,
   cachedForMs: number,
   now: number,
-): Pick<Applied<unknown>, 'confirmedAt' | 'instance' | 'isPending'> {
+): Pick<Applied<unknown>, 'confirmedAt' | 'instance' | 'isPending' | 'nextCursor'> {
   // When it was made the upstream said in its Date; by a clock here that is ahead it would look newer.
   const madeAt = cachedForMs > 0 ? (sentAtOf(answer) ?? now) : now;
   const confirmedAt = Math.min(confirmedAtOf(answer, now), now - cachedForMs, madeAt);
   const instance = instanceOf(answer);
   const isPending = Number(headerOf(answer.headers, provenanceHeaderNames.pending.toLowerCase())) > 0;
-  return { confirmedAt, ...(instance !== null && { instance }), ...(isPending && { isPending }) };
+  const nextCursor = nextCursorOf(answer);
+  return {
+    confirmedAt,
+    ...(instance !== null && { instance }),
+    ...(isPending && { isPending }),
+    ...(nextCursor !== null && { nextCursor }),
+  };
+}
+
+/** Longer than any cursor of a Latchkey. */
+const longestCursor = 1_024;
+
+/** The cursor in a link to the next page (RFC 8288); null: there is none, or the link has another form. */
+function nextCursorOf({ headers }: Answered): string | null {
+  const [, query] = /^<[^<>?]*\?([^<>]*)>; rel="next"$/.exec(headerOf(headers, 'link') ?? '') ?? [];
+  const cursor = new URLSearchParams(query ?? '').get('cursor') ?? '';
+  return cursor === '' || cursor.length > longestCursor ? null : cursor;
 }
 
 /** Names where a redirect leads, for who must set another address; no path, which may quote the request. */

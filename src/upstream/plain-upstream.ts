@@ -3,8 +3,7 @@ import { type Coupon, type CouponTerms, foldCouponCode } from '../domain/checkou
 import { instanceHeader, requestIdHeader } from '../domain/header-names.ts';
 import type { License } from '../domain/license.ts';
 import { notApplied, type Outcome } from '../domain/outbox/outcome.ts';
-import type { Clock, CouponPage, Upstream, UpstreamChange } from '../service/ports.ts';
-import type { Page } from '../domain/page.ts';
+import type { Clock, CouponPage, Upstream, UpstreamChange, UpstreamPage } from '../service/ports.ts';
 import { classify, sentAtOf, type Understanding } from './classification.ts';
 import type { ConnectionSettings } from './connections.ts';
 import type { Dialect, RequestKind } from './dialects/dialect.ts';
@@ -127,8 +126,9 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     return this.#askCoupons(route, writeCoupon(terms), (body) => readCoupon(body, sameCode));
   }
 
-  listCoupons({ limit, offset }: Page, signal: AbortSignal): Promise<Outcome<CouponPage>> {
-    const parameters = { limit: String(limit), offset: String(offset) };
+  listCoupons({ limit, offset, cursor }: UpstreamPage, signal: AbortSignal): Promise<Outcome<CouponPage>> {
+    const begin = cursor === undefined ? { offset: String(offset) } : { cursor };
+    const parameters = { limit: String(limit), ...begin };
     const route: Route = { request: 'listCoupons', path: '/coupons', signal };
     return this.#askCoupons(route, parameters, (body) => this.#settings.dialect.readCoupons(body));
   }

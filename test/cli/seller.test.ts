@@ -136,6 +136,30 @@ test('a list says how to go on, and --all shows all of it', async () => {
   expect(last.products).toHaveLength(2);
 });
 
+test('a list is shown further than an offset reaches', async () => {
+  await using shop = await openCliShop();
+  const product = { accountId: 'default', name: 'N', recurring: false, createdAt: 0, archivedAt: null };
+  await shop.write(async ({ products }) => {
+    for (let number = 0; number < 10_150; number += 1) {
+      const productKey = `P${String(number).padStart(5, '0')}`;
+      await products.add({ ...product, productKey }, `digest-${number}`);
+    }
+  });
+  const page = await shop.read<Page<'products'>>('product', 'list', '--limit', '3', '--offset', '10120');
+  expect(page.products.map((each) => 'product_key' in each && each.product_key)).toEqual([
+    'P10120',
+    'P10121',
+    'P10122',
+  ]);
+  expect([page.total, page.next]).toEqual([10_150, 10_123]);
+  const last = await shop.read<Page<'products'>>('product', 'list', '--offset', '10140');
+  expect([last.products.length, last.next]).toEqual([10, null]);
+  const behind = await shop.read<Page<'products'>>('product', 'list', '--offset', '20000');
+  expect(behind.products).toEqual([]);
+  const all = await shop.read<Page<'products'>>('product', 'list', '--all');
+  expect([all.products.length, all.next]).toEqual([10_150, null]);
+});
+
 test('a plain date is taken as the start or the end of that day in UTC, and that is said', async () => {
   await using shop = await openCliShop();
   const create = ['coupon', 'create', '--code', 'NY', '--type', 'multi', '--percent-off', '20'];

@@ -350,7 +350,13 @@ test('of a license key the last thousand changes are told, and few more are kept
   }
   expect([history.count('KEY-1'), history.count('KEY-2')]).toEqual([1_000, 1]);
   expect(history.list('KEY-1', { limit: 1, offset: 0 })).toStrictEqual([
-    { ...change, licenseKey: 'KEY-1', at: at + 1_010, after: { uses: 1_010, enabled: false } },
+    {
+      ...change,
+      licenseKey: 'KEY-1',
+      number: 1_010,
+      at: at + 1_010,
+      after: { uses: 1_010, enabled: false },
+    },
   ]);
   expect(history.list('KEY-1', { limit: 10, offset: 999 }).map((each) => each.at)).toEqual([at + 11]);
   expect(history.list('KEY-1', { limit: 10, offset: 1_000 })).toEqual([]);

@@ -65,9 +65,11 @@ describe('an upstream that works', () => {
     await client.verify('p1', ' a&b=ä+ ', never());
     await client.change(changeOf('p1', ' a&b=ä+ ', 'usage'), never());
     await client.listCoupons({ limit: 5, offset: 10 }, never());
+    await client.listCoupons({ limit: 5, offset: 10, cursor: 'abc' }, never());
     await client.createCoupon(terms, { requestId: null }, never());
     await client.getCoupon(1, never());
-    const [verify, usage, list, create, get] = server.ledger;
+    const [verify, usage, list, next, create, get] = server.ledger;
+    expect(next?.parameters).toEqual({ limit: '5', cursor: 'abc' });
     for (const license of [verify, usage]) {
       expect(license?.parameters).toEqual({ license_key: ' a&b=ä+ ' });
       expect(license?.headers['product-secret-key']).toBe('secret-1');

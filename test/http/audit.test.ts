@@ -264,7 +264,7 @@ describe('the record of acts', () => {
     });
     expect([answer.headers['x-total-count'], answer.headers['link']]).toEqual([
       '4',
-      '</admin/v1/audit?limit=3&offset=3>; rel="next"',
+      expect.stringMatching(/^<\/admin\/v1\/audit\?limit=3&cursor=[\w-]+>; rel="next"$/),
     ]);
     expect((await list(server, 'limit=3&offset=3')).listed).toMatchObject([{ id: 1 }]);
   });

@@ -200,8 +200,8 @@ test('licenses are listed by product, state and buyer, a page at a time', async 
   expect(await count('buyer_email=a%40example.com')).toBe('2');
   const page = await get(`licenses?product_key=${productKey}&enabled=true&limit=2`);
   expect(page.json<{ data: { licenses: object[] } }>().data.licenses).toHaveLength(2);
-  expect(page.headers['link']).toBe(
-    `</admin/v1/licenses?product_key=${productKey}&enabled=true&limit=2&offset=2>; rel="next"`,
+  expect(page.headers['link']).toContain(
+    `</admin/v1/licenses?product_key=${productKey}&enabled=true&limit=2&cursor=`,
   );
   expect((await get('licenses?enabled=maybe')).statusCode).toBe(422);
 });

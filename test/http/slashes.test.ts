@@ -74,7 +74,7 @@ test('a slash more is the same list, with a link to the next of the plain path, 
     url: '/api//v2/coupons/?limit=1',
     headers: { 'service-api-key': apiKey },
   });
-  expect(list.headers['link']).toBe('</api/v2/coupons?limit=1&offset=1>; rel="next"');
+  expect(list.headers['link']).toMatch(/^<\/api\/v2\/coupons\?limit=1&cursor=[\w-]+>; rel="next"$/);
 });
 
 test('a wrong method by a slash more is told the methods of the path', async () => {

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { notApplied, type Applied, type Outcome } from '../../src/domain/outbox/outcome.ts';
-import type { Page } from '../../src/domain/page.ts';
-import type { CouponPage } from '../../src/service/ports.ts';
+import type { CouponPage, UpstreamPage } from '../../src/service/ports.ts';
 import { readCouponList } from '../../src/sync/coupon-list.ts';
 import { givenTerms } from '../support/given/coupon-given.ts';
 
@@ -20,7 +19,7 @@ type ListOptions = {
 function withCoupons(total: number, { cap = 100, pages = true, before }: ListOptions = {}) {
   const ids = total === Infinity ? null : Array.from({ length: total }, (_, index) => index + 1);
   const asked: number[] = [];
-  const ask = async ({ limit, offset }: Page): Promise<Applied<CouponPage>> => {
+  const ask = async ({ limit, offset }: UpstreamPage): Promise<Applied<CouponPage>> => {
     asked.push(offset);
     if (ids !== null) before?.(ids);
     const from = pages ? offset : 0;
@@ -120,4 +119,27 @@ it('a list without an end is not taken for whole, since the coupon that is looke
     outcome: 'not_applied',
     detail: expect.stringContaining('more than 100000 coupons') as string,
   });
+});
+
+it('a list whose pages tell a cursor is read by it, however far it goes', async () => {
+  const asked: UpstreamPage[] = [];
+  const pages = 150;
+  const ask = async (page: UpstreamPage): Promise<Applied<CouponPage>> => {
+    asked.push(page);
+    const number = Number(page.cursor ?? 0);
+    const ids = Array.from({ length: 100 }, (_, index) => number * 100 + index + 1);
+    return {
+      outcome: 'applied',
+      value: { coupons: ids.map((id) => ({ ...terms, id })), unreadable: [] },
+      confirmedAt: 1,
+      isCached: false,
+      ...(number + 1 < pages && { nextCursor: String(number + 1) }),
+    };
+  };
+  const list = await readCouponList(ask, 1);
+  expect(list).toMatchObject({ outcome: 'applied', value: { coupons: { length: 100 * pages } } });
+  // Twice, as every list of several pages; no page is asked for behind the last one.
+  expect(asked.map(({ cursor }) => cursor)).toEqual(
+    [1, 2].flatMap(() => [undefined, ...Array.from({ length: pages - 1 }, (_, index) => String(index + 1))]),
+  );
 });

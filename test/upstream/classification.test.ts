@@ -54,6 +54,17 @@ describe('an answer', () => {
   });
 
   test.each([
+    ['</api/v2/coupons?limit=100&cursor=abc_-1>; rel="next"', { nextCursor: 'abc_-1' }],
+    ['</api/v2/coupons?limit=100&offset=100>; rel="next"', {}],
+    ['</api/v2/coupons?cursor=>; rel="next"', {}],
+    ['</api/v2/coupons?cursor=abc>; rel="prev"', {}],
+    [`</api/v2/coupons?cursor=${'x'.repeat(1_025)}>; rel="next"`, {}],
+  ])('a page whose Link is %s tells the cursor of the next page, if there is one', (link, said) => {
+    const whole = { outcome: 'applied', value: 'x', confirmedAt: now, isCached: false, ...said };
+    expect(outcomeOf(200, '{"data":"x"}', { link })).toEqual(whole);
+  });
+
+  test.each([
     [400, 'refused'],
     [422, 'refused'],
     [401, 'unauthorized'],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { maxOffset } from '../../domain/page.ts';
 import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
 import type { Syntax } from '../syntax/declaration.ts';
 import { type Cell, formatTable, type Shown } from '../format.ts';
@@ -77,28 +78,44 @@ type Pages<Item> =
     }
   | (Asked<never> & { readonly ok: false });
 
-/** Reads one page of a list, or with `--all` one after the other to its end. */
+/**
+ * Reads one page of a list, or with `--all` one after the other to its end. What is further than can be skipped is read
+ * page by page, and left out.
+ */
 async function readPages<Item>(
   { limit, offset, all }: PageOptions,
-  read: (page: { limit: number; offset: number }) => Promise<Asked<Record<string, Item[]>>>,
+  read: (page: Values) => Promise<Asked<Record<string, Item[]>>>,
   member: string,
 ): Promise<Pages<Item>> {
+  const first = Math.min(offset, maxOffset);
+  let left = offset - first;
+  const wanted = all ? Infinity : limit;
   const items: Item[] = [];
   const raw: unknown[] = [];
-  for (;;) {
-    const page = await read({ limit: all ? largestPage : limit, offset: offset + items.length });
-    if (!page.ok) return page;
-    const got = page.data[member] ?? [];
-    items.push(...got);
-    raw.push(...((page.raw as Record<string, unknown[]>)[member] ?? []));
-    const { answer } = page;
-    const total = Number(answer.headers['x-total-count'] ?? items.length);
-    if (!all || got.length === 0 || offset + items.length >= total)
-      return { ok: true, items, raw, total, answer };
+  for (let page: Values = { limit: all || left > 0 ? largestPage : limit, offset: first }; ;) {
+    const asked = await read(page);
+    if (!asked.ok) return asked;
+    const { answer } = asked;
+    const got = asked.data[member] ?? [];
+    items.push(...got.slice(left));
+    raw.push(...((asked.raw as Record<string, unknown[]>)[member] ?? []).slice(left));
+    left = Math.max(0, left - got.length);
+    const cursor = cursorOf(answer.headers['link']);
+    if (cursor === null || items.length >= wanted) {
+      const total = Number(answer.headers['x-total-count'] ?? items.length);
+      return { ok: true, items: items.slice(0, wanted), raw: raw.slice(0, wanted), total, answer };
+    }
+    page = { limit: largestPage, cursor };
   }
 }
 
 const largestPage = 100;
+
+/** The cursor of the page that the header `Link` calls the next one (RFC 8288); null: there is none. */
+function cursorOf(link: unknown): string | null {
+  const [, target] = /^<([^>]*)>; rel="next"$/.exec(String(link)) ?? [];
+  return target === undefined ? null : new URLSearchParams(target.split('?')[1]).get('cursor');
+}
 
 function takePage(syntax: Syntax<GlobalOptions>): Syntax<PageOptions> {
   return syntax

@@ -53,6 +53,8 @@ export type Applied<Value> = {
   isCached: boolean;
   /** Which instance answered, where the upstream is a Latchkey; absent where it does not tell. */
   instance?: string;
+  /** Of a page of a list: the cursor of the next page, where the upstream is a Latchkey and others follow. */
+  nextCursor?: string;
   /** The upstream is an agent that has changes of this record to deliver itself; absent: it does not say so. */
   isPending?: true;
 };

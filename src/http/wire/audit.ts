@@ -37,7 +37,7 @@ export const actQuery: ParameterSet<AuditFilter & Page> = parameters({
   actor: text().optional(),
   act: text().optional(),
   subject: text().optional(),
-  ...pageShape,
+  ...pageShape('acts'),
 });
 
 export function presentAct({ at, ...same }: RecordedAct): ActObject {

@@ -30,7 +30,7 @@ export const collectionList: z.ZodType<{ collections: CollectionObject[] }> = z
 /** `GET /admin/v1/collections`. */
 export const collectionQuery: ParameterSet<{ accountId?: string | undefined } & Page> = parameters({
   account_id: identifier.optional(),
-  ...pageShape,
+  ...pageShape('collections'),
 });
 
 /** `PUT /admin/v1/collections/{collection_id}`: all of it, so that nothing is changed by being left out. */

@@ -95,7 +95,7 @@ export const countedCouponQuery: ParameterSet<
   code: text().optional(),
   product_key: identifier.optional(),
   state: oneOf(couponStates).optional(),
-  ...pageShape,
+  ...pageShape('coupons'),
 });
 
 /** Writes a coupon with how often it is redeemed, and its state; an agent says that it counts its own alone. */

@@ -117,7 +117,7 @@ export const licenseQuery: ParameterSet<
   license_key: soughtLicenseKey.optional(),
   enabled: boolean.optional(),
   buyer_email: soughtEmail.optional(),
-  ...pageShape,
+  ...pageShape('licenses'),
 });
 
 export const licenseList: z.ZodType<{ licenses: SoldLicenseObject[] }> = z

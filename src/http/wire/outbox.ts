@@ -107,7 +107,7 @@ export const operationQuery: ParameterSet<
 > = parameters({
   state: oneOf(operationStates).optional(),
   license_key: soughtLicenseKey.optional(),
-  ...pageShape,
+  ...pageShape('operations'),
 });
 
 /** `products` says how people know the credential of a product. */

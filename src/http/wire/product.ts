@@ -41,7 +41,7 @@ export const productQuery: ParameterSet<
 > = parameters({
   account_id: identifier.optional(),
   archived: boolean.optional(),
-  ...pageShape,
+  ...pageShape('products'),
 });
 
 export const productParameters: ParameterSet<{

@@ -54,7 +54,7 @@ export const purchaseQuery: ParameterSet<
   since: datetime.optional(),
   until: wholeSecond.optional(),
   refunded: boolean.optional(),
-  ...pageShape,
+  ...pageShape('purchases'),
 });
 
 export const purchaseParameters: ParameterSet<{

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { formatDatetime } from '../../domain/datetime.ts';
 import type { Cart } from '../../domain/checkout/quote.ts';
 import { maximumOrderLength, orderPattern, type Redemption } from '../../domain/checkout/redemption.ts';
+import type { Page } from '../../domain/page.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { integer, textLike } from './common/kind.ts';
 import { pageShape } from './common/page.ts';
@@ -61,7 +62,7 @@ export const redemptionParameters: ParameterSet<{ order: string; cart: Cart }> =
 };
 
 /** Which redemptions to list: those of a coupon. */
-export const redemptionQuery: ParameterSet<{ couponId: number; limit: number; offset: number }> = parameters({
+export const redemptionQuery: ParameterSet<{ couponId: number } & Page> = parameters({
   coupon_id: integer(Number.MIN_SAFE_INTEGER),
-  ...pageShape,
+  ...pageShape('redemptions'),
 });

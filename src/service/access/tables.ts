@@ -74,9 +74,11 @@ export interface AuditTable extends AuditReads {
 
 /** A stretch of the changes since an instant (epoch ms) that is included; undefined: of all. */
 export type HistoryPage = Page & { since?: number | undefined };
+/** A change with its number among those of its key. */
+export type ListedChange = HistoryEntry & { number: number };
 export interface HistoryReads {
   /** The latest first. */
-  list(licenseKey: string, page: HistoryPage): HistoryEntry[];
+  list(licenseKey: string, page: HistoryPage): ListedChange[];
   count(licenseKey: string, since?: number): number;
 }
 export interface HistoryTable extends HistoryReads {

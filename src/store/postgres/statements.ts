@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Page } from '../../domain/page.ts';
 import type { Names } from './names.ts';
 
 /** A value of a parameter. */
@@ -119,19 +120,27 @@ export function where(conditions: readonly Condition[], places = 0): { sql: stri
 
 /** A list whose conditions are only known when it is asked for, and how long it is. */
 export interface FilteredList<Value> {
-  list(conditions: readonly Condition[], page: { limit: number; offset: number }): Promise<Value[]>;
+  list(conditions: readonly Condition[], page: Page): Promise<Value[]>;
   count(conditions: readonly Condition[]): Promise<number>;
 }
 
-/** Makes a list of what `select` gives of `from`, in the order of `by`. */
+/** What a list is made of; `key`: the columns by which it is sorted, `isLatestFirst`: from the greatest to the least. */
+type ListParts = { select: string; from: string; key: readonly string[]; isLatestFirst?: boolean };
+
+/** Makes a list of what `select` gives of `from`, in the order of its key. */
 export function prepareList<Value>(
   source: Source,
-  { select, from, by }: { select: string; from: string; by: string },
+  { select, from, key, isLatestFirst = false }: ListParts,
   value: (row: never) => Value,
 ): FilteredList<Value> {
+  const by = key.map((column) => (isLatestFirst ? `${column} DESC` : column)).join(', ');
   return {
-    async list(conditions, { limit, offset }) {
-      const { sql, values } = where(conditions, 2);
+    async list(conditions, { limit, offset, cursor = [] }) {
+      const behind: Condition = [
+        (...places) => `(${key.join(', ')}) ${isLatestFirst ? '<' : '>'} (${places.join(', ')})`,
+        ...cursor,
+      ];
+      const { sql, values } = where([...conditions, behind], 2);
       const text = `SELECT ${select} FROM ${from} WHERE ${sql} ORDER BY ${by} LIMIT $1::bigint OFFSET $2::bigint`;
       const rows = await source.rows(statementOf(text), [limit, offset, ...values]);
       return rows.map((row) => value(row as never));

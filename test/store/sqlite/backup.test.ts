@@ -91,7 +91,7 @@ test('what happened to license keys, and who did what, comes back with a backup'
   using draft = draftFrom(file, elsewhere.path);
   using restored = openWriting(draft.path);
   const page = { limit: 10, offset: 0 };
-  expect(restored.transaction.history.list('KEY', page)).toEqual([change]);
+  expect(restored.transaction.history.list('KEY', page)).toEqual([{ ...change, number: 1 }]);
   expect(restored.transaction.audit.list({}, page)).toEqual([{ ...act, id: 1 }]);
 });
 

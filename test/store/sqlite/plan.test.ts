@@ -41,7 +41,6 @@ function planOf(store: GivenStore, sql: string): string[] {
 
 /** Statements that walk in order and stop at a limit, or that are for people. */
 const walks: readonly RegExp[] = [
-  /ORDER BY (account_id|product_key|collection_id|token_id|id|seq) LIMIT \?\d? OFFSET \?\d?$/,
   /^SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1$/,
   /FROM license WHERE \?6 IS NULL AND \?3 IS NULL AND \?1 IS NULL/,
   // A row a product.
@@ -94,21 +93,55 @@ function stepsOf(store: GivenStore, part: string): ReadonlySet<string> {
 const merge = ['LIST SUBQUERY', 'MERGE (UNION ALL)', 'LEFT', 'RIGHT'];
 const rowBySeq = 'SEARCH outbox USING INTEGER PRIMARY KEY (rowid=?)';
 
+test.for([
+  ['FROM account WHERE (?1', 'SEARCH account USING PRIMARY KEY (account_id>?)'],
+  ['FROM product WHERE (?1', 'SEARCH product USING PRIMARY KEY (product_key>?)'],
+  ['FROM collection WHERE (?1', 'SEARCH collection USING PRIMARY KEY (collection_id>?)'],
+  ['FROM token WHERE (?1', 'SEARCH token USING PRIMARY KEY (token_id>?)'],
+  [
+    'FROM coupon WHERE account_id = ?1',
+    'SEARCH coupon USING INDEX coupon_account (account_id=? AND rowid>?)',
+  ],
+  ['FROM mirrored_coupon WHERE (?2', 'SEARCH mirrored_coupon USING INTEGER PRIMARY KEY (rowid>?)'],
+  [
+    'FROM license WHERE product_key = ?1',
+    'SEARCH license USING INDEX license_product (product_key=? AND license_key>?)',
+  ],
+  ['FROM license WHERE ?6 IS NULL', 'SEARCH license USING PRIMARY KEY (license_key>?)'],
+  [
+    'WHERE purchase.created_at >= ?5',
+    'SEARCH purchase USING INDEX purchase_date (created_at>? AND (created_at,purchase_id)<(?,?))',
+  ],
+  ['FROM audit WHERE at >= ?1', 'SEARCH audit USING INDEX audit_at (at>? AND at<?)'],
+  ['FROM audit WHERE subject', 'SEARCH audit USING INDEX audit_subject (subject=? AND at>? AND at<?)'],
+  [
+    'FROM license_history WHERE license_key = ?1 AND at',
+    'SEARCH license_history USING PRIMARY KEY (license_key=? AND number>? AND number<?)',
+  ],
+] as const)('a page of a list (%s) is searched by its cursor, however deep it is', async ([part, step]) => {
+  await using store = givenStore();
+  const found = statementsOf(store).filter(
+    (sql) => sql.includes(part) && /LIMIT \?\d+ OFFSET \?\d+$/.test(sql),
+  );
+  expect(found).toHaveLength(1);
+  expect(planOf(store, found.join())[0]).toBe(step);
+});
+
 test('the open operations are walked in their order, and of those before a page nothing but an index is read', async () => {
   await using store = givenStore();
-  expect(stepsOf(store, "state = 'dead' ORDER BY seq LIMIT")).toEqual(
-    new Set([...merge, rowBySeq, 'SEARCH outbox USING COVERING INDEX outbox_state (state=?)']),
+  expect(stepsOf(store, "state = 'dead' AND seq > ?1 ORDER BY seq LIMIT")).toEqual(
+    new Set([...merge, rowBySeq, 'SEARCH outbox USING COVERING INDEX outbox_state (state=? AND rowid>?)']),
   );
 });
 
 test('what is open of a key that has a million changes is walked in their order, and read a page at a time', async () => {
   await using store = givenStore();
-  expect(stepsOf(store, '(?2 IS NULL OR state = ?2) ORDER BY seq LIMIT')).toEqual(
+  expect(stepsOf(store, '(?2 IS NULL OR state = ?2) AND seq > ?3 ORDER BY seq LIMIT')).toEqual(
     new Set([
       ...merge,
       rowBySeq,
-      'SEARCH outbox USING INDEX outbox_lane (subject=? AND lane=?)',
-      'SEARCH outbox USING INDEX outbox_dead (subject=?)',
+      'SEARCH outbox USING INDEX outbox_lane (subject=? AND lane=? AND rowid>?)',
+      'SEARCH outbox USING INDEX outbox_dead (subject=? AND rowid>?)',
     ]),
   );
 });

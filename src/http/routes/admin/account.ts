@@ -1,4 +1,5 @@
-import { found, listHeaders, made } from '../../answer.ts';
+import { withNext } from '../../../domain/page.ts';
+import { found, made, pageOf } from '../../answer.ts';
 import { withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
 import {
@@ -44,13 +45,18 @@ export const accountRoutes: readonly Route[] = [
     summary: 'List accounts',
     access,
     authorityOnly,
-    query: pageQuery,
+    query: pageQuery('accounts'),
     answers: { 200: enveloped(accountList) },
     async handle({ app: { lists }, principal, query, sentTo }) {
       const filter = withinReach(principal);
-      const accounts = await lists.accounts.list(filter, query);
-      const headers = listHeaders(await lists.accounts.count(filter), query, sentTo);
-      return found({ accounts: accounts.map(presentAccount) }, headers);
+      const rows = await lists.accounts.list(filter, withNext(query));
+      const total = await lists.accounts.count(filter);
+      const read = pageOf(
+        { list: 'accounts', rows, total, keyOf: ({ accountId }) => [accountId] },
+        query,
+        sentTo,
+      );
+      return found({ accounts: read.items.map(presentAccount) }, read.headers);
     },
   }),
   route({

@@ -1,5 +1,6 @@
+import { withNext } from '../../../domain/page.ts';
 import { refuse } from '../../../domain/problem/problem.ts';
-import { found, listHeaders } from '../../answer.ts';
+import { found, pageOf } from '../../answer.ts';
 import { route, type Route } from '../../route.ts';
 import { actList, actObject, actQuery, presentAct } from '../../wire/audit.ts';
 import { enveloped } from '../../wire/common/envelope.ts';
@@ -20,9 +21,10 @@ export const auditRoutes: readonly Route[] = [
     query: actQuery,
     answers: { 200: enveloped(actList) },
     async handle({ app: { lists }, query, sentTo }) {
-      const acts = await lists.audit.list(query, query);
-      const headers = listHeaders(await lists.audit.count(query), query, sentTo);
-      return found({ acts: acts.map(presentAct) }, headers);
+      const rows = await lists.audit.list(query, withNext(query));
+      const total = await lists.audit.count(query);
+      const read = pageOf({ list: 'acts', rows, total, keyOf: ({ at, id }) => [at, id] }, query, sentTo);
+      return found({ acts: read.items.map(presentAct) }, read.headers);
     },
   }),
   route({

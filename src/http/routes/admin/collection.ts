@@ -1,5 +1,6 @@
+import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/not-found.ts';
-import { found, listHeaders, made } from '../../answer.ts';
+import { found, made, pageOf } from '../../answer.ts';
 import { accountFaults, withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
 import {
@@ -49,9 +50,14 @@ export const collectionRoutes: readonly Route[] = [
     faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
     async handle({ app: { lists }, principal, query, sentTo }) {
       const filter = withinReach(principal, query.accountId);
-      const collections = await lists.collections.list(filter, query);
-      const headers = listHeaders(await lists.collections.count(filter), query, sentTo);
-      return found({ collections: collections.map(presentCollection) }, headers);
+      const rows = await lists.collections.list(filter, withNext(query));
+      const total = await lists.collections.count(filter);
+      const read = pageOf(
+        { list: 'collections', rows, total, keyOf: ({ collectionId }) => [collectionId] },
+        query,
+        sentTo,
+      );
+      return found({ collections: read.items.map(presentCollection) }, read.headers);
     },
   }),
   route({

@@ -1,6 +1,7 @@
+import { withNext } from '../../../domain/page.ts';
 import { parseLicenseKey } from '../../../domain/license-key.ts';
 import { licenseNotFound } from '../../../service/access/license-access.ts';
-import { found, listHeaders } from '../../answer.ts';
+import { found, pageOf } from '../../answer.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../wire/common/envelope.ts';
 import { changeList, presentChange } from '../../wire/history.ts';
@@ -14,18 +15,20 @@ const list = route({
   summary: 'List what has changed a license, the latest first',
   refusals: ['license_not_found'],
   access: { credential: 'any', scope: 'admin' },
-  query: pageQuery,
+  query: pageQuery('changes'),
   answers: { 200: enveloped(changeList) },
   async handle({ app, principal, path: { key }, query, sentTo }) {
     const licenseKey = parseLicenseKey(key);
     if (licenseKey === null) return licenseNotFound();
     const reach = principal.isOperator ? null : principal.reach;
     // What is older may not have been removed yet.
-    const kept = { ...query, since: app.historySince() };
+    const kept = { ...withNext(query), since: app.historySince() };
     const history = await app.licensing.history(reach, licenseKey, kept);
     if (!history.ok) return history;
     const { changes, total } = history.value;
-    return found({ changes: changes.map(presentChange) }, listHeaders(total, query, sentTo));
+    const rows = { list: 'changes', rows: changes, total } as const;
+    const read = pageOf({ ...rows, keyOf: ({ number }) => [number] }, query, sentTo);
+    return found({ changes: read.items.map(presentChange) }, read.headers);
   },
 });
 

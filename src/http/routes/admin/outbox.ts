@@ -1,9 +1,10 @@
+import { withNext } from '../../../domain/page.ts';
 import type { Decision } from '../../../domain/outbox/decision.ts';
 import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
 import { refuse } from '../../../domain/problem/problem.ts';
 import type { OperationReads } from '../../../service/outbox/tables.ts';
 import { afterCommit } from '../../../service/after-commit.ts';
-import { found, listHeaders, madeUnread } from '../../answer.ts';
+import { found, emptyList, pageOf, madeUnread } from '../../answer.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../wire/common/envelope.ts';
 import {
@@ -31,20 +32,17 @@ const list = route({
   query: operationQuery,
   answers: { 200: enveloped(operationList) },
   async handle({ app: { operations, products }, query, sentTo }) {
-    if (operations === null) return found({ operations: [] }, listHeaders(0, query, sentTo));
-    const state = query.state ?? null;
-    const { licenseKey } = query;
-    if (licenseKey !== undefined) {
-      const total = await operations.countOpenOf(licenseKey, state);
-      const page = await operations.openOf(licenseKey, state, query);
-      return found(
-        { operations: page.map((each) => presentOperation(each, products)) },
-        listHeaders(total, query, sentTo),
-      );
-    }
-    const headers = listHeaders(countOperations(operations, state), query, sentTo);
-    const page = await operations.list(state, query);
-    return found({ operations: page.map((each) => presentOperation(each, products)) }, headers);
+    if (operations === null) return emptyList('operations');
+    const { state = null, licenseKey } = query;
+    const isOfKey = licenseKey !== undefined;
+    const total = isOfKey
+      ? await operations.countOpenOf(licenseKey, state)
+      : countOperations(operations, state);
+    const rows = isOfKey
+      ? await operations.openOf(licenseKey, state, withNext(query))
+      : await operations.list(state, withNext(query));
+    const read = pageOf({ list: 'operations', rows, total, keyOf: ({ seq }) => [seq] }, query, sentTo);
+    return found({ operations: read.items.map((each) => presentOperation(each, products)) }, read.headers);
   },
 });
 

@@ -1,5 +1,6 @@
+import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/not-found.ts';
-import { found, listHeaders, made } from '../../answer.ts';
+import { found, made, pageOf } from '../../answer.ts';
 import { accountFaults, withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../wire/common/envelope.ts';
@@ -59,9 +60,14 @@ export const productRoutes: readonly Route[] = [
     faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
     async handle({ app: { lists }, principal, query, sentTo }) {
       const filter = { archived: query.archived, ...withinReach(principal, query.accountId) };
-      const products = await lists.products.list(filter, query);
-      const headers = listHeaders(await lists.products.count(filter), query, sentTo);
-      return found({ products: products.map(presentProduct) }, headers);
+      const rows = await lists.products.list(filter, withNext(query));
+      const total = await lists.products.count(filter);
+      const read = pageOf(
+        { list: 'products', rows, total, keyOf: ({ productKey }) => [productKey] },
+        query,
+        sentTo,
+      );
+      return found({ products: read.items.map(presentProduct) }, read.headers);
     },
   }),
   route({

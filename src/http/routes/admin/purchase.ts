@@ -1,5 +1,6 @@
+import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/not-found.ts';
-import { found, listHeaders, made } from '../../answer.ts';
+import { emptyList, found, made, pageOf } from '../../answer.ts';
 import { accountFaults, isOfNoProduct, productFaults, withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../wire/common/envelope.ts';
@@ -55,11 +56,21 @@ export const purchaseRoutes: readonly Route[] = [
     faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
     async handle({ app, principal, query, sentTo }) {
       const filter = { ...query, ...withinReach(principal, query.accountId) };
-      if (await isOfNoProduct(app, filter)) return found({ purchases: [] }, listHeaders(0, query, sentTo));
+      if (await isOfNoProduct(app, filter)) return emptyList('purchases');
       const { lists } = app;
-      const purchases = await lists.purchases.list(filter, query);
-      const headers = listHeaders(await lists.purchases.count(filter), query, sentTo);
-      return found({ purchases: purchases.map(presentPurchase) }, headers);
+      const rows = await lists.purchases.list(filter, withNext(query));
+      const total = await lists.purchases.count(filter);
+      const read = pageOf(
+        {
+          list: 'purchases',
+          rows,
+          total,
+          keyOf: ({ purchase }) => [purchase.createdAt, purchase.purchaseId],
+        },
+        query,
+        sentTo,
+      );
+      return found({ purchases: read.items.map(presentPurchase) }, read.headers);
     },
   }),
   route({

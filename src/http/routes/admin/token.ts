@@ -1,7 +1,8 @@
+import { withNext } from '../../../domain/page.ts';
 import type { Principal } from '../../../domain/access/principal.ts';
 import type { ParameterFault } from '../../../domain/problem/problem.ts';
 import type { Scope } from '../../../domain/access/scope.ts';
-import { found, listHeaders, made } from '../../answer.ts';
+import { found, made, pageOf } from '../../answer.ts';
 import { accountFaults, onlyAccountOf, productFaults, withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../wire/common/envelope.ts';
@@ -59,13 +60,14 @@ const list = route({
   tag: 'Tokens',
   summary: 'List tokens',
   access,
-  query: pageQuery,
+  query: pageQuery('tokens'),
   answers: { 200: enveloped(tokenList) },
   async handle({ app: { lists, products }, principal, query, sentTo }) {
     const filter = withinReach(principal);
-    const tokens = await lists.tokens.list(filter, query);
-    const headers = listHeaders(await lists.tokens.count(filter), query, sentTo);
-    return found({ tokens: tokens.map((token) => presentToken(token, products)) }, headers);
+    const rows = await lists.tokens.list(filter, withNext(query));
+    const total = await lists.tokens.count(filter);
+    const read = pageOf({ list: 'tokens', rows, total, keyOf: ({ tokenId }) => [tokenId] }, query, sentTo);
+    return found({ tokens: read.items.map((token) => presentToken(token, products)) }, read.headers);
   },
 });
 

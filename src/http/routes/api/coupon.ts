@@ -1,7 +1,9 @@
+import type { Coupon } from '../../../domain/checkout/coupon.ts';
+import { withNext, type Page } from '../../../domain/page.ts';
 import { refuse, type Result } from '../../../domain/problem/problem.ts';
-import type { CouponAnswer } from '../../../service/answers.ts';
+import type { CouponAnswer, CouponList } from '../../../service/answers.ts';
 import { couponScopeFaults } from '../../../service/authority/coupon.ts';
-import { found, listHeaders, made } from '../../answer.ts';
+import { found, made, pageOf, type Answer } from '../../answer.ts';
 import type { App } from '../../app.ts';
 import { route, type Route } from '../../route.ts';
 import { provenanceHeaders } from '../../provenance.ts';
@@ -58,6 +60,15 @@ const create = route({
   },
 });
 
+function pageOfCoupons(
+  { coupons: rows, total, provenance }: CouponList,
+  query: Page,
+  sentTo: Parameters<typeof pageOf>[2],
+): { items: readonly Coupon[]; headers: Answer['headers'] } {
+  const read = pageOf({ list: 'coupons', rows, total, keyOf: ({ id }) => [id] }, query, sentTo);
+  return { items: read.items, headers: { ...read.headers, ...provenanceHeaders(provenance) } };
+}
+
 const list = route({
   method: 'GET',
   path,
@@ -66,14 +77,13 @@ const list = route({
   summary: 'List coupons',
   headers: ['provenance'],
   access: { credential: 'api_key', scope: 'coupons:read' },
-  query: pageQuery,
+  query: pageQuery('coupons'),
   answers: { 200: enveloped(couponList) },
   async handle({ app, principal, query, sentTo, signal }) {
-    const listed = await app.couponing.list(principal.reach.accountId, query, signal);
+    const listed = await app.couponing.list(principal.reach.accountId, withNext(query), signal);
     if (!listed.ok) return listed;
-    const { coupons, total, provenance } = listed.value;
-    const headers = { ...listHeaders(total, query, sentTo), ...provenanceHeaders(provenance) };
-    return found({ coupons: coupons.map(presentCoupon) }, headers);
+    const { items, headers } = pageOfCoupons(listed.value, query, sentTo);
+    return found({ coupons: items.map(presentCoupon) }, headers);
   },
 });
 
@@ -108,15 +118,14 @@ const listCounted = route({
   answers: { 200: enveloped(countedCouponList) },
   async handle({ app, principal: { reach }, query: { state, ...query }, sentTo, signal }) {
     const filter = state === undefined ? {} : { state: { is: state, at: app.now() } };
-    const listed = await app.couponing.list(reach.accountId, { ...query, ...filter }, signal);
+    const listed = await app.couponing.list(reach.accountId, { ...withNext(query), ...filter }, signal);
     if (!listed.ok) return listed;
-    const { coupons, total, provenance } = listed.value;
+    const { items, headers } = pageOfCoupons(listed.value, query, sentTo);
     const counted = [];
-    for (const coupon of coupons) {
+    for (const coupon of items) {
       const redemptions = await app.reader.redemptions.countOf(reach.accountId, coupon.id);
       counted.push(presentCounted(coupon, redemptions, app));
     }
-    const headers = { ...listHeaders(total, query, sentTo), ...provenanceHeaders(provenance) };
     return found({ coupons: counted }, headers);
   },
 });

@@ -1,3 +1,4 @@
+import { withNext } from '../../../domain/page.ts';
 import type { Principal, Reach } from '../../../domain/access/principal.ts';
 import type { Scope } from '../../../domain/access/scope.ts';
 import type { LicenseTrigger } from '../../../domain/license.ts';
@@ -8,7 +9,7 @@ import { licenseNotFound } from '../../../service/access/license-access.ts';
 import { afterCommit } from '../../../service/after-commit.ts';
 import type { Lookups } from '../../../service/ports.ts';
 import type { Awaitable } from '../../../service/tables.ts';
-import { found, listHeaders, type Answer } from '../../answer.ts';
+import { found, type Answer, emptyList, pageOf } from '../../answer.ts';
 import type { App } from '../../app.ts';
 import type { LicenseForm, ProductName } from '../../dialects/dialect.ts';
 import { accountFaults, isOfNoProduct, reachForLicense, withinReach } from '../../entry/reach.ts';
@@ -141,11 +142,16 @@ const list = route({
   faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
   async handle({ app, principal, query, sentTo }) {
     const filter = { ...query, ...withinReach(principal, query.accountId) };
-    if (await isOfNoProduct(app, filter)) return found({ licenses: [] }, listHeaders(0, query, sentTo));
+    if (await isOfNoProduct(app, filter)) return emptyList('licenses');
     const { lists } = app;
-    const licenses = await lists.licenses.list(filter, query);
-    const headers = listHeaders(await lists.licenses.count(filter), query, sentTo);
-    return found({ licenses: licenses.map(presentSoldLicense) }, headers);
+    const rows = await lists.licenses.list(filter, withNext(query));
+    const total = await lists.licenses.count(filter);
+    const read = pageOf(
+      { list: 'licenses', rows, total, keyOf: ({ licenseKey }) => [licenseKey] },
+      query,
+      sentTo,
+    );
+    return found({ licenses: read.items.map(presentSoldLicense) }, read.headers);
   },
 });
 

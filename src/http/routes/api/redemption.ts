@@ -1,5 +1,6 @@
+import { withNext } from '../../../domain/page.ts';
 import { redemptionNotFound } from '../../../service/checkout/redemption.ts';
-import { found, listHeaders, made, nothing } from '../../answer.ts';
+import { found, made, nothing, pageOf } from '../../answer.ts';
 import { provenanceHeaders } from '../../provenance.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../wire/common/envelope.ts';
@@ -52,10 +53,10 @@ const list = route({
   query: redemptionQuery,
   answers: { 200: enveloped(redemptionList) },
   async handle({ app, principal: { reach }, query, sentTo }) {
-    const listed = await app.lists.redemptions.listOf(reach.accountId, query.couponId, query);
+    const rows = await app.lists.redemptions.listOf(reach.accountId, query.couponId, withNext(query));
     const total = await app.reader.redemptions.countOf(reach.accountId, query.couponId);
-    const shown = listed.map((each) => presentRedemption(each, app.role));
-    return found({ redemptions: shown }, listHeaders(total, query, sentTo));
+    const read = pageOf({ list: 'redemptions', rows, total, keyOf: ({ id }) => [id] }, query, sentTo);
+    return found({ redemptions: read.items.map((each) => presentRedemption(each, app.role)) }, read.headers);
   },
 });
 

@@ -16,7 +16,7 @@ export function accountReads(source: Source): AwaitableTable<AccountReads> {
     `SELECT ${columns} FROM ${account} WHERE key_digest = $1`,
     fromRow,
   );
-  const listed = prepareList(source, { select: columns, from: account, by: 'account_id' }, fromRow);
+  const listed = prepareList(source, { select: columns, from: account, key: ['account_id'] }, fromRow);
   return {
     get: (accountId) => get.first(accountId),
     byKeyDigest: (digest) => byKeyDigest.first(digest),

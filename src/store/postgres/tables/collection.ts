@@ -13,7 +13,7 @@ export function collectionReads(source: Source): AwaitableTable<CollectionReads>
     ARRAY(SELECT member.product_key FROM ${collectionMember} AS member
       WHERE member.collection_id = ${collection}.collection_id ORDER BY member.position) AS "productKeys"`;
   const get = prepareQuery(source, `SELECT ${columns} FROM ${collection} WHERE collection_id = $1`, fromRow);
-  const listed = prepareList(source, { select: columns, from: collection, by: 'collection_id' }, fromRow);
+  const listed = prepareList(source, { select: columns, from: collection, key: ['collection_id'] }, fromRow);
   return {
     get: (collectionId) => get.first(collectionId),
     list: ({ reach }, page) => listed.list([ofAccount(reach)], page),

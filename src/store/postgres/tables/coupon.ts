@@ -55,7 +55,7 @@ export function couponReads(source: Source, locking = ''): AwaitableTable<Coupon
     `${select} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3::bigint`,
     couponFrom,
   );
-  const listed = prepareList(source, { select: columns, from: coupon, by: 'id' }, couponFrom);
+  const listed = prepareList(source, { select: columns, from: coupon, key: ['id'] }, couponFrom);
   return {
     get: (accountId, id) => get.first(accountId, id),
     byCode: (accountId, code) => byCode.first(accountId, foldCouponCode(code)),

@@ -64,7 +64,7 @@ export function licenseReads(source: Source): AwaitableTable<LicenseReads> {
   const get = prepareLookup(source, text, { key: 'licenseKey', from: fromRow });
   const listed = prepareList(
     source,
-    { select: sold, from: license, by: 'license_key' },
+    { select: sold, from: license, key: ['license_key'] },
     (row: SoldLicense) => row,
   );
   return {

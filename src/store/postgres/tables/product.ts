@@ -28,7 +28,7 @@ export function productReads(source: Source): AwaitableTable<ProductReads> {
     `SELECT ${columns} FROM ${product} WHERE secret_digest = $1`,
     fromRow,
   );
-  const listed = prepareList(source, { select: columns, from: product, by: 'product_key' }, fromRow);
+  const listed = prepareList(source, { select: columns, from: product, key: ['product_key'] }, fromRow);
   return {
     get: (productKey) => get.first(productKey),
     bySecretDigest: (digest) => byDigest.first(digest),

@@ -46,14 +46,11 @@ export function purchaseReads(source: Source): AwaitableTable<PurchaseReads> {
        refunded_at AS "refundedAt" FROM ${purchase} WHERE purchase_id = $1`,
     (row: Purchase) => row,
   );
-  const by = `${purchase}.created_at DESC, ${purchase}.purchase_id DESC`;
-  const listed = prepareList(source, { select: columns, from: joined, by }, fromRow);
+  const id = `${purchase}.purchase_id`;
+  const list = { select: columns, from: joined, isLatestFirst: true };
+  const listed = prepareList(source, { ...list, key: [`${purchase}.created_at`, id] }, fromRow);
   // A key has one purchase or few: not to be looked for through all of them by their date, which the order suggests.
-  const ofKey = prepareList(
-    source,
-    { select: columns, from: joined, by: by.replace('created_at', 'created_at + 0') },
-    fromRow,
-  );
+  const ofKey = prepareList(source, { ...list, key: [`${purchase}.created_at + 0`, id] }, fromRow);
   const listFor = ({ licenseKey }: PurchaseFilter): typeof listed =>
     licenseKey === undefined ? listed : ofKey;
   return {

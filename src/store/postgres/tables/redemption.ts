@@ -1,17 +1,28 @@
 import type { Cart, Quote } from '../../../domain/checkout/quote.ts';
 import type { Redemption } from '../../../domain/checkout/redemption.ts';
-import type { RedemptionReads, RedemptionTable } from '../../../service/checkout/tables.ts';
+import type { ListedRedemption, RedemptionReads, RedemptionTable } from '../../../service/checkout/tables.ts';
 import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
-import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';
+import {
+  prepareList,
+  prepareQuery,
+  prepareWrite,
+  type Condition,
+  type Source,
+  type WritingSource,
+} from '../statements.ts';
 
-type Row = Omit<Redemption, 'cart' | 'quote'> & { cart: string; quote: string };
+type Row = Omit<ListedRedemption, 'cart' | 'quote'> & { cart: string; quote: string };
 
-const columns = 'order_id AS "order", coupon_id AS "couponId", cart, quote, redeemed_at AS "redeemedAt"';
-const fromRow = ({ cart, quote, ...row }: Row): Redemption => ({
+const columns = 'id, order_id AS "order", coupon_id AS "couponId", cart, quote, redeemed_at AS "redeemedAt"';
+const listedFrom = ({ cart, quote, ...row }: Row): ListedRedemption => ({
   ...row,
   cart: JSON.parse(cart) as Cart,
   quote: JSON.parse(quote) as Quote,
 });
+const fromRow = (row: Row): Redemption => {
+  const { id: _, ...redemption } = listedFrom(row);
+  return redemption;
+};
 
 /** Makes the reads of redemptions. */
 export function redemptionReads(source: Source): AwaitableTable<RedemptionReads> {
@@ -23,11 +34,7 @@ export function redemptionReads(source: Source): AwaitableTable<RedemptionReads>
     `SELECT count FROM ${redemptionCount} WHERE account_id = $1 AND coupon_id = $2`,
     ({ count }: { count: number }) => count,
   );
-  const listOf = prepareQuery(
-    source,
-    `${select} WHERE account_id = $1 AND coupon_id = $2 ORDER BY id LIMIT $3::bigint OFFSET $4::bigint`,
-    fromRow,
-  );
+  const listed = prepareList(source, { select: columns, from: redemption, key: ['id'] }, listedFrom);
   const ordersOf = prepareQuery(
     source,
     `SELECT order_id AS "order" FROM ${redemption} WHERE account_id = $1 AND coupon_id = $2
@@ -37,7 +44,13 @@ export function redemptionReads(source: Source): AwaitableTable<RedemptionReads>
   return {
     get: (accountId, order) => get.first(accountId, order),
     countOf: async (accountId, couponId) => (await countOf.first(accountId, couponId)) ?? 0,
-    listOf: (accountId, couponId, { limit, offset }) => listOf.all(accountId, couponId, limit, offset),
+    listOf: (accountId, couponId, page) => {
+      const ofCoupon: Condition[] = [
+        [(place) => `account_id = ${place}`, accountId],
+        [(place) => `coupon_id = ${place}`, couponId],
+      ];
+      return listed.list(ofCoupon, page);
+    },
     ordersOf: (accountId, couponId, limit) => ordersOf.all(accountId, couponId, limit),
   };
 }

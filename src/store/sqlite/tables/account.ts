@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Account } from '../../../domain/account.ts';
 import type { AccountReads, AccountTable } from '../../../service/authority/tables.ts';
 import { prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { afterText } from './cursor.ts';
 import { ofAccount } from './reach.ts';
 
 const select = 'SELECT account_id AS accountId, name, created_at AS createdAt FROM account';
@@ -13,14 +14,14 @@ export function accountReads(database: DatabaseSync): AccountReads {
   const byKeyDigest = prepareQuery(database, `${select} WHERE key_digest = ?`, fromRow);
   const list = prepareQuery(
     database,
-    `${select} WHERE ${ofAccount} ORDER BY account_id LIMIT ?2 OFFSET ?3`,
+    `${select} WHERE ${ofAccount} AND account_id > ?2 ORDER BY account_id LIMIT ?3 OFFSET ?4`,
     fromRow,
   );
   const count = prepareCount(database, `SELECT count(*) AS count FROM account WHERE ${ofAccount}`);
   return {
     get: (accountId) => get.first(accountId),
     byKeyDigest: (digest) => byKeyDigest.first(digest),
-    list: ({ reach }, { limit, offset }) => list.all(reach?.accountId ?? null, limit, offset),
+    list: ({ reach }, page) => list.all(reach?.accountId ?? null, afterText(page), page.limit, page.offset),
     count: ({ reach }) => count(reach?.accountId ?? null),
   };
 }

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Collection } from '../../../domain/collection.ts';
 import type { CollectionReads, CollectionTable } from '../../../service/authority/tables.ts';
 import { prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { afterText } from './cursor.ts';
 import { ofAccount } from './reach.ts';
 
 type Row = Omit<Collection, 'productKeys'>;
@@ -14,7 +15,7 @@ export function collectionReads(database: DatabaseSync): CollectionReads {
   const get = prepareQuery(database, `${select} WHERE collection_id = ?`, fromRow);
   const list = prepareQuery(
     database,
-    `${select} WHERE ${ofAccount} ORDER BY collection_id LIMIT ?2 OFFSET ?3`,
+    `${select} WHERE ${ofAccount} AND collection_id > ?2 ORDER BY collection_id LIMIT ?3 OFFSET ?4`,
     fromRow,
   );
   const count = prepareCount(database, `SELECT count(*) AS count FROM collection WHERE ${ofAccount}`);
@@ -32,8 +33,8 @@ export function collectionReads(database: DatabaseSync): CollectionReads {
       const collection = get.first(collectionId);
       return collection === null ? null : withMembers(collection);
     },
-    list: ({ reach }, { limit, offset }) =>
-      list.all(reach?.accountId ?? null, limit, offset).map(withMembers),
+    list: ({ reach }, page) =>
+      list.all(reach?.accountId ?? null, afterText(page), page.limit, page.offset).map(withMembers),
     count: ({ reach }) => count(reach?.accountId ?? null),
   };
 }

@@ -3,6 +3,7 @@ import { foldCouponCode, type CouponFilter } from '../../../domain/checkout/coup
 import type { CouponReads, CouponTable } from '../../../service/authority/tables.ts';
 import { couponFrom, stateInSql, termsColumns } from '../../coupon-row.ts';
 import { prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { afterNumber } from './cursor.ts';
 
 /** Everything that a `CouponRow` is made of. */
 export const couponColumns = `id, code, scope, product_key AS productKey, collection_id AS collectionId,
@@ -33,7 +34,8 @@ export function couponReads(database: DatabaseSync): CouponReads {
   const byCode = prepareQuery(database, `${select} WHERE account_id = ? AND folded_code = ?`, couponFrom);
   const list = prepareQuery(
     database,
-    `${select} WHERE account_id = ?1 AND ${filteredCoupons('coupon')} ORDER BY id LIMIT ?6 OFFSET ?7`,
+    `${select} WHERE account_id = ?1 AND ${filteredCoupons('coupon')} AND id > ?6
+     ORDER BY id LIMIT ?7 OFFSET ?8`,
     couponFrom,
   );
   const after = prepareQuery(
@@ -49,8 +51,8 @@ export function couponReads(database: DatabaseSync): CouponReads {
     get: (accountId, id) => get.first(accountId, id),
     after: (accountId, id, limit) => after.all(accountId, id, limit),
     byCode: (accountId, code) => byCode.first(accountId, foldCouponCode(code)),
-    list: (accountId, { limit, offset }, filter = {}) =>
-      list.all(...filterParameters(accountId, filter), limit, offset),
+    list: (accountId, page, filter = {}) =>
+      list.all(...filterParameters(accountId, filter), afterNumber(page), page.limit, page.offset),
     count: (accountId, filter = {}) => count(...filterParameters(accountId, filter)),
   };
 }

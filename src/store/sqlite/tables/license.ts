@@ -8,6 +8,7 @@ import type {
   LicenseTable,
 } from '../../../service/authority/tables.ts';
 import { bit, prepareAddition, prepareChange, prepareCount, prepareQuery, type Bit } from '../statements.ts';
+import { afterText } from './cursor.ts';
 import { ofReach, soldBy } from './reach.ts';
 
 type Row = Omit<License, 'enabled'> & { enabled: Bit };
@@ -69,7 +70,7 @@ export function licenseReads(database: DatabaseSync): LicenseReads {
   const listed = (condition: string) =>
     prepareQuery(
       database,
-      `${selectSold} WHERE ${condition} ORDER BY license_key LIMIT ?7 OFFSET ?8`,
+      `${selectSold} WHERE ${condition} AND license_key > ?7 ORDER BY license_key LIMIT ?8 OFFSET ?9`,
       soldFromRow,
     );
   const found = (condition: string) => ({
@@ -100,8 +101,8 @@ export function licenseReads(database: DatabaseSync): LicenseReads {
   return {
     get: (licenseKey) => get.first(licenseKey),
     after: (filter, licenseKey, limit) => after.all(...exportParameters(filter), licenseKey, limit),
-    list: (filter, { limit, offset }) =>
-      statementsFor(filter).list.all(...filterParameters(filter), limit, offset),
+    list: (filter, page) =>
+      statementsFor(filter).list.all(...filterParameters(filter), afterText(page), page.limit, page.offset),
     count: (filter) => statementsFor(filter).count(...filterParameters(filter)),
   };
 }

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Product } from '../../../domain/product.ts';
 import type { ProductFilter, ProductReads, ProductTable } from '../../../service/authority/tables.ts';
 import { bit, type Bit, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { afterText } from './cursor.ts';
 import { ofAccount } from './reach.ts';
 
 type Row = Omit<Product, 'recurring'> & { recurring: Bit };
@@ -17,7 +18,7 @@ export function productReads(database: DatabaseSync): ProductReads {
   const condition = `${ofAccount} AND (?2 IS NULL OR (archived_at IS NOT NULL) = ?2)`;
   const list = prepareQuery(
     database,
-    `${select} WHERE ${condition} ORDER BY product_key LIMIT ?3 OFFSET ?4`,
+    `${select} WHERE ${condition} AND product_key > ?3 ORDER BY product_key LIMIT ?4 OFFSET ?5`,
     fromRow,
   );
   const count = prepareCount(database, `SELECT count(*) AS count FROM product WHERE ${condition}`);
@@ -26,7 +27,7 @@ export function productReads(database: DatabaseSync): ProductReads {
   return {
     get: (productKey) => get.first(productKey),
     bySecretDigest: (digest) => bySecretDigest.first(digest),
-    list: (filter, { limit, offset }) => list.all(...parametersOf(filter), limit, offset),
+    list: (filter, page) => list.all(...parametersOf(filter), afterText(page), page.limit, page.offset),
     count: (filter) => count(...parametersOf(filter)),
   };
 }

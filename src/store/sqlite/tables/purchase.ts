@@ -1,9 +1,11 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { License } from '../../../domain/license.ts';
+import type { PageKey } from '../../../domain/page.ts';
 import type { Purchase, PurchaseWithLicense } from '../../../domain/purchase.ts';
 import type { PurchaseFilter, PurchaseReads, PurchaseTable } from '../../../service/authority/tables.ts';
 import { exported, exportParameters } from './license.ts';
 import { bit, type Bit, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { beforeInstant } from './cursor.ts';
 import { ofReach } from './reach.ts';
 
 const columns = `purchase.purchase_id AS purchaseId, purchase.license_key AS licenseKey,
@@ -34,7 +36,8 @@ function fromRow(row: Row): PurchaseWithLicense {
 }
 
 /*
- * The parameters are always key, buyer, product, refunded, since, until, and the account and product of the reach.
+ * The parameters are always key, buyer, product, refunded, since, the instant before which they end, the account and
+ * product of the reach, and the id before which those of that instant end.
  * Which of them leads is spelled out, because a condition with IS NULL can use no index.
  */
 const ofProduct = `(?3 IS NULL OR product_key = ?3) AND ${ofReach(7, 8)}`;
@@ -42,13 +45,15 @@ const isRefunded = '(?4 IS NULL OR (refunded_at IS NOT NULL) = ?4)';
 const others = `${ofProduct} AND ${isRefunded}`;
 /** The same of a product by itself. */
 const products = `SELECT product_key FROM product AS license WHERE ${ofProduct}`;
-const byDate = 'purchase.created_at BETWEEN ?5 AND ?6';
+const byDate = `purchase.created_at >= ?5 AND (purchase.created_at, purchase.purchase_id) < (?6, ?9)`;
+/** The same, of few purchases that another index finds. */
+const inDate = `+purchase.created_at >= ?5 AND (+purchase.created_at, +purchase.purchase_id) < (?6, ?9)`;
 const byBuyer = 'lower(buyer_email) = lower(?2)';
 const conditions = {
-  byKey: `purchase.license_key = ?1 AND (?2 IS NULL OR ${byBuyer}) AND +${byDate} AND ${others}`,
-  byBuyer: `${byBuyer} AND ?1 IS NULL AND +${byDate} AND ${others}`,
+  byKey: `purchase.license_key = ?1 AND (?2 IS NULL OR ${byBuyer}) AND ${inDate} AND ${others}`,
+  byBuyer: `${byBuyer} AND ?1 IS NULL AND ${inDate} AND ${others}`,
   ofProducts: `license.product_key IN (${products})
-    AND ?1 IS NULL AND ?2 IS NULL AND +${byDate} AND ${isRefunded}`,
+    AND ?1 IS NULL AND ?2 IS NULL AND ${inDate} AND ${isRefunded}`,
   any: `${byDate} AND ?1 IS NULL AND ?2 IS NULL AND ${others}`,
 };
 
@@ -57,7 +62,7 @@ const few = 2_000;
 
 /** Of all times, as the schema keeps count of them. */
 const keptCount = `SELECT coalesce(sum(CASE ?4 WHEN 1 THEN refunded WHEN 0 THEN purchases - refunded ELSE purchases END), 0)
-  AS count FROM purchase_count AS license WHERE ?1 IS NULL AND ?2 IS NULL AND ?5 < ?6 AND ${ofProduct}`;
+  AS count FROM purchase_count AS license WHERE ?1 IS NULL AND ?2 IS NULL AND ?5 < ?6 AND ?9 IS NOT NULL AND ${ofProduct}`;
 
 /** Of every product: their licenses need not be looked at. */
 const countOfEveryProduct = `SELECT count(*) AS count FROM purchase WHERE ${byDate} AND ${isRefunded}
@@ -74,7 +79,7 @@ export function purchaseReads(database: DatabaseSync): PurchaseReads {
     list: prepareQuery(
       database,
       `${select} ${from} WHERE ${condition}
-       ORDER BY purchase.created_at DESC, purchase.purchase_id DESC LIMIT ?9 OFFSET ?10`,
+       ORDER BY purchase.created_at DESC, purchase.purchase_id DESC LIMIT ?10 OFFSET ?11`,
       fromRow,
     ),
     count: prepareCount(database, `SELECT count(*) AS count ${from} WHERE ${condition}`),
@@ -106,8 +111,8 @@ export function purchaseReads(database: DatabaseSync): PurchaseReads {
   return {
     get: (purchaseId) => get.first(purchaseId),
     after: (filter, purchaseId, limit) => after.all(...exportParameters(filter), purchaseId, limit),
-    list: (filter, { limit, offset }) =>
-      statementsFor(filter).list.all(...filterParameters(filter), limit, offset),
+    list: (filter, { cursor, limit, offset }) =>
+      statementsFor(filter).list.all(...filterParameters(filter, cursor), limit, offset),
     count: (filter) => countFor(filter)(...filterParameters(filter)),
   };
 }
@@ -117,17 +122,20 @@ function isOfEveryProduct({ productKey, reach }: PurchaseFilter): boolean {
   return productKey === undefined && (reach?.accountId ?? reach?.productKey ?? null) === null;
 }
 
-function filterParameters(filter: PurchaseFilter): SQLInputValue[] {
+function filterParameters(filter: PurchaseFilter, cursor?: PageKey): SQLInputValue[] {
   const { licenseKey, buyerEmail, productKey, refunded, since, until, reach } = filter;
+  const end = until === undefined ? Number.MAX_SAFE_INTEGER : until + 1;
+  const [endAt, endId] = beforeInstant(cursor, end, '');
   return [
     licenseKey ?? null,
     buyerEmail ?? null,
     productKey ?? null,
     refunded === undefined ? null : bit(refunded),
     since ?? Number.MIN_SAFE_INTEGER,
-    until ?? Number.MAX_SAFE_INTEGER,
+    endAt,
     reach?.accountId ?? null,
     reach?.productKey ?? null,
+    endId,
   ];
 }
 

@@ -1,14 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Cart, Quote } from '../../../domain/checkout/quote.ts';
 import type { Redemption } from '../../../domain/checkout/redemption.ts';
-import type { RedemptionReads, RedemptionTable } from '../../../service/checkout/tables.ts';
+import type { ListedRedemption, RedemptionReads, RedemptionTable } from '../../../service/checkout/tables.ts';
 import { couponIdNow } from './agent/mirror.ts';
+import { afterNumber } from './cursor.ts';
 import { prepareChange, prepareQuery } from '../statements.ts';
 
-type RedemptionRow = Omit<Redemption, 'cart' | 'quote'> & { cart: string; quote: string };
+type RedemptionRow = Omit<ListedRedemption, 'cart' | 'quote'> & { cart: string; quote: string };
 
-const select = `SELECT order_id AS "order", coupon_id AS couponId, cart, quote, redeemed_at AS redeemedAt
+const select = `SELECT id, order_id AS "order", coupon_id AS couponId, cart, quote, redeemed_at AS redeemedAt
   FROM redemption`;
+
+function listedFrom(row: RedemptionRow): ListedRedemption {
+  return { ...redemptionFrom(row), id: row.id };
+}
 
 function redemptionFrom({ order, couponId, cart, quote, redeemedAt }: RedemptionRow): Redemption {
   return {
@@ -33,8 +38,8 @@ export function redemptionReads(database: DatabaseSync): RedemptionReads {
   );
   const listOf = prepareQuery(
     database,
-    `${select} ${ofCoupon} ORDER BY id LIMIT ?3 OFFSET ?4`,
-    redemptionFrom,
+    `${select} ${ofCoupon} AND id > ?3 ORDER BY id LIMIT ?4 OFFSET ?5`,
+    listedFrom,
   );
   const ordersOf = prepareQuery(
     database,
@@ -44,7 +49,8 @@ export function redemptionReads(database: DatabaseSync): RedemptionReads {
   return {
     get: (accountId, order) => get.first(accountId, order),
     countOf: (accountId, couponId) => countOf.first(accountId, couponId) ?? 0,
-    listOf: (accountId, couponId, { limit, offset }) => listOf.all(accountId, couponId, limit, offset),
+    listOf: (accountId, couponId, page) =>
+      listOf.all(accountId, couponId, afterNumber(page), page.limit, page.offset),
     ordersOf: (accountId, couponId, limit) => ordersOf.all(accountId, couponId, limit),
   };
 }

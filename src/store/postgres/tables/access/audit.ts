@@ -26,7 +26,11 @@ function conditionsOf({ since, until, actor, act, subject }: AuditFilter): Condi
 export function auditReads(source: Source): AwaitableTable<AuditReads> {
   const { audit } = source.names;
   const get = prepareQuery(source, `SELECT ${columns} FROM ${audit} WHERE id = $1`, fromRow);
-  const listed = prepareList(source, { select: columns, from: audit, by: 'at DESC, id DESC' }, fromRow);
+  const listed = prepareList(
+    source,
+    { select: columns, from: audit, key: ['at', 'id'], isLatestFirst: true },
+    fromRow,
+  );
   return {
     get: (id) => get.first(id),
     list: (filter, page) => listed.list(conditionsOf(filter), page),

@@ -1,16 +1,16 @@
-import { changesKept, type HistoryEntry } from '../../../../domain/history.ts';
-import type { HistoryReads, HistoryTable } from '../../../../service/access/tables.ts';
+import { changesKept } from '../../../../domain/history.ts';
+import type { HistoryReads, HistoryTable, ListedChange } from '../../../../service/access/tables.ts';
 import type { AuthorityTable, AwaitableTable } from '../../../../service/tables.ts';
 import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../../statements.ts';
 
-type Row = Pick<HistoryEntry, 'licenseKey' | 'at' | 'change' | 'credential'> & {
+type Row = Pick<ListedChange, 'licenseKey' | 'number' | 'at' | 'change' | 'credential'> & {
   usesBefore: number;
   enabledBefore: boolean;
   usesAfter: number;
   enabledAfter: boolean;
 };
 
-function fromRow({ usesBefore, enabledBefore, usesAfter, enabledAfter, ...same }: Row): HistoryEntry {
+function fromRow({ usesBefore, enabledBefore, usesAfter, enabledAfter, ...same }: Row): ListedChange {
   return {
     ...same,
     before: { uses: usesBefore, enabled: enabledBefore },
@@ -23,10 +23,10 @@ export function historyReads(source: Source): AwaitableTable<HistoryReads> {
   const { licenseHistory } = source.names;
   const list = prepareQuery(
     source,
-    `SELECT license_key AS "licenseKey", at, change, credential, uses_before AS "usesBefore",
+    `SELECT license_key AS "licenseKey", number, at, change, credential, uses_before AS "usesBefore",
        enabled_before AS "enabledBefore", uses_after AS "usesAfter", enabled_after AS "enabledAfter"
-     FROM ${licenseHistory} WHERE license_key = $1 AND at >= $2
-     ORDER BY number DESC LIMIT $3::bigint OFFSET $4::bigint`,
+     FROM ${licenseHistory} WHERE license_key = $1 AND at >= $2 AND number < $3
+     ORDER BY number DESC LIMIT $4::bigint OFFSET $5::bigint`,
     fromRow,
   );
   const count = prepareQuery(
@@ -35,7 +35,8 @@ export function historyReads(source: Source): AwaitableTable<HistoryReads> {
     (row: { count: number }) => row.count,
   );
   return {
-    list: (licenseKey, { limit, offset, since = 0 }) => list.all(licenseKey, since, limit, offset),
+    list: (licenseKey, { limit, offset, cursor, since = 0 }) =>
+      list.all(licenseKey, since, cursor?.[0] ?? Number.MAX_SAFE_INTEGER, limit, offset),
     count: async (licenseKey, since = 0) => (await count.first(licenseKey, since)) ?? 0,
   };
 }

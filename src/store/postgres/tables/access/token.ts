@@ -22,7 +22,7 @@ export function tokenReads(source: Source): AwaitableTable<TokenReads> {
   const { token } = source.names;
   const get = prepareQuery(source, `SELECT ${columns} FROM ${token} WHERE token_id = $1`, fromRow);
   const byDigest = prepareQuery(source, `SELECT ${columns} FROM ${token} WHERE digest = $1`, fromRow);
-  const listed = prepareList(source, { select: columns, from: token, by: 'token_id' }, fromRow);
+  const listed = prepareList(source, { select: columns, from: token, key: ['token_id'] }, fromRow);
   return {
     get: (tokenId) => get.first(tokenId),
     byDigest: (digest) => byDigest.first(digest),

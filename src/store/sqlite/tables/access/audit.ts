@@ -1,24 +1,26 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { PageKey } from '../../../../domain/page.ts';
 import type { AuditFilter, AuditReads, AuditTable, RecordedAct } from '../../../../service/access/tables.ts';
 import { prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
+import { beforeInstant } from '../cursor.ts';
 
 const select = 'SELECT id, at, actor, act, subject, detail FROM audit';
 const fromRow = (row: RecordedAct): RecordedAct => ({ ...row });
 
 /*
- * The parameters are always since, until, actor, act, subject. Which of them leads is spelled out, because a
+ * The parameters are always since, actor, act, subject, and the instant and id of the act that is not listed any more. Which of them leads is spelled out, because a
  * condition with IS NULL can use no index.
  */
-const between = 'at >= ?1 AND at < ?2';
+const between = 'at >= ?1 AND (at, id) < (?5, ?6)';
 const optional = {
-  actor: '(?3 IS NULL OR actor = ?3)',
-  act: '(?4 IS NULL OR act = ?4)',
-  subject: '(?5 IS NULL OR subject = ?5)',
+  actor: '(?2 IS NULL OR actor = ?2)',
+  act: '(?3 IS NULL OR act = ?3)',
+  subject: '(?4 IS NULL OR subject = ?4)',
 };
 const conditions = {
-  bySubject: `subject = ?5 AND ${between} AND ${optional.actor} AND ${optional.act}`,
-  byActor: `actor = ?3 AND ${between} AND ${optional.act} AND ${optional.subject}`,
-  byAct: `act = ?4 AND ${between} AND ${optional.actor} AND ${optional.subject}`,
+  bySubject: `subject = ?4 AND ${between} AND ${optional.actor} AND ${optional.act}`,
+  byActor: `actor = ?2 AND ${between} AND ${optional.act} AND ${optional.subject}`,
+  byAct: `act = ?3 AND ${between} AND ${optional.actor} AND ${optional.subject}`,
   byTime: `${between} AND ${optional.actor} AND ${optional.act} AND ${optional.subject}`,
 };
 
@@ -28,7 +30,7 @@ export function auditReads(database: DatabaseSync): AuditReads {
   const prepareFiltered = (condition: string) => ({
     list: prepareQuery(
       database,
-      `${select} WHERE ${condition} ORDER BY at DESC, id DESC LIMIT ?6 OFFSET ?7`,
+      `${select} WHERE ${condition} ORDER BY at DESC, id DESC LIMIT ?7 OFFSET ?8`,
       fromRow,
     ),
     count: prepareCount(database, `SELECT count(*) AS count FROM audit WHERE ${condition}`),
@@ -48,14 +50,17 @@ export function auditReads(database: DatabaseSync): AuditReads {
   };
   return {
     get: (id) => get.first(id),
-    list: (filter, { limit, offset }) =>
-      statementsFor(filter).list.all(...filterParameters(filter), limit, offset),
+    list: (filter, { cursor, limit, offset }) =>
+      statementsFor(filter).list.all(...filterParameters(filter, cursor), limit, offset),
     count: (filter) => (isOfAll(filter) ? all() : statementsFor(filter).count(...filterParameters(filter))),
   };
 }
 
-function filterParameters({ since, until, actor, act, subject }: AuditFilter): (string | number | null)[] {
-  return [since ?? 0, until ?? Number.MAX_SAFE_INTEGER, actor ?? null, act ?? null, subject ?? null];
+function filterParameters(
+  { since = 0, until = Number.MAX_SAFE_INTEGER, actor, act, subject }: AuditFilter,
+  cursor?: PageKey,
+): (string | number | null)[] {
+  return [since, actor ?? null, act ?? null, subject ?? null, ...beforeInstant(cursor, until, 0)];
 }
 
 /** Prepares the record of people's acts; the schema lets nothing change or remove one. */

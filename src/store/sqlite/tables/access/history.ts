@@ -1,19 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { changesKept, type HistoryEntry } from '../../../../domain/history.ts';
-import type { HistoryReads, HistoryTable } from '../../../../service/access/tables.ts';
+import { changesKept } from '../../../../domain/history.ts';
+import type { HistoryReads, HistoryTable, ListedChange } from '../../../../service/access/tables.ts';
 import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from '../../statements.ts';
 
 /** Those that are no longer told are removed so many at a time: to remove one at each change would write twice as much. */
 const trimmedTogether = 100;
 
-type Row = Pick<HistoryEntry, 'licenseKey' | 'at' | 'change' | 'credential'> & {
+type Row = Pick<ListedChange, 'licenseKey' | 'number' | 'at' | 'change' | 'credential'> & {
   usesBefore: number;
   enabledBefore: Bit;
   usesAfter: number;
   enabledAfter: Bit;
 };
 
-function fromRow({ usesBefore, enabledBefore, usesAfter, enabledAfter, ...same }: Row): HistoryEntry {
+function fromRow({ usesBefore, enabledBefore, usesAfter, enabledAfter, ...same }: Row): ListedChange {
   return {
     ...same,
     before: { uses: usesBefore, enabled: enabledBefore === 1 },
@@ -21,13 +21,18 @@ function fromRow({ usesBefore, enabledBefore, usesAfter, enabledAfter, ...same }
   };
 }
 
+/** The number of the first change of a key that is told: those before are not removed yet. */
+const firstTold = `coalesce((SELECT number FROM license_history WHERE license_key = ?1
+  ORDER BY number DESC LIMIT 1 OFFSET ${changesKept - 1}), 0)`;
+
 /** Prepares the reads of what happened to license keys. */
 export function historyReads(database: DatabaseSync): HistoryReads {
   const list = prepareQuery(
     database,
-    `SELECT license_key AS licenseKey, at, change, credential, uses_before AS usesBefore,
+    `SELECT license_key AS licenseKey, number, at, change, credential, uses_before AS usesBefore,
        enabled_before AS enabledBefore, uses_after AS usesAfter, enabled_after AS enabledAfter
-     FROM license_history WHERE license_key = ? AND at >= ? ORDER BY number DESC LIMIT ? OFFSET ?`,
+     FROM license_history WHERE license_key = ?1 AND at >= ?2 AND number < ?3 AND number >= ${firstTold}
+     ORDER BY number DESC LIMIT ?4 OFFSET ?5`,
     fromRow,
   );
   const count = prepareCount(
@@ -35,8 +40,8 @@ export function historyReads(database: DatabaseSync): HistoryReads {
     'SELECT count(*) AS count FROM license_history WHERE license_key = ? AND at >= ?',
   );
   return {
-    list: (licenseKey, { limit, offset, since = 0 }) =>
-      list.all(licenseKey, since, Math.max(0, Math.min(limit, changesKept - offset)), offset),
+    list: (licenseKey, { limit, offset, cursor, since = 0 }) =>
+      list.all(licenseKey, since, Number(cursor?.[0] ?? Number.MAX_SAFE_INTEGER), limit, offset),
     count: (licenseKey, since = 0) => Math.min(count(licenseKey, since), changesKept),
   };
 }

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Token } from '../../../../domain/access/token.ts';
 import type { TokenReads, TokenTable } from '../../../../service/access/tables.ts';
 import { prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
+import { afterText } from '../cursor.ts';
 import { ofAccount } from '../reach.ts';
 
 type Row = Omit<Token, 'scopes'> & { scopes: string };
@@ -16,14 +17,14 @@ export function tokenReads(database: DatabaseSync): TokenReads {
   const byDigest = prepareQuery(database, `${select} WHERE digest = ?`, fromRow);
   const list = prepareQuery(
     database,
-    `${select} WHERE ${ofAccount} ORDER BY token_id LIMIT ?2 OFFSET ?3`,
+    `${select} WHERE ${ofAccount} AND token_id > ?2 ORDER BY token_id LIMIT ?3 OFFSET ?4`,
     fromRow,
   );
   const count = prepareCount(database, `SELECT count(*) AS count FROM token WHERE ${ofAccount}`);
   return {
     get: (tokenId) => get.first(tokenId),
     byDigest: (digest) => byDigest.first(digest),
-    list: ({ reach }, { limit, offset }) => list.all(reach?.accountId ?? null, limit, offset),
+    list: ({ reach }, page) => list.all(reach?.accountId ?? null, afterText(page), page.limit, page.offset),
     count: ({ reach }) => count(reach?.accountId ?? null),
   };
 }

@@ -4,6 +4,7 @@ import { defaultAccountId } from '../../../../domain/access/principal.ts';
 import type { MirroredCoupon, MirrorReads, MirrorTable } from '../../../../service/agent/tables.ts';
 import { couponFrom, termsColumns, type CouponRow } from '../../../coupon-row.ts';
 import { prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
+import { afterNumber } from '../cursor.ts';
 import { couponColumns, filteredCoupons, filterParameters } from '../coupon.ts';
 
 const select = `SELECT ${couponColumns}, confirmed_at AS confirmedAt FROM mirrored_coupon`;
@@ -32,7 +33,11 @@ export function mirrorReads(database: DatabaseSync): MirrorReads {
     fromRow,
   );
   const where = `WHERE ${filteredCoupons('mirrored_coupon')}`;
-  const list = prepareQuery(database, `${select} ${where} ORDER BY id LIMIT ?6 OFFSET ?7`, fromRow);
+  const list = prepareQuery(
+    database,
+    `${select} ${where} AND id > ?6 ORDER BY id LIMIT ?7 OFFSET ?8`,
+    fromRow,
+  );
   const count = prepareCount(database, `SELECT count(*) AS count FROM mirrored_coupon ${where}`);
   const shownIds = prepareQuery(
     database,
@@ -43,8 +48,8 @@ export function mirrorReads(database: DatabaseSync): MirrorReads {
     get: (id) => get.first(id),
     byCode: (code) => byCode.first(foldCouponCode(code), code),
     provisionalByCode: (code) => provisionalByCode.first(foldCouponCode(code)),
-    list: ({ limit, offset }, filter = {}) =>
-      list.all(...filterParameters(defaultAccountId, filter), limit, offset),
+    list: (page, filter = {}) =>
+      list.all(...filterParameters(defaultAccountId, filter), afterNumber(page), page.limit, page.offset),
     count: (filter = {}) => count(...filterParameters(defaultAccountId, filter)),
     shownIds: () => shownIds.all(),
   };

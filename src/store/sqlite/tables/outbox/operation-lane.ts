@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Backlog } from '../../../../domain/agent/observation.ts';
 import type { LaneReads, OperationReads } from '../../../../service/outbox/tables.ts';
+import { afterNumber } from '../cursor.ts';
 import { operationColumns, operationFrom } from './operation-row.ts';
 import { prepareCount, prepareQuery } from '../../statements.ts';
 
@@ -66,12 +67,13 @@ export function laneReads(database: DatabaseSync): LaneReads {
 }
 
 /**
- * In SQL, a page of operations in their order: limit and offset come last. `parts`: from which rows, each in the order of
- * its index. What is skipped is told by the indexes, where they have all that a part asks for: an outbox may hold a million.
+ * In SQL, a page of operations in their order. `parts`: from which rows, each in the order of its index. `at`: the number of
+ * the first of three parameters: behind which `seq` the page begins, limit and offset. What is skipped is told by the
+ * indexes, where they have all that a part asks for: an outbox may hold a million.
  */
-export function pageOfOperations(parts: readonly string[]): string {
-  const seqs = parts.map((part) => `SELECT seq ${part}`).join(' UNION ALL ');
-  return `${select} WHERE seq IN (${seqs} ORDER BY seq LIMIT ? OFFSET ?) ORDER BY seq`;
+export function pageOfOperations(parts: readonly string[], at: number): string {
+  const seqs = parts.map((part) => `SELECT seq ${part} AND seq > ?${at}`).join(' UNION ALL ');
+  return `${select} WHERE seq IN (${seqs} ORDER BY seq LIMIT ?${at + 1} OFFSET ?${at + 2}) ORDER BY seq`;
 }
 
 /** Prepares the reads of what is open of a license key, page by page: it may be as many as the outbox holds. */
@@ -83,13 +85,14 @@ export function openReads(database: DatabaseSync): Pick<OperationReads, 'openOf'
     `lane = 'state' AND ${unfinished}`,
     "lane IN ('counter', 'state') AND state IN ('conflicted', 'dead')",
   ].map((part) => `FROM outbox WHERE subject = ?1 AND ${part} AND (?2 IS NULL OR state = ?2)`);
-  const page = prepareQuery(database, pageOfOperations(parts), operationFrom);
+  const list = prepareQuery(database, pageOfOperations(parts, 3), operationFrom);
   const count = prepareCount(
     database,
     `SELECT ${parts.map((part) => `(SELECT count(*) ${part})`).join(' + ')} AS count`,
   );
   return {
-    openOf: (licenseKey, state, { limit, offset }) => page.all(licenseKey, state, limit, offset),
+    openOf: (licenseKey, state, page) =>
+      list.all(licenseKey, state, afterNumber(page), page.limit, page.offset),
     countOpenOf: (licenseKey, state) => count(licenseKey, state),
   };
 }

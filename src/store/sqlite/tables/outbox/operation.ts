@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Operation, OperationState, UnfinishedState } from '../../../../domain/outbox/operation.ts';
 import type { OperationReads, OperationTable } from '../../../../service/outbox/tables.ts';
+import { afterNumber } from '../cursor.ts';
 import { deliveryColumns, identityColumns, operationColumns, operationFrom } from './operation-row.ts';
 import { inLane, isUnfinished, laneReads, openReads, pageOfOperations } from './operation-lane.ts';
 import { least, waitChanges, waitReads } from './operation-wait.ts';
@@ -14,7 +15,10 @@ export function operationReads(database: DatabaseSync): OperationReads {
   const get = prepareQuery(database, `${select} WHERE id = ?`, operationFrom);
   const open = prepareQuery(
     database,
-    pageOfOperations(openStates.map((state) => `FROM outbox WHERE state = '${state}'`)),
+    pageOfOperations(
+      openStates.map((state) => `FROM outbox WHERE state = '${state}'`),
+      1,
+    ),
     operationFrom,
   );
   const lastSeq = prepareQuery(
@@ -22,7 +26,11 @@ export function operationReads(database: DatabaseSync): OperationReads {
     'SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1',
     (row: { seq: number }) => row.seq,
   );
-  const inState = prepareQuery(database, pageOfOperations(['FROM outbox WHERE state = ?']), operationFrom);
+  const inState = prepareQuery(
+    database,
+    pageOfOperations(['FROM outbox WHERE state = ?1'], 2),
+    operationFrom,
+  );
   // Asked for by every change: for a sum over `IN`, SQLite fills a table of its own each time.
   const unfinished = prepareCount(
     database,
@@ -36,8 +44,10 @@ export function operationReads(database: DatabaseSync): OperationReads {
   );
   return {
     get: (id) => get.first(id),
-    list: (state, { limit, offset }) =>
-      state === null ? open.all(limit, offset) : inState.all(state, limit, offset),
+    list: (state, page) => {
+      const stretch = [afterNumber(page), page.limit, page.offset];
+      return state === null ? open.all(...stretch) : inState.all(state, ...stretch);
+    },
     depth: depthRead(database),
     lastSeq: () => lastSeq.first() ?? 0,
     unfinished: () => unfinished(),
