@@ -158,12 +158,19 @@ export interface Pull {
   refresh(productKey: string, licenseKey: string): void;
 }
 
-/** Coupons of the upstream; what its answers bring is in the mirror before the promises resolve. */
+/** What asking the upstream for coupons came to. `confirmedAt`: when the upstream said so (epoch ms). */
+export type CouponLookup<Value> =
+  | { found: 'known'; value: Value; confirmedAt: number }
+  | Exclude<LookupResult, { found: 'known' | 'limited' }>;
+
+/**
+ * Coupons of the upstream; what its answers bring is in the mirror before the promises resolve, unless the disk is full.
+ */
 export interface CouponPull {
   /** Brings the whole list. */
-  list(signal: AbortSignal): Promise<LookupResult>;
+  list(signal: AbortSignal): Promise<CouponLookup<readonly Coupon[]>>;
   /** Brings one coupon. */
-  get(id: number, signal: AbortSignal): Promise<LookupResult>;
+  get(id: number, signal: AbortSignal): Promise<CouponLookup<Coupon>>;
   /** Waits for the turn of a creation. */
   admit(signal: AbortSignal): Promise<'admitted' | 'away' | 'unauthorized'>;
   /** Gives back a turn that was not used. */

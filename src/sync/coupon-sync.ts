@@ -14,12 +14,12 @@ import { provisionalCoupon } from '../service/outbox/queue/coupon-payload.ts';
 import {
   StorageError,
   type Clock,
+  type CouponLookup,
   type CouponPage,
   type UpstreamPage,
   type CouponPull,
   type Idempotency,
   type Log,
-  type LookupResult,
   type UnreadableCoupon,
   type Upstream,
 } from '../service/ports.ts';
@@ -54,23 +54,25 @@ export class CouponSync implements CouponPull {
     this.#parts = parts;
   }
 
-  async list(signal: AbortSignal): Promise<LookupResult> {
+  async list(signal: AbortSignal): Promise<CouponLookup<readonly Coupon[]>> {
     signal.throwIfAborted();
-    return found(await this.#listWhole('caller'));
+    return found(await this.#listWhole('caller'), ({ coupons }) => coupons);
   }
 
   refresh(): void {
     void this.#listWhole('refresh');
   }
 
-  async get(id: number, signal: AbortSignal): Promise<LookupResult> {
+  async get(id: number, signal: AbortSignal): Promise<CouponLookup<Coupon>> {
     const { upstream } = this.#parts;
     const outcome = await this.#ask('caller', signal, () => upstream.getCoupon(id, signal));
     if (outcome.outcome === 'applied') {
       const { value, confirmedAt } = outcome;
-      await this.#parts.writer.write('mirrorCoupons', { coupons: [value], confirmedAt, extent: 'some' });
+      await unlessFull(() =>
+        this.#parts.writer.write('mirrorCoupons', { coupons: [value], confirmedAt, extent: 'some' }),
+      );
     }
-    return found(outcome);
+    return found(outcome, (coupon) => coupon);
   }
 
   async admit(signal: AbortSignal): Promise<'admitted' | 'away' | 'unauthorized'> {
@@ -198,12 +200,10 @@ export class CouponSync implements CouponPull {
     const { coupons, unreadable } = value;
     // One that a cache has not heard of, or that cannot be read, is there all the same.
     const extent = isCached || unreadable.length > 0 ? 'list' : 'whole';
-    try {
+    await unlessFull(async () => {
       await this.#parts.writer.write('mirrorCoupons', { coupons, confirmedAt, extent });
       await this.#dropMissing(value, priority);
-    } catch (error) {
-      if (!(error instanceof StorageError) || error.fault !== 'full') throw error;
-    }
+    });
   }
 
   /** A coupon that the list no longer shows leaves the mirror only when the upstream says so itself. */
@@ -240,8 +240,19 @@ function fromUpstream<Value>(outcome: Outcome<Value>): Outcome<Value> {
   return notApplied('cached', 'a cache on the way answered, not the upstream');
 }
 
-function found(outcome: Outcome<unknown>): LookupResult {
-  if (outcome.outcome === 'applied') return { found: 'known' };
+/** Writes what a read has brought; where the disk is full, the read is answered all the same. */
+async function unlessFull(write: () => Promise<unknown>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (!(error instanceof StorageError) || error.fault !== 'full') throw error;
+  }
+}
+
+function found<Said, Value>(outcome: Outcome<Said>, valueOf: (said: Said) => Value): CouponLookup<Value> {
+  if (outcome.outcome === 'applied') {
+    return { found: 'known', value: valueOf(outcome.value), confirmedAt: outcome.confirmedAt };
+  }
   return isMissing(outcome) ? { found: 'missing' } : { found: 'unreachable', detail: outcome.detail };
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { Coupon } from '../../src/domain/checkout/coupon.ts';
+import type { Coupon, CouponFilter } from '../../src/domain/checkout/coupon.ts';
+import type { Page } from '../../src/domain/page.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { agentCouponing } from '../../src/service/agent/coupon.ts';
 import type { Couponing } from '../../src/service/answers.ts';
@@ -137,8 +138,8 @@ describe('a coupon that is created on an agent', () => {
   it('is refused in the words of the upstream', async () => {
     await using stage = await givenManual();
     const answer = create(stage);
-    const said = { status: 429, detail: 'HTTP 429: not so fast', message: 'not so fast' };
-    await (await arrived(stage, 'create')).answer({ ...no('throttled', 1500), ...said });
+    const refusal = { status: 429, detail: 'HTTP 429: not so fast', message: 'not so fast' };
+    await (await arrived(stage, 'create')).answer({ ...no('throttled', 1500), ...refusal });
     expect(await answer).toMatchObject({
       problem: { code: 'upstream_refused', detail: 'not so fast', status: 429, retryAfterS: 2 },
     });
@@ -344,14 +345,35 @@ describe('the coupons of an agent', () => {
     });
   });
 
-  it('are not known either when the full disk has no room for them', async () => {
+  it('are listed as the upstream has just said, although the full disk has no room for them', async () => {
     await using stage = await givenManual();
-    const list = couponing(stage).list(account, page, never);
+    await stage.writer.write('queueCoupon', { terms, isSentNow: false, maxPending: 10 });
+    const list = (query: Page & CouponFilter) => couponing(stage).list(account, query, never);
+    const listed = async (query: Page & CouponFilter): Promise<[number, string[]]> => {
+      const listing = list(query);
+      stage.fault = new StorageError('full', null);
+      await (await arrived(stage, 'list')).answer(said(stage, pageOf(coupons(3))));
+      const { coupons: given, total } = valueOf(await listing);
+      return [total, given.map(({ code }) => code)];
+    };
+    expect(await listed(page)).toEqual([4, ['Spring', 'C1', 'C2', 'C3']]);
+    expect(await listed({ limit: 1, offset: 2 })).toEqual([4, ['C2']]);
+    expect(await listed({ ...page, code: 'c3' })).toEqual([1, ['C3']]);
+    expect(await listed({ ...page, productKey: 'none' })).toEqual([0, []]);
+    expect(await listed({ ...page, state: { is: 'ended', at: stage.now } })).toEqual([0, []]);
+    expect(await listed({ ...page, state: { is: 'active', at: stage.now } })).toMatchObject([4, {}]);
+  });
+
+  it('each is told as the upstream has just said, although the full disk has no room for it', async () => {
+    await using stage = await givenManual();
+    const got = couponing(stage).get(account, 7, never);
     stage.fault = new StorageError('full', null);
-    await (await arrived(stage, 'list')).answer(said(stage, pageOf(coupons(1))));
-    expect(await list).toMatchObject({
-      problem: { detail: "The upstream's coupons are not known here yet: there is no room to keep them" },
+    await (await arrived(stage, 'get')).answer(said(stage, { ...terms, id: 7 }));
+    expect(valueOf(await got)).toMatchObject({
+      coupon: { id: 7, code: 'Spring' },
+      provenance: { freshness: 'fresh', cache: 'miss', pending: 0 },
     });
+    expect(stage.store.mirror.get(7)).toBeNull();
   });
 
   it('are read to the end of the list, twice where it has several pages', async () => {

@@ -1,4 +1,4 @@
-import type { CouponFilter, CouponTerms } from '../../domain/checkout/coupon.ts';
+import type { Coupon, CouponFilter, CouponTerms } from '../../domain/checkout/coupon.ts';
 import { isRefused, type NotApplied } from '../../domain/outbox/outcome.ts';
 import { notFound } from '../../domain/problem/not-found.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
@@ -9,8 +9,9 @@ import { afterCommit } from '../after-commit.ts';
 import { refuseTakenCode, type QueuedCoupon } from '../outbox/queue/coupon.ts';
 import { mirroredSince } from './mirror.ts';
 import { provenanceOf } from './provenance.ts';
+import { listUnstored } from './unstored-coupons.ts';
 import type { LocalLists } from '../lists.ts';
-import type { Clock, CouponPull, Idempotency, Log, LookupResult, WriteOptions } from '../ports.ts';
+import type { Clock, CouponPull, Idempotency, Log, CouponLookup, WriteOptions } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import type { Page } from '../../domain/page.ts';
 import type { Reader } from '../tables.ts';
@@ -108,6 +109,8 @@ async function list(
   if (before === null || isExpired(parts, before)) {
     const found = await pull.list(signal);
     since = mirroredSince(reader);
+    if (found.found === 'known' && (since ?? 0) < found.confirmedAt)
+      return done(unstored(parts, found, query));
     if (since === null) return couponsUnreachable(found);
   } else {
     refreshOlder(parts, before);
@@ -123,6 +126,17 @@ async function list(
   return done({ coupons, total: await lists.mirror.count(query), provenance });
 }
 
+/** The list as the upstream has just said; the disk is full. */
+function unstored(
+  parts: AgentCouponingParts,
+  { value, confirmedAt }: { value: readonly Coupon[]; confirmedAt: number },
+  query: Page & CouponFilter,
+): CouponList {
+  const source = { confirmedAt, pending: 0, cache: 'miss' } as const;
+  const provenance = provenanceOf(source, parts.settings().freshness, parts.clock.now());
+  return { ...listUnstored(parts.reader, value, query), provenance };
+}
+
 async function get(
   parts: AgentCouponingParts,
   id: number,
@@ -135,8 +149,9 @@ async function get(
     refreshOlder(parts, known.confirmedAt);
     return done(answer(parts, known, 'hit'));
   }
-  const found: LookupResult = id > 0 ? await pull.get(id, signal) : { found: 'missing' };
-  const fetched = reader.mirror.get(id);
+  const found: CouponLookup<Coupon> = id > 0 ? await pull.get(id, signal) : { found: 'missing' };
+  const fetched =
+    found.found === 'known' ? { coupon: found.value, confirmedAt: found.confirmedAt } : reader.mirror.get(id);
   if (fetched !== null) {
     return done(answer(parts, fetched, fetched.confirmedAt === known?.confirmedAt ? 'hit' : 'miss'));
   }
@@ -174,7 +189,7 @@ export function refreshOlder({ clock, pull, settings }: Aging, confirmedAt: numb
 }
 
 /** The upstream's coupons were never seen, and asking for them has not brought them here. */
-export function couponsUnreachable(found: LookupResult): Result<never> {
+export function couponsUnreachable(found: CouponLookup<unknown>): Result<never> {
   const answered =
     found.found === 'known' ? 'there is no room to keep them' : 'it answered that there is no such list';
   const detail = found.found === 'unreachable' ? found.detail : answered;
