@@ -19,6 +19,10 @@ export interface MirrorReads {
   count(filter?: CouponFilter): number;
   /** The ids of all that the upstream has shown, in order. */
   shownIds(): number[];
+  /** The ids of the upstream's coupons that orders have redeemed. */
+  redeemedIds(): number[];
+  /** The provisional ids that mean a coupon of the upstream. */
+  aliases(): { provisionalId: number; id: number }[];
 }
 export interface MirrorTable extends MirrorReads {
   put(mirrored: MirroredCoupon): void;
@@ -27,6 +31,10 @@ export interface MirrorTable extends MirrorReads {
   provisionalId(): number;
   /** From now on the provisional id means the real one. */
   alias(provisionalId: number, id: number): void;
+  /** From now on no provisional id means a coupon of the upstream. */
+  removeAliases(): void;
+  /** Removes all that the upstream has shown. */
+  removeShown(): void;
 }
 
 export interface ObservationReads {

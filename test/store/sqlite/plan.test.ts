@@ -51,6 +51,10 @@ const walks: readonly RegExp[] = [
   /FROM license WHERE enabled = 0 /,
   /^SELECT count\(\*\) AS count FROM (account|product|collection|token) WHERE \(\?1 IS NULL/,
   /^SELECT count\(\*\) AS count FROM mirrored_coupon WHERE \(\?2 IS NULL/,
+  // Once, when the upstream has become another one.
+  /FROM redemption_count WHERE coupon_id > 0 AND count > 0$/,
+  /^SELECT -id AS provisionalId, real_id AS id FROM provisional_coupon /,
+  /^UPDATE provisional_coupon SET real_id = NULL /,
 ];
 
 /** Steps that read nothing besides what the statement is about. */

@@ -3,6 +3,7 @@ import { isCountInQuestion, type Observation } from '../../../domain/agent/obser
 import { beginBoot } from '../../lifecycle/boot.ts';
 import { isDoubtful, type Operation } from '../../../domain/outbox/operation.ts';
 import type { ProductList } from '../../../domain/agent/product.ts';
+import { forgetCoupons } from '../../agent/mirror.ts';
 import { storedProducts, storeProducts } from '../../agent/products.ts';
 import type { Context } from '../../ports.ts';
 import type { Reader, Transaction } from '../../tables.ts';
@@ -50,6 +51,7 @@ export function bindUpstream(
     if (before !== null) {
       forgetLastSuccess(transaction);
       forgetRetryAfter(transaction);
+      forgetCoupons(transaction);
       heldOperations = holdDoubtElsewhere(transaction, before, context);
     }
   }

@@ -44,6 +44,16 @@ export function mirrorReads(database: DatabaseSync): MirrorReads {
     'SELECT id FROM mirrored_coupon WHERE id > 0 ORDER BY id',
     (row: { id: number }) => row.id,
   );
+  const redeemedIds = prepareQuery(
+    database,
+    'SELECT coupon_id AS id FROM redemption_count WHERE coupon_id > 0 AND count > 0',
+    (row: { id: number }) => row.id,
+  );
+  const aliases = prepareQuery(
+    database,
+    'SELECT -id AS provisionalId, real_id AS id FROM provisional_coupon WHERE real_id IS NOT NULL',
+    (row: { provisionalId: number; id: number }) => ({ ...row }),
+  );
   return {
     get: (id) => get.first(id),
     byCode: (code) => byCode.first(foldCouponCode(code), code),
@@ -52,6 +62,8 @@ export function mirrorReads(database: DatabaseSync): MirrorReads {
       list.all(...filterParameters(defaultAccountId, filter), afterNumber(page), page.limit, page.offset),
     count: (filter = {}) => count(...filterParameters(defaultAccountId, filter)),
     shownIds: () => shownIds.all(),
+    redeemedIds: () => redeemedIds.all(),
+    aliases: () => aliases.all(),
   };
 }
 
@@ -70,6 +82,11 @@ export function mirrorTable(database: DatabaseSync): MirrorTable {
     database,
     'UPDATE provisional_coupon SET real_id = :id WHERE id = -:provisionalId',
   );
+  const removeAliases = prepareChange(
+    database,
+    'UPDATE provisional_coupon SET real_id = NULL WHERE real_id IS NOT NULL',
+  );
+  const removeShown = prepareChange(database, 'DELETE FROM mirrored_coupon WHERE id > 0');
   return {
     ...mirrorReads(database),
     put({ coupon, confirmedAt }) {
@@ -82,6 +99,12 @@ export function mirrorTable(database: DatabaseSync): MirrorTable {
     provisionalId: () => -addProvisional({}).rowId,
     alias(provisionalId, id) {
       alias({ provisionalId, id });
+    },
+    removeAliases() {
+      removeAliases({});
+    },
+    removeShown() {
+      removeShown({});
     },
   };
 }
