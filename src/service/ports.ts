@@ -133,9 +133,13 @@ export interface Lookups {
   giveBack(count: number): void;
 }
 
+/** A license as the upstream has just said; `productKey`: the product it was asked under. */
+export type UnstoredLicense = { license: License; productKey: string; confirmedAt: number };
+
 /** What asking the upstream for a key that is not known well enough here came to. */
 export type LookupResult =
-  | { found: 'known' }
+  /** `unstored`: what the upstream said where the full disk has no room for it; absent: it is in the store. */
+  | { found: 'known'; unstored?: UnstoredLicense }
   /** The upstream knows it under none of the products. */
   | { found: 'missing' }
   | { found: 'unreachable'; detail: string }

@@ -1,7 +1,21 @@
 import { LRUCache } from 'lru-cache';
 import type { License } from '../domain/license.ts';
-import { isMissing, notApplied, type Outcome } from '../domain/outbox/outcome.ts';
-import type { Clock, Log, LookupResult, Lookups, Pull, Upstream } from '../service/ports.ts';
+import {
+  isMissing,
+  notApplied,
+  type Applied,
+  type NotApplied,
+  type Outcome,
+} from '../domain/outbox/outcome.ts';
+import {
+  StorageError,
+  type Clock,
+  type Log,
+  type LookupResult,
+  type Lookups,
+  type Pull,
+  type Upstream,
+} from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { UpstreamMeter } from '../service/status.ts';
@@ -42,6 +56,9 @@ export type LicensePullParts = {
   lifetime: AbortSignal;
 };
 
+/** What came of a read. `unstored`: the full disk has no room for what the upstream said. */
+type ReadOutcome = Outcome<License> | (NotApplied & { unstored: Applied<License> });
+
 type Read = {
   productKey: string;
   licenseKey: string;
@@ -53,7 +70,7 @@ type Read = {
 /** Reads license keys from the upstream into the store, one request for all who ask for the same key. */
 export class LicensePull implements Pull {
   readonly #parts: LicensePullParts;
-  readonly #underWay = new Map<string, Promise<Outcome<License>>>();
+  readonly #underWay = new Map<string, Promise<ReadOutcome>>();
   #disbelievedUntil = 0;
   readonly #unknown = new LRUCache<string, number>(unknownKeys);
 
@@ -84,6 +101,10 @@ export class LicensePull implements Pull {
         lookups?.giveBack(charged);
         return { found: 'known' };
       }
+      if ('unstored' in outcome) {
+        const { value: license, confirmedAt } = outcome.unstored;
+        return { found: 'known', unstored: { license, productKey, confirmedAt } };
+      }
       if (!isMissing(outcome)) found = { found: 'unreachable', detail: outcome.detail };
     }
     return found;
@@ -105,12 +126,7 @@ export class LicensePull implements Pull {
    * Queues one read of a key, with the priority and the credential (`asker`) of the first caller; concurrent
    * callers share its answer. Never rejects.
    */
-  read(
-    productKey: string,
-    licenseKey: string,
-    priority: Priority,
-    asker: string = '',
-  ): Promise<Outcome<License>> {
+  read(productKey: string, licenseKey: string, priority: Priority, asker: string = ''): Promise<ReadOutcome> {
     const name = nameOf(productKey, licenseKey);
     const underWay = this.#underWay.get(name);
     if (underWay !== undefined) return underWay;
@@ -122,7 +138,7 @@ export class LicensePull implements Pull {
   }
 
   /** Remembers that the upstream does not know a key, though the caller may have left meanwhile. */
-  async #readForCaller(productKey: string, licenseKey: string, asker?: string): Promise<Outcome<License>> {
+  async #readForCaller(productKey: string, licenseKey: string, asker?: string): Promise<ReadOutcome> {
     const outcome = await this.read(productKey, licenseKey, 'caller', asker);
     if (isMissing(outcome)) this.#remember(productKey, licenseKey);
     return outcome;
@@ -132,7 +148,7 @@ export class LicensePull implements Pull {
     productKey: string,
     licenseKey: string,
     { priority, asker }: { priority: Priority; asker: string },
-  ): Promise<Outcome<License>> {
+  ): Promise<ReadOutcome> {
     const { lanes, uplink, clock, lifetime } = this.#parts;
     using _guard = await lanes.enter(licenseKey, ['counter', 'state'], lifetime);
     const admission = await uplink.admit(priority, lifetime, asker);
@@ -144,7 +160,14 @@ export class LicensePull implements Pull {
       ? await this.#ask(productKey, licenseKey)
       : { productKey, licenseKey, outcome: unasked, sentAt: clock.steady(), isMissingBelieved: false };
     // A read can be repeated, so it does not wait for room on a full disk.
-    await this.#record(read);
+    try {
+      await this.#record(read);
+    } catch (error) {
+      if (!(error instanceof StorageError) || error.fault !== 'full') throw error;
+      if (isMissing(read.outcome)) return read.outcome;
+      const unreachable = notApplied('unreachable', error.message);
+      return read.outcome.outcome === 'applied' ? { ...unreachable, unstored: read.outcome } : unreachable;
+    }
     return read.outcome;
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { agentLicensing } from '../../src/service/agent/license.ts';
 import type { LicenseAnswer, LicenseChangeRequest, Licensing } from '../../src/service/answers.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
-import type { Lookups } from '../../src/service/ports.ts';
+import { StorageError, type Lookups } from '../../src/service/ports.ts';
 import { givenManual, key, never, productKey, type ManualStage } from '../support/stage/manual-stage.ts';
 import { silent } from '../support/silent-log.ts';
 import { day, hour, lost, minute, no, refusalOf, second, valueOf } from '../support/stage/service-stage.ts';
@@ -220,6 +220,40 @@ describe('a verify on an agent', () => {
     const answer = licensing(stage).verify(itsProduct, key, never, limited);
     await (await stage.request()).answer(stage.says(5));
     expect(valueOf(await answer).provenance.freshness).toBe('fresh');
+  });
+});
+
+describe('a verify on an agent whose disk is full', () => {
+  it('is answered as the upstream has just said of a key that is not known here', async () => {
+    await using stage = await givenManual();
+    const answer = verify(stage, 'OTHER');
+    stage.fault = new StorageError('full', null);
+    await (await stage.request()).answer(stage.saysOf('OTHER'));
+    expect(valueOf(await answer)).toMatchObject({
+      license: { licenseKey: 'OTHER', uses: 0, enabled: true },
+      productKey,
+      provenance: { freshness: 'fresh', cache: 'miss', pending: 0 },
+    });
+    expect(stage.store.observations.get('OTHER')).toBeNull();
+  });
+
+  it('is answered as the upstream has just said of a key that was confirmed too long ago', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    await stage.passes(30 * day);
+    const answer = verify(stage);
+    stage.fault = new StorageError('full', null);
+    await (await stage.request()).answer(stage.says(7));
+    expect(valueOf(await answer)).toMatchObject({ license: { uses: 7 }, provenance: { freshness: 'fresh' } });
+  });
+
+  it('is refused where the changes of this agent would be missing in what the upstream has said', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    await stage.record('usage');
+    await stage.passes(30 * day);
+    const answer = verify(stage);
+    stage.fault = new StorageError('full', null);
+    await (await stage.request()).answer(stage.says(7));
+    expect(refusalOf(await answer)).toBe('verdict_expired');
   });
 });
 

@@ -164,7 +164,18 @@ describe('a key that a caller asks for', () => {
     stage.fault = new StorageError('full', null);
     const found = find(stage);
     await (await stage.request()).answer(stage.says(5));
-    expect(await found).toEqual({ found: 'unreachable', detail: 'the storage is full' });
+    expect(await found).toMatchObject({
+      found: 'known',
+      unstored: { license: { licenseKey: key, uses: 5 } },
+    });
+  });
+
+  it('that the upstream does not know is missing, although the disk is full', async () => {
+    await using stage = await givenManual();
+    stage.fault = new StorageError('full', null);
+    const found = find(stage, { licenseKey: 'OTHER' });
+    await (await stage.request()).answer(no('missing'));
+    expect(await found).toEqual({ found: 'missing' });
   });
 });
 

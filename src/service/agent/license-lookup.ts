@@ -5,7 +5,7 @@ import { verdict } from '../../domain/agent/verdict.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { LicenseAnswer } from '../answers.ts';
-import type { Clock, Deliveries, Log, LookupResult, Lookups, Pull } from '../ports.ts';
+import type { Clock, Deliveries, Log, LookupResult, Lookups, Pull, UnstoredLicense } from '../ports.ts';
 import type { Reader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
 import { provenanceOf } from './provenance.ts';
@@ -53,11 +53,25 @@ export async function lookUp(
   if (observation !== null && reaches(parts, reach, observation) && judged.verdict === 'answer') {
     return done(answerOf(parts, observation, found.found === 'known' ? 'miss' : 'hit'));
   }
+  const unstored = found.found === 'known' ? (found.unstored ?? null) : null;
+  if (unstored !== null && (observation?.local.pending ?? 0) === 0) {
+    const answer = unstoredAnswer(parts, unstored);
+    if (answer.provenance.freshness !== 'expired') return done(answer);
+  }
   if (judged.verdict === 'expired') return expired(found);
   if (found.found === 'limited') return tooManyLookups(found.waitMs);
   if (judged.verdict === 'gone' || found.found === 'missing') return licenseNotFound();
   const detail = found.found === 'unreachable' ? found.detail : 'The upstream did not say what the key is.';
   return refuse('upstream_unreachable', `Nothing is known of this key here: ${detail}`);
+}
+
+/** The answer from what the upstream has just said, which the full disk has no room for. */
+function unstoredAnswer(
+  { clock, settings }: AgentLicensingParts,
+  { license, productKey, confirmedAt }: UnstoredLicense,
+): LicenseAnswer {
+  const source = { confirmedAt, pending: 0, cache: 'miss' } as const;
+  return { license, productKey, provenance: provenanceOf(source, settings().freshness, clock.now()) };
 }
 
 /** `found`: what came of asking the upstream again. */
