@@ -13,7 +13,8 @@ const seedsOfAProcess = 250;
 
 /**
  * `npm run simulate -- --seeds 10000`: plays many seeds; prints those that fail, which replay by `--from N --seeds 1`.
- * `--troubles people,wait` plays them all under these, `--spoiling NAME` with a spoiled protocol.
+ * With `--aimed` each seed makes two troubles meet, such as a restore and a listing; without, the troubles of a seed are
+ * drawn. `--troubles people,wait` plays all seeds under these, `--spoiling NAME` with a spoiled protocol.
  */
 const { values } = parseArgs({
   options: {
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     steps: { type: 'string', default: '200' },
     troubles: { type: 'string' },
     spoiling: { type: 'string' },
+    aimed: { type: 'boolean', default: false },
   },
 });
 const [from, seeds, steps] = [Number(values.from), Number(values.seeds), Number(values.steps)];
@@ -38,7 +40,7 @@ process.exitCode = failed === 0 ? 0 : 1;
 async function playHere(): Promise<number> {
   let count = 0;
   for (let seed = from; seed < from + seeds; seed += 1) {
-    const violation = await simulate({ seed, steps, troubles: chosen, spoiling });
+    const violation = await simulate({ seed, steps, troubles: chosen, spoiling, isAimed: values.aimed });
     if (violation !== null) {
       count += 1;
       process.stdout.write(`seed ${seed}: ${violation}\n`);
@@ -60,6 +62,7 @@ async function playApart(): Promise<number> {
       const options = ['--from', String(start), '--seeds', String(stretch), '--steps', String(steps)];
       if (values.troubles !== undefined) options.push('--troubles', values.troubles);
       if (values.spoiling !== undefined) options.push('--spoiling', values.spoiling);
+      if (values.aimed) options.push('--aimed');
       const child = spawn(process.execPath, [fileURLToPath(import.meta.url), ...options], {
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       });

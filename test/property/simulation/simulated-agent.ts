@@ -84,7 +84,9 @@ export class SimulatedAgent implements Sender {
     const settings = (): SyncOptions => this.#spoiling.settings(this.#settings());
     this.sync = new Sync({
       ...shared,
-      upstream: this.#spoiling.upstream(plainUpstreamOver(this.#transport(), this.#client(), clock)),
+      upstream: this.#spoiling.upstream(
+        plainUpstreamOver(this.#transport(), this.#client(), this.#spoiling.clock(clock)),
+      ),
       meter: uncounted,
       lanes: this.#spoiling.lanes(),
       settings,

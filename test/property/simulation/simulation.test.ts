@@ -2,17 +2,27 @@ import { expect, test } from 'vitest';
 import { simulate } from './simulation.ts';
 import { spoilings } from './spoiling.ts';
 
-const seeds = 100;
+const seeds = 150;
 const steps = 200;
 
-test(`the sync promise holds over ${seeds} seeds of ${steps} steps each`, { timeout: 600_000 }, async () => {
-  const violations: string[] = [];
-  for (let seed = 1; seed <= seeds; seed += 1) {
-    const violation = await simulate({ seed, steps });
-    if (violation !== null) violations.push(`seed ${seed}: ${violation}`);
-  }
-  expect(violations, 'replay with: npm run simulate -- --from SEED --seeds 1').toEqual([]);
-});
+for (const [name, isAimed] of [
+  ['drawn', false],
+  ['aimed', true],
+] as const) {
+  test(
+    `the sync promise holds over ${seeds} ${name} seeds of ${steps} steps each`,
+    { timeout: 900_000 },
+    async () => {
+      const violations: string[] = [];
+      for (let seed = 1; seed <= seeds; seed += 1) {
+        const violation = await simulate({ seed, steps, isAimed });
+        if (violation !== null) violations.push(`seed ${seed}: ${violation}`);
+      }
+      const replay = `npm run simulate -- ${isAimed ? '--aimed ' : ''}--from SEED --seeds 1`;
+      expect(violations, `replay with: ${replay}`).toEqual([]);
+    },
+  );
+}
 
 test('a seed replays exactly', async () => {
   const spoiling = spoilings['the fence removed'];

@@ -1,4 +1,5 @@
 import { laneOf, type Operation } from '../../../src/domain/outbox/operation.ts';
+import { drawAim, type Aim } from './aim.ts';
 import { Callers } from './callers.ts';
 import { checkAtRest, checkStep } from './invariants.ts';
 import { longestBackoffMs, refreshMs } from './machine.ts';
@@ -20,6 +21,8 @@ export type SimulationOptions = {
   spoiling?: Spoiling | null;
   /** Which troubles there are; null: the seed draws them. */
   troubles?: readonly TroubleName[] | null;
+  /** Whether two troubles are made to meet, again and again; which two is for the seed to say. */
+  isAimed?: boolean;
 };
 
 /** Plays one seed; resolves to what was violated and under which troubles, or null. */
@@ -28,12 +31,15 @@ export async function simulate({
   steps,
   spoiling = null,
   troubles: chosen = null,
+  isAimed = false,
 }: SimulationOptions): Promise<string | null> {
-  using play = new Play({
-    seed,
-    spoiling,
-    troubles: chosen ?? drawTroubles(new SeededRandom(seed ^ 0x5eed)),
-  });
+  const random = new SeededRandom(seed ^ 0x5eed);
+  const drawn = chosen ?? drawTroubles(random, isAimed ? 0.1 : 0.2);
+  const aim = isAimed ? drawAim(random) : null;
+  using play = new Play(
+    { seed, spoiling, troubles: [...new Set([...(aim?.troubles ?? []), ...drawn])] },
+    aim,
+  );
   try {
     await play.begin();
     for (let step = 0; step < steps; step += 1) {
@@ -45,7 +51,8 @@ export async function simulate({
     return null;
   } catch (error) {
     const violation = error instanceof Error ? error.message : String(error);
-    return `${violation} [${[...play.world.troubles].join(' ')}]`;
+    const aimed = aim === null ? '' : `, aimed: ${aim.name}`;
+    return `${violation} [${[...play.world.troubles].join(' ')}${aimed}]`;
   }
 }
 
@@ -54,8 +61,10 @@ export class Play implements Disposable {
   readonly world: World;
   readonly callers: Callers;
   readonly #troubles: readonly Trouble[];
+  readonly #aim: Aim | null;
 
-  constructor(options: ConstructorParameters<typeof World>[0]) {
+  constructor(options: ConstructorParameters<typeof World>[0], aim: Aim | null = null) {
+    this.#aim = aim;
     this.world = new World(options);
     this.callers = new Callers(this.world);
     this.#troubles = options.troubles.map((name) => troubles[name]);
@@ -128,8 +137,11 @@ export class Play implements Disposable {
   }
 
   async #makeTrouble(key: string): Promise<void> {
+    const { world, callers } = this;
+    if (this.#aim !== null && world.random.chance(0.5))
+      return await this.#aim.strike({ world, callers, key });
     const [first, ...others] = this.#troubles.flatMap(({ make }) => make ?? []);
-    if (first !== undefined) await this.world.random.pick([first, ...others])(this.world, key);
+    if (first !== undefined) await world.random.pick([first, ...others])(world, key);
   }
 }
 

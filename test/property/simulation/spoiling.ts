@@ -3,6 +3,7 @@ import type { Upstream, WriteOptions } from '../../../src/service/ports.ts';
 import type { CommandOf, UseCaseName, Writer } from '../../../src/service/writer.ts';
 import { KeyLanes } from '../../../src/sync/key-lanes.ts';
 import type { SyncOptions } from '../../../src/sync/sync.ts';
+import type { UpstreamClock } from '../../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../../src/upstream/transport.ts';
 import type { VirtualClock } from '../../support/stage/virtual-clock.ts';
 import type { Machine } from './machine.ts';
@@ -13,6 +14,8 @@ export type Spoiling = {
   writer?: (writer: Writer, machine: Machine, clock: VirtualClock) => Writer;
   upstream?: (upstream: Upstream) => Upstream;
   transport?: (transport: Transport) => Transport;
+  /** The clock by which answers are dated. */
+  clock?: (clock: VirtualClock) => UpstreamClock;
   lanes?: () => KeyLanes;
   settings?: (settings: SyncOptions) => SyncOptions;
   beforeStart?: (machine: Machine) => void;
@@ -23,6 +26,7 @@ export const honest: Required<Spoiling> = {
   writer: (writer) => writer,
   upstream: (upstream) => upstream,
   transport: (transport) => transport,
+  clock: (clock) => clock,
   lanes: () => new KeyLanes(),
   settings: (settings) => settings,
   beforeStart: () => undefined,
@@ -42,6 +46,7 @@ export const spoilings: Readonly<Record<SpoilingName, Spoiling>> = {
   'a refusal taken for a delivery': { upstream: blithely },
   'an answer lost to a full disk': { writer: forgetful },
   'the age of an answer not looked at': { transport: (transport) => deaf(transport, 'age') },
+  'an answer dated by a jump that nothing has confirmed': { clock: credulous },
   'Retry-After not heard': { transport: (transport) => deaf(transport, 'retry-after') },
   'another instance not noticed': { transport: (transport) => deaf(transport, 'latchkey-instance') },
   'one secret for all products': { transport: withOneSecret },
@@ -72,6 +77,7 @@ export type SpoilingName =
   | 'a refusal taken for a delivery'
   | 'an answer lost to a full disk'
   | 'the age of an answer not looked at'
+  | 'an answer dated by a jump that nothing has confirmed'
   | 'Retry-After not heard'
   | 'another instance not noticed'
   | 'one secret for all products'
@@ -185,6 +191,11 @@ function blithely(upstream: Upstream): Upstream {
       return change;
     },
   });
+}
+
+/** A clock that takes whatever it shows for confirmed. */
+function credulous(clock: VirtualClock): UpstreamClock {
+  return { now: () => clock.now(), steady: () => clock.steady(), confirmed: () => clock.now() };
 }
 
 /** A client that never sees a header of this name. */

@@ -270,7 +270,7 @@ export const troubles: Readonly<Record<TroubleName, Trouble>> = {
 
 const names = Object.keys(troubles) as TroubleName[];
 
-/** Each seed has some of the troubles, so that each is seen with and without each other. */
-export function drawTroubles(random: SeededRandom): TroubleName[] {
-  return names.filter(() => random.chance(0.2));
+/** Each seed has a share of the troubles, so that each is seen with and without each other. */
+export function drawTroubles(random: SeededRandom, share: number): TroubleName[] {
+  return names.filter(() => random.chance(share));
 }
