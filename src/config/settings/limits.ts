@@ -28,7 +28,7 @@ export const limits = {
       kind: 'size',
       default: '16KiB',
       purpose:
-        'The maximum size of a body; at least 256 KiB for a cart, 2 MiB for a preload and 4 MiB for an import.',
+        'The maximum size of a body; at least 256 KiB for a cart or a coupon, 2 MiB for a preload and 4 MiB for an import.',
     },
     parameters: {
       kind: 'count',

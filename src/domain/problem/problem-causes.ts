@@ -70,7 +70,7 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   backed_up_by_the_database:
     'The authority keeps its records in PostgreSQL (store.postgres): the others could not continue from a backup that one of several processes made.',
   body_too_large:
-    'The body is larger than limits.body_bytes or, where more is taken, than 256 KiB (a cart), 2 MiB (a preload) or 4 MiB (an import).',
+    'The body is larger than limits.body_bytes or, where more is taken, than 256 KiB (a cart or a coupon), 2 MiB (a preload) or 4 MiB (an import).',
   unsupported_media_type:
     'The route does not read this Content-Type, its charset is not UTF-8, or the body is compressed.',
   parameters_invalid:

@@ -30,13 +30,16 @@ export const actList: z.ZodType<{ acts: ActObject[] }> = z
   .object({ acts: z.array(actObject) })
   .meta({ id: 'ActList' });
 
+/** Fits into the headers of a request also when each character takes 12 bytes. */
+const soughtText = text(500);
+
 /** `GET /admin/v1/audit`. */
 export const actQuery: ParameterSet<AuditFilter & Page> = parameters({
   since: datetime.optional(),
   until: datetime.optional(),
-  actor: text().optional(),
-  act: text().optional(),
-  subject: text().optional(),
+  actor: soughtText.optional(),
+  act: soughtText.optional(),
+  subject: soughtText.optional(),
   ...pageShape('acts'),
 });
 

@@ -92,7 +92,7 @@ export const redeemedCouponObject: z.ZodType<CountedCouponObject & { orders: str
 export const countedCouponQuery: ParameterSet<
   Page & { code?: string | undefined; productKey?: string | undefined; state?: CouponState | undefined }
 > = parameters({
-  code: text().optional(),
+  code: identifier.optional(),
   product_key: identifier.optional(),
   state: oneOf(couponStates).optional(),
   ...pageShape('coupons'),
@@ -151,7 +151,7 @@ export function presentVerifiedCoupon(
 
 /** `GET /api/v1/coupons/verify`; white space around a code is dropped, as in a cart. */
 export const couponCodeParameters: ParameterSet<{ code: string }> = parameters({
-  code: text(1_000).transform((given) => given.trim()),
+  code: identifier.transform((given) => given.trim()),
 });
 
 /** The id of a coupon in a path; null when no coupon can have it. */
@@ -159,6 +159,9 @@ export function couponId(given: string): number | null {
   const number = /^-?\d{1,16}$/.test(given) ? Number(given) : Number.NaN;
   return Number.isSafeInteger(number) ? number : null;
 }
+
+/** A body with a coupon may be this long, whatever `limits.body_bytes`: notes take up to 12 bytes a character. */
+export const couponBytes = 262_144;
 
 /** The code of a coupon that is to be created. */
 export const couponCode: z.ZodType<string> = textLike(
@@ -215,11 +218,11 @@ export function couponCreationWith(given: {
       code: given.code ?? couponCode,
       start_date: (given.start_date ?? datetime).optional(),
       end_date: (given.end_date ?? datetime).optional(),
-      product_key: text().optional(),
-      collection_id: text().optional(),
+      product_key: identifier.optional(),
+      collection_id: identifier.optional(),
       minimum_purchase_amount: integer(1).optional(),
       usage_limit: integer(1).optional(),
-      notes: text().optional(),
+      notes: text(16_384).optional(),
     },
     { unknown: 'refused' },
   );

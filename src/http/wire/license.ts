@@ -98,8 +98,11 @@ export const soughtLicenseKey: z.ZodType<string> = licenseKeyText()
   .transform((key) => key ?? '')
   .meta({ override: ({ jsonSchema }) => delete jsonSchema.maxLength });
 
-/** A product by its key, or by a link whose last part is the key. */
-const productLink: z.ZodType<string> = text(2_048).transform((given) => {
+/**
+ * A product by its key, or by a link whose last part is the key. The link fits into the headers of a request also when
+ * each character takes 12 bytes.
+ */
+const productLink: z.ZodType<string> = text(500).transform((given) => {
   const [path = ''] = given.trim().split(/[?#]/, 1);
   return path.split('/').findLast((part) => part !== '') ?? '';
 });
@@ -113,7 +116,7 @@ export const licenseQuery: ParameterSet<
   Omit<LicenseFilter, 'reach'> & { accountId?: string | undefined } & Page
 > = parameters({
   account_id: identifier.optional(),
-  product_key: text().optional(),
+  product_key: identifier.optional(),
   license_key: soughtLicenseKey.optional(),
   enabled: boolean.optional(),
   buyer_email: soughtEmail.optional(),

@@ -4,7 +4,7 @@ import type { Result } from '../../../domain/problem/problem.ts';
 import { couponScopeFaults } from '../../../service/authority/coupon.ts';
 import { found, type Answer } from '../../answer.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';
-import { couponCreation, couponId, couponObject, presentCoupon } from '../../wire/coupon.ts';
+import { couponBytes, couponCreation, couponId, couponObject, presentCoupon } from '../../wire/coupon.ts';
 import { enveloped } from '../../wire/common/envelope.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
@@ -22,6 +22,7 @@ const update = route({
   access,
   authorityOnly,
   body: couponCreation,
+  bodyBytes: couponBytes,
   answers,
   async faults({ reader }, { reach }, { scope }) {
     return scope === undefined ? [] : await couponScopeFaults(reader, reach.accountId, scope);

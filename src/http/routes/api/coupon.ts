@@ -9,6 +9,7 @@ import { route, type Route } from '../../route.ts';
 import { provenanceHeaders } from '../../provenance.ts';
 import {
   countedCouponList,
+  couponBytes,
   couponCreation,
   couponId,
   couponList,
@@ -45,6 +46,7 @@ const create = route({
   refusals: ['coupon_code_taken', 'product_is_recurring', 'upstream_refused'],
   access: { credential: 'api_key', scope: 'coupons:write' },
   body: couponCreation,
+  bodyBytes: couponBytes,
   answers: { 201: enveloped(couponObject) },
   async faults({ role, reader }, { reach }, { scope }) {
     // An agent has no catalogue: its upstream checks the scope.
