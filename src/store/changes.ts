@@ -55,6 +55,7 @@ const effects: {
     touch: nothing,
     shiftWaits: nothing,
     addAlias: anything,
+    startOver: anything,
     moveAliases: anything,
   },
   tokens: {

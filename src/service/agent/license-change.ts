@@ -7,7 +7,7 @@ import { afterCommit } from '../after-commit.ts';
 import type { LicenseAnswer, LicenseChangeRequest } from '../answers.ts';
 import type { QueuedChange } from '../outbox/queue/license-change.ts';
 import type { Awaitable } from '../tables.ts';
-import { answerOf, candidates, lookUp, reaches, type AgentLicensingParts } from './license-lookup.ts';
+import { answerOf, candidates, lookUp, reaches, type LicensingParts } from './license-lookup.ts';
 
 /**
  * How much of `upstream.timeout` an enable waits for the upstream where an agent asks: with a timeout of the same length
@@ -17,7 +17,7 @@ const partForAgents = 0.5;
 
 /** Changes a key here at once and queues the change for the upstream, which is asked first where that is needed. */
 export async function change(
-  parts: AgentLicensingParts,
+  parts: LicensingParts,
   request: LicenseChangeRequest,
   signal: AbortSignal,
 ): Promise<Result<LicenseAnswer>> {
@@ -55,23 +55,20 @@ function cacheOf({ provenance }: LicenseAnswer): 'hit' | 'miss' {
 
 /**
  * Whether the upstream is to be asked before the change is recorded: when a key is to be enabled that was seen
- * enabled too long ago to be relied upon.
+ * enabled too long ago to be relied upon, or by an upstream at another address.
  */
-function asksFirst(
-  parts: AgentLicensingParts,
-  { reach, licenseKey, trigger }: LicenseChangeRequest,
-): boolean {
+function asksFirst(parts: LicensingParts, { reach, licenseKey, trigger }: LicenseChangeRequest): boolean {
   if (trigger !== 'enable') return false;
   const observation = parts.reader.observations.get(licenseKey);
   if (observation === null || !reaches(parts, reach, observation)) return false;
   const { freshness } = parts.settings();
   const isFresh = freshnessAt(observation.confirmedAt, freshness, parts.clock.now()) === 'fresh';
-  return observation.local.enabled && !isFresh;
+  return observation.local.enabled && (!isFresh || parts.isOfFormerAddress(observation));
 }
 
 /** Whether the upstream can make up for what a change was refused for; a key that is gone may have come back. */
 function upstreamMayKnow(
-  parts: AgentLicensingParts,
+  parts: LicensingParts,
   { reach, licenseKey }: LicenseChangeRequest,
   { code }: Problem,
 ): boolean {
@@ -80,10 +77,7 @@ function upstreamMayKnow(
   return observation !== null && observation.gone && reaches(parts, reach, observation);
 }
 
-async function queue(
-  parts: AgentLicensingParts,
-  request: LicenseChangeRequest,
-): Promise<Result<QueuedChange>> {
+async function queue(parts: LicensingParts, request: LicenseChangeRequest): Promise<Result<QueuedChange>> {
   const { freshness, maxPending } = parts.settings();
   const { reach, licenseKey, trigger, actor, requestId = null, idempotency } = request;
   const productKeys = candidates(parts, reach);
@@ -96,7 +90,7 @@ async function queue(
 
 /** Waits for the upstream as far as the caller wants it; gives what is known then. */
 async function afterWaiting(
-  parts: AgentLicensingParts,
+  parts: LicensingParts,
   { licenseKey, trigger, waitMs, isAgent = false, idempotency }: LicenseChangeRequest,
   queued: QueuedChange & { operationId: string },
   signal: AbortSignal,

@@ -31,6 +31,11 @@ export type AgentLicensingParts = {
   };
 };
 
+/** What the answers are made with; `isOfFormerAddress`: only an upstream at another address has spoken of a key. */
+export type LicensingParts = AgentLicensingParts & {
+  isOfFormerAddress: (observation: Observation) => boolean;
+};
+
 /** Which key is asked for, and by whom. */
 export type Question = { reach: Reach; licenseKey: string; lookups: Lookups | null };
 

@@ -6,11 +6,11 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { LicenseAnswer, RepeatableAnswer } from '../answers.ts';
 import type { Pull } from '../ports.ts';
-import { answerOf, lookUp, reaches, type AgentLicensingParts, type Question } from './license-lookup.ts';
+import { answerOf, lookUp, reaches, type LicensingParts, type Question } from './license-lookup.ts';
 
 /** Answers from what is known here, or by asking the upstream. */
 export async function verify(
-  parts: AgentLicensingParts,
+  parts: LicensingParts,
   question: Question,
   signal: AbortSignal,
 ): Promise<Result<LicenseAnswer>> {
@@ -19,25 +19,23 @@ export async function verify(
   if (observation !== null && !reaches(parts, reach, observation)) return licenseNotFound();
   const answered = observation === null ? null : answerFrom(parts, observation);
   if (observation === null || answered === null) return lookUp(parts, question, signal);
-  answered.repeat.repeated();
   if (isToBeTouched(parts, observation)) touchObservation(parts, observation.license.licenseKey);
+  // The upstream has another address now: it is asked first, and answers in place of the former one.
+  if (parts.isOfFormerAddress(observation)) return lookUp(parts, question, signal);
+  answered.repeat.repeated();
   return done(answered);
 }
 
 /** Answers from what is known here, where that is the whole of a verify; null: it is not. */
-export function verifyNow(
-  parts: AgentLicensingParts,
-  reach: Reach,
-  licenseKey: string,
-): RepeatableAnswer | null {
+export function verifyNow(parts: LicensingParts, reach: Reach, licenseKey: string): RepeatableAnswer | null {
   const observation = parts.reader.observations.get(licenseKey);
   if (observation === null || !reaches(parts, reach, observation)) return null;
-  if (isToBeTouched(parts, observation)) return null;
+  if (isToBeTouched(parts, observation) || parts.isOfFormerAddress(observation)) return null;
   return answerFrom(parts, observation);
 }
 
 /** The answer from what is known here; null where that is not to be relied upon any more. */
-function answerFrom(parts: AgentLicensingParts, observation: Observation): RepeatableAnswer | null {
+function answerFrom(parts: LicensingParts, observation: Observation): RepeatableAnswer | null {
   const { freshness, refreshMs } = parts.settings();
   const now = parts.clock.now();
   const judged = verdict(observation, freshness, now);
@@ -56,12 +54,12 @@ function refreshing(pull: Pull, productKey: string, licenseKey: string): () => v
   return () => pull.refresh(productKey, licenseKey);
 }
 
-function isToBeTouched({ clock, settings }: AgentLicensingParts, { askedAt }: Observation): boolean {
+function isToBeTouched({ clock, settings }: LicensingParts, { askedAt }: Observation): boolean {
   // A jump of the clock that was taken back leaves dates in the future.
   return Math.abs(clock.now() - askedAt) > settings().refreshMs;
 }
 
 /** Not awaited, and failures are ignored: a full disk must not keep a key from being verified. */
-function touchObservation({ writer }: AgentLicensingParts, licenseKey: string): void {
+function touchObservation({ writer }: LicensingParts, licenseKey: string): void {
   writer.write('touchObservation', { licenseKey }).catch(() => undefined);
 }

@@ -3,12 +3,26 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { HistoryPage } from '../access/tables.ts';
 import type { LicenseHistory, Licensing } from '../answers.ts';
+import {
+  isOfFormerAddress,
+  upstreamAddressSince,
+  type AddressSince,
+} from '../outbox/control/upstream-binding.ts';
 import { change } from './license-change.ts';
-import { reaches, type AgentLicensingParts } from './license-lookup.ts';
+import { reaches, type AgentLicensingParts, type LicensingParts } from './license-lookup.ts';
 import { verify, verifyNow } from './license-verify.ts';
 
 /** Licenses on an agent: answered from what the upstream last said, changed here at once and upward later. */
-export function agentLicensing(parts: AgentLicensingParts): Licensing {
+export function agentLicensing(given: AgentLicensingParts): Licensing {
+  // Read once, at the first answer: by then the address is bound, and it changes at a start only.
+  let since: AddressSince | null | undefined;
+  const parts: LicensingParts = {
+    ...given,
+    isOfFormerAddress(observation) {
+      if (since === undefined) since = upstreamAddressSince(given.reader);
+      return isOfFormerAddress(since, observation);
+    },
+  };
   return {
     verify: (reach, licenseKey, signal, lookups = null) =>
       verify(parts, { reach, licenseKey, lookups }, signal),

@@ -66,6 +66,8 @@ export interface ObservationTable extends ObservationReads {
   /** The aliases of one key become aliases of another. */
   moveAliases(from: string, to: string): void;
   remove(licenseKey: string): void;
+  /** Another upstream is to be asked: each key that is refreshed is due, and the 404s of the former one are forgotten. */
+  startOver(at: number): void;
   /** Moves the time of every refresh and of every first 404, when `Clock.steady` has begun anew. */
   shiftWaits(byMs: number): void;
 }

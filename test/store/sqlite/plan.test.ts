@@ -52,6 +52,7 @@ const walks: readonly RegExp[] = [
   /^SELECT count\(\*\) AS count FROM (account|product|collection|token) WHERE \(\?1 IS NULL/,
   /^SELECT count\(\*\) AS count FROM mirrored_coupon WHERE \(\?2 IS NULL/,
   // Once, when the upstream has become another one.
+  /^UPDATE observation SET refresh_at = min\(refresh_at, :at\)/,
   /FROM redemption_count WHERE coupon_id > 0 AND count > 0$/,
   /^SELECT -id AS provisionalId, real_id AS id FROM provisional_coupon /,
   /^UPDATE provisional_coupon SET real_id = NULL /,

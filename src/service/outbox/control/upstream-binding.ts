@@ -1,6 +1,6 @@
 import { done, type Result } from '../../../domain/problem/problem.ts';
 import { isCountInQuestion, type Observation } from '../../../domain/agent/observation.ts';
-import { beginBoot } from '../../lifecycle/boot.ts';
+import { beginBoot, currentBoot } from '../../lifecycle/boot.ts';
 import { isDoubtful, type Operation } from '../../../domain/outbox/operation.ts';
 import type { ProductList } from '../../../domain/agent/product.ts';
 import { forgetCoupons } from '../../agent/mirror.ts';
@@ -14,6 +14,7 @@ import { move, putObservation, scheduleHead, laneOfOperation } from '../lane.ts'
 const boundTo = 'upstream';
 const boundInstance = 'upstream_instance';
 const boundSince = 'upstream_boot';
+const addressSince = 'upstream_address';
 
 /** The upstream and the products as they are configured now. */
 export type BindUpstream = {
@@ -53,6 +54,9 @@ export function bindUpstream(
       forgetRetryAfter(transaction);
       forgetCoupons(transaction);
       heldOperations = holdDoubtElsewhere(transaction, before, context);
+      transaction.observations.startOver(context.steady);
+      const since: AddressSince = { boot: currentBoot(transaction), at: context.now };
+      settings.set(addressSince, JSON.stringify(since));
     }
   }
   const { renamed, removed } = bindProducts(transaction, products);
@@ -71,6 +75,22 @@ export function boundUpstream({ settings }: Reader): string {
 /** Whether what was last seen of a key was said by another upstream. */
 export function isOfOtherUpstream({ settings }: Reader, observation: Observation): boolean {
   return !isCountInQuestion(observation) && observation.boot < Number(settings.get(boundSince) ?? 0);
+}
+
+/** Since when (epoch ms) and which start the upstream has its address; it changes at a start only. */
+export type AddressSince = { boot: number; at: number };
+
+/** Null: the upstream has always had this address. */
+export function upstreamAddressSince({ settings }: Reader): AddressSince | null {
+  return JSON.parse(settings.get(addressSince) ?? 'null') as AddressSince | null;
+}
+
+/** Whether what was last seen of a key was said by an upstream at another address, and by this one nothing yet. */
+export function isOfFormerAddress(
+  since: AddressSince | null,
+  { boot, confirmedAt }: Pick<Observation, 'boot' | 'confirmedAt'>,
+): boolean {
+  return since !== null && boot < since.boot && confirmedAt < since.at;
 }
 
 /**

@@ -4,6 +4,7 @@ import { isHeld, laneOf, type Operation } from '../../../domain/outbox/operation
 import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
 import type { FreshnessPolicy } from '../../../domain/agent/freshness.ts';
 import { verdict } from '../../../domain/agent/verdict.ts';
+import { isOfFormerAddress, upstreamAddressSince } from '../control/upstream-binding.ts';
 import { recordChange } from '../../access/history.ts';
 import { licenseNotFound } from '../../access/license-access.ts';
 import type { Context } from '../../ports.ts';
@@ -42,7 +43,10 @@ export function queueChange(
   if (judged.verdict === 'answer' && judged.freshness === 'expired' && trigger !== 'disable') {
     return refuse('verdict_expired', 'The key was disabled when last seen, and that is too long ago.');
   }
-  const isFresh = judged.verdict === 'answer' && judged.freshness === 'fresh';
+  const isFresh =
+    judged.verdict === 'answer' &&
+    judged.freshness === 'fresh' &&
+    !isOfFormerAddress(upstreamAddressSince(transaction), observation);
   const needless = findNeedless(transaction, observation, { trigger, isFresh });
   if (needless !== null) return { ...done(needless), unchanged: true };
   const room = refuseWhenFull(transaction, command.maxPending);

@@ -137,6 +137,11 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     'UPDATE license_alias SET license_key = :to WHERE license_key = :from',
   );
   const remove = prepareChange(database, 'DELETE FROM observation WHERE license_key = :licenseKey');
+  const startOver = prepareChange(
+    database,
+    `UPDATE observation SET refresh_at = min(refresh_at, :at), missing_since = CASE gone WHEN 1 THEN missing_since END
+     WHERE refresh_at IS NOT NULL OR missing_since IS NOT NULL`,
+  );
   const shiftWaits = prepareChange(
     database,
     `UPDATE observation SET refresh_at = refresh_at + :byMs, missing_since = missing_since + :byMs
@@ -158,6 +163,9 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     },
     remove(licenseKey) {
       remove({ licenseKey });
+    },
+    startOver(at) {
+      startOver({ at });
     },
     shiftWaits(byMs) {
       shiftWaits({ byMs });
