@@ -51,8 +51,9 @@ const floors: Readonly<Record<string, Allowance>> = {
   client: { folders: [], modules: true },
   cli: {
     folders: ['domain', 'config'],
-    // One reader of CSV, for files that are imported here or sent to the server as they are; one maker of directories.
-    files: ['http/wire/bulk/csv.ts', 'store/sqlite/files/make-directory.ts'],
+    // One reader of CSV, for files that are imported here or sent to the server as they are; one maker of directories;
+    // the lock of a state directory, which says whether a daemon that cannot be reached runs.
+    files: ['http/wire/bulk/csv.ts', 'store/sqlite/files/lock.ts', 'store/sqlite/files/make-directory.ts'],
     modules: true,
   },
   // Scripts of their own, which build what is shipped.

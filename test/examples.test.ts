@@ -181,7 +181,7 @@ const status: Status = {
   version: '1.0.0',
   instance: 'i',
   uptimeMs: 1,
-  listeners: { tcp: null, socket: null, sockets: [], tls: null },
+  listeners: { tcp: null, socket: null, sockets: [], lost: [], tls: null },
   upstream: {
     state: 'up',
     since: 0,

@@ -116,6 +116,7 @@ export class Daemon {
           lastSuccessAt: () => this.#role.upstream?.status().lastSuccessAt ?? null,
           onSleep: () => this.#role.upstream?.probeNow(),
           lookForStore: () => this.#damageWatch?.lookForFile(),
+          checkListeners: async () => await this.#listeners?.check(),
         },
         signal,
       ),
@@ -150,6 +151,7 @@ export class Daemon {
     this.#parts.memory?.forget(['anything']);
     // A file of the same name may hold another one.
     const isRenewed = this.#listeners?.renewCertificate(configuration.listen.tls) ?? false;
+    void this.#listeners?.check();
     const renewed = isRenewed ? ['listen.tls.cert_file'] : [];
     this.#role.upstream?.retryCredentials();
     this.#role.upstream?.probeNow();
@@ -236,7 +238,8 @@ export class Daemon {
 
   #statusParts(): StatusParts {
     const notAfter = this.#listeners?.certificateEnd() ?? null;
-    const listeners = { ...this.addresses, tls: notAfter === null ? null : { notAfter } };
+    const lost = this.#listeners?.lost() ?? [];
+    const listeners = { ...this.addresses, lost, tls: notAfter === null ? null : { notAfter } };
     const { storage } = this.#health;
     return { ...this.#parts, listeners, role: this.#role, startedAt: this.#startedAt, storage };
   }

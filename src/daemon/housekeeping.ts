@@ -31,6 +31,8 @@ export type HouseParts = {
   onSleep: () => void;
   /** Looks whether the store is where it was opened. */
   lookForStore: () => void;
+  /** Looks whether the listeners are where they were announced. */
+  checkListeners: () => Promise<void>;
 };
 
 /** Remembers the time reached, removes what is no longer kept, and notices that the machine slept, or its store is gone. */
@@ -42,6 +44,7 @@ export async function runHousekeeping(parts: HouseParts, signal: AbortSignal): P
     const hasJumped = clock.sleptMs() > longSleepMs;
     // A time that was jumped to is as good as one that was lived through: what follows must not forget it.
     if (hasJumped || tick % ticksPerMark === 0) await markTime(parts);
+    if (tick > 0 && (hasJumped || tick % ticksPerMark === 0)) await parts.checkListeners();
     if (hasJumped) {
       await rest(clock, random.draw() * jitterMs, signal);
       onSleep();

@@ -1,4 +1,4 @@
-import { unlinkSync } from 'node:fs';
+import { readFileSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
@@ -7,10 +7,11 @@ import { formatReason } from '../config/fault/fault.ts';
 import type { Principal } from '../domain/access/principal.ts';
 import type { App, ServerSettings } from '../http/app.ts';
 import { Connections } from '../http/entry/connections.ts';
-import { listenSocket, listenTcp } from '../http/listen.ts';
+import { listenTcp } from '../http/listen.ts';
 import { buildServer } from '../http/server.ts';
 import { socketPrincipal } from '../service/access/credential.ts';
 import type { TlsSettings } from '../config/file/tls-files.ts';
+import { AnnouncedSockets } from './announced-sockets.ts';
 import { Certificate } from './certificate.ts';
 import { groupNumber } from './system/unix-group.ts';
 import { replaceFile } from '../store/sqlite/files/private-file.ts';
@@ -29,6 +30,10 @@ export interface Listeners extends AsyncDisposable {
   certificateEnd(): number | null;
   /** Puts the certificate in force that is now in the files; says whether it is another one. */
   renewCertificate(tls: TlsSettings | null): boolean;
+  /** The paths of sockets at which nobody can connect, since their files were removed. */
+  lost(): readonly string[];
+  /** Looks whether the sockets and `listen.json` are where they were announced, and makes them again. Never rejects. */
+  check(): Promise<void>;
   /** Resolves when all requests that are under way now have been answered, or after `limitMs`. */
   answered(limitMs: number): Promise<void>;
 }
@@ -42,7 +47,8 @@ export async function openListeners(
   await using opening = new AsyncDisposableStack();
   const connections: Connections[] = [];
   const certificate = listen.tls === null ? null : new Certificate(listen.tls, app.log);
-  const open = (listener: 'tcp' | 'socket', principal: Principal | null = null): FastifyInstance => {
+  const sockets = new AnnouncedSockets(app.log);
+  const open: Open = (listener, principal = null) => {
     const tls = listener === 'tcp' ? (certificate?.identity ?? null) : null;
     const settings: ServerSettings = { ...listen, listener, limits, tls, principal };
     const ofListener = new Connections(limits.connections);
@@ -54,22 +60,17 @@ export async function openListeners(
   };
   const tcpServer = listen.tcp === null ? null : open('tcp');
   const tcp = tcpServer === null || listen.tcp === null ? null : await listenTcp(tcpServer, listen.tcp);
-  if (listen.socket !== null) {
-    await listenSocket(open('socket'), { path: listen.socket, mode: listen.socketMode });
-  }
-  for (const { path, mode, group, grant } of listen.sockets) {
-    const place = { path, mode, group: group === null ? null : groupNumber(group) };
-    const principal =
-      grant === null ? null : socketPrincipal(path, { ...grant, product: idOf(app, grant.product) });
-    await listenSocket(open('socket', principal), place);
-  }
+  await listenOnSockets(listen, app, sockets, open);
   const found = { tcp, socket: listen.socket };
+  // Closed first: a connection that was begun on a socket that was made again belongs to its server.
+  opening.use(sockets);
   const file = join(stateDir, stateFiles.addresses);
-  const announce = (): void => {
+  const announcement = (): string => {
     // Commands trust this certificate and no other.
     const shown = certificate === null ? {} : { certificate: certificate.identity.leaf.toString() };
-    replaceFile(file, `${JSON.stringify({ ...found, ...shown, instance: app.instance })}\n`);
+    return `${JSON.stringify({ ...found, ...shown, instance: app.instance })}\n`;
   };
+  const announce = (): void => replaceFile(file, announcement());
   announce();
   opening.defer(() => {
     removeIfThere(file);
@@ -78,15 +79,15 @@ export async function openListeners(
   return {
     addresses: { ...found, sockets: listen.sockets.map(({ path }) => path) },
     certificateEnd: () => certificate?.notAfter ?? null,
+    lost: () => sockets.lost,
+    check: () =>
+      sockets.check(() => {
+        if (readIfThere(file) !== announcement()) tryTo(announce, app);
+      }),
     renewCertificate: (tls) => {
       if (certificate === null || tcpServer === null || tls === null) return false;
       const isAnother = certificate.renew(tls, tcpServer);
-      try {
-        announce();
-      } catch (error) {
-        const reason = { error: formatReason(error) };
-        app.log.error(reason, 'listen.json cannot be written: commands do not find this process');
-      }
+      tryTo(announce, app);
       return isAnother;
     },
     answered: (limitMs) => soon(Promise.all(connections.map((each) => each.answered())), limitMs),
@@ -97,6 +98,42 @@ export async function openListeners(
 /** The id of a product that the configuration names by its key. */
 function idOf({ products }: App, productKey: string | null): string | null {
   return productKey === null ? null : (products?.idOf(productKey) ?? productKey);
+}
+
+type Open = (listener: 'tcp' | 'socket', principal?: Principal | null) => FastifyInstance;
+
+async function listenOnSockets(
+  { socket, socketMode, sockets }: Configuration['listen'],
+  app: App,
+  announced: AnnouncedSockets,
+  open: Open,
+): Promise<void> {
+  if (socket !== null) await announced.listen(open('socket'), { path: socket, mode: socketMode });
+  for (const { path, mode, group, grant } of sockets) {
+    const place = { path, mode, group: group === null ? null : groupNumber(group) };
+    const principal =
+      grant === null ? null : socketPrincipal(path, { ...grant, product: idOf(app, grant.product) });
+    await announced.listen(open('socket', principal), place);
+  }
+}
+
+function tryTo(announce: () => void, { log }: App): void {
+  try {
+    announce();
+  } catch (error) {
+    log.error(
+      { error: formatReason(error) },
+      'listen.json cannot be written: commands do not find this process',
+    );
+  }
+}
+
+function readIfThere(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return null;
+  }
 }
 
 /** Where the file cannot be removed, it names addresses at which nobody answers; all else is closed nevertheless. */
@@ -113,6 +150,8 @@ async function close(server: FastifyInstance, connections: Connections): Promise
   const cut = setTimeout(() => connections.endAll(), lingerMs);
   await server.close();
   clearTimeout(cut);
+  // The server does not wait for those that came by a socket that was made again.
+  connections.endAll();
 }
 
 /** Waits for something, but not for longer. */

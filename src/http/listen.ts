@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { chmodSync, chownSync, lstatSync, mkdirSync, unlinkSync } from 'node:fs';
-import { connect, type ListenOptions, type Server } from 'node:net';
+import { connect, createServer, type ListenOptions, type Server } from 'node:net';
 import { dirname } from 'node:path';
 import { umask } from 'node:process';
 import type { FastifyInstance } from 'fastify';
@@ -57,17 +57,34 @@ const sameOwner = -1;
 export type SocketPlace = { path: string; mode: number; group?: number | null };
 
 /** Listens on a Unix socket; replaces a stale one, never a live one. */
-export async function listenSocket(
-  server: FastifyInstance,
-  { path, mode, group = null }: SocketPlace,
-): Promise<void> {
+export async function listenSocket(server: FastifyInstance, place: SocketPlace): Promise<void> {
+  checkLength(place.path);
+  await server.ready();
+  await bindSocket(server.server, place);
+}
+
+/**
+ * Listens again where the file of a socket was removed: gives what takes connections there for the same server. The
+ * server itself still listens on the file that has no name any more.
+ */
+export async function reopenSocket({ server }: FastifyInstance, place: SocketPlace): Promise<Server> {
+  const reopened = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    server.emit('connection', socket);
+  });
+  await bindSocket(reopened, place);
+  return reopened;
+}
+
+function checkLength(path: string): void {
   if (Buffer.byteLength(path) > longestPathBytes) {
     throw new ListenError('path_too_long', `${path}: a socket's path has at most ${longestPathBytes} bytes`);
   }
-  await server.ready();
+}
+
+async function bindSocket(server: Server, { path, mode, group = null }: SocketPlace): Promise<void> {
   makeDirectory(path);
   await removeStale(path);
-  await listening(server.server, path, () => listenPrivately(server.server, { path }));
+  await listening(server, path, () => listenPrivately(server, { path }));
   // Before the mode is widened: it must not open the socket to another group even for a moment.
   if (group !== null) changeGroup(path, group);
   if (mode !== ownerOnly) chmodSync(path, mode);

@@ -60,6 +60,8 @@ export type Status = {
     tcp: string | null;
     socket: string | null;
     sockets: readonly string[];
+    /** Those of the sockets whose files were removed: nobody can connect there. */
+    lost: readonly string[];
     tls: { notAfter: number } | null;
   };
   upstream: UpstreamStatus | null;

@@ -22,6 +22,7 @@ function houseOver(store: GivenStore, at: number, sleep: () => Promise<void>) {
     lastSuccessAt: () => null,
     onSleep: () => undefined,
     lookForStore: () => undefined,
+    checkListeners: () => Promise.resolve(),
   };
   return { writer, clock, random: systemRandom, tokenUses: new TokenUses(), isAgent: true, ...nothing };
 }
@@ -97,4 +98,21 @@ test('a clock that was days behind until it was set right has no stored answer f
   clock.learn(noon);
   await runHousekeeping({ ...houseOver(store, noon, async () => undefined), clock }, ending.signal);
   expect(idempotency.get('c', 'just now')).not.toBeNull();
+});
+
+test('the listeners are looked at once a minute', async () => {
+  await using store = givenStore();
+  const ending = new AbortController();
+  let rests = 0;
+  let looks = 0;
+  const house = houseOver(store, noon, async () => {
+    rests += 1;
+    if (rests === 13) ending.abort();
+  });
+  const checkListeners = async (): Promise<void> => {
+    looks += 1;
+  };
+  await runHousekeeping({ ...house, checkListeners }, ending.signal);
+  // Each rest takes ten seconds, and the first look is a minute after the start.
+  expect(looks).toBe(2);
 });

@@ -24,7 +24,7 @@ test.runIf(process.platform === 'linux')(
   'a daemon ends in order when the launcher that started it is killed',
   async () => {
     await using directory = temporaryDirectory();
-    const configuration = { listen: { tcp: '127.0.0.1:0', socket: null } };
+    const configuration = { listen: { tcp: '127.0.0.1:0', socket: false } };
     await using daemon = await startDaemonProcess(directory.path, configuration, {}, onOldNode);
     const child = childOf(daemon.pid);
     expect(child).toBeGreaterThan(0);
@@ -42,7 +42,7 @@ test.runIf(process.platform === 'linux')(
 
 test.runIf(process.platform === 'linux')('SIGUSR1 opens no debugger in the launcher', async () => {
   await using directory = temporaryDirectory();
-  const configuration = { listen: { tcp: '127.0.0.1:0', socket: null } };
+  const configuration = { listen: { tcp: '127.0.0.1:0', socket: false } };
   await using daemon = await startDaemonProcess(directory.path, configuration, {}, onOldNode);
   daemon.signal('SIGUSR1');
   process.kill(childOf(daemon.pid), 'SIGUSR1');

@@ -8,7 +8,7 @@ import { startDaemonProcess, type DaemonProcess } from '../support/process/daemo
 import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-const configuration = { listen: { tcp: '127.0.0.1:0', socket: null } };
+const configuration = { listen: { tcp: '127.0.0.1:0', socket: false } };
 
 /** Whether a daemon answers, after it has handled the signals that were sent before. */
 async function isAlive(daemon: DaemonProcess): Promise<boolean> {

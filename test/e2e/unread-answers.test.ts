@@ -15,7 +15,7 @@ test.runIf(process.platform === 'linux')(
   'callers that send many requests and read no answers do not fill the memory of the process',
   async () => {
     await using directory = temporaryDirectory();
-    const configuration = { listen: { tcp: '127.0.0.1:0', socket: null } };
+    const configuration = { listen: { tcp: '127.0.0.1:0', socket: false } };
     await using daemon = await startDaemonProcess(directory.path, configuration);
     const secretIn = (name: string): string =>
       readFileSync(join(directory.path, 'state', name), 'utf8').trim();

@@ -342,7 +342,7 @@ test('statusz tells of the upstream and of the outbox in its own shape', async (
     version: '0.0.0',
     instance: authorityStatus.instance,
     uptime_s: 61,
-    listeners: { tcp: 'http://127.0.0.1:8787', socket: null, sockets: [], tls: null },
+    listeners: { tcp: 'http://127.0.0.1:8787', socket: null, sockets: [], lost: [], tls: null },
     upstream: {
       state: 'down',
       since: '2026-01-01T00:00:00+00:00',

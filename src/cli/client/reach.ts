@@ -20,6 +20,8 @@ export interface Failure {
   readonly tried: readonly string[];
   /** Whether something takes connections there and answers none: a daemon that hangs. */
   readonly isSilent: boolean;
+  /** Whether a process holds the state directory nevertheless. */
+  readonly isHeld: boolean;
 }
 
 /** What a request is sent with; `token` null: without a credential. */
@@ -41,7 +43,7 @@ export async function reachDaemon(
   const place = formatPlace(location);
   const lookedOn = `It was looked for on ${place}.`;
   const read = readAddress(location.stateDir);
-  if (!read.ok && read.isAbsent) return noDaemon(location, options);
+  if (!read.ok && read.isAbsent) return (await held(location, [])) ?? noDaemon(location, options);
   if (!read.ok) return fail(exitCode.failed, [...read.lines, lookedOn]);
   const { instance, endpoints } = read.address;
   const credential = withToken ? readToken(location.stateDir) : noCredential;
@@ -57,7 +59,8 @@ export async function reachDaemon(
       return silent({ where, place, result }, startCommand(options, location.stateDir));
     tried.push(`${where}: ${result.reason}`);
   }
-  return unreachable(tried, place, startCommand(options, location.stateDir));
+  const holder = tried.length === 0 ? null : await held(location, tried);
+  return holder ?? unreachable(tried, place, startCommand(options, location.stateDir));
 }
 
 const noCredential = { ok: true, token: null, knownTo: [] } as const;
@@ -98,6 +101,20 @@ function noDaemon(location: Location, options: GlobalOptions): Failure {
   if (location.file === null && location.namedBy === 'default') return nothingHere(location);
   const first = `latchkey: no daemon runs on ${formatPlace(location)}: there is no listen.json in it`;
   return fail(exitCode.unreachable, [first, ...adviceToStart(startCommand(options, location.stateDir))]);
+}
+
+/** Of a state directory that a process holds: to start another one would be refused. Null: none does. */
+async function held(location: Location, tried: readonly string[]): Promise<Failure | null> {
+  const { isHeld } = await import('../../store/sqlite/files/lock.ts');
+  if (!isHeld(location.stateDir)) return null;
+  const why = tried.length === 0 ? 'there is no listen.json in it' : 'looked at';
+  const lines = [
+    `latchkey: a process holds ${formatPlace(location)}, and cannot be reached: ${why}`,
+    ...tried.map((line) => `  ${line}`),
+    'It is starting or ending, or its files were removed: it makes them again within a minute where it can.',
+    'Its log says more.',
+  ];
+  return { ...fail(exitCode.unreachable, lines, tried), isHeld: true };
 }
 
 /** What somebody is told who has just begun, or is in the wrong directory. */
@@ -161,5 +178,5 @@ function formatPlace({ stateDir, namedBy, file }: Location): string {
 }
 
 function fail(code: number, lines: readonly string[], tried: readonly string[] = []): Failure {
-  return { ok: false, code, lines, tried, isSilent: false };
+  return { ok: false, code, lines, tried, isSilent: false, isHeld: false };
 }

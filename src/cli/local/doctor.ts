@@ -61,7 +61,8 @@ async function examineDaemon(
 ): Promise<DaemonFindings & { presence: 'running' | 'absent' | 'unknown' }> {
   const ready = await reachDaemon(options, { path: '/readyz' }, false);
   if (!ready.ok) {
-    const presence = ready.code === exitCode.unreachable && !ready.isSilent ? 'absent' : 'unknown';
+    const isAbsent = ready.code === exitCode.unreachable && !ready.isSilent && !ready.isHeld;
+    const presence = isAbsent ? 'absent' : 'unknown';
     return { presence, findings: [explainAbsence(ready, start)], shownUntil: null };
   }
   const running = { presence: 'running' } as const;
@@ -76,7 +77,11 @@ async function examineDaemon(
   return { ...running, findings: [how, ...findings], shownUntil };
 }
 
-function explainAbsence({ code, lines, tried, isSilent }: Failure, start: string): Finding {
+function explainAbsence({ code, lines, tried, isSilent, isHeld }: Failure, start: string): Finding {
+  if (isHeld) {
+    const what = ['a process holds the state directory, and cannot be reached', ...tried].join('; ');
+    return fail(what, `see its log, or end its process, then start it: ${start}`);
+  }
   if (isSilent) {
     const what = ['the daemon takes connections and does not answer', ...tried].join('; ');
     return fail(what, `it hangs: end its process, then start it: ${start}`);
@@ -125,6 +130,12 @@ async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
     ...(storage === 'read_only'
       ? [fail('the database is read-only: changes are refused', 'see the findings on it below')]
       : []),
+    ...listeners.lost.map((path) =>
+      fail(
+        `the socket ${path} was removed, and cannot be made again: nobody can connect there`,
+        'put its directory back, or restart the daemon; its log says more',
+      ),
+    ),
     ...(clock.suspect ? [fail('the daemon does not trust the clock', 'synchronize it by NTP')] : []),
     ...(waiting > 0
       ? [

@@ -62,6 +62,8 @@ export const statusObject: z.ZodType = z
         socket: z.string().nullable(),
         // Those of `listen.sockets`.
         sockets: z.array(z.string()),
+        // Those of the sockets whose files were removed: nobody can connect there.
+        lost: z.array(z.string()),
         // When the certificate ends that `tcp` shows; null: it speaks plain HTTP.
         tls: z.object({ not_after: instant }).meta({ id: 'Certificate' }).nullable(),
       })

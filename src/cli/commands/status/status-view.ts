@@ -70,6 +70,7 @@ export interface Status {
     readonly tcp: string | null;
     readonly socket: string | null;
     readonly sockets: readonly string[];
+    readonly lost: readonly string[];
     readonly tls: { readonly not_after: string } | null;
   };
   readonly upstream: UpstreamStatus | null;
@@ -91,6 +92,7 @@ export const status: z.ZodType<Status> = z.object({
     socket: z.string().nullable(),
     // A daemon of an earlier version does not tell them.
     sockets: z.array(z.string()).default([]),
+    lost: z.array(z.string()).default([]),
     tls: z.object({ not_after: z.string() }).nullable(),
   }),
   upstream: upstreamStatus.nullable(),
@@ -121,6 +123,10 @@ export function statusFields(shown: Status, hint: Hint): Readonly<Record<string,
     listening: [listeners.tcp, listeners.socket, ...listeners.sockets]
       .filter((address) => address !== null)
       .join(', '),
+    removed:
+      listeners.lost.length === 0
+        ? null
+        : toned(`${listeners.lost.join(', ')}: nobody can connect there; see the log`, 'bad'),
     certificate: listeners.tls === null ? null : formatCertificate(listeners.tls.not_after, clock.now),
     storage: formatStorage(storage, hint),
     upstream: upstream === null ? null : formatUpstream(upstream),

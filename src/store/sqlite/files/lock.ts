@@ -25,6 +25,23 @@ export function holdDirectory(directory: string): Disposable {
   return { [Symbol.dispose]: () => database.close() };
 }
 
+/** Whether a process holds a state directory; false also where that cannot be told. */
+export function isHeld(directory: string): boolean {
+  try {
+    const database = new DatabaseSync(join(directory, stateFiles.lock), { readOnly: true });
+    try {
+      database.exec('SELECT 1 FROM sqlite_schema');
+      return false;
+    } catch (error) {
+      return storageFault(error) === 'busy';
+    } finally {
+      database.close();
+    }
+  } catch {
+    return false;
+  }
+}
+
 /** An existing lock file is not even opened: closing it would free this process's own lock on it. */
 function createOnce(path: string): void {
   try {

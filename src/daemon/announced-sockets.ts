@@ -1,0 +1,97 @@
+import { lstatSync } from 'node:fs';
+import type { Server } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { formatReason } from '../config/fault/fault.ts';
+import { listenSocket, reopenSocket, type SocketPlace } from '../http/listen.ts';
+import type { Log } from '../service/ports.ts';
+
+type Announced = { server: FastifyInstance; place: SocketPlace; file: string | null };
+
+/** The Unix sockets of this process. A file that was removed is made again: nobody could connect any more. */
+export class AnnouncedSockets implements AsyncDisposable {
+  readonly #log: Log;
+  readonly #announced: Announced[] = [];
+  readonly #reopened: Server[] = [];
+  readonly #lost = new Set<string>();
+  #checked: Promise<void> = Promise.resolve();
+  #isClosing = false;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  async listen(server: FastifyInstance, place: SocketPlace): Promise<void> {
+    await listenSocket(server, place);
+    this.#announced.push({ server, place, file: fileAt(place.path) });
+  }
+
+  /** The paths at which nobody can connect. */
+  get lost(): readonly string[] {
+    return [...this.#lost];
+  }
+
+  /**
+   * Looks whether each file is the one that was made, and makes it again where there is none; then calls `next`. Does
+   * nothing once this is disposed of.
+   */
+  async check(next: () => void): Promise<void> {
+    this.#checked = this.#checkAfter(this.#checked, next);
+    await this.#checked;
+  }
+
+  async #checkAfter(before: Promise<void>, next: () => void): Promise<void> {
+    await before;
+    await this.#checkAll();
+    if (!this.#isClosing) next();
+  }
+
+  async #checkAll(): Promise<void> {
+    for (const announced of this.#announced) {
+      if (this.#isClosing) return;
+      const { path } = announced.place;
+      const found = fileAt(path);
+      if (found !== null && found === announced.file) this.#lost.delete(path);
+      else if (found === null) await this.#reopen(announced);
+      else this.#report(path, 'another file is in its place');
+    }
+  }
+
+  async #reopen(announced: Announced): Promise<void> {
+    const { server, place } = announced;
+    try {
+      this.#reopened.push(await reopenSocket(server, place));
+      announced.file = fileAt(place.path);
+      this.#lost.delete(place.path);
+      this.#log.warn({ socket: place.path }, 'the file of a socket was removed: it was made again');
+    } catch (error) {
+      this.#report(place.path, formatReason(error));
+    }
+  }
+
+  /** Logs once what is checked again and again. */
+  #report(path: string, error: string): void {
+    if (this.#lost.has(path)) return;
+    this.#lost.add(path);
+    const hint = 'put its directory back, or restart this process';
+    this.#log.error(
+      { socket: path, error, hint },
+      'the file of a socket was removed: nobody can connect there',
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosing = true;
+    await this.#checked;
+    for (const server of this.#reopened) server.close();
+  }
+}
+
+/** Which file is at a path; null: none. An inode alone may be that of a later file. */
+function fileAt(path: string): string | null {
+  try {
+    const { dev, ino, birthtimeMs } = lstatSync(path);
+    return [dev, ino, birthtimeMs].join();
+  } catch {
+    return null;
+  }
+}

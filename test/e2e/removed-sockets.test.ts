@@ -1,0 +1,94 @@
+import { mkdirSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { latchkey } from '../support/process/command-line.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
+import { patience } from '../support/patience.ts';
+import { httpClient } from '../support/network/raw-http.ts';
+import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
+
+type Stage = AsyncDisposable & { daemon: DaemonProcess; runtime: string; till: string; stateDir: string };
+
+/** A daemon that listens on two sockets in a runtime directory, and not on TCP. */
+async function startOnSockets(directory: TemporaryDirectory): Promise<Stage> {
+  const runtime = join(directory.path, 'run');
+  const till = join(runtime, 'till.sock');
+  const listen = {
+    tcp: false,
+    socket: join(runtime, 'latchkey.sock'),
+    sockets: [{ path: till, mode: '0666' }],
+  };
+  const daemon = await startDaemonProcess(directory.path, { listen });
+  const stateDir = join(directory.path, 'state');
+  return { daemon, runtime, till, stateDir, [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose]() };
+}
+
+test('sockets whose directory was removed, and listen.json, are made again', async () => {
+  await using directory = temporaryDirectory();
+  await using stage = await startOnSockets(directory);
+  const { daemon, runtime, till, stateDir } = stage;
+  await using before = httpClient({ socket: till });
+  expect((await before.get('/livez')).status).toBe(200);
+  rmSync(runtime, { recursive: true });
+  unlinkSync(join(stateDir, 'listen.json'));
+  // As the process does by itself once a minute.
+  daemon.signal('SIGHUP');
+  await vi.waitFor(() => expect(statSync(till).mode & 0o777).toBe(0o666), patience);
+  await using http = httpClient({ socket: till });
+  expect((await http.get('/livez')).status).toBe(200);
+  await vi.waitFor(async () => {
+    expect((await latchkey('status', '--state-dir', stateDir)).code).toBe(0);
+  }, patience);
+  const removed = daemon.lines.filter(
+    ({ msg }) => msg === 'the file of a socket was removed: it was made again',
+  );
+  expect(removed.map(({ socket }) => socket)).toEqual([join(runtime, 'latchkey.sock'), till]);
+  daemon.signal('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+});
+
+test('a socket that cannot be made again is named by the log, status and doctor', async () => {
+  await using directory = temporaryDirectory();
+  await using stage = await startOnSockets(directory);
+  const { daemon, till, stateDir } = stage;
+  unlinkSync(till);
+  writeFileSync(till, 'another file');
+  daemon.signal('SIGHUP');
+  const line = await daemon.said('the file of a socket was removed: nobody can connect there');
+  expect(line['socket']).toBe(till);
+  const status = await latchkey('status', '--state-dir', stateDir);
+  expect(status.out).toMatch(/removed\s.*till\.sock: nobody can connect there/);
+  const doctor = await latchkey('doctor', '--state-dir', stateDir);
+  expect([doctor.code, doctor.out]).toEqual([
+    1,
+    expect.stringContaining(`the socket ${till} was removed, and cannot be made again`),
+  ]);
+  unlinkSync(till);
+  daemon.signal('SIGHUP');
+  await vi.waitFor(async () => {
+    expect((await latchkey('status', '--state-dir', stateDir)).out).not.toContain('nobody can connect');
+  }, patience);
+});
+
+test('commands do not say that nothing runs while a process holds the state directory', async () => {
+  await using directory = temporaryDirectory();
+  await using stage = await startOnSockets(directory);
+  const { runtime, stateDir } = stage;
+  const named = ['--state-dir', stateDir];
+  const holds = `latchkey: a process holds ${stateDir} (from --state-dir), and cannot be reached`;
+  rmSync(runtime, { recursive: true });
+  const unreachable = await latchkey('status', ...named);
+  expect([unreachable.code, unreachable.err]).toEqual([69, expect.stringContaining(holds)]);
+  expect(unreachable.err).not.toContain('Start it');
+  const doctor = await latchkey('doctor', ...named);
+  expect([doctor.code, doctor.out]).toEqual([
+    1,
+    expect.stringContaining('a process holds the state directory, and cannot be reached'),
+  ]);
+  unlinkSync(join(stateDir, 'listen.json'));
+  const unknown = await latchkey('status', ...named);
+  expect([unknown.code, unknown.err]).toEqual([69, expect.stringContaining(holds)]);
+  mkdirSync(join(directory.path, 'empty'));
+  const nothing = await latchkey('status', '--state-dir', join(directory.path, 'empty'));
+  expect(nothing.err).toContain('no daemon runs on');
+});
