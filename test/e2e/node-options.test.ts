@@ -46,7 +46,11 @@ test.each(['SIGUSR1', 'SIGWINCH'] as const)(
   async (signal) => {
     await using directory = temporaryDirectory();
     const written = mkdtempSync(join(directory.path, 'written-'));
-    const options = [`--report-signal=${signal}`, `--heapsnapshot-signal=${signal}`];
+    const options = [
+      `--report-directory=${written}`,
+      `--report-signal=${signal}`,
+      `--heapsnapshot-signal=${signal}`,
+    ];
     const NODE_OPTIONS = ['--report-on-signal', `--diagnostic-dir=${written}`, ...options].join(' ');
     await using daemon = await startDaemonProcess(directory.path, configuration, { NODE_OPTIONS });
     daemon.signal(signal);
