@@ -70,7 +70,7 @@ export class LiveConfiguration {
   }
 
   #syncOptions(): SyncOptions {
-    const { sync, freshness } = this.#configuration;
+    const { sync, freshness, limits } = this.#configuration;
     const { rate, lanes, breaker } = sync;
     const { unknownMs } = freshness;
     const { probeMs, apiKey } = this.upstream;
@@ -79,6 +79,7 @@ export class LiveConfiguration {
       lanes,
       breaker,
       unknownMs,
+      lookups: { perSecond: limits.misses, maxWaiting: Math.ceil(limits.connections / 2) },
       probeMs,
       policy: this.#policy(),
       productIds: this.productIds(),

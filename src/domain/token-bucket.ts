@@ -11,9 +11,9 @@ export function bucketAt(bucket: Bucket | undefined, { perSecond, burst }: Rate,
   return { left: Math.min(burst, bucket.left + gained), at: now };
 }
 
-/** The bucket with one taken out, whether it was there or not. */
-export function spend({ left, at }: Bucket): Bucket {
-  return { left: left - 1, at };
+/** The bucket with so many taken out, whether they were there or not. */
+export function spend({ left, at }: Bucket, count: number = 1): Bucket {
+  return { left: left - count, at };
 }
 
 /** The bucket with so many put back that were taken out of it. */

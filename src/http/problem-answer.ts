@@ -31,7 +31,7 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
   logAnswer(app, request, { status, code: problem.code });
   reply.code(status).headers(refusalHeaders(problem));
   const hangUp = hangUpFor(request);
-  if (status >= 500 && hangUp !== undefined) {
+  if (saysNothing(status) && hangUp !== undefined) {
     reply.hijack();
     hangUp(reply.raw);
     return reply;
@@ -66,6 +66,11 @@ function isForSoftware({ routeOptions, url }: FastifyRequest): boolean {
 /** Who asks for a problem by its media type understands one, whatever others are answered. */
 function asksForProblem(request: FastifyRequest): boolean {
   return accepts(request, specification.refusal.mediaType);
+}
+
+/** Whether a refusal says nothing about the license key: 429 speaks of the caller alone. */
+export function saysNothing(status: number): boolean {
+  return status >= 500 || status === 429;
 }
 
 /** What to do instead of a refusal that says nothing of a license key; undefined: it is sent. */

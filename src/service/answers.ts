@@ -6,7 +6,7 @@ import type { Result } from '../domain/problem/problem.ts';
 import type { Freshness } from '../domain/agent/freshness.ts';
 import type { RedeemCoupon, RedeemedCoupon } from './checkout/redemption.ts';
 import type { HistoryPage, ListedChange } from './access/tables.ts';
-import type { Idempotency, Lookups, WriteOptions } from './ports.ts';
+import type { Idempotency, WriteOptions } from './ports.ts';
 import type { Page } from '../domain/page.ts';
 
 /** How much an answer is worth; the headers of an agent's answer are made from it. Times are epoch ms. */
@@ -59,8 +59,8 @@ export type LicenseChangeRequest = {
   waitMs: number;
   /** Whether another agent asks, which may wait for this answer no longer than this one does for its upstream's. */
   isAgent?: boolean;
-  /** Null or absent: who asks is not limited. */
-  lookups?: Lookups | null;
+  /** The credential that asks (`Principal.credential`). Null or absent: look-ups at the upstream are not limited. */
+  asker?: string | null;
 };
 
 /** The license half of the interface, in either role. `licenseKey` is already in its stored form. */
@@ -69,7 +69,7 @@ export interface Licensing {
     reach: Reach,
     licenseKey: string,
     signal: AbortSignal,
-    lookups?: Lookups | null,
+    asker?: string | null,
   ): Promise<Result<LicenseAnswer>>;
   /**
    * What `verify` answers, where that needs nothing but a read of a store that answers at once; null: ask

@@ -118,20 +118,13 @@ export interface Upstream {
   getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>>;
 }
 
-/**
- * The credential that has an unknown key looked up at the upstream, and how many more it may have looked up
- * (`limits.misses`).
- */
-export interface Lookups {
+/** Who has a key looked up at the upstream. */
+export type Asker = {
   /** Callers of different credentials take turns (`Principal.credential`). */
-  readonly credential: string;
-  /** In ms, until another key that is not known here may be looked up; 0: now. */
-  waitMs(): number;
-  /** Counts a request that is about to go up. */
-  charge(): void;
-  /** Takes so many back: the key is no guess, or nothing was sent. */
-  giveBack(count: number): void;
-}
+  credential: string;
+  /** Whether the look-up counts against `limits.misses`: the key is not known here. */
+  isCounted: boolean;
+};
 
 /** A license as the upstream has just said; `productKey`: the product it was asked under. */
 export type UnstoredLicense = { license: License; productKey: string; confirmedAt: number };
@@ -143,20 +136,20 @@ export type LookupResult =
   /** The upstream knows it under none of the products. */
   | { found: 'missing' }
   | { found: 'unreachable'; detail: string }
-  /** The upstream was not asked: this credential has looked up too many unknown keys. */
+  /** The upstream was not asked: too many look-ups of unknown keys wait already, or this one has waited for too long. */
   | { found: 'limited'; waitMs: number };
 
 /** Reads of license keys from the upstream; what they bring is in the store before they resolve. */
 export interface Pull {
   /**
-   * Asks for a key under each product in turn; concurrent callers share one request, which is charged to
-   * the first of them. Null: look-ups are not counted, because the key is known.
+   * Asks for a key under each product in turn, after waiting for a turn where the look-up counts; concurrent callers
+   * share one request, which is charged to the first of them. Null: this process itself asks.
    */
   find(
     productKeys: readonly string[],
     licenseKey: string,
     signal: AbortSignal,
-    lookups: Lookups | null,
+    asker: Asker | null,
   ): Promise<LookupResult>;
   /** Queues a background read of a known key. */
   refresh(productKey: string, licenseKey: string): void;

@@ -9,10 +9,10 @@ import {
 } from '../domain/outbox/outcome.ts';
 import {
   StorageError,
+  type Asker,
   type Clock,
   type Log,
   type LookupResult,
-  type Lookups,
   type Pull,
   type Upstream,
 } from '../service/ports.ts';
@@ -21,6 +21,7 @@ import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { KeyLanes } from './key-lanes.ts';
+import { LookupQueue, type LookupLimits, type LookupTurn } from './uplink/lookup-queue.ts';
 import { tellOfOtherWriter } from './other-writer.ts';
 import { persist } from './persist.ts';
 import type { Priority } from './uplink/rate.ts';
@@ -50,6 +51,7 @@ export type LicensePullParts = {
   policy: () => SyncPolicy;
   /** How long an unknown key is remembered, in ms. */
   unknownMs: () => number;
+  lookups: () => LookupLimits;
   /** Called after what was read is in the store. */
   onRead: () => void;
   /** Ends requests under way. */
@@ -70,37 +72,58 @@ type Read = {
 /** Reads license keys from the upstream into the store, one request for all who ask for the same key. */
 export class LicensePull implements Pull {
   readonly #parts: LicensePullParts;
+  readonly #lookups: LookupQueue;
   readonly #underWay = new Map<string, Promise<ReadOutcome>>();
   #disbelievedUntil = 0;
   readonly #unknown = new LRUCache<string, number>(unknownKeys);
 
   constructor(parts: LicensePullParts) {
     this.#parts = parts;
+    this.#lookups = new LookupQueue(parts.clock, parts.lookups, parts.lifetime);
   }
 
   async find(
     productKeys: readonly string[],
     licenseKey: string,
     signal: AbortSignal,
-    lookups: Lookups | null,
+    asker: Asker | null,
   ): Promise<LookupResult> {
-    const asked = productKeys.filter((productKey) => !this.#isRemembered(productKey, licenseKey));
-    const waitMs = asked.length === 0 ? 0 : (lookups?.waitMs() ?? 0);
-    if (waitMs > 0) return { found: 'limited', waitMs };
+    const credential = asker?.credential ?? '';
+    const products = this.#unremembered(productKeys, licenseKey);
+    if (products.length === 0) return { found: 'missing' };
+    // Whether the upstream cannot be asked, or answers somebody already: nothing more is sent for this caller.
+    const isFree =
+      !this.#parts.uplink.admission().admitted ||
+      products.every((productKey) => this.#underWay.has(nameOf(productKey, licenseKey)));
+    if (asker?.isCounted !== true || isFree) {
+      return await this.#search(products, { licenseKey, credential, turn: null }, signal);
+    }
+    const lookup = { credential, licenseKey, requests: products.length };
+    const entered = await this.#lookups.enter(lookup, signal);
+    if ('refused' in entered) return { found: 'limited', waitMs: entered.retryAfterMs };
+    using turn = entered;
+    const left = this.#unremembered(products, licenseKey);
+    return await this.#search(left, { licenseKey, credential, turn }, signal);
+  }
+
+  #unremembered(productKeys: readonly string[], licenseKey: string): readonly string[] {
+    return productKeys.filter((productKey) => !this.#isRemembered(productKey, licenseKey));
+  }
+
+  /** Asks for a key under each product in turn. */
+  async #search(
+    productKeys: readonly string[],
+    { licenseKey, credential, turn }: { licenseKey: string; credential: string; turn: LookupTurn | null },
+    signal: AbortSignal,
+  ): Promise<LookupResult> {
     let found: LookupResult = { found: 'missing' };
-    let charged = 0;
-    for (const productKey of asked) {
-      // Charge before sending, so that concurrent guesses count like consecutive ones.
+    for (const productKey of productKeys) {
+      signal.throwIfAborted();
       const isFirst = !this.#underWay.has(nameOf(productKey, licenseKey));
-      if (isFirst) lookups?.charge();
-      const reading = this.#readForCaller(productKey, licenseKey, lookups?.credential);
+      const reading = this.#readForCaller(productKey, licenseKey, credential);
+      if (isFirst) void settle(turn, reading);
       const outcome = await withSignal(reading, signal);
-      if (isFirst && isUnsent(outcome)) lookups?.giveBack(1);
-      else if (isFirst) charged += 1;
-      if (outcome.outcome === 'applied') {
-        lookups?.giveBack(charged);
-        return { found: 'known' };
-      }
+      if (outcome.outcome === 'applied') return { found: 'known' };
       if ('unstored' in outcome) {
         const { value: license, confirmedAt } = outcome.unstored;
         return { found: 'known', unstored: { license, productKey, confirmedAt } };
@@ -138,7 +161,7 @@ export class LicensePull implements Pull {
   }
 
   /** Remembers that the upstream does not know a key, though the caller may have left meanwhile. */
-  async #readForCaller(productKey: string, licenseKey: string, asker?: string): Promise<ReadOutcome> {
+  async #readForCaller(productKey: string, licenseKey: string, asker: string): Promise<ReadOutcome> {
     const outcome = await this.read(productKey, licenseKey, 'caller', asker);
     if (isMissing(outcome)) this.#remember(productKey, licenseKey);
     return outcome;
@@ -240,6 +263,16 @@ const missingSecret = notApplied('unauthorized', 'no secret is configured for th
 
 function nameOf(productKey: string, licenseKey: string): string {
   return `${productKey}\n${licenseKey}`;
+}
+
+/** Counts a request before it is sent, so that concurrent guesses count like consecutive ones; its outcome decides. */
+async function settle(turn: LookupTurn | null, reading: Promise<ReadOutcome>): Promise<void> {
+  if (turn === null) return;
+  turn.spend();
+  // Also if the caller leaves before the answer. No read rejects.
+  const outcome = await reading;
+  if (isUnsent(outcome)) turn.unsent();
+  if (outcome.outcome === 'applied' || 'unstored' in outcome) turn.found();
 }
 
 /** Whether nothing was sent, or nothing of it recorded: such a look-up is not charged. */

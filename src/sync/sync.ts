@@ -6,6 +6,7 @@ import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { CouponSync } from './coupon-sync.ts';
 import type { KeyLanes } from './key-lanes.ts';
+import type { LookupLimits } from './uplink/lookup-queue.ts';
 import { persist } from './persist.ts';
 import { probe } from './upstream-probe.ts';
 import { preload } from './preload.ts';
@@ -25,6 +26,7 @@ export type SyncOptions = {
   policy: SyncPolicy;
   /** How long an unknown key is remembered, in ms. */
   unknownMs: number;
+  lookups: LookupLimits;
   /** After this long without a request, a read is made, in ms. */
   probeMs: number;
   /** The ids of the configured products. */
@@ -78,6 +80,7 @@ export class Sync {
     this.reads = new LicensePull({
       ...shared,
       unknownMs: () => settings().unknownMs,
+      lookups: () => settings().lookups,
       onRead: () => {
         this.push.wake();
       },

@@ -63,6 +63,54 @@ describe.each(['specification', 'payhip'])(
   },
 );
 
+test.each(['specification', 'payhip'])(
+  'an agent in the dialect %s closes the connection where a credential asks too often or its look-ups fill the queue',
+  async (dialect) => {
+    await using stage = await setDialectStage(
+      'agent',
+      'tcp',
+      { dialect, unknown: 'reset' },
+      // One look-up is sent at once, and four may wait.
+      { limits: { misses: 0.001, connections: 8 } },
+    );
+    const url = `${stage.addresses.tcp ?? ''}/api/v2/license/verify?license_key=`;
+    /** Asks for seven keys at once, and gives what three of them were answered; the others leave. */
+    const askAtOnce = async (name: string, more: Record<string, string>): Promise<string[]> => {
+      const leaving = new AbortController();
+      const answered: string[] = [];
+      const ask = async (key: string): Promise<void> => {
+        try {
+          const answer = await fetch(url + key, { headers: { ...headers, ...more }, signal: leaving.signal });
+          answered.push(`${answer.status}, Retry-After: ${answer.headers.get('retry-after') ?? 'none'}`);
+        } catch {
+          if (!leaving.signal.aborted) answered.push('closed');
+        }
+      };
+      const asked = Array.from({ length: 7 }, (_, index) => ask(`${name}-${index}`));
+      await expect.poll(() => answered).toHaveLength(3);
+      leaving.abort();
+      await Promise.all(asked);
+      return answered;
+    };
+    expect((await stage.send(verify('NONE')))[0]).toBe(dialect === 'payhip' ? '400' : '404');
+    expect(await askAtOnce('MORE', {})).toEqual(['closed', 'closed', 'closed']);
+    // A caller who asks for problems is told.
+    const told = await askAtOnce('TOLD', { accept: 'application/problem+json' });
+    expect(told).toEqual(Array(3).fill(expect.stringMatching(/^429, Retry-After: \d+$/)));
+  },
+);
+
+test('a verify beyond limits.rate closes the connection, also one whose head was sent before', async () => {
+  await using stage = await setDialectStage(
+    'agent',
+    'tcp',
+    { unknown: 'reset' },
+    { limits: { rate: 0.001 } },
+  );
+  expect((await stage.send(verify('KEY-1')))[0]).toBe('200');
+  for (let time = 0; time < 3; time += 1) expect(await stage.send(verify('KEY-1'))).toEqual(['ECONNRESET']);
+});
+
 test('a key whose grace is over is closed upon, too', async () => {
   await using stage = await setDialectStage(
     'agent',

@@ -1,8 +1,5 @@
 import { expect, test } from 'vitest';
-import { refuse } from '../../src/domain/problem/problem.ts';
 import { NamedRate, Rates } from '../../src/http/entry/request-rates.ts';
-import type { Licensing } from '../../src/service/answers.ts';
-import { licenseNotFound } from '../../src/service/access/license-access.ts';
 import { adminToken, apiKey, openApp, serverOf } from '../support/app/http-app.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
@@ -14,9 +11,7 @@ function clock(): { now: number; steady: () => number } {
   return time;
 }
 
-const form = new URLSearchParams({ license_key: 'GUESS' }).toString();
-const formType = { 'content-type': 'application/x-www-form-urlencoded' };
-const none = { rate: 0, misses: 1_000, failedRate: 1_000 };
+const none = { rate: 0, failedRate: 1_000 };
 
 test('a credential that asks more often than it may waits, and no other does', async () => {
   const time = clock();
@@ -86,54 +81,6 @@ test('a request without a credential is no wrong credential', async () => {
   });
   const server = serverOf(opened.app);
   for (let count = 0; count < 5; count += 1) expect((await server.inject('/statusz')).statusCode).toBe(401);
-});
-
-/** Licensing of an agent that looks up every key it is asked for, and never finds one. */
-const fruitless: Licensing = {
-  verify: (_, __, ___, lookups = null) => {
-    const waitMs = lookups?.waitMs() ?? 0;
-    if (waitMs > 0) return Promise.resolve(refuse('rate_limited', 'Too many.', { retryAfterS: 1 }));
-    lookups?.charge();
-    return Promise.resolve(licenseNotFound());
-  },
-  change: ({ lookups = null }) => {
-    lookups?.charge();
-    return Promise.resolve(licenseNotFound());
-  },
-  history: () => Promise.resolve(licenseNotFound()),
-};
-
-test('look-ups of unknown keys are counted per credential, verified and changed keys alike', async () => {
-  const time = clock();
-  const rates = new Rates(() => ({ ...none, misses: 2 }), time.steady);
-  await using opened = await openApp({ role: 'agent', licensing: fruitless, rates });
-  const server = serverOf(opened.app);
-  const verify = async (): Promise<number> =>
-    (await server.inject({ url: '/api/v2/license/verify?license_key=GUESS', headers: admin })).statusCode;
-  const use = (): Promise<{ statusCode: number }> =>
-    server.inject({
-      method: 'PUT',
-      url: '/api/v2/license/usage',
-      headers: { ...admin, ...formType },
-      payload: form,
-    });
-  for (let count = 0; count < 19; count += 1) expect(await verify()).toBe(404);
-  expect((await use()).statusCode).toBe(404);
-  expect(await verify()).toBe(429);
-  expect(rates.misses.waitOf('another')).toBe(0);
-  time.now += 500;
-  expect([await verify(), await verify()]).toEqual([404, 429]);
-});
-
-test('what is charged is owed, also beyond what was left, and can be given back', () => {
-  const misses = new NamedRate(() => 2, clock().steady, 10);
-  for (let count = 0; count < 60; count += 1) misses.charge('token:a');
-  expect(misses.waitOf('token:a')).toBe(20_500);
-  misses.giveBack('token:a', 40);
-  expect(misses.waitOf('token:a')).toBe(500);
-  misses.giveBack('token:a', 1_000);
-  for (let count = 0; count < 20; count += 1) expect(misses.take('token:a')).toBe(0);
-  expect(misses.take('token:a')).toBe(500);
 });
 
 test('a rate that is configured anew holds from the next request on', () => {

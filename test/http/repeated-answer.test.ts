@@ -83,7 +83,7 @@ test('what is answered from memory tells its age, counts for the rate, and is to
     },
   };
   const rates = new Rates(
-    () => ({ rate: 5, misses: 20, failedRate: 1_000_000 }),
+    () => ({ rate: 5, failedRate: 1_000_000 }),
     () => 0,
   );
   const memory = new Memory();

@@ -179,7 +179,7 @@ test('where nothing can be said of a key, the connection is closed upon a verify
 
 test('beyond the rate of its credential a verify is refused, and each counts once', async () => {
   const rates = new Rates(
-    () => ({ rate: 3, misses: 20, failedRate: 1_000_000 }),
+    () => ({ rate: 3, failedRate: 1_000_000 }),
     () => 0,
   );
   await using served = await serve({ rates });

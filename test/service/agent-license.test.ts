@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { agentLicensing } from '../../src/service/agent/license.ts';
 import type { LicenseAnswer, LicenseChangeRequest, Licensing } from '../../src/service/answers.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
-import { StorageError, type Lookups } from '../../src/service/ports.ts';
+import { StorageError } from '../../src/service/ports.ts';
 import { givenManual, key, never, productKey, type ManualStage } from '../support/stage/manual-stage.ts';
 import { silent } from '../support/silent-log.ts';
 import { day, hour, lost, minute, no, refusalOf, second, valueOf } from '../support/stage/service-stage.ts';
@@ -205,19 +205,22 @@ describe('a verify on an agent', () => {
     expect(stage.observation.askedAt).toBe(asked + 6 * hour + 1);
   });
 
-  it('of an unknown key is limited where the credential has asked for too many; of a known one never', async () => {
+  it('of an unknown key is refused where too many look-ups of its credential wait; of a known one never', async () => {
     await using stage = await givenManual();
-    const limited: Lookups = {
-      credential: 'till',
-      waitMs: () => 1001,
-      charge: () => undefined,
-      giveBack: () => undefined,
-    };
-    expect(await licensing(stage).verify(itsProduct, 'NEW', never, limited)).toMatchObject({
-      problem: { code: 'rate_limited', retryAfterS: 2 },
-    });
+    stage.options = { ...stage.options, lookups: { perSecond: 0.1, maxWaiting: 1 } };
+    const ask = (licenseKey: string): Promise<Result<LicenseAnswer>> =>
+      licensing(stage).verify(itsProduct, licenseKey, never, 'till');
+    void ask('FIRST');
+    await (await stage.request()).answer({ ...no('missing'), status: 404 });
+    const refused = ask('SECOND');
+    void ask('THIRD');
+    expect(await refused).toMatchObject({ problem: { code: 'rate_limited', retryAfterS: 10 } });
     await stage.passes(14 * day + 1);
-    const answer = licensing(stage).verify(itsProduct, key, never, limited);
+    await (await stage.request()).answer({ ...no('missing'), status: 404 });
+    void ask('FOURTH');
+    await (await stage.request()).answer({ ...no('missing'), status: 404 });
+    // The rate is used up.
+    const answer = ask(key);
     await (await stage.request()).answer(stage.says(5));
     expect(valueOf(await answer).provenance.freshness).toBe('fresh');
   });

@@ -1,35 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import type { Result } from '../../src/domain/problem/problem.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
-import { NamedRate } from '../../src/http/entry/request-rates.ts';
-import type { Lookups } from '../../src/service/ports.ts';
+import type { LicenseAnswer } from '../../src/service/answers.ts';
 import { minute, second, startSyncStage, type SyncStage } from '../support/stage/sync-stage.ts';
 
-/** Two unknown keys a second, twenty at once, as the default of `limits.misses` is. */
-class Credential implements Lookups {
-  readonly credential: string;
-  readonly #rate: NamedRate;
-
-  constructor(stage: SyncStage, credential: string = 'till') {
-    this.credential = credential;
-    this.#rate = new NamedRate(
-      () => 2,
-      () => stage.time.elapsed,
-      10,
-    );
-  }
-
-  readonly waitMs = (): number => this.#rate.waitOf(this.credential);
-  readonly charge = (): void => this.#rate.charge(this.credential);
-  readonly giveBack = (count: number): void => this.#rate.giveBack(this.credential, count);
-
-  /** How many may be looked up at once. */
-  get left(): number {
-    let left = 0;
-    while (this.#rate.take(this.credential) === 0) left += 1;
-    this.#rate.giveBack(this.credential, left);
-    return left;
-  }
-}
+/*
+ * Look-ups of license keys that are not known here. The stage has the default of `limits.misses`: two a second, and
+ * twenty at once.
+ */
 
 const unreachable: Outcome<never> = {
   outcome: 'not_applied',
@@ -40,71 +18,299 @@ const unreachable: Outcome<never> = {
 };
 const products = Array.from({ length: 60 }, (_, index) => `product-${index}`);
 
-describe('who asks for keys that nobody knows', () => {
-  it('pays for each before it goes up, so that asking for all at once wins nothing', async () => {
-    using stage = await startSyncStage([]);
-    const till = new Credential(stage);
-    const answers = Array.from({ length: 100 }, (_, index) => stage.ask(`GUESS-${index}`, till));
-    await stage.time.advance(minute);
-    const codes = (await Promise.all(answers)).map((answer) => (answer.ok ? 'ok' : answer.problem.code));
-    expect(codes.filter((code) => code === 'license_not_found').length).toBe(20);
-    expect(codes.filter((code) => code === 'rate_limited').length).toBe(80);
-    expect(stage.vendor.asked.filter((asked) => asked.includes('GUESS')).length).toBe(20);
-  });
+function keys(name: string, length: number): string[] {
+  return Array.from({ length }, (_, index) => `${name}-${index}`);
+}
 
-  it('pays nothing for one that is remembered as unknown', async () => {
-    using stage = await startSyncStage([]);
-    const till = new Credential(stage);
-    for (let count = 0; count < 50; count += 1) {
-      expect(await stage.verify('GUESS', till)).toMatchObject({ problem: { code: 'license_not_found' } });
+function codeOf(answer: Result<LicenseAnswer>): string {
+  return answer.ok ? 'ok' : answer.problem.code;
+}
+
+/** What each of these keys was answered by now, in order of the answers. */
+function ask(stage: SyncStage, licenseKeys: readonly string[], asker = 'till', signal?: AbortSignal) {
+  const answered: { licenseKey: string; code: string; afterMs: number }[] = [];
+  const startedAt = stage.time.elapsed;
+  const follow = async (licenseKey: string): Promise<void> => {
+    try {
+      const answer = await stage.ask(licenseKey, asker, signal);
+      answered.push({ licenseKey, code: codeOf(answer), afterMs: stage.time.elapsed - startedAt });
+    } catch {
+      // The caller has left.
     }
-    expect(till.left).toBe(19);
-    expect(stage.vendor.asked.length).toBe(1);
+  };
+  for (const licenseKey of licenseKeys) void follow(licenseKey);
+  return answered;
+}
+
+function count(answered: readonly { code: string }[], code: string): number {
+  return answered.filter((answer) => answer.code === code).length;
+}
+
+function askedUpstream(stage: SyncStage, name: string): number {
+  return stage.vendor.asked.filter((asked) => asked.includes(name)).length;
+}
+
+/** Guesses without end, so many at once, and rests after each refusal for a second, as `Retry-After` says. */
+function guess(stage: SyncStage, atOnce: number): void {
+  const clock = stage.time.clock();
+  let guesses = 0;
+  const next = async (): Promise<void> => {
+    guesses += 1;
+    const answer = await stage.ask(`GUESS-${guesses}`, 'till');
+    await clock.sleep(codeOf(answer) === 'rate_limited' ? second : 10, new AbortController().signal);
+    void next();
+  };
+  for (let index = 0; index < atOnce; index += 1) void next();
+}
+
+describe('a look-up of an unknown license key', () => {
+  it('finds 87 new valid keys that are asked for at once, as fast as sync.rate allows', async () => {
+    const licenseKeys = keys('NEW', 87);
+    using stage = await startSyncStage(licenseKeys);
+    const answered = ask(stage, licenseKeys);
+    await stage.time.advance(second);
+    // A burst of two seconds' worth, and what has been gained since.
+    expect(stage.vendor.asked.length).toBeLessThanOrEqual(15);
+    await stage.time.advance(20 * second);
+    expect(count(answered, 'ok')).toBe(87);
   });
 
-  it('pays nothing for a key that turns out to be one', async () => {
-    using stage = await startSyncStage(['NEW']);
-    const till = new Credential(stage);
-    expect(await stage.verify('NEW', till)).toMatchObject({ ok: true });
-    expect(till.left).toBe(20);
-  });
-
-  it('pays for as many requests as went up: one for each product', async () => {
-    using stage = await startSyncStage([], { productIds: products, rate: 100 });
-    const till = new Credential(stage);
-    await stage.verify('GUESS', till);
-    expect(stage.vendor.asked.length).toBe(60);
-    const refused = await stage.verify('GUESS-2', till);
-    expect(refused).toMatchObject({ problem: { code: 'rate_limited' } });
-    expect(till.waitMs()).toBeGreaterThan(15 * second);
-  });
-
-  it('pays nothing while the upstream is away', async () => {
+  it('waits for its turn: guesses that are sent all at once gain nothing', async () => {
     using stage = await startSyncStage([]);
+    const answered = ask(stage, keys('GUESS', 100));
+    await stage.time.advance(10 * second);
+    expect(askedUpstream(stage, 'GUESS')).toBe(40);
+    await stage.time.advance(minute);
+    expect(count(answered, 'license_not_found')).toBe(80);
+    expect(count(answered, 'rate_limited')).toBe(20);
+  });
+
+  it('waits for 30 s at most', async () => {
+    using stage = await startSyncStage([]);
+    const answered = ask(stage, keys('GUESS', 100));
+    await stage.time.advance(29.9 * second);
+    expect(count(answered, 'rate_limited')).toBe(0);
+    await stage.time.advance(0.2 * second);
+    expect(answered.filter(({ code }) => code === 'rate_limited').map(({ afterMs }) => afterMs)).toEqual(
+      Array.from({ length: 20 }, () => 30 * second),
+    );
+  });
+
+  it('costs nothing for a key that is remembered as unknown', async () => {
+    using stage = await startSyncStage([]);
+    await stage.verify('REMEMBERED', 'till');
+    ask(stage, keys('GUESS', 60));
+    await stage.time.advance(second);
+    const answered = ask(stage, ['REMEMBERED']);
+    await stage.time.advance(0);
+    expect(answered).toMatchObject([{ code: 'license_not_found', afterMs: 0 }]);
+  });
+
+  it('costs nothing for a key that exists, also if its caller leaves before the answer', async () => {
+    const licenseKeys = keys('NEW', 20);
+    using stage = await startSyncStage(licenseKeys, { rate: 100 });
+    const leaving = new AbortController();
+    ask(stage, licenseKeys, 'till', leaving.signal);
+    await stage.time.advance(10);
+    expect(stage.vendor.asked.length).toBe(20);
+    leaving.abort(new Error('the caller left'));
+    await stage.time.advance(100);
+    const answered = ask(stage, keys('GUESS', 21));
+    await stage.time.advance(100);
+    expect(count(answered, 'license_not_found')).toBe(20);
+  });
+
+  it('costs as many turns as products are asked', async () => {
+    using stage = await startSyncStage([], { productIds: products, rate: 100 });
+    await stage.verify('GUESS', 'till');
+    expect(stage.vendor.asked.length).toBe(60);
+    const answered = ask(stage, ['GUESS-2', 'GUESS-3']);
+    // 60 were sent where 20 were allowed: the next turn is 20 s away.
+    await stage.time.advance(18 * second);
+    expect(stage.vendor.asked.length).toBe(60);
+    await stage.time.advance(5 * second);
+    expect(stage.vendor.asked.length).toBe(120);
+    await stage.time.advance(10 * second);
+    expect(answered.map(({ code }) => code)).toEqual(['license_not_found', 'rate_limited']);
+  });
+
+  it('costs only the products that were asked where one of the first has the key', async () => {
+    using stage = await startSyncStage(['NEW'], { productIds: products, rate: 100 });
+    expect(await stage.verify('NEW', 'till')).toMatchObject({ ok: true });
+    ask(stage, ['GUESS']);
+    await stage.time.advance(3 * second);
+    expect(askedUpstream(stage, 'GUESS')).toBe(60);
+  });
+
+  it('costs nothing while the upstream is away, and nobody waits for it', async () => {
+    using stage = await startSyncStage([]);
+    ask(stage, keys('GUESS', 60));
+    await stage.time.advance(second);
     stage.vendor.instead = () => unreachable;
-    const till = new Credential(stage);
-    for (let count = 0; count < 30; count += 1) await stage.verify(`KEY-${count}`, till);
-    expect(till.left).toBe(20);
+    await stage.time.advance(30 * second);
+    const asked = stage.vendor.asked.length;
+    const answered = ask(stage, keys('KEY', 30));
+    await stage.time.advance(100);
+    expect(answered.map(({ code, afterMs }) => [code, afterMs])).toEqual(
+      Array.from({ length: 30 }, () => ['upstream_unreachable', 0]),
+    );
+    expect(stage.vendor.asked.length).toBe(asked);
+  });
+
+  it('sends nothing before the Retry-After of the upstream has passed', async () => {
+    using stage = await startSyncStage(['NEW']);
+    const answered = ask(stage, [...keys('GUESS', 40), 'NEW']);
+    await stage.time.advance(second);
+    stage.sync.uplink.waitUntil(stage.time.clock().steady() + 10 * second);
+    const asked = stage.vendor.asked.length;
+    await stage.time.advance(9 * second);
+    expect(stage.vendor.asked.length).toBe(asked);
+    expect(answered.length).toBe(41);
   });
 
   it('keeps nobody with another credential waiting, nor keys that are known', async () => {
     using stage = await startSyncStage(['KNOWN', 'NEW']);
     await stage.verify('KNOWN');
-    const crawler = new Credential(stage, 'crawler');
-    for (let index = 0; index < 100; index += 1) void stage.ask(`GUESS-${index}`, crawler);
+    ask(stage, keys('GUESS', 100), 'crawler');
     const before = stage.time.elapsed;
-    expect(await stage.verify('NEW', new Credential(stage, 'till'))).toMatchObject({ ok: true });
+    expect(await stage.verify('NEW', 'till')).toMatchObject({ ok: true });
     expect(stage.time.elapsed - before).toBeLessThan(second);
-    expect(await stage.verify('KNOWN', crawler)).toMatchObject({ ok: true });
+    expect(await stage.verify('KNOWN', 'crawler')).toMatchObject({ ok: true });
   });
 
-  it('shares the request with who asks for the same key meanwhile, and pays for it alone', async () => {
+  it('shares the request with callers who ask for the same key meanwhile, and is counted once', async () => {
     using stage = await startSyncStage([]);
-    const [first, second_] = [new Credential(stage, 'first'), new Credential(stage, 'second')];
-    const answers = [stage.ask('GUESS', first), stage.ask('GUESS', second_)];
-    expect([first.left, second_.left]).toEqual([19, 20]);
+    const answers = ['first', 'second', 'first'].map((asker) => ask(stage, ['GUESS'], asker));
+    ask(stage, keys('MORE', 19), 'first');
+    await stage.time.advance(5 * second);
+    expect(answers.map(([answer]) => answer?.code)).toEqual(Array(3).fill('license_not_found'));
+    expect(askedUpstream(stage, 'GUESS')).toBe(1);
+    expect(askedUpstream(stage, 'MORE')).toBe(19);
+  });
+});
+
+describe('the queue of look-ups', () => {
+  it('answers new customers within a second while a guesser with the same credential has 50 keys waiting', async () => {
+    const customers = keys('NEW', 20);
+    using stage = await startSyncStage(customers);
+    guess(stage, 50);
+    await stage.time.advance(minute);
+    let atOnce = 0;
+    for (const licenseKey of customers) {
+      const leaving = new AbortController();
+      const first = ask(stage, [licenseKey], 'till', leaving.signal);
+      await stage.time.advance(second);
+      atOnce += count(first, 'ok');
+      leaving.abort(new Error('the caller left'));
+      // All keys of the guesser may have been refused together, and come back together. The second time no guess is first.
+      const again = ask(stage, [licenseKey]);
+      await stage.time.advance(1.3 * second);
+      expect(again).toMatchObject([{ code: 'ok' }]);
+    }
+    expect(atOnce).toBeGreaterThanOrEqual(15);
+  });
+
+  it('answers a customer who asks again at once, though guesses keep it full', async () => {
+    using stage = await startSyncStage(['NEW']);
+    guess(stage, 200);
+    await stage.time.advance(35 * second);
+    const first = ask(stage, ['NEW']);
+    await stage.time.advance(5 * second);
+    expect(first).toMatchObject([{ code: 'rate_limited' }]);
+    const again = ask(stage, ['NEW']);
+    await stage.time.advance(1.5 * second);
+    expect(again).toMatchObject([{ code: 'ok' }]);
+  });
+
+  it('serves keys that are asked for again in the order in which they were first asked for', async () => {
+    const licenseKeys = keys('NEW', 6);
+    using stage = await startSyncStage(licenseKeys, { lookups: { perSecond: 0.1, maxWaiting: 128 } });
+    await stage.verify('GUESS', 'till');
+    for (const licenseKey of licenseKeys) {
+      const leaving = new AbortController();
+      ask(stage, [licenseKey], 'till', leaving.signal);
+      await stage.time.advance(10);
+      leaving.abort(new Error('the caller left'));
+    }
+    const answered = ask(stage, licenseKeys.toReversed());
+    await stage.time.advance(29 * second);
+    expect(answered.map(({ licenseKey }) => licenseKey)).toEqual(licenseKeys);
+  });
+
+  it('gives every other turn to keys that are asked for the first time', async () => {
+    using stage = await startSyncStage([], { lookups: { perSecond: 1, maxWaiting: 128 } });
+    const leaving = new AbortController();
+    ask(stage, keys('USED', 10));
+    await stage.time.advance(100);
+    ask(stage, keys('AGAIN', 5), 'till', leaving.signal);
+    await stage.time.advance(100);
+    leaving.abort(new Error('the callers left'));
+    ask(stage, [...keys('AGAIN', 5), ...keys('FIRST', 5)]);
+    await stage.time.advance(9.5 * second);
+    const served = stage.vendor.asked.slice(10).map((asked) => asked.replace('verify ', ''));
+    expect(served.map((name) => name.replace(/-\d$/, '')).join(' ')).toMatch(
+      /^(?:AGAIN FIRST ?|FIRST AGAIN ?)+/,
+    );
+    expect(served.filter((name) => name.startsWith('AGAIN'))).toEqual(
+      keys('AGAIN', served.filter((name) => name.startsWith('AGAIN')).length),
+    );
+  });
+
+  it('holds no more callers than there may be, and refuses one of the key with the most callers', async () => {
+    using stage = await startSyncStage([], { lookups: { perSecond: 2, maxWaiting: 30 } });
+    ask(stage, keys('USED', 20));
+    await stage.time.advance(100);
+    const many = ask(stage, Array<string>(40).fill('GUESS'));
+    const others = ask(stage, keys('NEW', 20));
+    await stage.time.advance(1);
+    expect([many.length, others.length]).toEqual([30, 0]);
+    expect(count(many, 'rate_limited')).toBe(30);
+  });
+
+  it('refuses one of the credential with the most callers, when it is full', async () => {
+    using stage = await startSyncStage([], { lookups: { perSecond: 0.1, maxWaiting: 30 } });
+    for (const asker of ['crawler', 'till']) await stage.verify('USED', asker);
+    const crawler = ask(stage, keys('GUESS', 50), 'crawler');
+    await stage.verify('USED-BY-TILL', 'till');
+    const till = ask(stage, keys('NEW', 10), 'till');
+    await stage.time.advance(1);
+    expect(count(crawler, 'rate_limited')).toBeGreaterThanOrEqual(30);
+    expect(till).toEqual([]);
+  });
+
+  it('gives the place of a caller who leaves to others, and remembers nothing else of that caller', async () => {
+    using stage = await startSyncStage(['NEW'], { rate: 100, lookups: { perSecond: 2, maxWaiting: 30 } });
+    ask(stage, keys('USED', 20));
+    await stage.time.advance(100);
+    const leaving = new AbortController();
+    ask(stage, keys('GUESS', 30), 'till', leaving.signal);
+    leaving.abort(new Error('the callers left'));
+    const answered = ask(stage, ['NEW']);
     await stage.time.advance(second);
-    await Promise.all(answers);
+    expect(answered).toMatchObject([{ code: 'ok' }]);
+    expect(askedUpstream(stage, 'GUESS')).toBe(0);
+  });
+
+  it('goes faster as soon as a reload allows more look-ups', async () => {
+    const lookups = { perSecond: 0.1, maxWaiting: 128 };
+    using stage = await startSyncStage([], { lookups, rate: 100 });
+    ask(stage, keys('GUESS', 20));
+    await stage.time.advance(100);
     expect(stage.vendor.asked.length).toBe(1);
+    lookups.perSecond = 10;
+    await stage.time.advance(11 * second);
+    expect(stage.vendor.asked.length).toBeGreaterThan(10);
+  });
+
+  it('is empty when the process ends', async () => {
+    using stage = await startSyncStage([]);
+    const answered = ask(stage, keys('GUESS', 60));
+    await stage.time.advance(second);
+    stage.end();
+    await stage.time.advance(100);
+    expect(answered.length).toBe(60);
+    const late = ask(stage, ['LATE']);
+    await stage.time.advance(0);
+    expect(late).toMatchObject([{ code: 'rate_limited' }]);
   });
 });

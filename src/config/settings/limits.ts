@@ -55,7 +55,7 @@ export const limits = {
       unit: 'look-ups a second',
       reload: 'applies',
       purpose:
-        'How often one credential may have an agent look up a key that is not known here; each product that is asked counts. A burst may be ten seconds’ worth.',
+        'How often one credential may have an agent look up a key that is not known here; each product that is asked counts, and a key that exists does not. A burst may be ten seconds’ worth. Further look-ups wait, half as many as there may be connections, and at most 30 s; more are refused.',
     },
     failed_rate: {
       kind: 'rate',

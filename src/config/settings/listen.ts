@@ -162,7 +162,7 @@ export const listenKeys = {
     words: ['problem', 'reset'],
     default: { place: 'unknown', text: '`reset` if `listen.dialect` is `payhip`, else `problem`' },
     purpose:
-      'What to answer when nothing can be said about a license key, for example because the upstream is away and the key was never seen: `problem` sends a problem (503), `reset` closes the connection without an answer. Much existing software treats any answer that it cannot read as "invalid", but tolerates a connection that fails.',
+      'What to answer when nothing can be said about a license key, for example because the upstream is away and the key was never seen, or because a limit refuses the request: `problem` sends a problem (503, 429), `reset` closes the connection without an answer. Much existing software treats any answer that it cannot read as "invalid", but tolerates a connection that fails.',
   },
   header_aliases: headerAliases as typeof headerAliases,
   drain_delay: {

@@ -83,7 +83,7 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   idempotency_key_reused: 'The key was sent before with a different method, path or content.',
   upstream_refused: 'The upstream answered, and refused the request that was passed on to it.',
   rate_limited:
-    'The credential sent more requests than limits.rate allows, asked for more unknown keys than limits.misses allows, or too many wrong credentials arrived (limits.failed_rate).',
+    'The credential sent more requests than limits.rate allows, too many look-ups of unknown keys wait already or this one has waited for 30 s (limits.misses), or too many wrong credentials arrived (limits.failed_rate).',
   headers_too_large:
     'The headers, including the request line, exceed limits.header_bytes or limits.header_count.',
   internal_error: 'An unexpected error: a bug in Latchkey.',

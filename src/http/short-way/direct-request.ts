@@ -3,7 +3,7 @@ import type { Principal } from '../../domain/access/principal.ts';
 import type { Problem } from '../../domain/problem/problem.ts';
 import { unanswered } from '../answer.ts';
 import type { App, HttpLimits } from '../app.ts';
-import { problemOf, refusalHeaders } from '../problem-answer.ts';
+import { problemOf, refusalHeaders, saysNothing } from '../problem-answer.ts';
 import { logRequest } from '../request-log.ts';
 import type { Route } from '../route.ts';
 import { noParameters, type RawParameters } from '../wire/common/parameters.ts';
@@ -156,7 +156,7 @@ export class DirectRequests {
     const written = await this.#carryOut(asked, response);
     const { status, body } = written;
     this.#log(asked, written);
-    const hangUp = status >= 500 ? known.hangUp : undefined;
+    const hangUp = saysNothing(status) ? known.hangUp : undefined;
     if (hangUp === undefined) {
       const headers = [...written.headers];
       headers[known.idAt] = id;

@@ -21,16 +21,16 @@ export async function change(
   request: LicenseChangeRequest,
   signal: AbortSignal,
 ): Promise<Result<LicenseAnswer>> {
-  const { reach, licenseKey, trigger, waitMs, idempotency, lookups = null } = request;
+  const { reach, licenseKey, trigger, waitMs, idempotency, asker = null } = request;
   const isReplay = wasAnswered(parts.reader, idempotency);
   let cache: 'hit' | 'miss' = 'hit';
   if (!isReplay && asksFirst(parts, request)) {
-    const fetched = await lookUp(parts, { reach, licenseKey, lookups }, signal);
+    const fetched = await lookUp(parts, { reach, licenseKey, asker }, signal);
     if (fetched.ok) cache = cacheOf(fetched.value);
   }
   let queued = await queue(parts, request);
   if (!queued.ok && upstreamMayKnow(parts, request, queued.problem)) {
-    const fetched = await lookUp(parts, { reach, licenseKey, lookups }, signal);
+    const fetched = await lookUp(parts, { reach, licenseKey, asker }, signal);
     if (!fetched.ok) return fetched;
     cache = cacheOf(fetched.value);
     queued = await queue(parts, request);

@@ -5,7 +5,7 @@ import { verdict } from '../../domain/agent/verdict.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { LicenseAnswer } from '../answers.ts';
-import type { Clock, Deliveries, Log, LookupResult, Lookups, Pull, UnstoredLicense } from '../ports.ts';
+import type { Clock, Deliveries, Log, LookupResult, Pull, UnstoredLicense } from '../ports.ts';
 import type { Reader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
 import { provenanceOf } from './provenance.ts';
@@ -37,12 +37,12 @@ export type LicensingParts = AgentLicensingParts & {
 };
 
 /** Which key is asked for, and by whom. */
-export type Question = { reach: Reach; licenseKey: string; lookups: Lookups | null };
+export type Question = { reach: Reach; licenseKey: string; asker: string | null };
 
 /** Asks the upstream for a key that cannot be answered from here. */
 export async function lookUp(
   parts: AgentLicensingParts,
-  { reach, licenseKey, lookups }: Question,
+  { reach, licenseKey, asker }: Question,
   signal: AbortSignal,
 ): Promise<Result<LicenseAnswer>> {
   const known = parts.reader.observations.get(licenseKey);
@@ -51,7 +51,8 @@ export async function lookUp(
     productKeys,
     known?.license.licenseKey ?? licenseKey,
     signal,
-    known === null ? lookups : uncounted(lookups),
+    // A look-up of a known key is no guess.
+    asker === null ? null : { credential: asker, isCounted: known === null },
   );
   const observation = parts.reader.observations.get(licenseKey);
   const judged = verdict(observation, parts.settings().freshness, parts.clock.now());
@@ -89,14 +90,9 @@ function expired(found: LookupResult): Result<never> {
   return refuse('verdict_expired', detail);
 }
 
-/** A look-up of a known key is no guess, and is not charged. */
-function uncounted(lookups: Lookups | null): Lookups | null {
-  return lookups && { ...lookups, waitMs: () => 0, charge: () => undefined, giveBack: () => undefined };
-}
-
 function tooManyLookups(waitMs: number): Result<never> {
   return refuse('rate_limited', 'This credential asks for too many unknown keys.', {
-    retryAfterS: Math.ceil(waitMs / 1000),
+    retryAfterS: Math.max(1, Math.ceil(waitMs / 1000)),
   });
 }
 

@@ -24,8 +24,7 @@ export function agentLicensing(given: AgentLicensingParts): Licensing {
     },
   };
   return {
-    verify: (reach, licenseKey, signal, lookups = null) =>
-      verify(parts, { reach, licenseKey, lookups }, signal),
+    verify: (reach, licenseKey, signal, asker = null) => verify(parts, { reach, licenseKey, asker }, signal),
     verifyNow: (reach, licenseKey) => verifyNow(parts, reach, licenseKey),
     change: (request, signal) => change(parts, request, signal),
     history: async (reach, licenseKey, page) => historyOf(parts, { reach, licenseKey }, page),

@@ -2,7 +2,7 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { apiKey, productKey, secret, setStage, type AgentStage } from '../../support/stage/agent-stage.ts';
-import { conclude, desktopApp, existingPrograms } from '../../support/book/existing-programs.ts';
+import { audioPlugin, conclude, desktopApp, existingPrograms } from '../../support/book/existing-programs.ts';
 import { freePort } from '../../support/network/free-port.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
@@ -16,7 +16,7 @@ const disabled = 'EEEEE-FFFFF-GGGGG-HHHHH';
 const ofAnother = 'JJJJJ-KKKKK-LLLLL-MMMMM';
 const unseen = 'NNNNN-PPPPP-QQQQQ-RRRRR';
 
-async function setStore(dialect: string, unknown: string): Promise<AgentStage> {
+async function setStore(dialect: string, unknown: string, more: object = {}): Promise<AgentStage> {
   const tcp = `127.0.0.1:${await freePort()}`;
   return await setStage({
     licenses: [
@@ -31,7 +31,7 @@ async function setStore(dialect: string, unknown: string): Promise<AgentStage> {
         { productKey: 'another', secret: 'secret-of-another' },
       ],
     },
-    configuration: { listen: { tcp, dialect, unknown } },
+    configuration: { listen: { tcp, dialect, unknown }, ...more },
   });
 }
 
@@ -111,4 +111,19 @@ test('with `unknown: problem`, a program takes the answer that nothing is known 
   const command = await desktopApp.build(directory.path);
   expect(await conclude([...command, 'check', unseen], settings)).toBe('INVALID');
   expect(existsSync(activation)).toBe(false);
+});
+
+test('a program that takes 429 for a no finds a new license key valid while a guesser uses the same secret', async () => {
+  await using directory = temporaryDirectory();
+  const activation = join(directory.path, 'activation');
+  await using stage = await setStore('payhip', 'reset', { limits: { misses: 1 } });
+  const agent = await stage.startAgent();
+  // Ten are sent at once; the others wait.
+  const guesses = Array.from({ length: 40 }, (_, index) => agent.verify(`GUESS-${index}`));
+  const settings = { api: agent.process.tcp, secret, apiKey, productLink: productKey, activation };
+  const command = await audioPlugin.build(directory.path);
+  expect(await conclude([...command, 'check', unseen], settings)).toBe('VALID');
+  expect(existsSync(activation)).toBe(true);
+  await agent.kill();
+  await Promise.allSettled(guesses);
 });

@@ -240,6 +240,7 @@ function settingsOf({ writers, onDoubt, lanes }: Configuration, products: AgentP
     lanes,
     breaker: { failures: 5, openMs: 5_000 },
     unknownMs: 10_000,
+    lookups: { perSecond: 20, maxWaiting: 128 },
     probeMs: 30_000,
     productIds: products.configured.map(({ id }) => id),
     productKeyOf: (id) => products.keyOf(id),

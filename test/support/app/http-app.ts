@@ -75,7 +75,7 @@ export async function openApp(
     backup,
     credentials: knownGrants?.remembering(credentials) ?? credentials,
     rates: new Rates(
-      () => ({ rate: 0, misses: 20, failedRate: 1_000_000 }),
+      () => ({ rate: 0, failedRate: 1_000_000 }),
       () => 0,
     ),
     products: null,

@@ -50,6 +50,7 @@ export class ManualStage extends AgentStage {
     lanes: 4,
     breaker: { failures: 3, openMs: 10 * second },
     unknownMs: minute,
+    lookups: { perSecond: 2, maxWaiting: 128 },
     probeMs: minute,
     productIds: [productKey],
     productKeyOf: (id) => id,

@@ -8,7 +8,7 @@ import { isRefusal } from '../../../src/service/access/idempotency.ts';
 import { agentLicensing } from '../../../src/service/agent/license.ts';
 import type { LicenseAnswer, Licensing } from '../../../src/service/answers.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
-import type { Lookups, Upstream, UpstreamChange } from '../../../src/service/ports.ts';
+import type { Upstream, UpstreamChange } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 import { retryAfterUntil } from '../../../src/service/outbox/control/retry-after.ts';
@@ -156,13 +156,18 @@ export class SyncStage implements Disposable {
     await this.start();
   }
 
-  async verify(licenseKey: string, lookups: Lookups | null = null): Promise<Result<LicenseAnswer>> {
-    return await this.#within(this.ask(licenseKey, lookups));
+  async verify(licenseKey: string, asker: string | null = null): Promise<Result<LicenseAnswer>> {
+    return await this.#within(this.ask(licenseKey, asker));
   }
 
   /** Asks without letting time pass. */
-  ask(licenseKey: string, lookups: Lookups | null): Promise<Result<LicenseAnswer>> {
-    return this.licensing.verify(allProducts, licenseKey, never, lookups);
+  ask(licenseKey: string, asker: string | null, signal: AbortSignal = never): Promise<Result<LicenseAnswer>> {
+    return this.licensing.verify(allProducts, licenseKey, signal, asker);
+  }
+
+  /** The process ends: what is under way is cut short. */
+  end(): void {
+    this.#process.ending.abort();
   }
 
   async change(
@@ -241,6 +246,7 @@ const defaults: SyncOptions = {
   lanes: 4,
   breaker: defaultBreakerPolicy,
   unknownMs: minute,
+  lookups: { perSecond: 2, maxWaiting: 128 },
   probeMs: 30 * second,
   productIds: [product],
   productKeyOf: (id) => id,

@@ -7,7 +7,6 @@ import { done, type Result } from '../../../domain/problem/problem.ts';
 import type { LicenseAnswer } from '../../../service/answers.ts';
 import { licenseNotFound } from '../../../service/access/license-access.ts';
 import { afterCommit } from '../../../service/after-commit.ts';
-import type { Lookups } from '../../../service/ports.ts';
 import type { Awaitable } from '../../../service/tables.ts';
 import { found, type Answer, emptyList, pageOf } from '../../answer.ts';
 import type { App } from '../../app.ts';
@@ -46,8 +45,8 @@ export async function verifyLicense(
   form: LicenseForm,
 ): Promise<Result<Answer>> {
   if (licenseKey === null) return licenseNotFound();
-  const lookups = lookupsOf(app, principal);
-  return await present(app, await app.licensing.verify(reach, licenseKey, signal, lookups), form);
+  const verified = await app.licensing.verify(reach, licenseKey, signal, principal.credential);
+  return await present(app, verified, form);
 }
 
 /** Changes a license and answers how it is then. */
@@ -57,27 +56,14 @@ export async function changeLicense(
   form: LicenseForm,
 ): Promise<Result<Answer>> {
   if (licenseKey === null) return licenseNotFound();
-  const lookups = lookupsOf(app, principal);
-  const request = { reach, licenseKey, trigger, waitMs, isAgent, lookups, ...writeOptions };
+  const asker = principal.credential;
+  const request = { reach, licenseKey, trigger, waitMs, isAgent, asker, ...writeOptions };
   const result = await app.licensing.change(request, signal);
   // Whoever waited for the upstream reads its answer from the store, where it is before the writer has told of it.
   if (result.ok) app.memory?.forget([{ licenseKey: result.value.license.licenseKey }]);
   const productName: ProductName = (productKey) =>
     afterCommit(app.log, () => app.productName(productKey), null);
   return await present({ role: app.role, productName }, result, form);
-}
-
-/**
- * Limits how many keys that are not known here a credential can have looked up at an agent's upstream
- * (`limits.misses`): guessing must not spend the upstream's rate.
- */
-function lookupsOf({ rates: { misses } }: App, { credential }: Principal): Lookups {
-  return {
-    credential,
-    waitMs: () => misses.waitOf(credential),
-    charge: () => misses.charge(credential),
-    giveBack: (count) => misses.giveBack(credential, count),
-  };
 }
 
 async function present(

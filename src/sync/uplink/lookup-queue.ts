@@ -1,0 +1,300 @@
+import { LRUCache } from 'lru-cache';
+import { bucketAt, giveBack, spend, waitOf, type Bucket, type Rate } from '../../domain/token-bucket.ts';
+import type { Clock } from '../../service/ports.ts';
+
+/** A credential that has looked up nothing for a while can look up this many seconds' worth of keys at once. */
+const burstSeconds = 10;
+/** A proxy in front of us gives up after 60 s, with a page of its own that existing software takes for a no. */
+const longestWaitMs = 30_000;
+/** For how long a key whose callers gave up is still served as one that was asked for before, in ms. */
+const rememberedMs = 600_000;
+/** How many credentials, and how many such keys, are remembered. With `max`, all of this is allocated at the start. */
+const remembered = { maxSize: 10_000, sizeCalculation: () => 1 };
+
+/** What is configured now. */
+export type LookupLimits = {
+  /** Look-ups a second of each credential (`limits.misses`). */
+  perSecond: number;
+  /** How many callers may wait at once. */
+  maxWaiting: number;
+};
+
+/** A license key that is not known here, and who asks for it. */
+export type Lookup = {
+  credential: string;
+  licenseKey: string;
+  /** How many products will be asked for the key. */
+  requests: number;
+};
+
+/** The permission to look up a key. Disposing of it gives back what was not used. */
+export interface LookupTurn extends Disposable {
+  /** Counts a request that is about to be sent. */
+  spend(): void;
+  /** The request was not sent: it counts for nothing. */
+  unsent(): void;
+  /** The upstream knows the key: no look-up of a key that exists counts. */
+  found(): void;
+}
+
+/** The queue is full, or the caller has waited for too long. */
+export type LookupRefusal = { refused: true; retryAfterMs: number };
+
+type Caller = { enteredAt: number; answer: (turn: LookupTurn | LookupRefusal) => void };
+
+/** A license key that callers of one credential ask for. */
+type QueuedKey = Lookup & {
+  firstAskedAt: number;
+  /** Its callers asked before, and gave up or were refused. */
+  isAskedAgain: boolean;
+  waiting: Set<Caller>;
+  /** How many callers are looking it up. */
+  active: number;
+  /** Requests that were paid for in advance and not sent yet. */
+  unspent: number;
+  spent: number;
+};
+
+type CredentialQueue = {
+  credential: string;
+  keys: Map<string, QueuedKey>;
+  isTurnOfAskedAgain: boolean;
+  /** The sleep until the next turn. */
+  sleep: { until: number; ending: AbortController } | null;
+};
+
+/**
+ * Limits how many unknown license keys a credential has looked up at the upstream: guessing must not use up the
+ * upstream's rate. A look-up of a key that exists costs nothing in the end. Look-ups beyond the limit wait.
+ *
+ * All copies of a program share one credential, so one guesser and all new customers wait in the same queue. All
+ * callers of one key share its place. A key that is asked for the first time goes before those that wait already: first
+ * come, first served would have each new customer wait for all keys of the guesser. A key whose callers gave up, and
+ * ask again, takes every other turn, in the order in which such keys were first asked for.
+ */
+export class LookupQueue {
+  readonly #clock: Clock;
+  readonly #limits: () => LookupLimits;
+  readonly #lifetime: AbortSignal;
+  readonly #buckets = new LRUCache<string, Bucket>(remembered);
+  /** When keys were first asked for whose callers gave up or were refused. */
+  readonly #askedBefore = new LRUCache<string, number>(remembered);
+  readonly #queues = new Map<string, CredentialQueue>();
+  #waiting = 0;
+
+  constructor(clock: Clock, limits: () => LookupLimits, lifetime: AbortSignal) {
+    this.#clock = clock;
+    this.#limits = limits;
+    this.#lifetime = lifetime;
+    lifetime.addEventListener('abort', () => this.#refuseAll(), { once: true });
+  }
+
+  /** Waits for the turn of a key, or says that there is none; rejects with the signal's reason. */
+  async enter(lookup: Lookup, signal: AbortSignal): Promise<LookupTurn | LookupRefusal> {
+    signal.throwIfAborted();
+    if (this.#lifetime.aborted) return { refused: true, retryAfterMs: 0 };
+    const queue = this.#queueOf(lookup.credential);
+    const key = queue.keys.get(lookup.licenseKey) ?? this.#add(queue, lookup);
+    // The key is being looked up: another caller of the same key costs nothing.
+    if (key.active > 0) return this.#begin(queue, key);
+    const { promise, resolve, reject } = Promise.withResolvers<LookupTurn | LookupRefusal>();
+    const caller: Caller = { enteredAt: this.#clock.steady(), answer: resolve };
+    const leave = (): void => {
+      if (!this.#remove(queue, key, caller)) return;
+      this.#sleep(queue);
+      reject(signal.reason as Error);
+    };
+    key.waiting.add(caller);
+    this.#waiting += 1;
+    signal.addEventListener('abort', leave, { once: true });
+    this.#advance(queue);
+    if (this.#waiting > this.#limits().maxWaiting) this.#refuseOne();
+    return await promise.finally(() => signal.removeEventListener('abort', leave));
+  }
+
+  #queueOf(credential: string): CredentialQueue {
+    const empty = { credential, keys: new Map(), isTurnOfAskedAgain: false, sleep: null };
+    const queue = this.#queues.get(credential) ?? empty;
+    this.#queues.set(credential, queue);
+    return queue;
+  }
+
+  #add(queue: CredentialQueue, lookup: Lookup): QueuedKey {
+    const now = this.#clock.steady();
+    const before = this.#askedBefore.get(nameOf(lookup));
+    const isAskedAgain = before !== undefined && now - before < rememberedMs;
+    const firstAskedAt = isAskedAgain ? before : now;
+    const counts = { active: 0, unspent: 0, spent: 0 };
+    const key: QueuedKey = { ...lookup, ...counts, firstAskedAt, isAskedAgain, waiting: new Set() };
+    queue.keys.set(lookup.licenseKey, key);
+    return key;
+  }
+
+  /** Gives turns as far as the rate allows, refuses those who have waited too long, and sleeps until the next of either. */
+  #advance(queue: CredentialQueue): void {
+    while (this.#waitMs(queue.credential) === 0) {
+      const key = nextOf(queue);
+      if (key === null) break;
+      this.#change(key.credential, (bucket) => spend(bucket, key.requests));
+      key.unspent = key.requests;
+      this.#askedBefore.delete(nameOf(key));
+      for (const caller of key.waiting) {
+        key.waiting.delete(caller);
+        this.#waiting -= 1;
+        caller.answer(this.#begin(queue, key));
+      }
+    }
+    this.#refuseLate(queue);
+    this.#sleep(queue);
+  }
+
+  #begin(queue: CredentialQueue, key: QueuedKey): LookupTurn {
+    key.active += 1;
+    return {
+      spend: () => {
+        if (key.unspent > 0) key.unspent -= 1;
+        else this.#change(key.credential, (bucket) => spend(bucket, 1));
+        key.spent += 1;
+      },
+      unsent: () => {
+        if (key.spent === 0) return;
+        key.spent -= 1;
+        this.#giveBack(key.credential, 1);
+      },
+      found: () => {
+        const { spent } = key;
+        key.spent = 0;
+        this.#giveBack(key.credential, spent);
+      },
+      [Symbol.dispose]: () => {
+        key.active -= 1;
+        if (key.active > 0) return;
+        queue.keys.delete(key.licenseKey);
+        this.#giveBack(key.credential, key.unspent);
+      },
+    };
+  }
+
+  #giveBack(credential: string, count: number): void {
+    if (count > 0) this.#change(credential, (bucket) => giveBack(bucket, this.#rate(), count));
+    const queue = this.#queues.get(credential);
+    if (queue !== undefined) this.#advance(queue);
+  }
+
+  /** Whether the caller was still waiting. */
+  #remove(queue: CredentialQueue, key: QueuedKey, caller: Caller): boolean {
+    if (!key.waiting.delete(caller)) return false;
+    this.#waiting -= 1;
+    if (key.waiting.size === 0) {
+      queue.keys.delete(key.licenseKey);
+      this.#askedBefore.set(nameOf(key), key.firstAskedAt);
+    }
+    return true;
+  }
+
+  #refuse(queue: CredentialQueue, key: QueuedKey, caller: Caller): void {
+    const retryAfterMs = this.#waitMs(queue.credential);
+    if (this.#remove(queue, key, caller)) caller.answer({ refused: true, retryAfterMs });
+  }
+
+  #refuseLate(queue: CredentialQueue): void {
+    const latest = this.#clock.steady() - longestWaitMs;
+    for (const key of queue.keys.values()) {
+      for (const caller of key.waiting) if (caller.enteredAt <= latest) this.#refuse(queue, key, caller);
+    }
+  }
+
+  /**
+   * Makes room: the credential with the most callers loses one, of the key with the most callers; where each key has
+   * one caller, of the key whose turn would come last.
+   */
+  #refuseOne(): void {
+    let longest: { queue: CredentialQueue; callers: number } | null = null;
+    for (const queue of this.#queues.values()) {
+      const callers = [...queue.keys.values()].reduce((sum, { waiting }) => sum + waiting.size, 0);
+      if (longest === null || callers > longest.callers) longest = { queue, callers };
+    }
+    if (longest === null) return;
+    const { askedAgain, first } = waitingOf(longest.queue);
+    const key = [...askedAgain, ...first].reduce<QueuedKey | undefined>(
+      (most, each) => (most === undefined || each.waiting.size >= most.waiting.size ? each : most),
+      undefined,
+    );
+    const caller = key && [...key.waiting].at(-1);
+    if (key === undefined || caller === undefined) return;
+    this.#refuse(longest.queue, key, caller);
+    this.#sleep(longest.queue);
+  }
+
+  /** Sleeps until the next turn or the next refusal; with nobody waiting, until somebody comes. */
+  #sleep(queue: CredentialQueue): void {
+    let enteredAt = Infinity;
+    for (const { waiting } of queue.keys.values()) {
+      for (const caller of waiting) enteredAt = Math.min(enteredAt, caller.enteredAt);
+    }
+    if (queue.keys.size === 0) this.#queues.delete(queue.credential);
+    const nextTurnAt = this.#clock.steady() + this.#waitMs(queue.credential);
+    const until = enteredAt === Infinity ? Infinity : Math.min(nextTurnAt, enteredAt + longestWaitMs);
+    if (queue.sleep !== null && queue.sleep.until <= until && until !== Infinity) return;
+    queue.sleep?.ending.abort();
+    queue.sleep = null;
+    if (until === Infinity) return;
+    const sleep = { until, ending: new AbortController() };
+    queue.sleep = sleep;
+    const advance = (): void => {
+      queue.sleep = null;
+      this.#advance(queue);
+    };
+    const ms = Math.max(1, until - this.#clock.steady());
+    this.#clock.sleep(ms, sleep.ending.signal).then(advance, () => undefined);
+  }
+
+  /** The process ends. */
+  #refuseAll(): void {
+    for (const queue of this.#queues.values()) {
+      for (const key of queue.keys.values()) {
+        for (const caller of key.waiting) this.#refuse(queue, key, caller);
+      }
+      this.#sleep(queue);
+    }
+  }
+
+  #rate(): Rate {
+    const { perSecond } = this.#limits();
+    return { perSecond, burst: Math.max(1, perSecond * burstSeconds) };
+  }
+
+  #bucket(credential: string): Bucket {
+    return bucketAt(this.#buckets.get(credential), this.#rate(), this.#clock.steady());
+  }
+
+  #change(credential: string, change: (bucket: Bucket) => Bucket): void {
+    this.#buckets.set(credential, change(this.#bucket(credential)));
+  }
+
+  #waitMs(credential: string): number {
+    return waitOf(this.#bucket(credential), this.#rate());
+  }
+}
+
+function nameOf({ credential, licenseKey }: Lookup): string {
+  return `${credential}\n${licenseKey}`;
+}
+
+function nextOf(queue: CredentialQueue): QueuedKey | null {
+  const { askedAgain, first } = waitingOf(queue);
+  const key = (queue.isTurnOfAskedAgain ? askedAgain[0] : first[0]) ?? askedAgain[0] ?? first[0] ?? null;
+  if (key !== null) queue.isTurnOfAskedAgain = !key.isAskedAgain;
+  return key;
+}
+
+/** Those asked for again, first asked first, and the others, the newest first. */
+function waitingOf({ keys }: CredentialQueue): Record<'askedAgain' | 'first', QueuedKey[]> {
+  const waiting = [...keys.values()].filter((key) => key.waiting.size > 0);
+  return {
+    askedAgain: waiting
+      .filter(({ isAskedAgain }) => isAskedAgain)
+      .toSorted((one, other) => one.firstAskedAt - other.firstAskedAt),
+    first: waiting.filter(({ isAskedAgain }) => !isAskedAgain).toReversed(),
+  };
+}
