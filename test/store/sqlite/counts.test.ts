@@ -119,6 +119,41 @@ test('purchases are counted as they are, whatever was done to them', () => {
   );
 });
 
+test.for([3, 2_001])('an export of %i purchases holds those of its product and account, in order', (sold) => {
+  const { database, licenses, purchases } = given();
+  database.exec('BEGIN');
+  for (let number = 0; number < sold; number += 1) {
+    const licenseKey = `KEY-${String(number).padStart(5, '0')}`;
+    licenses.add(givenLicense({ licenseKey, productKey: number % 3 === 0 ? 'plug' : 'press' }));
+    // Sorted otherwise than the license keys.
+    const purchaseId = String((number * 7_919) % 10_007).padStart(5, '0');
+    purchases.add({ purchaseId, licenseKey, createdAt: number, refundedAt: null });
+  }
+  database.exec('COMMIT');
+  const ofAccount = (accountId: string) => ({ reach: { accountId, productKey: null } });
+  for (const filter of [
+    {},
+    { productKey: 'press' },
+    ofAccount('default'),
+    ofAccount('other'),
+    ofAccount('none'),
+  ]) {
+    const keys: string[] = [];
+    for (let next = licenses.after(filter, '', 700); next.length > 0;) {
+      keys.push(...next.map(({ licenseKey }) => licenseKey));
+      next = licenses.after(filter, keys.at(-1) ?? '', 700);
+    }
+    expect(keys).toEqual(licenses.list(filter, { limit: 10_000, offset: 0 }).map((each) => each.licenseKey));
+    const ids: string[] = [];
+    for (let next = purchases.after(filter, '', 700); next.length > 0;) {
+      ids.push(...next.map(({ purchase }) => purchase.purchaseId));
+      next = purchases.after(filter, ids.at(-1) ?? '', 700);
+    }
+    const listed = purchases.list(filter, { limit: 10_000, offset: 0 });
+    expect(ids).toEqual(listed.map(({ purchase }) => purchase.purchaseId).toSorted());
+  }
+});
+
 test.for([3, 2_001])('the latest of %i purchases of a product are listed first', (sold) => {
   const { database, licenses, purchases } = given();
   database.exec('BEGIN');

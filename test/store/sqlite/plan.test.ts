@@ -132,6 +132,15 @@ test.for([
   expect(planOf(store, found.join())[0]).toBe(step);
 });
 
+test('an export of one product, or of an account with few licenses, looks at no license of others', async () => {
+  await using store = givenStore();
+  const exports = statementsOf(store).filter((sql) =>
+    /WHERE license_key > \?4 AND product_key (= \?1|IN)/.test(sql),
+  );
+  const own = 'SEARCH license USING INDEX license_product (product_key=? AND license_key>?)';
+  expect(exports.map((sql) => planOf(store, sql).includes(own))).toEqual([true, true]);
+});
+
 test('the open operations are walked in their order, and of those before a page nothing but an index is read', async () => {
   await using store = givenStore();
   expect(stepsOf(store, "state = 'dead' AND seq > ?1 ORDER BY seq LIMIT")).toEqual(
@@ -151,14 +160,16 @@ test('what is open of a key that has a million changes is walked in their order,
   );
 });
 
-test('only what one key shows, the coupons with one code, what one buyer or key bought, what is sold of few products, and what is in doubt elsewhere, is sorted after it was read', async () => {
+test('only what one key shows, the coupons with one code, what one buyer or key bought, what is sold and exported of few products, and what is in doubt elsewhere, is sorted after it was read', async () => {
   await using store = givenStore();
   const sorting = statementsOf(store).filter((sql) =>
     planOf(store, sql).some((step) => step.includes('TEMP B-TREE')),
   );
   expect(sorting.toSorted((one, other) => one.length - other.length)).toEqual([
     expect.stringContaining('FROM mirrored_coupon WHERE folded_code = ?'),
+    expect.stringContaining('FROM license WHERE license_key > ?4 AND product_key IN'),
     expect.stringContaining('upstream <> ?'),
+    expect.stringContaining('FROM license CROSS JOIN purchase'),
     expect.stringContaining('FROM license WHERE product_key IN'),
     expect.stringContaining('WHERE lower(buyer_email) = lower(?2)'),
     expect.stringContaining('WHERE purchase.license_key = ?1'),

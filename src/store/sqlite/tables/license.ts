@@ -60,6 +60,9 @@ const kept = `SELECT coalesce(sum(CASE ?2 WHEN 0 THEN disabled WHEN 1 THEN licen
 /** The condition of an export, with `exportParameters`. */
 export const exported: string = `(?1 IS NULL OR product_key = ?1) AND ${ofReach(2, 3)}`;
 
+/** The same of an account with few licenses: by its products, so that those of others are not looked at. */
+export const exportedOfFew: string = `product_key IN (SELECT product_key FROM product AS license WHERE ${exported})`;
+
 export function exportParameters({ productKey, reach }: ExportFilter): (string | null)[] {
   return [productKey ?? null, reach?.accountId ?? null, reach?.productKey ?? null];
 }
@@ -93,14 +96,23 @@ export function licenseReads(database: DatabaseSync): LicenseReads {
     if (productKey !== undefined) return byProduct;
     return isOfFew(reach) ? ofProducts : any;
   };
-  const after = prepareQuery(
-    database,
-    `${select} WHERE license_key > ?4 AND ${exported} ORDER BY license_key LIMIT ?5`,
-    fromRow,
-  );
+  const exportOf = (condition: string) =>
+    prepareQuery(
+      database,
+      `${select} WHERE license_key > ?4 AND ${condition} ORDER BY license_key LIMIT ?5`,
+      fromRow,
+    );
+  const exportAll = exportOf(exported);
+  const exportProduct = exportOf(`product_key = ?1 AND ${ofReach(2, 3)}`);
+  const exportFew = exportOf(exportedOfFew);
+  const exportFor = ({ productKey, reach }: ExportFilter) => {
+    if (productKey !== undefined) return exportProduct;
+    return isOfFew(reach) ? exportFew : exportAll;
+  };
   return {
     get: (licenseKey) => get.first(licenseKey),
-    after: (filter, licenseKey, limit) => after.all(...exportParameters(filter), licenseKey, limit),
+    after: (filter, licenseKey, limit) =>
+      exportFor(filter).all(...exportParameters(filter), licenseKey, limit),
     list: (filter, page) =>
       statementsFor(filter).list.all(...filterParameters(filter), afterText(page), page.limit, page.offset),
     count: (filter) => statementsFor(filter).count(...filterParameters(filter)),

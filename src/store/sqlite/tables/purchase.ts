@@ -2,8 +2,13 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { License } from '../../../domain/license.ts';
 import type { PageKey } from '../../../domain/page.ts';
 import type { Purchase, PurchaseWithLicense } from '../../../domain/purchase.ts';
-import type { PurchaseFilter, PurchaseReads, PurchaseTable } from '../../../service/authority/tables.ts';
-import { exported, exportParameters } from './license.ts';
+import type {
+  ExportFilter,
+  PurchaseFilter,
+  PurchaseReads,
+  PurchaseTable,
+} from '../../../service/authority/tables.ts';
+import { exported, exportedOfFew, exportParameters } from './license.ts';
 import { bit, type Bit, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
 import { beforeInstant } from './cursor.ts';
 import { ofReach } from './reach.ts';
@@ -89,12 +94,15 @@ export function purchaseReads(database: DatabaseSync): PurchaseReads {
   const ofProducts = prepareFiltered(conditions.ofProducts, licensesFirst);
   const any = prepareFiltered(conditions.any);
   const countKept = prepareCount(database, keptCount);
+  const isOfFew = ({ reach, productKey }: ExportFilter): boolean => {
+    const whole = { reach, productKey };
+    return !isOfEveryProduct(whole) && countKept(...filterParameters(whole)) <= few;
+  };
   const statementsFor = (filter: PurchaseFilter) => {
     const { licenseKey, buyerEmail, productKey, reach } = filter;
     if (licenseKey !== undefined) return ofKey;
     if (buyerEmail !== undefined) return ofBuyer;
-    const whole = { reach, productKey };
-    return !isOfEveryProduct(filter) && countKept(...filterParameters(whole)) <= few ? ofProducts : any;
+    return isOfFew({ reach, productKey }) ? ofProducts : any;
   };
   const countEvery = prepareCount(database, countOfEveryProduct);
   const countFor = (filter: PurchaseFilter) => {
@@ -103,14 +111,18 @@ export function purchaseReads(database: DatabaseSync): PurchaseReads {
     if (since === undefined && until === undefined) return countKept;
     return isOfEveryProduct(filter) ? countEvery : statementsFor(filter).count;
   };
-  const after = prepareQuery(
-    database,
-    `${select} ${joined} WHERE purchase.purchase_id > ?4 AND ${exported} ORDER BY purchase.purchase_id LIMIT ?5`,
-    fromRow,
-  );
+  const exportOf = (condition: string, from: string) =>
+    prepareQuery(
+      database,
+      `${select} ${from} WHERE ${condition} ORDER BY purchase.purchase_id LIMIT ?5`,
+      fromRow,
+    );
+  const exportAll = exportOf(`purchase.purchase_id > ?4 AND ${exported}`, joined);
+  const exportFew = exportOf(`+purchase.purchase_id > ?4 AND ${exportedOfFew}`, licensesFirst);
   return {
     get: (purchaseId) => get.first(purchaseId),
-    after: (filter, purchaseId, limit) => after.all(...exportParameters(filter), purchaseId, limit),
+    after: (filter, purchaseId, limit) =>
+      (isOfFew(filter) ? exportFew : exportAll).all(...exportParameters(filter), purchaseId, limit),
     list: (filter, { cursor, limit, offset }) =>
       statementsFor(filter).list.all(...filterParameters(filter, cursor), limit, offset),
     count: (filter) => countFor(filter)(...filterParameters(filter)),
