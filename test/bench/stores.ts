@@ -19,7 +19,12 @@ export type StoreContents = {
   readonly licenses: number;
   /** Of an agent: uses that wait for its upstream, each of another key, from number 0. */
   readonly waiting?: number;
+  /** Of an authority: whether each license was bought, one a millisecond up to `lastSaleAt`. */
+  readonly areSold?: boolean;
 };
+
+/** When the last purchase of a store was made, in epoch ms. */
+export const lastSaleAt: number = Date.UTC(2026, 0, 1);
 
 const refreshMs = 6 * 3_600_000;
 
@@ -53,6 +58,10 @@ async function makeStore(bench: Bench, contents: StoreContents): Promise<string>
   writing.database.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -262144; BEGIN');
   if (contents.role === 'authority') fillAuthority(writing.transaction, contents);
   else fillAgent(writing.transaction, contents);
+  if (contents.areSold === true) {
+    writing.database.exec(`INSERT INTO purchase (purchase_id, license_key, created_at)
+      SELECT 'p-' || license_key, license_key, ${lastSaleAt} - row_number() OVER () FROM license`);
+  }
   writing.database.exec('COMMIT');
   checkpoint(writing);
   return directory;

@@ -8,6 +8,7 @@ import { importTheme } from './import.ts';
 import { latencyTheme } from './latency.ts';
 import { memoryTheme } from './memory.ts';
 import { millionTheme } from './million.ts';
+import { readsTheme } from './reads.ts';
 import { slowDiskTheme } from './slow-disk.ts';
 import { postgresTheme } from './postgres.ts';
 import { soakTheme } from './soak.ts';
@@ -33,5 +34,6 @@ export const themes: readonly Theme[] = [
   postgresTheme,
   boundsTheme,
   soakTheme,
+  readsTheme,
   commandsTheme,
 ];
