@@ -37,3 +37,6 @@ export function joinLicenseKey(groups: readonly string[]): string | null {
   const joined = groups.join('-');
   return generated.test(joined) ? joined : null;
 }
+
+/** How many other spellings of a license key an agent keeps: a caller can think of millions. */
+export const maxAliases = 16;

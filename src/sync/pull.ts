@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { maxAliases } from '../domain/license-key.ts';
 import type { License } from '../domain/license.ts';
 import {
   isMissing,
@@ -121,7 +122,7 @@ export class LicensePull implements Pull {
       signal.throwIfAborted();
       const isFirst = !this.#underWay.has(nameOf(productKey, licenseKey));
       const reading = this.#readForCaller(productKey, licenseKey, credential);
-      if (isFirst) void settle(turn, reading);
+      if (isFirst && turn !== null) void this.#settle(turn, reading);
       const outcome = await withSignal(reading, signal);
       if (outcome.outcome === 'applied') return { found: 'known' };
       if ('unstored' in outcome) {
@@ -244,6 +245,21 @@ export class LicensePull implements Pull {
       tellOfOtherWriter(this.#parts, { licenseKey: read.licenseKey, ...unexpected }, policy());
   }
 
+  /** Counts a request before it is sent, so that concurrent guesses count like consecutive ones; its outcome decides. */
+  async #settle(turn: LookupTurn, reading: Promise<ReadOutcome>): Promise<void> {
+    turn.spend();
+    // Also if the caller leaves before the answer. No read rejects.
+    const outcome = await reading;
+    if (isUnsent(outcome)) turn.unsent();
+    const isNoGuess = outcome.outcome === 'applied' && !this.#hasManyAliases(outcome.value.licenseKey);
+    if (isNoGuess || 'unstored' in outcome) turn.found();
+  }
+
+  /** Another spelling of a key is free of charge only until so many are known: there are millions. */
+  #hasManyAliases(licenseKey: string): boolean {
+    return this.#parts.reader.observations.aliasCount(licenseKey) >= maxAliases;
+  }
+
   #isRemembered(productKey: string, licenseKey: string): boolean {
     const until = this.#unknown.get(nameOf(productKey, licenseKey));
     return until !== undefined && this.#parts.clock.steady() < until;
@@ -263,16 +279,6 @@ const missingSecret = notApplied('unauthorized', 'no secret is configured for th
 
 function nameOf(productKey: string, licenseKey: string): string {
   return `${productKey}\n${licenseKey}`;
-}
-
-/** Counts a request before it is sent, so that concurrent guesses count like consecutive ones; its outcome decides. */
-async function settle(turn: LookupTurn | null, reading: Promise<ReadOutcome>): Promise<void> {
-  if (turn === null) return;
-  turn.spend();
-  // Also if the caller leaves before the answer. No read rejects.
-  const outcome = await reading;
-  if (isUnsent(outcome)) turn.unsent();
-  if (outcome.outcome === 'applied' || 'unstored' in outcome) turn.found();
 }
 
 /** Whether nothing was sent, or nothing of it recorded: such a look-up is not charged. */

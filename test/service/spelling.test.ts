@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maxAliases } from '../../src/service/outbox/settlement/spelling.ts';
+import { maxAliases } from '../../src/domain/license-key.ts';
 import type { License } from '../../src/domain/license.ts';
 import type { Applied } from '../../src/domain/outbox/outcome.ts';
 import {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { maxAliases } from '../../src/domain/license-key.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { LicenseAnswer } from '../../src/service/answers.ts';
@@ -289,6 +290,18 @@ describe('the queue of look-ups', () => {
     await stage.time.advance(second);
     expect(answered).toMatchObject([{ code: 'ok' }]);
     expect(askedUpstream(stage, 'GUESS')).toBe(0);
+  });
+
+  it('counts for another spelling of a known key, once many spellings of the key are known', async () => {
+    using stage = await startSyncStage(['KEY'], { rate: 100 });
+    stage.vendor.spells = () => 'KEY';
+    for (const spelling of keys('first', maxAliases)) await stage.verify(spelling);
+    await stage.time.advance(minute);
+    const answered = ask(stage, keys('further', 100));
+    await stage.time.advance(second);
+    expect(askedUpstream(stage, 'further')).toBeLessThanOrEqual(22);
+    await stage.time.advance(minute);
+    expect(count(answered, 'ok')).toBe(answered.length - count(answered, 'rate_limited'));
   });
 
   it('goes faster as soon as a reload allows more look-ups', async () => {

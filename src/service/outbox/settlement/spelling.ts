@@ -1,10 +1,8 @@
 import { noBoot } from '../../../domain/agent/observation.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
+import { maxAliases } from '../../../domain/license-key.ts';
 import { putObservation, scheduleHead } from '../lane.ts';
-
-/** How many other spellings of a license key are kept: a caller can think of millions. */
-export const maxAliases = 16;
 
 /**
  * Takes note of how the upstream itself spells a license key that it was asked for in another way: its own
