@@ -72,7 +72,7 @@ export class LastKnown {
   async judge(licenseKey: string, said: Verdict): Promise<Verdict> {
     // Where the agent knows nothing, another process may have heard of the key since.
     if (!this.#isRead || said.license === null) await this.#read();
-    const name = hash(`${this.#scope}${licenseKey.trim()}`);
+    const name = this.#nameOf(licenseKey, said);
     const before = this.#entries.get(name) ?? null;
     const now = Math.max(this.#latest, Date.now());
     this.#latest = now;
@@ -81,6 +81,15 @@ export class LastKnown {
     this.#entries = merge(this.#entries, new Map([[name, after]]));
     if (isWorthWriting(this.#kept.get(name) ?? null, after)) await this.#write();
     return said.license === null ? this.#recall(licenseKey, after, said, now) : said;
+  }
+
+  /** A key that was pasted with invisible or typographic characters is remembered as the key that it is. */
+  #nameOf(licenseKey: string, said: Verdict): string {
+    const asGiven = hash(`${this.#scope}${licenseKey.trim()}`);
+    const plainKey = plainText(licenseKey).trim();
+    const plain = hash(`${this.#scope}${plainKey}`);
+    if (this.#entries.has(asGiven)) return asGiven;
+    return this.#entries.has(plain) || said.license?.licenseKey === plainKey ? plain : asGiven;
   }
 
   /** What the file says where the agent says nothing, or nothing yet that counts. */
@@ -197,6 +206,16 @@ function isWorthWriting(kept: Entry | null, after: Entry): boolean {
   if (kept === null || kept.verdict !== after.verdict) return true;
   if (kept.notFoundSince !== after.notFoundSince) return true;
   return after.confirmedAt - kept.confirmedAt >= worthWritingMs;
+}
+
+const ordinary = /^[\x20-\x7e]*$/;
+const invisible = /[\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+const dashes = /[\p{Pd}\p{Dash}]/gu;
+
+/** As an agent reads a pasted key (src/domain/text.ts). */
+function plainText(text: string): string {
+  if (ordinary.test(text)) return text;
+  return text.replace(invisible, '').normalize('NFKC').replace(invisible, '').replace(dashes, '-');
 }
 
 function hash(text: string): string {

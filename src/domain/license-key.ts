@@ -1,4 +1,4 @@
-import { isLonger } from './text.ts';
+import { isLonger, plainText } from './text.ts';
 
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const generated = /^[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}$/i;
@@ -23,9 +23,32 @@ export function licenseKeyFrom(bytes: Uint8Array): string {
  */
 export function parseLicenseKey(text: string): string | null {
   const trimmed = text.trim();
+  // Invisible characters may make a key too long.
+  if (isLonger(trimmed, maximumLicenseKeyLength)) return storedForm(plainText(trimmed).trim());
+  return storedForm(trimmed);
+}
+
+/** Brings a pasted license key to the form under which it was most likely issued: see `plainText`. */
+export function parsePlainLicenseKey(text: string): string | null {
+  return storedForm(plainText(text).trim());
+}
+
+/** Whether a license key may be issued: keys that look alike are one key. */
+export function isPlainLicenseKey(licenseKey: string): boolean {
+  return plainText(licenseKey) === licenseKey;
+}
+
+function storedForm(trimmed: string): string | null {
   if (trimmed === '' || isLonger(trimmed, maximumLicenseKeyLength)) return null;
   return generated.test(trimmed) ? trimmed.toUpperCase() : trimmed;
 }
+
+/** Why a license key is not issued. */
+export const unusualKey = {
+  parameter: 'license_key',
+  code: 'malformed',
+  detail: 'license_key must not contain invisible characters, full-width letters or typographic dashes.',
+} as const;
 
 /** Whether a key of the generated format stands anywhere in a text, which must not be logged then. */
 export function containsLicenseKey(text: string): boolean {

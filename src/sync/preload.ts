@@ -1,4 +1,5 @@
 import type { PreloadKey, PreloadOutcome } from '../domain/agent/preload.ts';
+import { parsePlainLicenseKey } from '../domain/license-key.ts';
 import { isMissing } from '../domain/outbox/outcome.ts';
 import type { Clock } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
@@ -58,8 +59,12 @@ async function fetchKey(
   { licenseKey, productKey }: PreloadKey,
 ): Promise<PreloadOutcome> {
   let found: PreloadOutcome['found'] = 'missing';
-  for (const each of productKey === null ? productIds() : [productKey]) {
-    const outcome = await reads.read(each, licenseKey, 'refresh');
+  const plain = parsePlainLicenseKey(licenseKey) ?? licenseKey;
+  const spellings = plain === licenseKey ? [licenseKey] : [licenseKey, plain];
+  const products = productKey === null ? productIds() : [productKey];
+  const questions = spellings.flatMap((key) => products.map((product) => ({ key, product })));
+  for (const { key, product } of questions) {
+    const outcome = await reads.read(product, key, 'refresh');
     if (outcome.outcome === 'applied') return { licenseKey, found: 'found' };
     // It may be a key of this product, or of another whose secret is not refused.
     if (!isMissing(outcome)) found = 'unreachable';

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Coupon, couponFaults, couponTerms, type CouponTerms } from '../domain/checkout/coupon.ts';
 import { formatDatetime, parseDatetime } from '../domain/datetime.ts';
 import { mostUsesFromOutside, type License, type LicenseExtra } from '../domain/license.ts';
+import { plainText } from '../domain/text.ts';
 import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';
 import type { Parsed } from './json.ts';
 
@@ -195,5 +196,5 @@ function read<Value>(schema: z.ZodType<Value>, body: unknown): Parsed<Value> {
 }
 
 function foldKey(licenseKey: string): string {
-  return licenseKey.trim().toLowerCase();
+  return plainText(licenseKey).trim().toLowerCase();
 }

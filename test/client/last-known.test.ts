@@ -82,6 +82,19 @@ afterEach(async () => {
   await directory[Symbol.asyncDispose]();
 });
 
+it('a key that is pasted with invisible or typographic characters is remembered as the key that it is', async () => {
+  const said = async (licenseKey: string, verdict: Verdict): Promise<string> => {
+    const judged = await new LastKnown({ file }).judge(licenseKey, verdict);
+    return judged.verdict === 'valid' ? `valid (${judged.source})` : judged.reason;
+  };
+  const pasted = [`${key}\u200b`, key.replaceAll('-', '–')];
+  await said(pasted[0] ?? '', valid());
+  for (const form of [key, ...pasted]) expect(await said(form, away)).toBe('valid (last_known)');
+  expect(await said(pasted[1] ?? '', disabled)).toBe('disabled');
+  expect(await said(key, away)).toBe('disabled');
+  expect(await said(`${key}-1`, away)).toBe('agent_away');
+});
+
 describe('while the agent is down', () => {
   it('a key that was valid goes on for the grace, and no longer', async () => {
     expect(await judge(valid())).toBe('valid (agent)');

@@ -49,6 +49,24 @@ function redeem(stage: ManualStage, order: string, cart: Cart = givenCart({})) {
   return checkout(stage).redeem({ accountId, order, cart }, asked, never);
 }
 
+it('a pasted code is quoted and redeemed as the coupon that has the code', async () => {
+  await using stage = await givenManual();
+  const [plain, unusual] = [givenCoupon({ id: 7, code: 'SAVE-20' }), givenCoupon({ id: 8, code: 'OLD–1' })];
+  await mirror(stage, plain, unusual);
+  for (const code of ['SAVE–20', 'SAVE-20\u200b', 'ＳＡＶＥ-20']) {
+    expect(valueOf(await quote(stage, { ...givenCart({}), code })).quote).toMatchObject({
+      couponId: 7,
+      reasons: [],
+    });
+    const redeemed = valueOf(await redeem(stage, 'order', { ...givenCart({}), code }));
+    expect(redeemed.redemption.quote).toMatchObject({ couponId: 7 });
+  }
+  expect(valueOf(await quote(stage, { ...givenCart({}), code: 'OLD–1' })).quote).toMatchObject({
+    couponId: 8,
+  });
+  expect(stage.arrivedCoupons).toEqual([]);
+});
+
 describe('a coupon at an agent', () => {
   it('is quoted from the mirror, without asking the upstream', async () => {
     await using stage = await givenManual();

@@ -36,6 +36,17 @@ function couponing(stage: ManualStage, { isConfigured = true } = {}): Couponing 
   });
 }
 
+it('a coupon whose code has invisible or typographic characters is not created on an agent', async () => {
+  await using stage = await givenManual();
+  for (const code of ['SAVE–20', 'SAVE-20\u200b', 'ＳＡＶＥ-20']) {
+    const refused = couponing(stage).create(account, { ...terms, code }, asked, never);
+    expect(await refused).toMatchObject({
+      problem: { code: 'parameters_invalid', errors: [{ parameter: 'code', code: 'malformed' }] },
+    });
+  }
+  expect(stage.arrivedCoupons).toEqual([]);
+});
+
 const asked = { actor: null, requestId: null, idempotency: null };
 
 function create(stage: ManualStage, idempotency: Idempotency | null = null) {

@@ -55,6 +55,16 @@ function run(stage: ManualStage): void {
   stage.sync.push.run(stage.ending.signal).catch(() => undefined);
 }
 
+it('a use of a known key that was pasted is queued for that key, also while the upstream is away', async () => {
+  for (const outcome of ['missing', 'unreachable'] as const) {
+    await using stage = await givenManual({ uses: 5 });
+    const used = change(stage, { licenseKey: `\u2066${key}` });
+    await (await stage.request()).answer(no(outcome));
+    expect(valueOf(await used)).toMatchObject({ license: { licenseKey: key, uses: 6 } });
+    expect(stage.store.operations.openOf(key, null, { limit: 9, offset: 0 })).toHaveLength(1);
+  }
+});
+
 describe('a verify on an agent', () => {
   it('of a fresh key is answered from what the upstream last said, and says how much that is worth', async () => {
     await using stage = await givenManual({ uses: 5 });
@@ -134,6 +144,43 @@ describe('a verify on an agent', () => {
     await stage.passes(20 * day);
     const { license, provenance } = valueOf(await verify(stage));
     expect([license.enabled, provenance.freshness]).toEqual([false, 'expired']);
+  });
+
+  it('of a known key that was pasted is answered as that key once the upstream has no key of the pasted form', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const pasted = `${key}\u200b`;
+    const answer = verify(stage, pasted);
+    const request = await stage.request();
+    expect(request).toMatchObject({ licenseKey: pasted });
+    await request.answer(no('missing'));
+    expect(valueOf(await answer)).toMatchObject({ license: { licenseKey: key, uses: 5 } });
+    expect(await stage.requested()).toEqual([]);
+  });
+
+  it('of a known key that was pasted is answered as that key while the upstream is away', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const answer = verify(stage, `${key}\u200b`);
+    await (await stage.request()).answer(no('unreachable'));
+    expect(valueOf(await answer)).toMatchObject({ license: { licenseKey: key, uses: 5 } });
+  });
+
+  it('of an unknown key that was pasted is 503, not 404, where the upstream spoke of one form only', async () => {
+    await using stage = await givenManual();
+    const answer = verify(stage, 'NE\u00adW');
+    await (await stage.request()).answer(no('unreachable'));
+    const later = await stage.request();
+    expect(later).toMatchObject({ licenseKey: 'NEW' });
+    await later.answer(no('missing'));
+    expect(refusalOf(await answer)).toBe('upstream_unreachable');
+  });
+
+  it('of a key that the upstream has exactly in the pasted form is answered by that key', async () => {
+    await using stage = await givenManual();
+    const answer = verify(stage, 'OLD–1');
+    await (await stage.request()).answer(stage.saysOf('OLD–1'));
+    expect(valueOf(await answer)).toMatchObject({ license: { licenseKey: 'OLD–1' } });
+    expect(valueOf(await verify(stage, 'OLD–1'))).toMatchObject({ license: { licenseKey: 'OLD–1' } });
+    expect(await stage.requested()).toEqual([]);
   });
 
   it('of an unknown key asks the upstream under the products that the credential reaches', async () => {

@@ -33,6 +33,14 @@ test('license keys that are fetched ahead are answered while the upstream is awa
   expect((await stage.verify('B')).ok).toBe(true);
 });
 
+test('a license key that was pasted is fetched ahead as the key that the upstream has', async () => {
+  using stage = await startSyncStage(['A-1', 'OLD–1']);
+  await preload(stage, ['A–1\u200b', 'OLD–1']);
+  await stage.time.advance(10 * second);
+  expect(stage.store.preload.progress()).toEqual({ done: 2, failed: 0, left: 0 });
+  expect([isKnown(stage, 'A-1'), isKnown(stage, 'OLD–1')]).toEqual([true, true]);
+});
+
 test('a license key that is given twice is queued, fetched and counted once', async () => {
   using stage = await startSyncStage(['A', 'B']);
   const command = { licenseKeys: ['A', 'A', 'B'], productKey: null };

@@ -57,6 +57,12 @@ describe('a license answer', () => {
     });
   });
 
+  test('may spell the key without the invisible and typographic characters with which it was asked for', () => {
+    const asked = `${key.replaceAll('-', '–')}\u200b`;
+    expect(readLicense({ data: license }, asked)).toMatchObject({ value: { licenseKey: key } });
+    expect(readLicense({ data: license }, `${key}X`)).toHaveProperty('fault');
+  });
+
   test('is read without a member that is nested too deeply to be kept', () => {
     const deep: unknown = JSON.parse('['.repeat(200_000) + ']'.repeat(200_000));
     const reading = readLicense({ data: { deep, ...license, seats: 1 } }, key);

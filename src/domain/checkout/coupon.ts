@@ -1,4 +1,5 @@
 import type { ParameterFault } from '../problem/problem.ts';
+import { plainText } from '../text.ts';
 
 /** What a coupon applies to (`coupon_type` on the wire). */
 export type CouponScope =
@@ -55,6 +56,23 @@ export const couponCodePattern: RegExp = /^[^\s\p{Cc}]+$/u;
 export function foldCouponCode(code: string): string {
   return code.normalize('NFC').toLowerCase();
 }
+
+/** A pasted code in the form under which it was most likely issued: see `plainText`. */
+export function plainCouponCode(code: string): string {
+  return plainText(code).trim();
+}
+
+/** Whether a coupon may be created with a code: codes that look alike are one code. */
+export function isPlainCouponCode(code: string): boolean {
+  return plainCouponCode(code) === code.normalize('NFC');
+}
+
+/** Why a coupon is not created with a code. */
+export const unusualCode = {
+  parameter: 'code',
+  code: 'malformed',
+  detail: 'code must not contain invisible characters, full-width letters or typographic dashes.',
+} as const;
 
 /** The parameters of a coupon's creation, each already of its type; undefined when not sent. */
 export type CouponParameters = {

@@ -1,6 +1,7 @@
 import { foreignProduct, notFound, unknownAccount } from '../../domain/problem/not-found.ts';
 import { reaches, type Principal, type Reach, type ReachFilter } from '../../domain/access/principal.ts';
 import type { ParameterFault } from '../../domain/problem/problem.ts';
+import { knownSpelling } from '../../service/license-spelling.ts';
 import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 import type { App } from '../app.ts';
 
@@ -51,7 +52,7 @@ export async function reachForLicense(
   licenseKey: string | null,
 ): Promise<Reach> {
   if (!isOperator || role === 'agent' || licenseKey === null) return reach;
-  const license = await reader.licenses.get(licenseKey);
+  const license = await reader.licenses.get(await knownSpelling(reader, licenseKey));
   const product = license === null ? null : await reader.products.get(license.productKey);
   return product === null ? reach : { accountId: product.accountId, productKey: null };
 }

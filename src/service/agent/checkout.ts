@@ -1,6 +1,7 @@
 import type { FreshnessPolicy } from '../../domain/agent/freshness.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Checkout, Provenance, QuoteAnswer, RedemptionAnswer } from '../answers.ts';
+import { knownCode } from '../checkout/spelling.ts';
 import { quoteMirroredCoupon } from '../checkout/quote.ts';
 import {
   couponsNotConfigured,
@@ -24,17 +25,20 @@ export type AgentCheckoutParts = Pick<
 /** Coupons at checkout on an agent: quoted from the mirror of the upstream's, redeemed here. */
 export function agentCheckout(parts: AgentCheckoutParts): Checkout {
   const { reader, writer, clock } = parts;
+  const spelled = (code: string): Promise<string> => knownCode(code, (each) => reader.mirror.byCode(each));
   return {
-    async quote(accountId, cart, signal): Promise<Result<QuoteAnswer>> {
-      const looked = await lookUp(parts, cart.code, signal);
+    async quote(accountId, sent, signal): Promise<Result<QuoteAnswer>> {
+      const looked = await lookUp(parts, await spelled(sent.code), signal);
       if (!looked.ok) return looked;
+      const cart = { ...sent, code: await spelled(sent.code) };
       const quote = quoteMirroredCoupon(reader, { accountId, cart, now: clock.now() });
       return done({ quote, provenance: looked.value });
     },
     async redeem(command, writeOptions, signal): Promise<Result<RedemptionAnswer>> {
-      const looked = await lookUp(parts, command.cart.code, signal);
+      const looked = await lookUp(parts, await spelled(command.cart.code), signal);
       if (!looked.ok) return looked;
-      const redeemed = await writer.write('redeemMirroredCoupon', command, writeOptions);
+      const cart = { ...command.cart, code: await spelled(command.cart.code) };
+      const redeemed = await writer.write('redeemMirroredCoupon', { ...command, cart }, writeOptions);
       return redeemed.ok ? done({ ...redeemed.value, provenance: looked.value }) : redeemed;
     },
   };

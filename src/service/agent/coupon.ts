@@ -4,6 +4,7 @@ import { notFound } from '../../domain/problem/not-found.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/freshness.ts';
 import type { CouponAnswer, Couponing, CouponList } from '../answers.ts';
+import { inKnownCode } from '../checkout/spelling.ts';
 import { wasAnswered } from '../access/idempotency.ts';
 import { afterCommit } from '../after-commit.ts';
 import { refuseTakenCode, type QueuedCoupon } from '../outbox/queue/coupon.ts';
@@ -116,14 +117,15 @@ async function list(
     refreshOlder(parts, before);
   }
   const cache = since === before ? 'hit' : 'miss';
-  const mirrored = await lists.mirror.list(query, query);
+  const filter = await inKnownCode(query, (code) => reader.mirror.byCode(code));
+  const mirrored = await lists.mirror.list(filter, filter);
   const coupons = mirrored.map(({ coupon }) => coupon);
   const provenance = provenanceOf(
     { confirmedAt: since, pending: 0, cache },
     parts.settings().freshness,
     parts.clock.now(),
   );
-  return done({ coupons, total: await lists.mirror.count(query), provenance });
+  return done({ coupons, total: await lists.mirror.count(filter), provenance });
 }
 
 /** The list as the upstream has just said; the disk is full. */

@@ -3,6 +3,7 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { HistoryPage } from '../access/tables.ts';
 import type { LicenseHistory, Licensing } from '../answers.ts';
+import { findPlainKeys } from '../license-spelling.ts';
 import {
   isOfFormerAddress,
   upstreamAddressSince,
@@ -23,12 +24,12 @@ export function agentLicensing(given: AgentLicensingParts): Licensing {
       return isOfFormerAddress(since, observation);
     },
   };
-  return {
+  return findPlainKeys({
     verify: (reach, licenseKey, signal, asker = null) => verify(parts, { reach, licenseKey, asker }, signal),
     verifyNow: (reach, licenseKey) => verifyNow(parts, reach, licenseKey),
     change: (request, signal) => change(parts, request, signal),
     history: async (reach, licenseKey, page) => historyOf(parts, { reach, licenseKey }, page),
-  };
+  });
 }
 
 /** Kept under the upstream's own spelling of the key, also when it was asked for in another. */

@@ -12,6 +12,8 @@ import type {
 } from '../answers.ts';
 import type { Lists } from '../lists.ts';
 import type { Writer } from '../writer.ts';
+import { inKnownCode } from '../checkout/spelling.ts';
+import { findPlainKeys } from '../license-spelling.ts';
 import { licenseNotFound, reachableLicense } from '../access/license-access.ts';
 import type { AuthorityReader } from '../tables.ts';
 
@@ -22,7 +24,7 @@ const always: Repeat = { since: -Infinity, until: Infinity, repeated: () => unde
 
 /** Answers for licenses from the authority's own store. */
 export function authorityLicensing(reader: AuthorityReader, writer: Writer): Licensing {
-  return {
+  return findPlainKeys({
     async verify(reach, licenseKey): Promise<Result<LicenseAnswer>> {
       const license = await reachableLicense(reader, reach, licenseKey);
       return license === null ? licenseNotFound() : done({ ...answer(license), repeat: always });
@@ -53,7 +55,7 @@ export function authorityLicensing(reader: AuthorityReader, writer: Writer): Lic
         total: await history.count(licenseKey, page.since),
       });
     },
-  };
+  });
 }
 
 function answer(license: License): LicenseAnswer {
@@ -71,7 +73,8 @@ export function authorityCouponing(
       const created = await writer.write('createCoupon', { accountId, terms }, writeOptions);
       return created.ok ? done({ coupon: created.value, provenance }) : created;
     },
-    async list(accountId, query): Promise<Result<CouponList>> {
+    async list(accountId, sent): Promise<Result<CouponList>> {
+      const query = await inKnownCode(sent, (code) => reader.coupons.byCode(accountId, code));
       const coupons = await lists.coupons.list(accountId, query, query);
       return done({ coupons, total: await lists.coupons.count(accountId, query), provenance });
     },

@@ -1,6 +1,8 @@
+import type { Cart } from '../../domain/checkout/quote.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Checkout, QuoteAnswer, RedemptionAnswer } from '../answers.ts';
 import { quoteCoupon } from '../checkout/quote.ts';
+import { knownCode } from '../checkout/spelling.ts';
 import type { Clock } from '../ports.ts';
 import type { AuthorityReader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
@@ -13,13 +15,19 @@ export function authorityCheckout(
   writer: Writer,
   clock: Pick<Clock, 'now'>,
 ): Checkout {
+  const spelled = async (accountId: string, cart: Cart): Promise<Cart> => ({
+    ...cart,
+    code: await knownCode(cart.code, (code) => reader.coupons.byCode(accountId, code)),
+  });
   return {
-    async quote(accountId, cart): Promise<Result<QuoteAnswer>> {
+    async quote(accountId, sent): Promise<Result<QuoteAnswer>> {
+      const cart = await spelled(accountId, sent);
       const quoted = await quoteCoupon(reader, { accountId, cart, now: clock.now() });
       return quoted.ok ? done({ quote: quoted.value, provenance }) : quoted;
     },
     async redeem(command, writeOptions): Promise<Result<RedemptionAnswer>> {
-      const redeemed = await writer.write('redeemCoupon', command, writeOptions);
+      const cart = await spelled(command.accountId, command.cart);
+      const redeemed = await writer.write('redeemCoupon', { ...command, cart }, writeOptions);
       return redeemed.ok ? done({ ...redeemed.value, provenance }) : redeemed;
     },
   };

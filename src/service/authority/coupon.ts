@@ -4,6 +4,8 @@ import {
   type CouponDiscount,
   type CouponScope,
   type CouponTerms,
+  isPlainCouponCode,
+  unusualCode,
 } from '../../domain/checkout/coupon.ts';
 import { foreignProduct, notFound } from '../../domain/problem/not-found.ts';
 import {
@@ -42,6 +44,7 @@ export async function createCoupon(
 ): Promise<Result<Coupon>> {
   const refusal = await scopeRefusal(transaction, accountId, terms.scope);
   if (refusal !== null) return refusal;
+  if (!isPlainCouponCode(terms.code)) return refuseParameters([unusualCode]);
   if ((await transaction.coupons.byCode(accountId, terms.code)) !== null) return refuseTakenCode();
   return done(await transaction.coupons.add(accountId, terms));
 }
@@ -64,6 +67,7 @@ export async function updateCoupon(
     ? null
     : await scopeRefusal(transaction, accountId, terms.scope);
   if (refusal !== null) return refusal;
+  if (coupon.code !== terms.code && !isPlainCouponCode(terms.code)) return refuseParameters([unusualCode]);
   const holder = await coupons.byCode(accountId, terms.code);
   if (holder !== null && holder.id !== id) return refuseTakenCode();
   const changed = { ...terms, id };

@@ -1,6 +1,7 @@
 import type { License } from '../../domain/license.ts';
 import type { Product } from '../../domain/product.ts';
 import type { Reach } from '../../domain/access/principal.ts';
+import { isPlainLicenseKey, unusualKey } from '../../domain/license-key.ts';
 import { unknownProduct } from '../../domain/problem/not-found.ts';
 import type { Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
@@ -92,6 +93,9 @@ export async function importLicense(
   if (product === null || (accountId !== null && product.accountId !== accountId)) {
     return { code: unknownProduct.code, detail: unknownProduct.detail };
   }
+  // A license with an unusual key may be here from an earlier version.
+  const isUnusual = !isPlainLicenseKey(row.licenseKey) && (await licenses.get(row.licenseKey)) === null;
+  if (isUnusual) return { code: unusualKey.code, detail: unusualKey.detail };
   if (await licenses.add(licenseOf(row, now))) return 'imported';
   const stored = await licenses.get(row.licenseKey);
   if (stored !== null && agrees(row, stored)) return 'unchanged';

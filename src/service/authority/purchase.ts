@@ -1,5 +1,5 @@
 import type { PurchaseWithLicense } from '../../domain/purchase.ts';
-import { licenseKeyBytes, licenseKeyFrom } from '../../domain/license-key.ts';
+import { isPlainLicenseKey, licenseKeyBytes, licenseKeyFrom, unusualKey } from '../../domain/license-key.ts';
 import { changeLicense } from '../../domain/license.ts';
 import { notFound, unknownProduct } from '../../domain/problem/not-found.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem/problem.ts';
@@ -31,6 +31,8 @@ export async function addPurchase(
   if (product.archivedAt !== null && command.soldAt === null) {
     return refuse('product_archived', 'This product is not sold any more.');
   }
+  if (command.licenseKey !== null && !isPlainLicenseKey(command.licenseKey))
+    return refuseParameters([unusualKey]);
   const licenseKey = command.licenseKey ?? licenseKeyFrom(random.bytes(licenseKeyBytes));
   const createdAt = command.soldAt ?? now;
   const license = { licenseKey, productKey, buyerEmail, uses, enabled, createdAt };

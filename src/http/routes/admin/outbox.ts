@@ -1,7 +1,9 @@
 import { withNext } from '../../../domain/page.ts';
 import type { Decision } from '../../../domain/outbox/decision.ts';
 import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
+import { parsePlainLicenseKey } from '../../../domain/license-key.ts';
 import { refuse } from '../../../domain/problem/problem.ts';
+import type { OperationLists } from '../../../service/lists.ts';
 import type { OperationReads } from '../../../service/outbox/tables.ts';
 import { afterCommit } from '../../../service/after-commit.ts';
 import { found, emptyList, pageOf, madeUnread } from '../../answer.ts';
@@ -33,7 +35,9 @@ const list = route({
   answers: { 200: enveloped(operationList) },
   async handle({ app: { operations, products }, query, sentTo }) {
     if (operations === null) return emptyList('operations');
-    const { state = null, licenseKey } = query;
+    const { state = null } = query;
+    const licenseKey =
+      query.licenseKey === undefined ? undefined : await spellingIn(operations, query.licenseKey);
     const isOfKey = licenseKey !== undefined;
     const total = isOfKey
       ? await operations.countOpenOf(licenseKey, state)
@@ -45,6 +49,16 @@ const list = route({
     return found({ operations: read.items.map((each) => presentOperation(each, products)) }, read.headers);
   },
 });
+
+/** The spelling of a key that has operations: as sent, or else without invisible and typographic characters. */
+async function spellingIn(
+  operations: Pick<OperationLists, 'countOpenOf'>,
+  licenseKey: string,
+): Promise<string> {
+  const plain = parsePlainLicenseKey(licenseKey);
+  if (plain === null || plain === licenseKey) return licenseKey;
+  return (await operations.countOpenOf(licenseKey, null)) > 0 ? licenseKey : plain;
+}
 
 function countOperations(operations: Pick<OperationReads, 'depth'>, state: OperationState | null): number {
   const depth = operations.depth();

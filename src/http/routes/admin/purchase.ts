@@ -1,5 +1,6 @@
 import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/not-found.ts';
+import { inKnownKey } from '../../../service/license-spelling.ts';
 import { emptyList, found, made, pageOf } from '../../answer.ts';
 import { accountFaults, isOfNoProduct, productFaults, withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
@@ -55,8 +56,9 @@ export const purchaseRoutes: readonly Route[] = [
     answers: { 200: enveloped(purchaseList) },
     faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
     async handle({ app, principal, query, sentTo }) {
-      const filter = { ...query, ...withinReach(principal, query.accountId) };
-      if (await isOfNoProduct(app, filter)) return emptyList('purchases');
+      const asked = { ...query, ...withinReach(principal, query.accountId) };
+      if (await isOfNoProduct(app, asked)) return emptyList('purchases');
+      const filter = await inKnownKey(app, asked);
       const { lists } = app;
       const rows = await lists.purchases.list(filter, withNext(query));
       const total = await lists.purchases.count(filter);

@@ -6,6 +6,7 @@ import { parseLicenseKey } from '../../../domain/license-key.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
 import type { LicenseAnswer } from '../../../service/answers.ts';
 import { licenseNotFound } from '../../../service/access/license-access.ts';
+import { inKnownKey } from '../../../service/license-spelling.ts';
 import { afterCommit } from '../../../service/after-commit.ts';
 import type { Awaitable } from '../../../service/tables.ts';
 import { found, type Answer, emptyList, pageOf } from '../../answer.ts';
@@ -127,8 +128,9 @@ const list = route({
   answers: { 200: enveloped(licenseList) },
   faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
   async handle({ app, principal, query, sentTo }) {
-    const filter = { ...query, ...withinReach(principal, query.accountId) };
-    if (await isOfNoProduct(app, filter)) return emptyList('licenses');
+    const asked = { ...query, ...withinReach(principal, query.accountId) };
+    if (await isOfNoProduct(app, asked)) return emptyList('licenses');
+    const filter = await inKnownKey(app, asked);
     const { lists } = app;
     const rows = await lists.licenses.list(filter, withNext(query));
     const total = await lists.licenses.count(filter);

@@ -1,5 +1,10 @@
-import { foldCouponCode, type CouponTerms } from '../../../domain/checkout/coupon.ts';
-import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
+import {
+  foldCouponCode,
+  isPlainCouponCode,
+  unusualCode,
+  type CouponTerms,
+} from '../../../domain/checkout/coupon.ts';
+import { done, refuse, refuseParameters, type Result } from '../../../domain/problem/problem.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import type { MirroredCoupon } from '../../agent/tables.ts';
@@ -29,6 +34,7 @@ export function queueCoupon(
   context: Context,
 ): Result<QueuedCoupon> {
   const { mirror } = transaction;
+  if (!isPlainCouponCode(terms.code)) return refuseParameters([unusualCode]);
   // Where the upstream can be asked, it says itself what it thinks of a code that it has.
   if (mirror.provisionalByCode(terms.code) !== null || (!isSentNow && mirror.byCode(terms.code) !== null)) {
     return refuseTakenCode();
