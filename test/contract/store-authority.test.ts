@@ -430,6 +430,31 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect([await prune(10), await prune(10)]).toEqual([1, 0]);
   });
 
+  test('an answer that lies in the future is dated back, so that it is removed after its time', async () => {
+    await using store = await engine.open();
+    const { idempotency } = store.reader;
+    const put = async (key: string, at: number) => {
+      const answer = { fingerprint: 'f', value: 1, at, unchanged: false };
+      await store.write(async (transaction) => await transaction.idempotency.put('c', key, answer));
+    };
+    for (const [key, at] of [
+      ['past', 10],
+      ['now', 20],
+      ['future', 30],
+      ['far', 99],
+    ] as const) {
+      await put(key, at);
+    }
+    const bringBack = async (limit: number) =>
+      await store.write(async (transaction) => await transaction.idempotency.bringBack(20, limit));
+    expect([await bringBack(1), await bringBack(10), await bringBack(10)]).toEqual([1, 1, 0]);
+    await store.write(async (transaction) => await transaction.idempotency.prune(20, 10));
+    expect(await idempotency.get('c', 'past')).toBeNull();
+    expect(await idempotency.get('c', 'far')).not.toBeNull();
+    await store.write(async (transaction) => await transaction.idempotency.prune(21, 10));
+    for (const key of ['now', 'future', 'far']) expect(await idempotency.get('c', key)).toBeNull();
+  });
+
   test('a setting is the value that was set last', async () => {
     await using store = await engine.open();
     expect(await store.reader.settings.get('instance')).toBeNull();

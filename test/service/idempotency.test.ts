@@ -96,6 +96,31 @@ describe('what is finished', () => {
   });
 });
 
+describe('what a jump of the clock has dated in the future', () => {
+  it('is kept for its usual time after the jump was taken back, not for as long as the jump was', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    agent.now += 1000 * day;
+    const first = await use(agent, once);
+    const operation = await agent.send('counter');
+    await agent.answer(operation, agent.says(6));
+    agent.now -= 1000 * day;
+    const prune = async (): Promise<void> => {
+      for (const name of ['pruneIdempotency', 'pruneOperations'] as const) {
+        valueOf(await agent.writer.write(name, { removalTime: agent.now, limit: 10 }));
+      }
+    };
+    await prune();
+    agent.pass(7 * day);
+    await prune();
+    expect(await use(agent, once)).toEqual(first);
+    expect(agent.stateOf(operation.id)).toBe('delivered');
+    agent.pass(day + 1);
+    await prune();
+    expect(agent.store.idempotency.get(once.credential, once.key)).toBeNull();
+    expect(agent.store.operations.get(operation.id)).toBeNull();
+  });
+});
+
 describe('a start', () => {
   it('keeps the instance, and counts itself', async () => {
     await using agent = await givenAgent();

@@ -58,14 +58,18 @@ export async function keepAnswer(
 }
 
 /**
- * Removes at most so many stored answers after 8 days; gives how many there were. `removalTime`: epoch ms
- * (domain/clock.ts).
+ * Removes at most so many stored answers after 8 days. Answers that a jump of the clock, which was taken back since, has
+ * dated in the future are dated to now: otherwise they would stay for as long as the jump was. Returns how many answers
+ * were removed or dated. `removalTime`: epoch ms (domain/clock.ts).
  */
 export async function pruneIdempotency(
   transaction: AuthorityTransaction,
   { removalTime, limit }: { removalTime: number; limit: number },
+  { now }: Pick<Context, 'now'>,
 ): Promise<Result<{ removed: number }>> {
-  return done({ removed: await transaction.idempotency.prune(removalTime - idempotencyKeptMs, limit) });
+  const { idempotency } = transaction;
+  const dated = await idempotency.bringBack(now, limit);
+  return done({ removed: dated + (await idempotency.prune(removalTime - idempotencyKeptMs, limit)) });
 }
 
 /** Whether a result is a refusal: nothing of its use case is committed. */

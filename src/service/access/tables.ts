@@ -44,6 +44,8 @@ export interface IdempotencyTable extends IdempotencyReads {
   /** Replaces an answer; whether its change changed nothing stays as it was. */
   replace(credential: string, key: string, record: StoredAnswer & { at: number }): void;
   remove(credential: string, key: string): void;
+  /** Dates at most so many that lie in the future to `now`; returns how many there were. */
+  bringBack(now: number, limit: number): number;
   /** Removes at most so many from before an instant; gives how many there were. */
   prune(before: number, limit: number): number;
 }

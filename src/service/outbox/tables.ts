@@ -76,6 +76,8 @@ export interface OperationTable extends OperationReads {
   endBackoff(now: number): void;
   /** Moves the time of every waiting lane, when `Clock.steady` has begun anew. */
   shiftWaits(byMs: number): void;
+  /** Dates at most so many that were finished in the future to `now`; returns how many there were. */
+  bringBack(now: number, limit: number): number;
   /** Removes at most so many that were finished before an instant; gives how many there were. */
   prune(finishedBefore: number, limit: number): number;
 }

@@ -73,6 +73,15 @@ export function idempotencyTable(source: WritingSource): AuthorityTable<Idempote
        at = excluded.at`,
   );
   const remove = prepareWrite(source, `DELETE FROM ${idempotency} WHERE credential = $1 AND key = $2`);
+  const bringBack = prepareQuery(
+    source,
+    `WITH dated AS (
+       UPDATE ${idempotency} SET at = $1 WHERE (credential, key) IN
+         (SELECT credential, key FROM ${idempotency} WHERE at > $1 LIMIT $2::bigint)
+       RETURNING 1
+     ) SELECT count(*) AS count FROM dated`,
+    ({ count }: { count: number }) => count,
+  );
   const prune = prepareQuery(
     source,
     `WITH pruned AS (
@@ -89,6 +98,7 @@ export function idempotencyTable(source: WritingSource): AuthorityTable<Idempote
     replace: (credential, key, { fingerprint, value, at }) =>
       replace(credential, key, fingerprint, JSON.stringify(value), at),
     remove: (credential, key) => remove(credential, key),
+    bringBack: async (now, limit) => (await bringBack.first(now, limit)) ?? 0,
     prune: async (before, limit) => (await prune.first(before, limit)) ?? 0,
   };
 }

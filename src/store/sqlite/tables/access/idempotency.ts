@@ -39,6 +39,11 @@ export function idempotencyTable(database: DatabaseSync): IdempotencyTable {
     database,
     'DELETE FROM idempotency WHERE credential = :credential AND key = :key',
   );
+  const bringBack = prepareChange(
+    database,
+    `UPDATE idempotency SET at = :now WHERE (credential, key) IN
+       (SELECT credential, key FROM idempotency WHERE at > :now LIMIT :limit)`,
+  );
   const prune = prepareChange(
     database,
     `DELETE FROM idempotency WHERE (credential, key) IN
@@ -55,6 +60,7 @@ export function idempotencyTable(database: DatabaseSync): IdempotencyTable {
     remove(credential, key) {
       remove({ credential, key });
     },
+    bringBack: (now, limit) => bringBack({ now, limit }).changes,
     prune: (before, limit) => prune({ before, limit }).changes,
   };
 }

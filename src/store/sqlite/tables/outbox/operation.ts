@@ -163,7 +163,9 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
 }
 
 /** Changes of as many operations as there are; each finds them by an index of only those. */
-function sweepingChanges(database: DatabaseSync): Pick<OperationTable, 'moveToSubject' | 'prune'> {
+function sweepingChanges(
+  database: DatabaseSync,
+): Pick<OperationTable, 'moveToSubject' | 'bringBack' | 'prune'> {
   // What is finished and guards nothing stays under the old spelling.
   const moves = [isUnfinished, "state IN ('conflicted', 'dead')", 'fenced_until IS NOT NULL'].map((which) =>
     prepareChange(
@@ -176,6 +178,11 @@ function sweepingChanges(database: DatabaseSync): Pick<OperationTable, 'moveToSu
     `UPDATE outbox SET next_at = NULL, outage = 0
      WHERE subject = :to AND ${isUnfinished}`,
   );
+  const bringBack = prepareChange(
+    database,
+    `UPDATE outbox SET finished_at = :now WHERE seq IN
+       (SELECT seq FROM outbox WHERE finished_at > :now LIMIT :limit)`,
+  );
   const prune = prepareChange(
     database,
     `DELETE FROM outbox WHERE seq IN
@@ -186,6 +193,7 @@ function sweepingChanges(database: DatabaseSync): Pick<OperationTable, 'moveToSu
       for (const move of moves) move({ from, to });
       stopWaiting({ to });
     },
+    bringBack: (now, limit) => bringBack({ now, limit }).changes,
     prune: (finishedBefore, limit) => prune({ finishedBefore, limit }).changes,
   };
 }
