@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type * as tls from 'node:tls';
 import { buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
+import { withoutInterim } from './interim.ts';
 import type { ProxyChoice } from './proxy.ts';
 
 /** How the way to the upstream is built. */
@@ -78,7 +79,9 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
     allowH2: false,
     pipelining: 1,
     connections: maxConnections,
-    connect: connectElsewhere(settings, connect) ?? connect,
+    connect: connectElsewhere(settings, connect) ?? buildConnector(connect),
+    factory: (origin, options: Pool.Options) =>
+      new Pool(origin, { ...options, connect: connectorOf(options) }),
     connectTimeout: connectTimeoutMs,
     requestTls: { ...trust, timeout: connectTimeoutMs },
     proxyTls: { ...trust, timeout: connectTimeoutMs },
@@ -93,6 +96,11 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
   } catch (cause) {
     throw proxy === null ? cause : new Error(`${proxy.source} is not the URL of a proxy`, { cause });
   }
+}
+
+/** The connector that undici has prepared: to the upstream, through the tunnel of a proxy, or to a proxy. */
+function connectorOf({ connect }: Pool.Options): buildConnector.connector {
+  return withoutInterim(typeof connect === 'function' ? connect : buildConnector(connect));
 }
 
 /** Connects to another address than the name's; the name asked for in TLS and its certificate stay the name's. */
