@@ -433,17 +433,10 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   test('an answer that lies in the future is dated back, so that it is removed after its time', async () => {
     await using store = await engine.open();
     const { idempotency } = store.reader;
-    const put = async (key: string, at: number) => {
-      const answer = { fingerprint: 'f', value: 1, at, unchanged: false };
+    const dates = { past: 10, now: 20, future: 30, far: 99 };
+    for (const [key, date] of Object.entries(dates)) {
+      const answer = { fingerprint: 'f', value: 1, at: date, unchanged: false };
       await store.write(async (transaction) => await transaction.idempotency.put('c', key, answer));
-    };
-    for (const [key, at] of [
-      ['past', 10],
-      ['now', 20],
-      ['future', 30],
-      ['far', 99],
-    ] as const) {
-      await put(key, at);
     }
     const bringBack = async (limit: number) =>
       await store.write(async (transaction) => await transaction.idempotency.bringBack(20, limit));
