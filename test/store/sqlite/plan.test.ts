@@ -42,17 +42,16 @@ function planOf(store: GivenStore, sql: string): string[] {
 /** Statements that walk in order and stop at a limit, or that are for people. */
 const walks: readonly RegExp[] = [
   /^SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1$/,
-  /FROM license WHERE \?6 IS NULL AND \?3 IS NULL AND \?1 IS NULL/,
   // A row a product.
   /FROM (license|purchase)_count AS license /,
   // The products of an account.
   /IN \(SELECT product_key FROM product AS license /,
-  // By an index of nothing else.
-  /FROM license WHERE enabled = 0 /,
   /^SELECT count\(\*\) AS count FROM (account|product|collection|token) WHERE \(\?1 IS NULL/,
   /^SELECT count\(\*\) AS count FROM mirrored_coupon WHERE \(\?2 IS NULL/,
   // Once, when the upstream has become another one.
   /^UPDATE observation SET refresh_at = min\(refresh_at, :at\)/,
+  // Once, at the first start after the machine has started.
+  /^UPDATE observation SET refresh_at = refresh_at \+ :byMs/,
   /FROM redemption_count WHERE coupon_id > 0 AND count > 0$/,
   /^SELECT -id AS provisionalId, real_id AS id FROM provisional_coupon /,
   /^UPDATE provisional_coupon SET real_id = NULL /,
