@@ -202,6 +202,18 @@ test('a verify under a token that expires in between is refused', async () => {
   expect(await kept.send(bytes)).toContain('"code":"token_expired"');
 });
 
+test('a verify with two ids has an id of its own each time', async () => {
+  await using served = await serve();
+  await using kept = new KeptConnection(served.listeners.tcp);
+  const ids = (one: string, two: string): string =>
+    `product-secret-key: ${secret}\r\nX-Request-Id: ${one}\r\nX-Request-Id: ${two}`;
+  for (const bytes of [ids('a', 'b'), ids('a', 'b'), ids('c', 'd')]) {
+    const answer = await kept.send(verify('KEY-1', bytes));
+    expect(answer).toContain(' 200 OK');
+    expect(answer).toMatch(/^x-request-id: [0-9a-f-]{36}\r$/im);
+  }
+});
+
 test('a target that is none is refused also where its head is known', async () => {
   await using served = await serve();
   await using kept = new KeptConnection(served.listeners.tcp);

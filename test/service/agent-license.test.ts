@@ -371,6 +371,20 @@ describe('a change on an agent', () => {
   });
 });
 
+it('a verify that is answered from memory is no longer when its key is to be kept fresh', async () => {
+  await using stage = await givenManual();
+  const now = (): unknown => licensing(stage).verifyNow?.(itsProduct, key);
+  await stage.passes(6 * hour);
+  expect(now()).not.toBeNull();
+  await stage.passes(1);
+  expect(now()).toBeNull();
+  // It notes that the key was asked for, from which on it is refreshed.
+  expect((await verify(stage)).ok).toBe(true);
+  await stage.time.settle();
+  expect(stage.observation.askedAt).toBe(stage.now);
+  expect(now()).not.toBeNull();
+});
+
 describe('an enable on an agent', () => {
   it('of a disabled key waits for the upstream, as long as it may take', async () => {
     await using stage = await givenManual();
@@ -407,6 +421,23 @@ describe('an enable on an agent', () => {
     expect(await isOver(stage, answer)).toBe(false);
     await stage.passes(1);
     expect(await isOver(stage, answer)).toBe(true);
+  });
+
+  it('of a key that is disabled here is recorded without asking first, however old the observation is', async () => {
+    await using stage = await givenManual();
+    await stage.read(stage.says(5, { enabled: false }));
+    await stage.passes(day + 1);
+    void change(stage, { trigger: 'enable' });
+    expect(await stage.requested()).toEqual([]);
+    expect(stage.store.operations.head(key, 'state')?.kind).toBe('enable');
+  });
+
+  it('of a key of another product asks nobody', async () => {
+    await using stage = await givenManual();
+    await stage.passes(day + 1);
+    const answer = change(stage, { trigger: 'enable', reach: another });
+    expect(await stage.requested()).toEqual([]);
+    expect(refusalOf(await answer)).toBe('license_not_found');
   });
 
   it('of a key that was seen enabled asks first when that is not fresh', async () => {

@@ -143,4 +143,24 @@ describe('one key, one lane, however it is spelled', () => {
     expect(agent.store.observations.get('key-1')?.license.licenseKey).toBe('Key-1');
     expect(agent.store.observations.aliasCount('Key-1')).toBe(2);
   });
+
+  it.each(['the asked spelling', 'its own spelling'])(
+    'a key that others change keeps that when it turns out to be another one, also if only %s showed it',
+    async (which) => {
+      await using agent = await givenAgent({ uses: 5 });
+      const answer = (licenseKey: string, uses: number): Applied<License> => {
+        const said = agent.says(uses);
+        return { ...said, value: { ...said.value, licenseKey } };
+      };
+      await readAs(agent, 'Key-1', answer('Key-1', 5));
+      const moved = which === 'the asked spelling' ? 'KEY-1' : 'Key-1';
+      await readAs(agent, moved, answer(moved, 9));
+      expect(agent.store.observations.get(moved)?.manyWriters).toBe(true);
+      await readAs(agent, 'KEY-1', answer('Key-1', 9));
+      expect(agent.store.observations.get('KEY-1')).toMatchObject({
+        license: { licenseKey: 'Key-1' },
+        manyWriters: true,
+      });
+    },
+  );
 });

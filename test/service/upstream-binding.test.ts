@@ -197,6 +197,30 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(agent.operation(next)).toMatchObject({ failures: 0, lastError: null });
   });
 
+  it('that became another one while a use was on its way is sent it when it has certainly not arrived', async () => {
+    await using agent = await givenRead(7, 'first');
+    const use = await agent.record('usage');
+    await agent.record('disable');
+    const [flying, disable] = [await agent.send('counter'), await agent.send('state')];
+    const answer = agent.says(7, { enabled: false });
+    await agent.answer(disable, { ...answer, instance: 'restored' }, { overlapped: true });
+    await agent.answer(flying, no('unreachable'), { overlapped: true });
+    expect(agent.stateOf(use)).toBe('pending');
+  });
+
+  it('that tells its instance while a use is on its way is the one to which it was sent', async () => {
+    await using agent = await givenAgent({ uses: 7 });
+    await bind(agent, store);
+    const use = await agent.record('usage');
+    await agent.record('disable');
+    const [flying, disable] = [await agent.send('counter'), await agent.send('state')];
+    expect(agent.operation(use).upstream).toBe(store);
+    const answer = agent.says(7, { enabled: false });
+    await agent.answer(disable, { ...answer, instance: 'first' }, { overlapped: true });
+    await agent.answer(flying, lost, { overlapped: true });
+    expect(agent.stateOf(use)).toBe('uncertain');
+  });
+
   it('that shows itself as another one by its answer to a repeated disable has taken it', async () => {
     await using agent = await givenRead(7, 'first');
     const disable = await agent.record('disable');

@@ -36,6 +36,18 @@ function withCoupons(total: number, { cap = 100, pages = true, before }: ListOpt
   return { ask, asked };
 }
 
+it('a list of several pages is as old as its oldest page', async () => {
+  const { ask } = withCoupons(250);
+  let at = 100;
+  const later: typeof ask = async (page) => {
+    at += 1;
+    return { ...(await ask(page)), confirmedAt: at };
+  };
+  expect(await readCouponList(later, 1_000)).toMatchObject({ confirmedAt: 101 });
+  // What was created after it began may be missing, whatever clock the upstream has.
+  expect(await readCouponList(later, 50)).toMatchObject({ confirmedAt: 50 });
+});
+
 it.each([0, 1, 99, 100, 101, 250])('a list of %i coupons is read whole', async (total) => {
   const list = await readCouponList(withCoupons(total).ask, 1);
   expect(list).toMatchObject({ outcome: 'applied', value: { coupons: { length: total } } });

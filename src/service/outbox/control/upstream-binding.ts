@@ -122,8 +122,10 @@ export function holdIfElsewhere(
 ): Operation {
   const { upstream } = operation;
   const isElsewhere =
-    upstream !== boundUpstream(transaction) && upstream !== transaction.settings.get(boundTo);
-  if (upstream === null || !isElsewhere || !isDoubtful(operation) || setsValue(operation)) return operation;
+    upstream !== null &&
+    upstream !== boundUpstream(transaction) &&
+    upstream !== transaction.settings.get(boundTo);
+  if (!isElsewhere || !isDoubtful(operation) || setsValue(operation)) return operation;
   return holdElsewhere(transaction, operation, { before: upstream, steady });
 }
 
