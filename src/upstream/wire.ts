@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { type Coupon, couponFaults, couponTerms, type CouponTerms } from '../domain/checkout/coupon.ts';
-import { formatDatetime, parseDatetime } from '../domain/datetime.ts';
+import { formatDatetime } from '../domain/datetime.ts';
 import { mostUsesFromOutside, type License, type LicenseExtra } from '../domain/license.ts';
 import { plainText } from '../domain/text.ts';
 import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';
+import { parseForeignDate } from './foreign-date.ts';
 import type { Parsed } from './json.ts';
 
 /** Of a license's members that the specification does not have, as JSON. */
@@ -12,40 +13,55 @@ const maximumExtraBytes = 1_024;
 /** Of the texts of a license: each is kept with every key. */
 const maximumTextLength = 1_024;
 
-/** RFC 3339; one that leaves out its zone is read as UTC, one that cannot be read makes the object unreadable. */
-const datetime = z.string().transform((text, context) => {
-  const epochMs = parseDatetime(text) ?? parseDatetime(`${text}Z`);
+/** A date on which a coupon’s validity depends: one that cannot be read makes the coupon unreadable. */
+const datetime = z.unknown().transform((given, context) => {
+  const epochMs = parseForeignDate(given);
   if (epochMs !== null) return epochMs;
   context.addIssue('Invalid input: expected an RFC 3339 datetime');
   return z.NEVER;
 });
 
-/** Specification 2.2, and whatever else a store tells. */
+/** A date on which nothing depends: one that cannot be read is 1970-01-01, since the specification has no license without. */
+const shownDate = z.unknown().transform((given) => parseForeignDate(given) ?? 0);
+
+/** A text on which nothing depends; what is no text, or too long to be kept, is empty. */
+const shownText = z.union([z.string().max(maximumTextLength), z.number().transform(String)]).catch('');
+
+/** Some stores write numbers as texts. */
+function numberOf(schema: z.ZodType<number>): z.ZodType<number> {
+  return z.preprocess(
+    (given) =>
+      typeof given === 'string' && /^-?\d{1,16}(?:\.\d{1,16})?$/.test(given) ? Number(given) : given,
+    schema,
+  );
+}
+
+/** Specification 2.2, and whatever else a store tells. What a verdict does not depend on never makes it unreadable. */
 const license = z.looseObject({
-  license_key: z.string(),
+  license_key: z.union([z.string(), z.int().transform(String)]),
   enabled: z.boolean(),
-  product_link: z.string().max(maximumTextLength),
-  buyer_email: z.string().max(maximumTextLength),
+  product_link: shownText,
+  buyer_email: shownText,
   // Whether it may fall below zero is not shown; what is counted on top of it has to be exact, too.
-  uses: z.int().max(mostUsesFromOutside).min(-mostUsesFromOutside),
-  date: datetime,
+  uses: numberOf(z.int().max(mostUsesFromOutside).min(-mostUsesFromOutside)),
+  date: shownDate,
 });
 
 /** Specification 2.1. What it does not rule out (a product key beside `multi`) is tolerated. */
 const coupon = z
   .object({
-    id: z.int().nonnegative('Invalid input: provisional, until an upstream above has the coupon'),
+    id: numberOf(z.int().nonnegative('Invalid input: provisional, until an upstream above has the coupon')),
     coupon_type: z.enum(['single', 'multi', 'collection']),
-    percent_off: z.number().positive().max(100).nullable(),
-    amount_off: z.int().positive().nullable(),
+    percent_off: numberOf(z.number().positive().max(100)).nullish(),
+    amount_off: numberOf(z.int().positive()).nullish(),
     code: z.string(),
     start_date: datetime.nullable(),
     end_date: datetime.nullable(),
-    product_key: z.string().nullable(),
-    collection_id: z.string().nullable(),
-    minimum_purchase_amount: z.int().positive().nullable(),
-    usage_limit: z.int().nonnegative().nullable(),
-    notes: z.string().nullable(),
+    product_key: z.string().nullish(),
+    collection_id: z.string().nullish(),
+    minimum_purchase_amount: numberOf(z.int().positive()).nullable(),
+    usage_limit: numberOf(z.int().nonnegative()).nullable(),
+    notes: z.string().nullish(),
   })
   .transform((wire, context): Coupon => {
     const couponType = wire.coupon_type;
@@ -69,7 +85,7 @@ const coupon = z
       endAt: wire.end_date,
       minimumPurchaseAmount: wire.minimum_purchase_amount,
       usageLimit: wire.usage_limit,
-      notes: wire.notes,
+      notes: wire.notes ?? null,
     };
   });
 

@@ -97,13 +97,40 @@ describe('a license answer', () => {
     });
   });
 
-  test.each(['buyer_email', 'product_link'])('may have a %s of 1,024 characters and no more', (name) => {
+  test.each(['buyer_email', 'product_link'])('keeps a %s of 1,024 characters and no more', (name) => {
     const readingOf = (length: number): object =>
       readLicense({ data: { ...license, [name]: 'x'.repeat(length) } }, key);
-    expect(readingOf(1_024)).toHaveProperty('value');
-    expect(readingOf(1_025)).toEqual({
-      fault: `data.${name}: Too big: expected string to have <=1024 characters`,
-    });
+    const member = name === 'buyer_email' ? 'buyerEmail' : 'productKey';
+    expect(readingOf(1_024)).toMatchObject({ value: { [member]: 'x'.repeat(1_024) } });
+    expect(readingOf(1_025)).toMatchObject({ value: { [member]: '' } });
+  });
+
+  test.each([
+    ['product_link', null, { productKey: '' }],
+    ['product_link', undefined, { productKey: '' }],
+    ['product_link', 17, { productKey: '17' }],
+    ['product_link', { url: 'x' }, { productKey: '' }],
+    ['buyer_email', null, { buyerEmail: '' }],
+    ['buyer_email', undefined, { buyerEmail: '' }],
+    ['buyer_email', false, { buyerEmail: '' }],
+    ['date', null, { createdAt: 0 }],
+    ['date', undefined, { createdAt: 0 }],
+    ['date', 'yesterday', { createdAt: 0 }],
+    ['date', '2024-02-30T11:23:05Z', { createdAt: 0 }],
+    ['date', '', { createdAt: 0 }],
+    ['date', {}, { createdAt: 0 }],
+    ['uses', '3', { uses: 3 }],
+    ['uses', '-2', { uses: -2 }],
+    ['uses', '3.0', { uses: 3 }],
+  ])('whose %s is %j is read: the verdict does not depend on this', (name, value, change) => {
+    const { licenseKey, enabled, ...rest } = { licenseKey: key, enabled: true, ...change };
+    const reading = readLicense({ data: { ...license, [name]: value } }, key);
+    expect(reading).toMatchObject({ value: { licenseKey, enabled, uses: 3, ...rest } });
+  });
+
+  test('may have its key as a number', () => {
+    const reading = readLicense({ data: { ...license, license_key: 1234567 } }, '1234567');
+    expect(reading).toMatchObject({ value: { licenseKey: '1234567' } });
   });
 
   test('names the key as the upstream spells it', () => {
@@ -116,16 +143,18 @@ describe('a license answer', () => {
   test.each([
     ['enabled', 1],
     ['enabled', 'true'],
-    ['uses', '3'],
+    ['enabled', null],
+    ['enabled', undefined],
+    ['uses', 'three'],
+    ['uses', ''],
+    ['uses', '1e3'],
+    ['uses', undefined],
     ['uses', 1.5],
     ['uses', Number.MAX_SAFE_INTEGER],
     ['uses', Number.MIN_SAFE_INTEGER],
     ['uses', null],
     ['license_key', undefined],
-    ['product_link', undefined],
-    ['buyer_email', null],
-    ['date', 'yesterday'],
-    ['date', '2024-02-30T11:23:05Z'],
+    ['license_key', null],
   ])('whose %s is %j cannot be read, and the fault names the place', (name, value) => {
     const reading = readLicense({ data: { ...license, [name]: value } }, key);
     expect(reading).toEqual({ fault: expect.stringMatching(new RegExp(`^data\\.${name}: (?:Invalid|Too)`)) });
@@ -143,6 +172,16 @@ describe('a license answer', () => {
 
 describe('a coupon answer', () => {
   const anyCoupon = (): boolean => true;
+
+  test.each([
+    ['numbers as texts', { id: '7', percent_off: '12.50', usage_limit: '5' }],
+    ['a date in another form', { end_date: '2024-02-22 11:23:05 +0000' }],
+    ['no notes', { notes: undefined }],
+    ['no product and no collection', { product_key: undefined, collection_id: undefined }],
+    ['the other discount left out', { amount_off: undefined }],
+  ])('may have %s', (_, change) => {
+    expect(readCoupon({ data: { ...coupon, ...change } }, anyCoupon)).toEqual({ value: { ...terms, id: 7 } });
+  });
 
   test('becomes the coupon of the domain', () => {
     expect(readCoupon({ data: coupon }, anyCoupon)).toEqual({ value: { ...terms, id: 7 } });
