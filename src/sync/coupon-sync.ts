@@ -109,10 +109,11 @@ export class CouponSync implements CouponPull {
   }
 
   async #request(operation: Operation): Promise<Outcome<Coupon>> {
-    const { upstream, uplink, lifetime } = this.#parts;
+    const { upstream, uplink, clock, lifetime } = this.#parts;
     // Not the caller's signal: a request that was sent is followed to its end.
+    const sentAt = clock.steady();
     const outcome = await upstream.createCoupon(provisionalCoupon(operation), operation, lifetime);
-    uplink.observe(outcome, { owner: null, subject: 'coupons' });
+    uplink.observe(outcome, { owner: null, subject: 'coupons', sentAt });
     return outcome;
   }
 
@@ -221,15 +222,16 @@ export class CouponSync implements CouponPull {
     signal: AbortSignal,
     request: () => Promise<Outcome<Value>>,
   ): Promise<Outcome<Value>> {
-    const { uplink } = this.#parts;
+    const { uplink, clock } = this.#parts;
     const admission = await uplink.admit(priority, signal);
     if (!admission.admitted) return heldBack('unreachable', admission.detail);
     if (uplink.refusedCredentials().includes(null)) {
       uplink.giveBack();
       return refusedKey;
     }
+    const sentAt = clock.steady();
     const outcome = await request();
-    uplink.observe(outcome, { owner: null, subject: 'coupons' });
+    uplink.observe(outcome, { owner: null, subject: 'coupons', sentAt });
     return outcome;
   }
 }

@@ -98,8 +98,9 @@ async function send(parts: StepParts, operation: Operation, guard: LaneGuard): P
     await coupons.send(operation);
     return;
   }
+  const sentAt = clock.steady();
   const outcome = await request(parts, operation);
-  uplink.observe(outcome, { owner: operation.productKey, subject: operation.subject });
+  uplink.observe(outcome, { owner: operation.productKey, subject: operation.subject, sentAt });
   const { policy } = settings();
   parts.onAnswered();
   const recorded = await persist(clock, lifetime, () => {

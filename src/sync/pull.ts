@@ -204,9 +204,10 @@ export class LicensePull implements Pull {
   }
 
   async #verify(productKey: string, licenseKey: string): Promise<Outcome<License>> {
-    const { upstream, uplink, lifetime } = this.#parts;
+    const { upstream, uplink, clock, lifetime } = this.#parts;
+    const sentAt = clock.steady();
     const outcome = await upstream.verify(productKey, licenseKey, lifetime);
-    uplink.observe(outcome, { owner: productKey, subject: licenseKey });
+    uplink.observe(outcome, { owner: productKey, subject: licenseKey, sentAt });
     return outcome;
   }
 

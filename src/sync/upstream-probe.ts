@@ -48,7 +48,7 @@ async function probeOnce(
   { next, turn }: { next: Probe; turn: number },
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { upstream, lanes, uplink, reads, settings, lifetime } = parts;
+  const { upstream, clock, lanes, uplink, reads, settings, lifetime } = parts;
   const owner = next.of === 'credential' ? next.owner : undefined;
   if (owner === null) return probeCoupons(parts, signal);
   const asked = owner === undefined ? productInTurn(acceptedProducts(parts), turn) : { product: owner, turn };
@@ -58,8 +58,9 @@ async function probeOnce(
   if (licenseKey === probeKey) {
     const admission = await uplink.admitProbe(signal);
     if (!admission.admitted) return false;
+    const sentAt = clock.steady();
     const outcome = await upstream.verify(product, probeKey, lifetime);
-    uplink.observe(outcome, { owner: product, subject: probeKey });
+    uplink.observe(outcome, { owner: product, subject: probeKey, sentAt });
     return true;
   }
   using _lanes = await lanes.enter(licenseKey, ['counter', 'state'], signal);
@@ -97,12 +98,13 @@ function keyInTurn({ reader }: ProbeParts, product: string, turn: number): strin
 }
 
 async function probeCoupons(
-  { upstream, uplink, lifetime }: ProbeParts,
+  { upstream, clock, uplink, lifetime }: ProbeParts,
   signal: AbortSignal,
 ): Promise<boolean> {
   const admission = await uplink.admitProbe(signal);
   if (!admission.admitted) return false;
+  const sentAt = clock.steady();
   const outcome = await upstream.listCoupons({ limit: 1, offset: 0 }, lifetime);
-  uplink.observe(outcome, { owner: null, subject: 'coupons' });
+  uplink.observe(outcome, { owner: null, subject: 'coupons', sentAt });
   return true;
 }

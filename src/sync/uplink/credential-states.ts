@@ -25,6 +25,9 @@ export class CredentialStates {
   /** Whose credential was refused, and when a read may ask again. */
   readonly #refused = new Map<CredentialOwner, { retryAt: number }>();
 
+  /** `Clock.steady` when the credentials may last have changed. */
+  #forgottenAt = -Infinity;
+
   constructor(parts: CredentialStatesParts) {
     this.#parts = parts;
   }
@@ -48,9 +51,11 @@ export class CredentialStates {
   }
 
   /** Takes note of what an outcome says of a credential; null: nothing new. */
-  observe(outcome: Outcome<unknown>, owner: CredentialOwner): 'refused' | 'accepted' | null {
+  observe(outcome: Outcome<unknown>, owner: CredentialOwner, sentAt: number): 'refused' | 'accepted' | null {
     // Nothing was sent, or it was just taken out of the configuration: no refusal that anybody could mend.
     if (!this.isConfigured(owner)) return null;
+    // The credential may have been another one when the request was sent.
+    if (sentAt < this.#forgottenAt) return null;
     const { clock, log, settings } = this.#parts;
     const whose = owner === null ? { coupons: true } : { product: settings().productKeyOf(owner) };
     if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') {
@@ -74,5 +79,6 @@ export class CredentialStates {
   /** Takes none for refused any more: it may be another one now. */
   forget(): void {
     this.#refused.clear();
+    this.#forgottenAt = this.#parts.clock.steady();
   }
 }

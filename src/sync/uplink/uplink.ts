@@ -43,8 +43,11 @@ export type UplinkParts = {
 /** Whether a request may go up now; if not, why, and when to ask again (`Clock.steady`; null: when told). */
 export type Admission = { admitted: true } | { admitted: false; detail: string; againAt: number | null };
 
-/** Under whose credential a request was sent, and what it was about: a license key, a coupon. */
-export type Asked = { owner: CredentialOwner; subject: string };
+/**
+ * Under whose credential a request was sent, and what it was about: a license key, a coupon. `sentAt`: when, by
+ * `Clock.steady`; left out: just now.
+ */
+export type Asked = { owner: CredentialOwner; subject: string; sentAt?: number };
 
 /** A read that shows whether the upstream is there, or accepts a credential again, and when (`Clock.steady`). */
 export type Probe = { at: number; of: 'upstream' } | { at: number; of: 'credential'; owner: CredentialOwner };
@@ -106,7 +109,7 @@ export class Uplink {
   }
 
   /** Takes note of what became of a request. */
-  observe(outcome: Outcome<unknown>, { owner, subject }: Asked): void {
+  observe(outcome: Outcome<unknown>, { owner, subject, sentAt }: Asked): void {
     const { clock, meter, onRetryAfter } = this.#parts;
     meter.answered(outcome.outcome);
     this.#lastRequestAt = clock.steady();
@@ -117,7 +120,7 @@ export class Uplink {
     }
     if (isOutage(outcome)) this.#observeOutage(outcome, subject);
     else if (isAnswer(outcome)) this.#observeAnswer();
-    this.#observeCredential(outcome, owner);
+    this.#observeCredential(outcome, owner, sentAt ?? clock.steady());
     if (isSuccess(outcome)) {
       const isUnhindered = this.#breaker.state === 'closed' && this.#credentials.refused().size === 0;
       this.#health.succeeded(isUnhindered);
@@ -274,9 +277,9 @@ export class Uplink {
     }
   }
 
-  #observeCredential(outcome: Outcome<unknown>, owner: CredentialOwner): void {
+  #observeCredential(outcome: Outcome<unknown>, owner: CredentialOwner, sentAt: number): void {
     const { onRecovery, onChange } = this.#parts;
-    const news = this.#credentials.observe(outcome, owner);
+    const news = this.#credentials.observe(outcome, owner, sentAt);
     if (news === 'accepted') onRecovery();
     if (news !== 'refused' || outcome.outcome === 'applied') return;
     this.#health.failed(outcome.detail);
