@@ -139,3 +139,38 @@ it('a coupon that was confirmed by a person at the former upstream is not one of
   await bind(agent, other);
   expect(codes(agent)).toEqual([]);
 });
+
+/** Another instance answers at the address of the upstream. */
+async function replace(agent: AgentStage): Promise<void> {
+  await agent.read({ ...agent.says(5), instance: 'first' });
+  await agent.read({ ...agent.says(5), instance: 'restored' });
+}
+
+it('coupons that another instance of the upstream has shown are asked for before they are told', async () => {
+  await using agent = await given();
+  await list(agent, coupon(1, 'FIRST'));
+  await replace(agent);
+  expect(mirroredSince(agent.store)).toBe(0);
+  expect(agent.store.mirror.byCode('FIRST')?.confirmedAt).toBe(0);
+  await list(agent, coupon(1, 'FIRST'));
+  expect(agent.store.mirror.byCode('FIRST')?.confirmedAt).toBe(agent.now);
+});
+
+it('a coupon of another instance of the upstream has the redemptions of the same id and code', async () => {
+  await using agent = await given();
+  await list(agent, coupon(1, 'FIRST'), coupon(2, 'OTHER'));
+  expect(await redeem(agent, 'order-1', 'FIRST')).toBe(true);
+  expect(await redeem(agent, 'order-2', 'OTHER')).toBe(true);
+  await replace(agent);
+  await list(agent, coupon(1, 'FIRST'), coupon(2, 'SECOND'));
+  expect(await redeem(agent, 'order-3', 'FIRST')).toBe(false);
+  expect(await redeem(agent, 'order-4', 'SECOND')).toBe(true);
+});
+
+it('a coupon whose code is changed at the same upstream keeps its redemptions', async () => {
+  await using agent = await given();
+  await list(agent, coupon(1, 'FIRST'));
+  expect(await redeem(agent, 'order-1', 'FIRST')).toBe(true);
+  await list(agent, coupon(1, 'RENAMED'));
+  expect(await redeem(agent, 'order-2', 'RENAMED')).toBe(false);
+});

@@ -29,6 +29,7 @@ export function mirrorCoupons(
   const former = formerCoupons(transaction);
   for (const coupon of coupons) {
     recognizeCoupon(transaction, former, coupon);
+    recognizeInstance(transaction, coupon);
     const provisionalId = provisionalIdToAdopt(transaction, coupon.code);
     if (provisionalId === null) transaction.mirror.put({ coupon, confirmedAt });
     else adoptCoupon(transaction, provisionalId, { coupon, confirmedAt });
@@ -59,21 +60,47 @@ function keepFormerCoupons({ settings }: Transaction, former: ReadonlyMap<number
  * address.
  */
 export function forgetCoupons(transaction: Transaction): void {
-  const { mirror, redemptions, settings } = transaction;
+  const { mirror, settings } = transaction;
   const former = formerCoupons(transaction);
   const aliases = Map.groupBy(mirror.aliases(), ({ id }) => id);
   for (const id of new Set([...mirror.redeemedIds(), ...aliases.keys()])) {
-    const provisionalId = mirror.provisionalId();
     const known = mirror.get(id);
+    const provisionalId = separateRedemptions(transaction, id);
     const ofCoupon = aliases.get(id)?.map((alias) => alias.provisionalId) ?? [];
     if (known !== null) former.set(id, { code: known.coupon.code, provisionalId, aliases: ofCoupon });
-    redemptions.renumberCoupon(defaultAccountId, id, provisionalId);
   }
   mirror.removeAliases();
   mirror.removeShown();
   forgetUnlisted(transaction);
   keepFormerCoupons(transaction, former);
   settings.set(mirroredAt, '');
+}
+
+/** Keeps the redemptions of a coupon under an id that no coupon has. */
+function separateRedemptions({ mirror, redemptions }: Transaction, id: number): number {
+  const provisionalId = mirror.provisionalId();
+  redemptions.renumberCoupon(defaultAccountId, id, provisionalId);
+  return provisionalId;
+}
+
+/** From when coupons are that another instance of the upstream has shown: they are asked for before they are told. */
+const unconfirmed = 0;
+
+/** Another instance answers for the upstream (it was restored, or replaced): it may have other coupons. */
+export function doubtCoupons({ mirror, settings }: Transaction): void {
+  mirror.ageShown(unconfirmed);
+  if ((settings.get(mirroredAt) ?? '') !== '') settings.set(mirroredAt, String(unconfirmed));
+}
+
+/** Takes a coupon with another code than the former instance had under its id for another coupon. */
+function recognizeInstance(transaction: Transaction, { id, code }: Coupon): void {
+  const { mirror } = transaction;
+  const known = mirror.get(id);
+  if (known === null || known.confirmedAt !== unconfirmed || known.coupon.code === code) return;
+  for (const alias of mirror.aliases().filter((each) => each.id === id)) {
+    mirror.alias(alias.provisionalId, null);
+  }
+  separateRedemptions(transaction, id);
 }
 
 /** Gives a coupon of the former upstream that is listed by this one its redemptions and provisional ids again. */

@@ -29,12 +29,14 @@ export interface MirrorTable extends MirrorReads {
   remove(id: number): void;
   /** A negative id that no coupon has had. */
   provisionalId(): number;
-  /** From now on the provisional id means the real one. */
-  alias(provisionalId: number, id: number): void;
+  /** From now on the provisional id means the real one; null: none. */
+  alias(provisionalId: number, id: number | null): void;
   /** From now on no provisional id means a coupon of the upstream. */
   removeAliases(): void;
   /** Removes all that the upstream has shown. */
   removeShown(): void;
+  /** Makes all that the upstream has shown as old as `confirmedAt`. */
+  ageShown(confirmedAt: number): void;
 }
 
 export interface ObservationReads {

@@ -3,7 +3,7 @@ import { isCountInQuestion, type Observation } from '../../../domain/agent/obser
 import { beginBoot, currentBoot } from '../../lifecycle/boot.ts';
 import { isDoubtful, type Operation } from '../../../domain/outbox/operation.ts';
 import type { ProductList } from '../../../domain/agent/product.ts';
-import { forgetCoupons } from '../../agent/mirror.ts';
+import { doubtCoupons, forgetCoupons } from '../../agent/mirror.ts';
 import { storedProducts, storeProducts } from '../../agent/products.ts';
 import type { Context } from '../../ports.ts';
 import type { Reader, Transaction } from '../../tables.ts';
@@ -108,7 +108,9 @@ export function observeInstance(
   if (before === instance) return;
   const sentTo = boundUpstream(transaction);
   settings.set(boundInstance, instance);
-  if (before !== '') holdDoubtElsewhere(transaction, sentTo, context);
+  if (before === '') return;
+  holdDoubtElsewhere(transaction, sentTo, context);
+  doubtCoupons(transaction);
 }
 
 /**

@@ -87,6 +87,10 @@ export function mirrorTable(database: DatabaseSync): MirrorTable {
     'UPDATE provisional_coupon SET real_id = NULL WHERE real_id IS NOT NULL',
   );
   const removeShown = prepareChange(database, 'DELETE FROM mirrored_coupon WHERE id > 0');
+  const ageShown = prepareChange(
+    database,
+    'UPDATE mirrored_coupon SET confirmed_at = :confirmedAt WHERE id > 0 AND confirmed_at > :confirmedAt',
+  );
   return {
     ...mirrorReads(database),
     put({ coupon, confirmedAt }) {
@@ -105,6 +109,9 @@ export function mirrorTable(database: DatabaseSync): MirrorTable {
     },
     removeShown() {
       removeShown({});
+    },
+    ageShown(confirmedAt) {
+      ageShown({ confirmedAt });
     },
   };
 }
