@@ -42,6 +42,8 @@ function cacheCompiledCode() {
     const { CACHE_DIRECTORY: ofService = '', XDG_CACHE_HOME: ofUser = '' } = process.env;
     const ofUsers = () => join(isAbsolute(ofUser) ? ofUser : join(homedir(), '.cache'), 'latchkey');
     const directory = isAbsolute(ofService) ? ofService : ofUsers();
+    // An empty HOME would put it into the working directory.
+    if (!isAbsolute(directory)) return;
     module.enableCompileCache(directory);
     // Threads find it by this alone.
     process.env.NODE_COMPILE_CACHE ??= directory;

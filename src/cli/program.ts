@@ -1,3 +1,4 @@
+import { EnvironmentError } from '../config/fault/environment-error.ts';
 import { oneLine } from '../domain/text.ts';
 import { nameOf, UsageError } from './command.ts';
 import { commands } from './commands.ts';
@@ -88,6 +89,7 @@ function explain(error: unknown, { words }: Place, output: Output): number {
     output.complain([`latchkey: ${message}`, `See: ${line} --help`]);
     return exitCode.usage;
   }
-  output.complain([`latchkey: unexpected failure: ${message}`]);
+  const isExpected = error instanceof EnvironmentError;
+  output.complain([`latchkey: ${isExpected ? '' : 'unexpected failure: '}${message}`]);
   return exitCode.failed;
 }

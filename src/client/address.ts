@@ -87,8 +87,17 @@ function readListenFile(stateDir: string): Address[] {
 
 /** This user's, then the system's (src/config/README.md, state_dir). */
 function defaultStateDirs(environment: Environment): readonly string[] {
-  const state = absolute(environment['XDG_STATE_HOME']) ?? join(homedir(), '.local', 'state');
-  return [join(state, 'latchkey'), '/var/lib/latchkey'];
+  const state = absolute(environment['XDG_STATE_HOME']) ?? stateAtHome();
+  return [...(state === null ? [] : [join(state, 'latchkey')]), '/var/lib/latchkey'];
+}
+
+/** Null: the system knows no home directory of this user. */
+function stateAtHome(): string | null {
+  try {
+    return join(homedir(), '.local', 'state');
+  } catch {
+    return null;
+  }
 }
 
 function defaultSockets(environment: Environment, stateDirs: readonly string[]): Address[] {

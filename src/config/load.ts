@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Configuration } from './configuration.ts';
 import { fileKeyOf } from './description.ts';
 import type { Environment } from './environment.ts';
 import { type Fault, formatKey } from './fault/fault.ts';
 import { readCertificates } from './file/certificates.ts';
+import { homeDirectory } from './home.ts';
 import { localFileName } from './file/file.ts';
 import { judgeLocalFile } from './file/local-file.ts';
 import { readNamedFile } from './file/named-file.ts';
@@ -134,7 +134,7 @@ function processSources({ file, text, flags, environment, onPassedOver }: LoadOp
     file,
     flags,
     environment: environment ?? process.env,
-    home: homeDirectory(),
+    home: homeDirectory() ?? '/',
     platform: process.platform,
     directory: process.cwd(),
     isTerminal: process.stdout.isTTY,
@@ -146,13 +146,4 @@ function processSources({ file, text, flags, environment, onPassedOver }: LoadOp
     },
     isWorldReadable: (path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0,
   };
-}
-
-/** A user that the system does not know, as in some containers, has `/` as its home. */
-function homeDirectory(): string {
-  try {
-    return homedir();
-  } catch {
-    return '/';
-  }
 }

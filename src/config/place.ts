@@ -1,4 +1,4 @@
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute, join, sep } from 'node:path';
 import type { DialectName } from '../domain/dialect.ts';
 import type { Environment } from './environment.ts';
 import { type Tree, valueAt } from './file/tree.ts';
@@ -59,6 +59,19 @@ function findSocket(machine: Machine, stateDir: string): string {
   if (service !== undefined) return join(service, 'latchkey.sock');
   const user = directory(machine, 'XDG_RUNTIME_DIR');
   return join(user === undefined ? stateDir : join(user, 'latchkey'), 'latchkey.sock');
+}
+
+/** The environment variable that a default path follows from; null: the path is no default. */
+export function variableBehind(path: string, machine: Machine): string | null {
+  const { stateDir, socket } = findPlaces(machine, {});
+  if (path !== stateDir && path !== socket) return null;
+  const names = ['RUNTIME_DIRECTORY', 'XDG_RUNTIME_DIR', 'STATE_DIRECTORY', 'XDG_STATE_HOME'];
+  const found = names.find((name) => isIn(path, directory(machine, name)));
+  return found ?? 'HOME';
+}
+
+function isIn(path: string, folder: string | undefined): boolean {
+  return folder !== undefined && `${path}${sep}`.startsWith(`${folder.replace(/[\\/]+$/, '')}${sep}`);
 }
 
 /** Reads a directory variable: systemd may list several (`:` between), and XDG says to ignore a relative one. */

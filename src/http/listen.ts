@@ -19,8 +19,11 @@ export type ListenFault =
 
 export class ListenError extends Error {
   readonly fault: ListenFault;
-  constructor(fault: ListenFault, message: string, cause?: unknown) {
+  /** The path of the socket in question; null: another listener, or it does not matter. */
+  readonly socket: string | null;
+  constructor(fault: ListenFault, message: string, cause?: unknown, socket: string | null = null) {
     super(message, { cause });
+    this.socket = socket;
     this.name = 'ListenError';
     this.fault = fault;
   }
@@ -115,7 +118,7 @@ async function listening(server: Server, place: string, listen: () => void): Pro
     await opened;
   } catch (error) {
     if (errorCode(error) === 'EADDRINUSE') throw inUse(place, error);
-    throw new ListenError('refused', `cannot listen on ${place}: ${messageOf(error)}`, error);
+    throw new ListenError('refused', `cannot listen on ${place}: ${messageOf(error)}`, error, place);
   }
 }
 
@@ -125,7 +128,12 @@ function makeDirectory(path: string): void {
     mkdirSync(dirname(path), { mode: 0o700 });
   } catch (error) {
     if (errorCode(error) === 'EEXIST') return;
-    throw new ListenError('refused', `cannot make the directory of ${path}: ${messageOf(error)}`, error);
+    throw new ListenError(
+      'refused',
+      `cannot make the directory of ${path}: ${messageOf(error)}`,
+      error,
+      path,
+    );
   }
 }
 
@@ -138,7 +146,8 @@ async function removeStale(path: string): Promise<void> {
     await once(probe, 'connect');
   } catch (error) {
     if (errorCode(error) !== 'ECONNREFUSED') {
-      throw new ListenError('refused', `cannot tell whether ${path} is in use: ${messageOf(error)}`, error);
+      const what = `cannot tell whether ${path} is in use: ${messageOf(error)}`;
+      throw new ListenError('refused', what, error, path);
     }
     unlinkSync(path);
     return;

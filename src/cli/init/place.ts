@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { homeDirectory } from '../../config/home.ts';
 import { localFileName } from '../../config/file/file.ts';
 import { findConfigurationFiles, findPlaces, type Machine } from '../../config/place.ts';
 import type { GlobalOptions } from '../command.ts';
@@ -27,7 +27,11 @@ export interface NewPlaces {
  */
 export function choosePlaces(target: string, stateDir: string | undefined): NewPlaces {
   if (stateDir !== undefined) return placesIn(resolve(stateDir));
-  const machine: Machine = { environment: process.env, home: homedir(), platform: process.platform };
+  const machine: Machine = {
+    environment: process.env,
+    home: homeDirectory() ?? '/',
+    platform: process.platform,
+  };
   const [user, system] = findConfigurationFiles(machine);
   if (target === system) return { stateDir: '/var/lib/latchkey', socket: null };
   if (target === user) return { stateDir: findPlaces(machine, {}).stateDir, socket: null };

@@ -1,4 +1,4 @@
-import { homedir } from 'node:os';
+import { homeDirectory } from '../../config/home.ts';
 import { type Command, type CommandEntry, defineCommand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Term } from '../syntax/declaration.ts';
@@ -63,5 +63,5 @@ function unquote(word: string): string {
 }
 
 function expandHome(word: string): string {
-  return word.replace(/^~(?=\/|$)/, homedir);
+  return word.replace(/^~(?=\/|$)/, (tilde) => homeDirectory() ?? tilde);
 }

@@ -1,5 +1,8 @@
 import { closeSync, openSync } from 'node:fs';
+import { homeDirectory } from '../../config/home.ts';
+import { variableBehind } from '../../config/place.ts';
 import { ListenError } from '../../http/listen.ts';
+import { StateDirectoryUnusable } from '../../store/sqlite/faults.ts';
 
 /** So many files more than are open a start needs at least. */
 const fewestFiles = 8;
@@ -19,9 +22,24 @@ function adviceOn(error: Error): string | null {
     return 'free some space there and start it again: without any it cannot even answer verifies';
   }
   // SQLite does not say why it cannot open a file.
-  return isOfTooFewFiles(error) || (message.endsWith('unable to open database file') && areFilesUsedUp())
-    ? 'allow more open files: ulimit -n, or LimitNOFILE= in the unit of the service'
-    : null;
+  if (isOfTooFewFiles(error) || (message.endsWith('unable to open database file') && areFilesUsedUp())) {
+    return 'allow more open files: ulimit -n, or LimitNOFILE= in the unit of the service';
+  }
+  return adviceOnPath(error);
+}
+
+/** Names the variable behind a default path that this user cannot use: it may come from another user's environment. */
+function adviceOnPath(error: Error): string | null {
+  const { env: environment, platform } = process;
+  const machine = { environment, platform, home: homeDirectory() ?? '/' };
+  const [path, option] =
+    error instanceof ListenError
+      ? [error.socket, '--socket']
+      : [error instanceof StateDirectoryUnusable ? error.directory : null, '--state-dir'];
+  const variable = path === null ? null : variableBehind(path, machine);
+  return variable === null
+    ? null
+    : `the path follows from ${variable}: correct that variable, or choose another path: ${option}`;
 }
 
 function areFilesUsedUp(): boolean {

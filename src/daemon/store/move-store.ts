@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import type { Configuration } from '../../config/configuration.ts';
 import { roleOf } from '../../service/lifecycle/role.ts';
 import type { Contents } from '../../store/move/contents.ts';
@@ -16,6 +14,7 @@ import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { directAddressOf, type PostgresSettings } from './database-settings.ts';
 import { isStoreRefusal, makeOwn } from './restore.ts';
 import { onEndingSignal } from '../system/ending-signal.ts';
+import { makeTemporary } from '../system/temporary-directory.ts';
 
 export type StoreMove = {
   configuration: Configuration;
@@ -84,7 +83,7 @@ async function moveFromDraft(
 
 /** A directory for this user alone, which is removed at the end. */
 function ownDirectory(stack: DisposableStack): string {
-  const path = mkdtempSync(join(tmpdir(), 'latchkey-move-'));
+  const path = makeTemporary('latchkey-move-');
   stack.defer(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }

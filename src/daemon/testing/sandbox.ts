@@ -1,9 +1,8 @@
-import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DialectName } from '../../domain/dialect.ts';
+import { makeTemporary } from '../system/temporary-directory.ts';
 import { AdvancingTime } from './advancing-time.ts';
 import { SandboxAgent } from './sandbox-agent.ts';
 import { SandboxStore, type SandboxLicense } from './sandbox-store.ts';
@@ -26,7 +25,7 @@ const longestAdvanceMs = 1_000 * 365 * 24 * 60 * 60 * 1000;
  * in the field, for its own tests. Everything is removed when it is disposed of.
  */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
-  const directory = mkdtempSync(join(tmpdir(), 'latchkey-testing-'));
+  const directory = makeTemporary('latchkey-testing-');
   const sandbox = new Sandbox(directory, options);
   try {
     await sandbox.store.comeBack();

@@ -17,10 +17,12 @@ export class StateDirectoryHeld extends Error {
 /** The state directory cannot be made, read or written. */
 export class StateDirectoryUnusable extends Error {
   readonly code = 'state_directory_unusable';
+  readonly directory: string;
   constructor(directory: string, cause: unknown) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     super(`The state directory ${directory} cannot be used: ${reason}`, { cause });
     this.name = 'StateDirectoryUnusable';
+    this.directory = directory;
   }
 }
 

@@ -1,8 +1,9 @@
 import { existsSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { isSea } from 'node:sea';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { EnvironmentError } from '../../../config/fault/environment-error.ts';
 import { formatFault, formatReason } from '../../../config/fault/fault.ts';
+import { homeDirectory } from '../../../config/home.ts';
 import { findLocalFile, locateDaemon } from '../../../config/load.ts';
 import type { LocationResult } from '../../../config/location.ts';
 import { type Command, defineCommand, type GlobalOptions, textOption } from '../../command.ts';
@@ -202,10 +203,16 @@ function thisProgram(): readonly string[] {
 }
 
 function pathOf({ user, root = '/' }: Args): string {
-  const given = process.env['XDG_CONFIG_HOME'] ?? '';
-  const home = isAbsolute(given) ? given : join(homedir(), '.config');
-  const directory = user ? join(home, 'systemd/user') : unitFolder;
+  const directory = user ? join(userConfiguration(), 'systemd/user') : unitFolder;
   return join(resolve(root), directory, 'latchkey.service');
+}
+
+function userConfiguration(): string {
+  const given = process.env['XDG_CONFIG_HOME'] ?? '';
+  if (isAbsolute(given)) return given;
+  const home = homeDirectory();
+  if (home === null) throw new EnvironmentError('this user has no home directory: set HOME');
+  return join(home, '.config');
 }
 
 function stepsAfterInstall({ writes }: Plan, args: Args): readonly string[] {
