@@ -7,7 +7,7 @@ export type Observation = {
   license: License;
   /** The license with the unfinished local changes: what a caller is answered. */
   local: LocalState;
-  /** The configured product under whose secret it was asked. */
+  /** The id of the product (`Product`) under whose secret it was asked. */
   productKey: string;
   /** When the upstream vouched for it. */
   confirmedAt: number;

@@ -1,4 +1,4 @@
-/** A license key to be fetched ahead of any caller; `productKey` null: of any of the configured products. */
+/** A license key to be fetched ahead of any caller; `productKey`: the id of a product; null: of any of the configured products. */
 export type PreloadKey = { licenseKey: string; productKey: string | null };
 
 /** What came of asking for a license key. */

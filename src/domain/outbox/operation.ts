@@ -59,7 +59,7 @@ export type OperationIdentity = {
   kind: OperationKind;
   /** The license key, the coupon code or the order it is about. */
   subject: string;
-  /** The configured product under whose secret it is sent; null for coupons. */
+  /** The id of the product (`Product`) under whose secret it is sent; null for coupons. */
   productKey: string | null;
   createdAt: number;
   /** Under which credential it was asked for (`Principal.credential`); null: before this was kept. */

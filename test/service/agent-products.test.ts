@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { noProducts } from '../../src/domain/agent/product.ts';
+import { AgentProducts, storedProducts, storeProducts } from '../../src/service/agent/products.ts';
+import { Stage } from '../support/stage/service-stage.ts';
+
+const press = { productKey: 'press', secretDigest: '1' };
+
+test('people know a product, and its credential, by the key that it has now', () => {
+  const products = new AgentProducts(noProducts, [press]);
+  products.configure([{ ...press, productKey: 'renamed' }]);
+  expect(products.idOf('renamed')).toBe('press');
+  expect(products.idOf('press')).toBeNull();
+  expect(products.keyOf('press')).toBe('renamed');
+  expect(products.credentialName('product:press')).toBe('product:renamed');
+  expect(products.credentialName('token:press')).toBe('token:press');
+});
+
+test('a removed product is not found by its key, and is still called by it', () => {
+  const products = new AgentProducts(noProducts, [press]);
+  products.configure([]);
+  expect(products.idOf('press')).toBeNull();
+  expect(products.keyOf('press')).toBe('press');
+  expect(products.credentialName('product:press')).toBe('product:press');
+});
+
+test('a store gives back the products that it was given', async () => {
+  await using stage = new Stage();
+  const { settings } = stage.store;
+  expect(storedProducts(settings)).toEqual(noProducts);
+  const { list } = new AgentProducts(noProducts, [press]);
+  storeProducts(settings, list);
+  expect(storedProducts(settings)).toEqual(list);
+});
+
+test('the products of a store from before products had ids are known by their keys', async () => {
+  await using stage = new Stage();
+  const { settings } = stage.store;
+  settings.set('products', JSON.stringify([['press', '1']]));
+  expect(storedProducts(settings)).toEqual({ configured: [{ id: 'press', ...press }], removed: [] });
+});
