@@ -6,6 +6,7 @@ import { parseConfiguration } from '../src/config/load.ts';
 import type { Configuration } from '../src/config/configuration.ts';
 import { routes } from '../src/http/routes/all.ts';
 import { readExample } from './support/book/guides.ts';
+import { certificate } from './support/network/certificate.ts';
 
 /** How long requests in flight are waited for, in s: closeMs of src/daemon/serve.ts. */
 const closeS = 15;
@@ -44,7 +45,10 @@ function configurationOf(text: string, url: string): Configuration {
     home: '/',
     platform: 'linux',
     directory: '/',
-    readFile: (path) => (path === file ? text : url),
+    readFile: (path) => {
+      if (path === file) return text;
+      return path.endsWith('.pem') ? certificate : url;
+    },
   });
   if (!result.ok) throw new Error(result.faults.map(formatFault).join('\n'));
   return result.configuration;

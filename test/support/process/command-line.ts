@@ -1,5 +1,9 @@
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { vi } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { createOutput } from '../../../src/cli/output.ts';
 import { compiledCode } from '../made-once.ts';
@@ -12,8 +16,27 @@ export interface Outcome {
   readonly err: string;
 }
 
-/** Runs a command line in this process. */
+/** Where commands of tests run: a `latchkey.yaml` in the clone is not theirs. */
+const emptyDirectory = mkdtempSync(join(tmpdir(), 'latchkey-cwd-'));
+process.once('exit', () => rmSync(emptyDirectory, { recursive: true, force: true }));
+
+const realDirectory = process.cwd.bind(process);
+let running = 0;
+
+/** Runs a command line in this process, and in an empty working directory unless the test has chosen one. */
 export async function latchkey(...argv: string[]): Promise<Outcome> {
+  if (vi.isMockFunction(process.cwd)) return await runHere(argv);
+  running += 1;
+  process.cwd = () => emptyDirectory;
+  try {
+    return await runHere(argv);
+  } finally {
+    running -= 1;
+    if (running === 0) process.cwd = realDirectory;
+  }
+}
+
+async function runHere(argv: readonly string[]): Promise<Outcome> {
   let out = '';
   let err = '';
   const output = createOutput(
@@ -43,7 +66,7 @@ export function runProcess(
   argv: readonly string[],
   environment: Readonly<Record<string, string>> = {},
   program: Program = fromSource,
-  cwd: string = process.cwd(),
+  cwd: string = emptyDirectory,
 ): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const [file, ...first] = program;
