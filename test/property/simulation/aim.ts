@@ -107,12 +107,17 @@ const aims: readonly [Aim, ...Aim[]] = [
     name: 'wait and listing',
     troubles: ['patience', 'coupons'],
     async strike(target) {
-      target.world.network.change({ trouble: 0.8, away: null });
-      target.callers.createCoupon();
-      await target.world.pass(target.world.random.pick([1_000, 15_000]));
-      list(target);
+      const { world, callers } = target;
+      callers.createCoupon();
       changeInDoubt(target);
-      await soon(target);
+      // A creation in doubt fails again and again, and then finds listings under way that are told to wait.
+      for (let count = 0; count < 12; count += 1) {
+        const isCalm = count >= 8;
+        world.network.change(isCalm ? { trouble: 0, throttling: 0.5, longestWaitS: 8 } : { trouble: 0.8 });
+        list(target);
+        await world.pass(world.random.pick(isCalm ? [500, 3_000, 10_000] : [60_000, 300_000]));
+      }
+      world.network.change({ throttling: 0 });
     },
   },
   {

@@ -150,6 +150,7 @@ export class Network {
     if (this.#random.chance(weather.unauthorized)) return 'unauthorized';
     if (isChange(asked) && this.#random.chance(weather.declining)) return 'declined';
     if (this.#mayBeCached(asked, isFresh) && this.#random.chance(weather.caching)) return 'cached';
+    if (weather.throttling > 0 && this.#random.chance(weather.throttling)) return 'throttled';
     if (this.#random.chance(weather.trouble)) return this.#random.pick(troubles);
     return this.#random.chance(0.2) ? 'slow' : 'ok';
   }

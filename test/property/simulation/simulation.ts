@@ -102,8 +102,11 @@ export class Play implements Disposable {
 
   /** Everything heals; the outbox must empty itself but for what a person must decide. */
   async rest(): Promise<void> {
-    const { world } = this;
-    const { faults, network } = world;
+    const { world, callers } = this;
+    const { faults, network, random } = world;
+    // What is struck at the last moment shows whether its delivery comes too late.
+    const key = random.pick(world.keys as [string, ...string[]]);
+    await this.#aim?.strike({ world, callers, key });
     Object.assign(faults, { crashes: 0, isFull: false, afterCommit: null });
     const { poison, instance } = network.weather;
     network.weather = { ...calmWeather, poison, instance };

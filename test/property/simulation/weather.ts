@@ -22,6 +22,8 @@ export type Weather = {
   cacheIsStubborn: boolean;
   /** Late requests arrive as late as the fence allows. */
   nearFence: boolean;
+  /** The share that is answered 429, with a `Retry-After`. */
+  throttling: number;
   /** The longest `Retry-After`, in seconds. */
   longestWaitS: number;
   /** How far the clock of the upstream is from the truth, in ms. */
@@ -42,6 +44,7 @@ export const calmWeather: Weather = {
   caching: 0,
   cacheIsStubborn: false,
   nearFence: false,
+  throttling: 0,
   longestWaitS: 8,
   datesAheadMs: 0,
   isUndated: false,
