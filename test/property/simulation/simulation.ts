@@ -102,11 +102,10 @@ export class Play implements Disposable {
 
   /** Everything heals; the outbox must empty itself but for what a person must decide. */
   async rest(): Promise<void> {
-    const { world, callers } = this;
+    const { world } = this;
     const { faults, network, random } = world;
     // What is struck at the last moment shows whether its delivery comes too late.
-    const key = random.pick(world.keys as [string, ...string[]]);
-    await this.#aim?.strike({ world, callers, key });
+    await this.#strike(random.pick(world.keys as [string, ...string[]]));
     Object.assign(faults, { crashes: 0, isFull: false, afterCommit: null });
     const { poison, instance } = network.weather;
     network.weather = { ...calmWeather, poison, instance };
@@ -139,10 +138,14 @@ export class Play implements Disposable {
     });
   }
 
-  async #makeTrouble(key: string): Promise<void> {
+  async #strike(key: string): Promise<void> {
     const { world, callers } = this;
-    if (this.#aim !== null && world.random.chance(0.5))
-      return await this.#aim.strike({ world, callers, key });
+    await this.#aim?.strike({ world, callers, key });
+  }
+
+  async #makeTrouble(key: string): Promise<void> {
+    const { world } = this;
+    if (this.#aim !== null && world.random.chance(0.5)) return await this.#strike(key);
     const [first, ...others] = this.#troubles.flatMap(({ make }) => make ?? []);
     if (first !== undefined) await world.random.pick([first, ...others])(world, key);
   }
