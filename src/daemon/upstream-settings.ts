@@ -16,7 +16,7 @@ export function connectionSettings(
   { tls }: Pick<Configuration['listen'], 'tls'>,
   { ca, maxConnections }: Pick<ConnectionSettings, 'maxConnections'> & { ca: string | null },
 ): ConnectionSettings {
-  // A request that comes back to its sender must get the answer that says so (src/sync/README.md, What an answer
+  // A request that comes back to its sender must get the answer that says so (src/sync/README.md, What a response
   // proves), although nobody here may trust the authority that signed the certificate of the listener.
   const own = tls === null ? null : certificateIn(tls);
   const trust = trustSystemAnd(...[ca, own].filter((each) => each !== null));

@@ -28,7 +28,7 @@ export type Understanding<Value> = {
 /** What a cache may answer, for it changes nothing. */
 const reads: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'listCoupons', 'getCoupon']);
 
-/** Tells what became of a request: applied, not applied, or nobody can tell (src/sync/README.md, A lost answer). */
+/** Tells what became of a request: applied, not applied, or nobody can tell (src/sync/README.md, What a response proves). */
 export function classify<Value>(came: Exchange, understanding: Understanding<Value>): Outcome<Value> {
   return came.type === 'failed'
     ? classifyFailure(came, understanding.now)

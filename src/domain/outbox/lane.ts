@@ -29,7 +29,7 @@ export type LaneView = {
 };
 
 /**
- * The next step of a lane (src/sync/README.md, Lanes and A lost answer). When its head is due is for the
+ * The next step of a lane (src/sync/README.md, Queues and After a lost response). When its head is due is for the
  * store's `next_at` to say; this decides only what is done then.
  */
 export function nextStep(lane: LaneView): Step {

@@ -6,7 +6,7 @@ import type { Dialect, DialectAnswer, RequestKind } from './dialect.ts';
 /** What asks about one thing, which may not be there. */
 const asksForOne: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'change', 'getCoupon']);
 
-/** A store that says "unknown" by 400 or by an empty 200, behind a firewall (src/sync/README.md, What an answer proves). */
+/** A store that says "unknown" by 400 or by an empty 200, behind a firewall (src/sync/README.md, What a response proves). */
 export const payhip: Dialect = {
   refusalOf(answer, request) {
     if (isChallenge(answer)) return { reason: 'challenged', what: 'a firewall asks for a proof' };

@@ -70,7 +70,7 @@ export class Callers {
       const before = once.get(id) ?? null;
       if (before === null) count(answered, name);
       else if (before !== given) {
-        this.#world.history.broken.push(`invariant 7: ${id}: ${before}, then ${given}`);
+        this.#world.history.broken.push(`invariant 8: ${id}: ${before}, then ${given}`);
       }
       once.set(id, given);
     });

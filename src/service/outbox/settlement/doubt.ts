@@ -21,7 +21,7 @@ export function doubtInFlight(transaction: Transaction, policy: { fenceMs: numbe
  * After a restore or a copy, the original may have delivered what this store still holds: every unfinished
  * operation is read back against the last observation, and ends inferred at best; what the original had under
  * way is waited for.
- * (src/sync/README.md, After a restore or a copy)
+ * (src/sync/README.md, Start, restore and copy)
  */
 export function doubtAll(transaction: Transaction): void {
   beginLostPast(transaction);

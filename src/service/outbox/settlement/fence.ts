@@ -10,7 +10,7 @@ import { renewLostPast } from './lost-past.ts';
  * The answer to an attempt was lost: until the fence has passed, it may still be applied. A disable sets a
  * value, so it is simply repeated, but nothing else of its lane overtakes it; anything else becomes
  * uncertain and is read back after the fence, or held where the upstream has become another meanwhile.
- * (src/sync/README.md, A lost answer)
+ * (src/sync/README.md, After a lost response)
  */
 export function loseAnswer(
   transaction: Transaction,

@@ -3,7 +3,7 @@ import type { Reader, Transaction } from '../../tables.ts';
 /*
  * After a restore or a copy, the past that this store does not remember may have requests on their way, about
  * any subject. Until they are dead, nothing is changed upstream, and no read is counted from or settles
- * anything. (src/sync/README.md, After a restore or a copy)
+ * anything. (src/sync/README.md, Start, restore and copy)
  */
 
 const setting = 'lost_past_until';

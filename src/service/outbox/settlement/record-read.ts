@@ -46,7 +46,7 @@ type AnsweredRead = RecordRead & { outcome: Applied<License> };
 
 /**
  * Records an answer to a read of a key, and settles by it what waited to be read back. The read had both
- * lanes of the key to itself. (src/sync/README.md, A lost answer)
+ * lanes of the key to itself. (src/sync/README.md, After a lost response)
  */
 export function recordRead(
   transaction: Transaction,

@@ -23,7 +23,7 @@ export type SettledCounter = {
 
 const unsettled: SettledCounter = { settled: false, unexpected: null };
 
-/** Settles the counter operations in doubt by the count that was read. (src/sync/README.md, A lost answer) */
+/** Settles the counter operations in doubt by the count that was read. (src/sync/README.md, After a lost response) */
 export function settleCounter(
   transaction: Transaction,
   settling: Settling,

@@ -5,7 +5,7 @@ import { fencedUntil, move, scheduleHead } from '../lane.ts';
 import { endOvertaken } from '../delivery/refusal.ts';
 import type { Settling } from './settle-counter.ts';
 
-/** Settles the head of a key's state lane by a read. (src/sync/README.md, Lanes) */
+/** Settles the head of a key's state lane by a read. (src/sync/README.md, Queues) */
 export function settleState(
   transaction: Transaction,
   { observation, read, sentAt }: Settling,

@@ -8,7 +8,7 @@ import { putObservation, scheduleHead } from '../lane.ts';
  * Takes note of how the upstream itself spells a license key that it was asked for in another way: its own
  * spelling is the one subject of observation and lanes, every other is an alias. Two spellings with lanes of
  * their own would count one use for the other. Gives `known` when the key was already known under its own
- * spelling, and this read was made beside its lanes. (src/sync/README.md, Lanes)
+ * spelling, and this read was made beside its lanes. (src/sync/README.md, Queues)
  */
 export function adoptSpelling(
   transaction: Transaction,
