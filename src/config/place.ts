@@ -1,4 +1,4 @@
-import { isAbsolute, join, sep } from 'node:path';
+import { isAbsolute, join, relative, sep } from 'node:path';
 import type { DialectName } from '../domain/dialect.ts';
 import type { Environment } from './environment.ts';
 import { type Tree, valueAt } from './file/tree.ts';
@@ -71,7 +71,9 @@ export function variableBehind(path: string, machine: Machine): string | null {
 }
 
 function isIn(path: string, folder: string | undefined): boolean {
-  return folder !== undefined && `${path}${sep}`.startsWith(`${folder.replace(/[\\/]+$/, '')}${sep}`);
+  if (folder === undefined) return false;
+  const way = relative(folder, path);
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
 /** Reads a directory variable: systemd may list several (`:` between), and XDG says to ignore a relative one. */

@@ -23,7 +23,10 @@ const broken: Readonly<Record<SpoilingName, [TroubleName[], RegExp]>> = {
   'an answer dated by a jump that nothing has confirmed': [['cache', 'dates'], /invariant 5/],
   'Retry-After not heard': [['patience'], /Retry-After/],
   'another instance not noticed': [['replacement'], /other writers|invariant 2/],
-  'one secret for all products': [['products'], /not come about within/],
+  'one secret for all products': [
+    ['products'],
+    /not come about within|is answered 404, and the upstream knows it/,
+  ],
   'a lost past that is not waited for': [['restore'], /the fence|invariant/],
   'a lost disable taken for one that was never sent': [
     ['refusals'],
