@@ -27,7 +27,7 @@ export interface Places {
   readonly unknown: 'problem' | 'reset';
 }
 
-/** Software that was written for this store understands no problem (src/http/README.md, Nothing can be said). */
+/** Software that was written for this store understands no problem (src/http/README.md, When nothing is known). */
 const dialectOfExistingSoftware: DialectName = 'payhip';
 
 /**

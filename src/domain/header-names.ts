@@ -23,7 +23,7 @@ export const idempotencyKeyHeader = 'Idempotency-Key';
 /** Names a request, in its answer, in the log and on the way up (src/http/README.md, The id of a request). */
 export const requestIdHeader = 'X-Request-Id';
 
-/** Tell how current an answer is (src/http/README.md, What an agent adds). */
+/** Tell how current an answer is (src/http/README.md, Agent headers). */
 export const provenanceHeaderNames = {
   freshness: 'Latchkey-Freshness',
   confirmedAt: 'Latchkey-Confirmed-At',

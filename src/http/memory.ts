@@ -26,7 +26,7 @@ type Unchanged = { holds: boolean };
 /**
  * What need not be read or made again: whom credentials stand for, and answers about license keys. Every commit
  * tells here what it changed before its own answer leaves (`forget`), so that none is older than any answer of
- * a write (src/http/README.md, Answers from memory).
+ * a write (src/http/README.md, Response cache).
  */
 export class Memory implements KnownGrants {
   readonly #grants = new LRUCache<string, Grant>(limit);

@@ -2,7 +2,7 @@ import { formatDatetime } from '../domain/datetime.ts';
 import { provenanceHeaderNames as names } from '../domain/header-names.ts';
 import type { Provenance } from '../service/answers.ts';
 
-/** The headers about where an answer comes from and how old it is (src/http/README.md, What an agent adds). */
+/** The headers about where an answer comes from and how old it is (src/http/README.md, Agent headers). */
 export function provenanceHeaders(provenance: Provenance): Record<string, string> {
   const headers: Record<string, string> = { [names.freshness]: provenance.freshness };
   // An authority is no cache: the rest does not apply.

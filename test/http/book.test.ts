@@ -19,41 +19,60 @@ import { authoritySnapshot } from '../support/app/http-app.ts';
 const source = join(import.meta.dirname, '../../src');
 const book = readFileSync(join(source, 'http/README.md'), 'utf8');
 
-/** What stands under a heading, up to the next one of its level. */
+/** The text under a heading, up to the next heading of the same level. */
 function section(heading: string): string {
   const [, text] = book.split(`\n## ${heading}\n`);
   if (text === undefined) throw new Error(`there is no heading ${heading}`);
   return text.split('\n## ', 1)[0] ?? '';
 }
 
-/** The rows of the tables in a text, without their heads, as cells without back quotes. */
-function rows(text: string): string[][] {
-  const lines = text.split('\n');
-  return lines
-    .filter((line, index) => line.startsWith('| ') && !lines[index + 1]?.startsWith('| -') && line[2] !== '-')
-    .map((line) => line.split(' | ').map((cell) => cell.replaceAll(/[|`]/g, '').trim()));
+/** The items of the lists in a text. */
+function items(text: string): string[] {
+  return text.split('\n').filter((line) => line.startsWith('- '));
+}
+
+type Access = readonly [credential: string, scope: string];
+
+/** The routes in the lists of a section; `access` is that of items without (credential, scope). */
+function routesIn(heading: string, prefix = '', access: Access = ['', '']): string[][] {
+  return items(section(heading)).flatMap((item) => {
+    const [, credential = access[0], scope = access[1]] = /\/\S*` \((\w+)(?:, ([\w:]+))?\)/.exec(item) ?? [];
+    const paths = [...item.matchAll(/`([A-Z]+) (\/\S*)`/g)];
+    return paths.map(([, method = '', path = '']) => [`${method} ${prefix}${path}`, credential, scope]);
+  });
 }
 
 function nameOf({ method, path }: Route): string {
   return `${method} ${path}`;
 }
 
-function accessOf({ access }: Route): readonly [credential: string, scope: string] {
+function accessOf({ access }: Route): Access {
   return access === 'anyone' ? ['anyone', ''] : [access.credential, access.scope];
 }
 
-test('every route is in the book with its access, and the book has no other', () => {
-  const written = rows(section('Routes')).map(([path, access, scope, only]) => [path, access, scope, only]);
-  const real = routes.map((route) => [
-    nameOf(route),
-    ...accessOf(route),
-    route.authorityOnly === true ? 'authority' : '',
-  ]);
+test('the HTTP reference lists every route with its access, and no other route', () => {
+  const written = [
+    ...routesIn('License and coupon routes'),
+    ...routesIn('Coupons at checkout'),
+    ...routesIn('Health and status'),
+    ...routesIn('Admin routes', '/admin/v1', ['any', 'admin']),
+  ];
+  const real = routes.map((route) => [nameOf(route), ...accessOf(route)]);
   expect(new Set(written)).toEqual(new Set(real));
 });
 
-test('every route that only a dialect has is in the book', () => {
-  const written = rows(section('Dialects')).map(([path, access, scope]) => [path, access, scope]);
+test('the HTTP reference lists the admin routes of an authority apart from those of both roles', () => {
+  const [, text = ''] = section('Admin routes').split('\n### On an authority only\n');
+  const [authority = ''] = text.split('\n### ', 1);
+  const written = [...authority.matchAll(/`([A-Z]+) (\/\S*)`/g)].map(
+    ([, method, path]) => `${method} /admin/v1${path}`,
+  );
+  const real = routes.filter(({ authorityOnly }) => authorityOnly === true).map(nameOf);
+  expect(new Set(written)).toEqual(new Set(real));
+});
+
+test('the HTTP reference lists every route that only a dialect has', () => {
+  const written = routesIn('Dialects');
   const everywhere = new Set(routes.map(nameOf));
   const real = routesOf(dialects.payhip)
     .filter((route) => !everywhere.has(nameOf(route)))
@@ -62,16 +81,17 @@ test('every route that only a dialect has is in the book', () => {
   expect(new Set(written)).toEqual(new Set(real));
 });
 
-test('every metric is in the book, and the book has no other', async () => {
+test('the HTTP reference lists every metric, and no other metric', async () => {
   using metrics = new Metrics({ role: 'agent', isSecure: true, hasDatabase: true });
   metrics.countUnrouted(400);
   const text = await metrics.expose(authoritySnapshot);
   const real = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
-  const written = rows(section('Health and status')).map(([name]) => name);
-  expect(new Set(written)).toEqual(new Set(real));
+  const [, list = ''] = section('Health and status').split('\nMetrics (');
+  const written = items(list).flatMap((item) => [...item.matchAll(/`([a-z_]+)`/g)]);
+  expect(new Set(written.map(([, name]) => name))).toEqual(new Set(real));
 });
 
-test('every header that is read or sent is in the book', () => {
+test('the HTTP reference names every header that is read or sent', () => {
   const own = [
     ...Object.values(credentialHeaders),
     idempotencyKeyHeader,
@@ -93,15 +113,15 @@ test('every header that is read or sent is in the book', () => {
   expect(all.filter((name) => !book.includes(`\`${name}`))).toEqual([]);
 });
 
-test('every scope is in the book', () => {
+test('the HTTP reference names every scope', () => {
   const text = section('Credentials and scopes');
   expect(scopes.filter((scope) => !text.includes(`\`${scope}\``))).toEqual([]);
 });
 
-test('an operation of the outbox is in the book with all that is told of it', () => {
+test('the HTTP reference names every member of an operation of the outbox', () => {
   const { components } = describeRoutes(routes, { version: '1.2.3', dialect: dialects.specification }) as {
     components: { schemas: { Operation: { properties: object } } };
   };
-  const told = Object.keys(components.schemas.Operation.properties).join(', ');
-  expect(section('Admin routes')).toContain(`\`{${told}}\``);
+  const members = Object.keys(components.schemas.Operation.properties).join(', ');
+  expect(section('Admin routes')).toContain(`\`{${members}}\``);
 });

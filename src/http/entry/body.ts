@@ -15,7 +15,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Makes a server accept forms and JSON objects, CSV where a route takes it, and nothing else (src/http/README.md,
- * Bodies and answers). The body of one that cannot be read is the reason, for its route to throw: after what a parser
+ * Bodies and responses). The body of one that cannot be read is the reason, for its route to throw: after what a parser
  * throws, the framework closes the connection, also to those who have sent more on it.
  */
 export function readBodies(server: FastifyInstance, { parameters: maximum }: HttpLimits): void {

@@ -20,7 +20,7 @@ const freshness: Record<Freshness, true> = {
 const instant = { type: 'string', format: 'date-time' };
 const count = { type: 'integer', minimum: 0 };
 
-/** The headers of answers, by name (src/http/README.md, What an agent adds). */
+/** The headers of answers, by name (src/http/README.md, Agent headers). */
 export const answerHeaders: Readonly<Record<string, Header>> = {
   [instanceHeader]: {
     description: 'The id of the store that answers.',

@@ -29,7 +29,7 @@ export function describeSchemas(
   const described: Record<string, Schema> = {};
   for (const [name, schema] of Object.entries(schemas)) {
     const told = everywhere(schema, tell) as Schema;
-    // In a body of JSON, null is the same as not sent (src/http/README.md, Bodies and answers).
+    // In a body of JSON, null is the same as not sent (src/http/README.md, Bodies and responses).
     described[name] = names.json.has(name) ? withOptional(told, nullable) : told;
     const form = `${name}${formSuffix}`;
     if (names.form.has(form)) described[form] = withOptional(told, possiblyEmpty);

@@ -44,7 +44,7 @@ type Parts = {
 
 /**
  * Handles a request that is known: only what was sent beside its head is read, by the same rules as on its route
- * (src/http/README.md, The short way).
+ * (src/http/README.md, Response cache).
  */
 export class DirectRequests {
   readonly #app: App;

@@ -65,7 +65,7 @@ export type KnownRequest = {
 
 /**
  * Verifies and changes of licenses that were answered: in another with the same head the gate and the hooks would find
- * nothing else (src/http/README.md, The short way).
+ * nothing else (src/http/README.md, Response cache).
  */
 export class KnownRequests {
   readonly #app: App;

@@ -16,7 +16,7 @@ import { requestIdFrom } from '../entry/request-id.ts';
 
 /**
  * Answers a verify that is known without waiting for anything: what was asked before from memory, another license key
- * by a read alone (src/http/README.md, Answers from memory).
+ * by a read alone (src/http/README.md, Response cache).
  */
 export class RememberedAnswers {
   readonly #app: App;

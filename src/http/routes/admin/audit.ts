@@ -8,7 +8,7 @@ import { enveloped } from '../../wire/common/envelope.ts';
 const access = { credential: 'any', scope: 'admin' } as const;
 const path = '/admin/v1/audit';
 
-/** The record of people's acts (src/http/README.md, The record of acts). */
+/** The record of people's acts (src/http/README.md, Audit log). */
 export const auditRoutes: readonly Route[] = [
   route({
     method: 'GET',

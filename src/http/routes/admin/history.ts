@@ -32,5 +32,5 @@ const list = route({
   },
 });
 
-/** What happened to a license (src/http/README.md, The history of a license). */
+/** What happened to a license (src/http/README.md, License history). */
 export const historyRoutes: readonly Route[] = [list];
