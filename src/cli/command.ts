@@ -1,13 +1,16 @@
 import type { Output } from './output.ts';
 import { type Declaration, type Named, newSyntax, type Syntax } from './syntax/declaration.ts';
 
+/** A symbol, since no option or operand of a command can have this name. */
+export const noteKey: unique symbol = Symbol('note');
+
 /** What every command takes. */
 export interface GlobalOptions {
   readonly config?: string | undefined;
   readonly stateDir?: string | undefined;
   readonly json?: boolean | undefined;
   /** Says something beside the result, each line once. */
-  readonly note?: ((line: string) => void) | undefined;
+  readonly [noteKey]?: ((line: string) => void) | undefined;
 }
 
 /** A command: what it takes, and `run`, which does it and gives the exit code. */

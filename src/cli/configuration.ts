@@ -1,13 +1,16 @@
 import { type Fault, formatFault } from '../config/fault/fault.ts';
 import type { LoadOptions } from '../config/load.ts';
 import type { Tree } from '../config/file/tree.ts';
-import type { GlobalOptions } from './command.ts';
+import { noteKey, type GlobalOptions } from './command.ts';
 import { exitCode } from './exit-code.ts';
 import { formatPath, quoteForShell } from './hint.ts';
 import type { Output } from './output.ts';
 
 /** The sources of this command line's configuration; `flags` are the command's own and win over the rest. */
-export function toLoadOptions({ config, stateDir, note }: GlobalOptions, flags: Tree = {}): LoadOptions {
+export function toLoadOptions(
+  { config, stateDir, [noteKey]: note }: GlobalOptions,
+  flags: Tree = {},
+): LoadOptions {
   return {
     file: config,
     flags: { ...flags, state_dir: stateDir },

@@ -1,6 +1,6 @@
 import { EnvironmentError } from '../config/fault/environment-error.ts';
 import { oneLine } from '../domain/text.ts';
-import { nameOf, UsageError } from './command.ts';
+import { nameOf, noteKey, UsageError } from './command.ts';
 import { commands } from './commands.ts';
 import { exitCode } from './exit-code.ts';
 import { programName } from './hint.ts';
@@ -74,7 +74,7 @@ async function runCommand(argv: readonly string[], { words, entry }: Place, outp
   }
   const { declaration, run: runIt } = await entry.load();
   const args = readArguments(argv, { words, usage: entry.usage, declaration });
-  return await runIt({ ...args, note: noteOnce(output) }, output);
+  return await runIt({ ...args, [noteKey]: noteOnce(output) }, output);
 }
 
 async function showHelp(place: Place, given: ReadonlySet<string>, output: Output): Promise<number> {

@@ -9,7 +9,11 @@ export const sellerCommands: readonly CommandEntry[] = [
       async () => (await import('./commands/seller/coupon.ts')).createCoupon,
     ),
     command('list', 'List coupons', async () => (await import('./commands/seller/coupon.ts')).listCoupons),
-    command('get <id>', 'Show a coupon', async () => (await import('./commands/seller/coupon.ts')).getCoupon),
+    command(
+      'show <id>',
+      'Show a coupon',
+      async () => (await import('./commands/seller/coupon.ts')).showCoupon,
+    ),
     command(
       'quote <code> <items..>',
       'Ask what a coupon takes off a cart',

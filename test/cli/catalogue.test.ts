@@ -95,7 +95,7 @@ test('coupon list is a table, and with --json the list object', async () => {
   expect(daemon.received[0]?.line).toBe('GET /agent/v1/coupons?limit=100&offset=0');
 });
 
-test('coupon get takes a provisional, negative id', async () => {
+test('coupon show takes a provisional, negative id', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({
     body: {
@@ -109,7 +109,7 @@ test('coupon get takes a provisional, negative id', async () => {
       },
     },
   });
-  const shown = await latchkey('coupon', 'get', '-5', '--state-dir', daemon.stateDir);
+  const shown = await latchkey('coupon', 'show', '-5', '--state-dir', daemon.stateDir);
   expect(shown.code).toBe(0);
   expect(shown.out).toMatch(/^redeemed +2 of 5 here$/m);
   expect(shown.out).toMatch(/^last by +A-2, A-1$/m);

@@ -86,7 +86,7 @@ const successes: readonly string[] = [
   'purchase refund $purchase_id',
   'coupon create --code SPRING --type multi --percent-off 20',
   'coupon list',
-  'coupon get $id',
+  'coupon show $id',
   'coupon update $id --usage-limit 5',
   'coupon quote SPRING $product_key=1000',
   'coupon redeem SPRING order-1 $product_key=1000',

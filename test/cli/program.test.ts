@@ -1,7 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { command, defineCommand, textOption, type CommandEntry } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
+import { camelCase } from '../../src/cli/syntax/declaration.ts';
 import { migrations } from '../../src/store/sqlite/files/migrations.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -61,6 +63,16 @@ test('a bug report has what runs, and on what', async () => {
 
 test.each([
   ['verfy K', 'Unknown command: verfy. Did you mean verify?', ''],
+  ['start', 'Unknown command: start. Did you mean serve?', ''],
+  ['run', 'Unknown command: run. Did you mean serve?', ''],
+  ['up', 'Unknown command: up. Did you mean serve?', ''],
+  ['daemon', 'Unknown command: daemon. Did you mean serve?', ''],
+  ['coupon get 7', 'Unknown command: coupon get. Did you mean show?', 'coupon'],
+  ['token ls', 'Unknown command: token ls. Did you mean list?', 'token'],
+  ['token create', 'Unknown command: token create. Did you mean issue?', 'token'],
+  ['product new', 'Unknown command: product new. Did you mean add?', 'product'],
+  ['token delete T', 'Unknown command: token delete. Did you mean revoke?', 'token'],
+  ['constructor', 'Unknown command: constructor', ''],
   ['coupon lst', 'Unknown command: coupon lst. Did you mean list?', 'coupon'],
   ['help outbox rety', 'Did you mean retry?', 'outbox'],
   ['frobnicate', 'Unknown command: frobnicate', ''],
@@ -75,7 +87,7 @@ test.each([
   ['verify K --config --state-dir x', '--config needs a value', 'verify'],
   ['verify K --config a --config b', '--config is given twice', 'verify'],
   ['outbox retry', '<id> is missing: Id of the change', 'outbox retry'],
-  ['coupon', 'coupon needs a command: create, list, get', 'coupon'],
+  ['coupon', 'coupon needs a command: create, list, show', 'coupon'],
   ['coupon create --code X', '--type is missing: Holds for', 'coupon create'],
   ['outbox list --state ded', '--state must be one of pending,', 'outbox list'],
   ['outbox list --state ded', 'Did you mean dead?', 'outbox list'],
@@ -87,15 +99,51 @@ test.each([
   ['sandbox --port 1.5', '--port must be a whole number from 0 to 65535', 'sandbox'],
   ['sandbox --port 65536', '--port must be a whole number from 0 to 65535', 'sandbox'],
   ['--config x', 'A command is missing', ''],
-])('%s is misuse: a line that says so, and where the help is', async (line, message, command) => {
+])('%s is misuse: a line that says so, and where the help is', async (line, message, helped) => {
   const { code, out, err } = await latchkey(...line.split(' '));
   expect({ code, out }).toEqual({ code: 2, out: '' });
   expect(err).toContain(message);
   expect(err).toMatch(/^latchkey: [^\n]+\nSee: [^\n]+\n$/);
-  expect(err).toContain(`See: ${`latchkey ${command}`.trim()} --help\n`);
+  expect(err).toContain(`See: ${`latchkey ${helped}`.trim()} --help\n`);
   const machine = await latchkey('--json', ...line.split(' '));
   expect(machine).toMatchObject({ code: 2, out: '' });
   expect(JSON.parse(machine.err)).toMatchObject({ error: { code: 'usage', exit_code: 2 } });
+});
+
+test('a command can have an option of any name, and is given its value', async () => {
+  const noted = defineCommand(
+    (syntax) => syntax.options({ note: textOption('A note') }),
+    async ({ note }, output) => {
+      output.print(`noted: ${note}`);
+      return 0;
+    },
+  );
+  const all = commands as CommandEntry[];
+  all.push(command('noted', 'Note something', async () => noted));
+  try {
+    expect(await latchkey('noted', '--note', 'hello')).toEqual({ code: 0, out: 'noted: hello\n', err: '' });
+  } finally {
+    all.pop();
+  }
+});
+
+test('no command has an option or argument of the same name as another, or as an option of every command', async () => {
+  const everywhere = ['config', 'state-dir', 'json', 'help'];
+  const read = async (entries: readonly CommandEntry[]): Promise<string[]> => {
+    const found: string[] = [];
+    for (const entry of entries) {
+      if ('members' in entry) {
+        found.push(...(await read(entry.members)));
+        continue;
+      }
+      const { options, operands } = (await entry.load()).declaration;
+      const names = [...everywhere, ...options.keys(), ...operands.keys()].map(camelCase);
+      const twice = names.filter((name, index) => names.indexOf(name) !== index);
+      found.push(...twice.map((name) => `${entry.usage}: ${name}`));
+    }
+    return found;
+  };
+  expect(await read(commands)).toEqual([]);
 });
 
 test('config check says ok and which file it read', async () => {

@@ -115,3 +115,11 @@ test('the log at the start and the status name the proxy to the upstream without
     [shown.out, json.out, daemon.lines.map((line) => JSON.stringify(line)).join('')].join(),
   ).not.toContain('hush');
 });
+
+test('an agent asks its upstream once when it starts, so that status tells whether the upstream is there', async () => {
+  await using stage = await setStage({ configuration: { upstream: { api_key: null, probe: '1h' } } });
+  const agent = await stage.startAgent();
+  await eventually(async () => (await agent.status()).upstream.state === 'up');
+  expect((await agent.status()).upstream.last_success_at).not.toBeNull();
+  expect(stage.upstream.ledger.length).toBe(1);
+});

@@ -186,6 +186,26 @@ describe('a token', () => {
     expect([await keep(), stage.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, used + hour]);
   });
 
+  it('is not remembered as used before it was issued', async () => {
+    const { stage, issue, who, uses } = await givenAuthority();
+    await using _ = stage;
+    stage.pass(90 * minute);
+    const { token, secret } = valueOf(await issue());
+    const keep = async (): Promise<number> => {
+      const taken = uses.take();
+      valueOf(await stage.writer.write('keepTokenUses', { uses: taken }));
+      return taken.length;
+    };
+    await who('bearer', secret);
+    expect([await keep(), stage.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, token.createdAt]);
+    stage.pass(29 * minute);
+    await who('bearer', secret);
+    expect(await keep()).toBe(0);
+    stage.pass(minute);
+    await who('bearer', secret);
+    expect([await keep(), stage.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, stage.now]);
+  });
+
   it('that is not accepted is not remembered as used', async () => {
     const { stage, issue, who, uses } = await givenAuthority();
     await using _ = stage;

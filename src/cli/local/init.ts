@@ -17,7 +17,7 @@ import type { Finding } from '../../config/fault/finding.ts';
 import { type LoadedConfiguration, loadConfiguration } from '../../config/load.ts';
 import { type DialectName, dialectNames } from '../../domain/dialect.ts';
 import { makeDirectory } from '../../store/sqlite/files/make-directory.ts';
-import { type Command, defineCommand, textOption } from '../command.ts';
+import { type Command, defineCommand, noteKey, textOption } from '../command.ts';
 import { toLoadOptions } from '../configuration.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatFindings } from '../finding.ts';
@@ -161,7 +161,7 @@ function write({ args, target, output }: Task, { text, loaded, findings }: Draft
     return refuse(output, `${formatPath(target)} cannot be written: ${formatReason(error)}`);
   }
   const { role, stateDir, listen, upstream } = loaded.configuration;
-  const found = loadConfiguration(toLoadOptions({ note: args.note }));
+  const found = loadConfiguration(toLoadOptions({ [noteKey]: args[noteKey] }));
   const isFound = found.ok && found.file === target;
   const hint = hintFor(isFound ? {} : { config: formatPath(target) });
   const next = [hint('serve'), hint('status')];

@@ -9,7 +9,7 @@ export const globalOptions: ReadonlyMap<string, Value> = new Map<string, Value>(
       names: 'file',
     },
   ],
-  ['state-dir', { describe: 'State directory', names: 'folder' }],
+  ['state-dir', { describe: 'State directory; ./latchkey.yaml is not read then', names: 'folder' }],
   ['json', { type: 'boolean', describe: 'Print the answer as JSON' }],
   ['help', { type: 'boolean', describe: 'Show help' }],
 ]);

@@ -79,8 +79,29 @@ export function followWords(texts: readonly string[], commands: readonly Command
   return place;
 }
 
+/** What people call commands who know other programs. */
+const meant = new Map<string, readonly string[]>([
+  ...named(['start', 'run', 'up', 'daemon', 'server', 'launch'], ['serve']),
+  ...named(['get', 'info', 'view', 'describe', 'inspect'], ['show', 'status']),
+  ...named(['ls', 'all'], ['list']),
+  ...named(['new', 'add', 'create', 'make', 'issue'], ['add', 'create', 'make', 'issue']),
+  ...named(['delete', 'remove', 'rm'], ['delete', 'revoke', 'drop', 'uninstall']),
+  ...named(['edit', 'change', 'set', 'modify'], ['update']),
+  ...named(['check', 'validate'], ['verify', 'check']),
+  ...named(['setup', 'configure'], ['init']),
+  ...named(['health', 'ps'], ['status', 'show']),
+]);
+
+function named(
+  words: readonly string[],
+  commands: readonly string[],
+): (readonly [string, readonly string[]])[] {
+  return words.map((word) => [word, commands]);
+}
+
 function unknownCommand(words: readonly string[], word: string, among: readonly CommandEntry[]): UsageError {
-  const near = suggest(word, among.map(nameOf));
+  const names = among.map(nameOf);
+  const near = meant.get(word)?.find((name) => names.includes(name)) ?? suggest(word, names);
   const hint = near === undefined ? '' : `. Did you mean ${near}?`;
   return new UsageError(`Unknown command: ${[...words, word].join(' ')}${hint}`, words);
 }

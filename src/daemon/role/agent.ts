@@ -66,6 +66,8 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     },
     async run(signal) {
       await using _ = upstream;
+      // Until an answer has come, nobody could say whether the upstream is there.
+      sync.uplink.probeNow();
       await sync.run(signal);
     },
   };

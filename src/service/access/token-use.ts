@@ -12,8 +12,9 @@ export class TokenUses {
   readonly #hours = new Map<string, number>();
 
   /** Notes a use at an instant (epoch ms), unless one of the same hour is stored. */
-  note({ tokenId, lastUsedAt }: Token, now: number): void {
-    const hour = now - (now % hourMs);
+  note({ tokenId, lastUsedAt, createdAt }: Token, now: number): void {
+    // A use in the hour of the creation is not shown as earlier than the creation.
+    const hour = Math.max(now - (now % hourMs), createdAt);
     if (lastUsedAt === null || lastUsedAt < hour) this.#hours.set(tokenId, hour);
   }
 

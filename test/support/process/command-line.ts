@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { vi } from 'vitest';
+import { vi, type MockInstance } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { createOutput } from '../../../src/cli/output.ts';
 import { compiledCode } from '../made-once.ts';
@@ -20,20 +20,29 @@ export interface Outcome {
 const emptyDirectory = mkdtempSync(join(tmpdir(), 'latchkey-cwd-'));
 process.once('exit', () => rmSync(emptyDirectory, { recursive: true, force: true }));
 
-const realDirectory = process.cwd.bind(process);
 let running = 0;
+let chosen: MockInstance<typeof process.cwd> | null = null;
 
 /** Runs a command line in this process, and in an empty working directory unless the test has chosen one. */
 export async function latchkey(...argv: string[]): Promise<Outcome> {
-  if (vi.isMockFunction(process.cwd)) return await runHere(argv);
+  if (running === 0 && !isDirectoryChosen()) {
+    chosen = vi.spyOn(process, 'cwd').mockReturnValue(emptyDirectory);
+  }
   running += 1;
-  process.cwd = () => emptyDirectory;
   try {
     return await runHere(argv);
   } finally {
     running -= 1;
-    if (running === 0) process.cwd = realDirectory;
+    if (running === 0) {
+      chosen?.mockRestore();
+      chosen = null;
+    }
   }
+}
+
+function isDirectoryChosen(): boolean {
+  const { value }: PropertyDescriptor = Object.getOwnPropertyDescriptor(process, 'cwd') ?? {};
+  return vi.isMockFunction(value);
 }
 
 async function runHere(argv: readonly string[]): Promise<Outcome> {

@@ -161,12 +161,12 @@ export const listCoupons: Command = defineFilteredList(
   },
 );
 
-/** `coupon get`. */
-export const getCoupon: Command = defineRequest(
+/** `coupon show`. */
+export const showCoupon: Command = defineRequest(
   (syntax) =>
     syntax
       .positional('id', operand('Coupon id', 'coupon'))
-      .example('latchkey coupon get 7', 'and which orders redeemed it'),
+      .example('latchkey coupon show 7', 'and which orders redeemed it'),
   ({ id }) => ({ path: `${countedPath}/${encodeURIComponent(id)}` }),
   { schema: redeemedCoupon, show: formatRedeemed },
 );
