@@ -107,6 +107,8 @@ export class Play implements Disposable {
     // What is struck at the last moment shows whether its delivery comes too late.
     await this.#strike(random.pick(world.keys as [string, ...string[]]));
     Object.assign(faults, { crashes: 0, isFull: false, afterCommit: null });
+    // A process may still die of what it has begun to write.
+    await world.pass(0);
     const { poison, instance } = network.weather;
     network.weather = { ...calmWeather, poison, instance };
     if (world.agent.isDead) await world.restart();
@@ -140,7 +142,9 @@ export class Play implements Disposable {
 
   async #strike(key: string): Promise<void> {
     const { world, callers } = this;
-    await this.#aim?.strike({ world, callers, key });
+    if (this.#aim === null) return;
+    if (world.agent.isDead) await world.restart();
+    await this.#aim.strike({ world, callers, key });
   }
 
   async #makeTrouble(key: string): Promise<void> {
