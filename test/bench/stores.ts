@@ -40,13 +40,17 @@ export async function copyOfStore(bench: Bench, contents: StoreContents): Promis
   return directory;
 }
 
-/** An agent that finds its store in another place than before takes it for a copy, and what waits to be in doubt. */
+/**
+ * Makes a copy look as if it had always been here: an agent treats a copied store's waiting changes as uncertain, and
+ * asks an upstream at another address about each key before it answers.
+ */
 function moveTo(directory: string, from: string): void {
   using store = openStore({ directory });
   using writing = openWriting(store.databasePath);
   const { settings } = writing.transaction;
   const place = settings.get('place');
   if (place !== null) settings.set('place', place.replace(from, directory));
+  writing.database.exec("DELETE FROM setting WHERE name = 'upstream'");
 }
 
 /** The program itself makes an empty store with its product; its tables are filled in one transaction. */
