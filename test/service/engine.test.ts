@@ -106,11 +106,8 @@ test.skipIf(!hasPostgres)('an authority writes the same on PostgreSQL, and each 
       const { command, writeOptions } = requestOf(each);
       const result = await writer.write(each, command, writeOptions);
       // PostgreSQL dates some stored answers by its own clock, which is ahead of this test's: they are dated back.
-      if (each === 'pruneIdempotency') {
-        expect(result.ok).toBe(true);
-        continue;
-      }
-      expect(outcomes[index], `${each}, ${again ? 'again' : 'once'}`).toMatchObject({ result });
+      const expected = each === 'pruneIdempotency' ? { ok: result.ok } : result;
+      expect(outcomes[index], `${each}, ${again ? 'again' : 'once'}`).toMatchObject({ result: expected });
     }
   }
   expect(await database.reader.audit.count({})).toBe(19);
