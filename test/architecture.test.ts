@@ -1,9 +1,9 @@
 import { dirname } from 'node:path/posix';
 import { describe, expect, it } from 'vitest';
-import * as world from './support/book/outside-world.ts';
-import * as source from './support/book/source-tree.ts';
-import type { Import, Rule, Tree } from './support/book/source-tree.ts';
-import { strayWireNames } from './support/book/wire-names.ts';
+import * as world from './support/reference/outside-world.ts';
+import * as source from './support/reference/source-tree.ts';
+import type { Import, Rule, Tree } from './support/reference/source-tree.ts';
+import { strayWireNames } from './support/reference/wire-names.ts';
 
 const { folderOf, importsOf, isNode, placesOf, readTree } = source;
 const { belowDaemon, outsideAllowed, outsideUses, waitingInTheDomain, worldly } = world;

@@ -5,7 +5,7 @@ import { formatFault } from '../src/config/fault/fault.ts';
 import { parseConfiguration } from '../src/config/load.ts';
 import type { Configuration } from '../src/config/configuration.ts';
 import { routes } from '../src/http/routes/all.ts';
-import { readExample } from './support/book/guides.ts';
+import { readExample } from './support/reference/guides.ts';
 import { certificate } from './support/network/certificate.ts';
 
 /** How long requests in flight are waited for, in s: closeMs of src/daemon/serve.ts. */

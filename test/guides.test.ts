@@ -11,7 +11,7 @@ import { formatFault } from '../src/config/fault/fault.ts';
 import { parseConfiguration } from '../src/config/load.ts';
 import { root as settings } from '../src/config/settings/root.ts';
 import { certificate, privateKey } from './support/network/certificate.ts';
-import { blocksOf, chapterOf, guides, readExample, wordsOf } from './support/book/guides.ts';
+import { blocksOf, chapterOf, guides, readExample, wordsOf } from './support/reference/guides.ts';
 
 const repository = join(import.meta.dirname, '..');
 

@@ -7,7 +7,7 @@ import { currentBoot } from '../../src/service/lifecycle/boot.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { checkpoint, openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
-import { givenOperation } from '../support/given/operation-given.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
 import { licenseKeyOf } from './license-keys.ts';
 import { productKey, secret } from './sample.ts';
 import { startBare, startLatchkey } from './server.ts';
@@ -139,7 +139,7 @@ function fillAgent(transaction: Transaction, { licenses, waiting = 0 }: StoreCon
 
 function addUse({ operations }: Transaction, subject: string, now: number): void {
   const credential = `product:${productKey}`;
-  operations.add(givenOperation({ id: v7(), subject, productKey, createdAt: now, credential, nextAt: now }));
+  operations.add(buildOperation({ id: v7(), subject, productKey, createdAt: now, credential, nextAt: now }));
 }
 
 const sorted = new Map<number, readonly string[]>();

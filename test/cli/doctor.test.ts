@@ -11,15 +11,15 @@ import {
   every,
   firewallPage,
   refusal,
-  spoilBody,
+  corruptBody,
   startPlainUpstream,
   type PlainUpstream,
-} from '../support/stage/plain-upstream.ts';
+} from '../support/harness/plain-upstream.ts';
 import { listenSecurely } from '../support/network/listener.ts';
-import { challengePage, startRealStore } from '../support/stage/real-store.ts';
+import { challengePage, startRealStore } from '../support/harness/real-store.ts';
 import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
-import { givenOperation } from '../support/given/operation-given.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import {
   fromSource,
@@ -181,7 +181,7 @@ test('connect_to is told as the way, and the name of the upstream need not lead 
 test.each([
   ['a firewall’s challenge', every(challengePage()), /is not the API: HTTP 403/],
   ['a firewall’s page', every(firewallPage()), /is not the API: HTTP 403: the answer is HTML/],
-  ['another web server', every(spoilBody()), /is not the API: HTTP 200: the answer is HTML/],
+  ['another web server', every(corruptBody()), /is not the API: HTTP 200: the answer is HTML/],
 ])('%s is told from the API', async (_, fault, message) => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
@@ -417,7 +417,7 @@ test('changes that a stopped agent has not sent are told', async () => {
   {
     using store = openStore({ directory: join(directory.path, 'state') });
     using connection = openWriting(store.databasePath);
-    connection.transaction.operations.add(givenOperation());
+    connection.transaction.operations.add(buildOperation());
   }
   const found = await examine(directory.path, { base_url: upstream.url });
   expect(linesOf(found, 'warn')).toContain(

@@ -5,8 +5,8 @@ import { formatPlan } from '../../src/cli/init/plan.ts';
 import { formatFault } from '../../src/config/fault/fault.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
 import { latchkey } from '../support/process/command-line.ts';
-import { startPlainUpstream, type PlainUpstream } from '../support/stage/plain-upstream.ts';
-import { startRealStore } from '../support/stage/real-store.ts';
+import { startPlainUpstream, type PlainUpstream } from '../support/harness/plain-upstream.ts';
+import { startRealStore } from '../support/harness/real-store.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const secret = 'the-product-secret';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import { databaseIn } from '../../src/store/sqlite/files/state-directory.ts';
-import { givenOperation } from '../support/given/operation-given.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -13,7 +13,7 @@ function leave(directory: string, role: 'agent' | 'authority', unfinished = 0): 
   using store = openStore({ directory });
   using connection = openWriting(store.databasePath);
   connection.transaction.settings.set('role', role);
-  for (let count = 0; count < unfinished; count += 1) connection.transaction.operations.add(givenOperation());
+  for (let count = 0; count < unfinished; count += 1) connection.transaction.operations.add(buildOperation());
   return databaseIn(directory);
 }
 

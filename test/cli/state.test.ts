@@ -5,10 +5,10 @@ import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import type { Token } from '../../src/domain/access/token.ts';
 import type { Transaction } from '../../src/service/tables.ts';
-import { givenCoupon } from '../support/given/coupon-given.ts';
+import { buildCoupon } from '../support/builders/coupon-builders.ts';
 import { latchkey } from '../support/process/command-line.ts';
-import { givenOperation } from '../support/given/operation-given.ts';
-import { account, at, givenLicense, product } from '../support/given/store-given.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
+import { account, at, buildLicense, product } from '../support/builders/store-builders.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** Leaves a state directory behind as a daemon that was stopped does. */
@@ -22,10 +22,10 @@ test('a stopped agent’s changes that were not sent are told, and a check of it
   await using directory = temporaryDirectory();
   leave(directory.path, ({ settings, operations }) => {
     settings.set('role', 'agent');
-    operations.add(givenOperation());
-    operations.add(givenOperation());
-    operations.add(givenOperation({ progress: { state: 'dead', cause: 'refused' } }));
-    operations.add(givenOperation({ progress: { state: 'delivered', finishedAt: 1 } }));
+    operations.add(buildOperation());
+    operations.add(buildOperation());
+    operations.add(buildOperation({ progress: { state: 'dead', cause: 'refused' } }));
+    operations.add(buildOperation({ progress: { state: 'delivered', finishedAt: 1 } }));
   });
   const shown = await latchkey('state', 'show', '--state-dir', directory.path);
   expect(shown).toEqual({
@@ -72,7 +72,7 @@ test('everything that an authority keeps is told, each by itself enough to fail 
       ({ collections }) =>
         collections.add({ collectionId: 'c', accountId: 'default', name: 'All', productKeys: [] }),
     ],
-    ['coupons: 1', ({ coupons }) => void coupons.add('default', givenCoupon())],
+    ['coupons: 1', ({ coupons }) => void coupons.add('default', buildCoupon())],
     ['accounts besides the first: 1', ({ accounts }) => accounts.add({ ...account, accountId: 'b' }, 'b')],
     ['tokens: 1', ({ tokens }) => tokens.add(token, 'token')],
   ];
@@ -110,7 +110,7 @@ test('of an authority its products are told, and what a restore has put aside', 
   leave(directory.path, ({ accounts, products, licenses }) => {
     accounts.add(account, 'digest');
     products.add(product, 'digest');
-    licenses.add(givenLicense());
+    licenses.add(buildLicense());
   });
   const aside = join(directory.path, 'latchkey.db.replaced-2');
   writeFileSync(aside, '');

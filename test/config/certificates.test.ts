@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { configurationOf, faultsOf, folder } from '../support/given/config-given.ts';
+import { configurationOf, faultsOf, folder } from '../support/builders/config-builders.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
 
 const path = `${folder}/ca.pem`;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { effective } from '../../src/config/show.ts';
-import { configurationOf, faultsOf } from '../support/given/config-given.ts';
+import { configurationOf, faultsOf } from '../support/builders/config-builders.ts';
 
 test('without any configuration this is an authority with the defaults of the contract', () => {
   const configuration = configurationOf();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { faultsOf, folder } from '../support/given/config-given.ts';
+import { faultsOf, folder } from '../support/builders/config-builders.ts';
 
 const here = `${folder}/config.yaml`;
 const agent = 'upstream: { base_url: "http://localhost" }\n';

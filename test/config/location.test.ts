@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { loadConfiguration, locateDaemon } from '../../src/config/load.ts';
 import { parseLocation } from '../../src/config/location.ts';
-import { denied, given } from '../support/given/config-given.ts';
+import { denied, configSources } from '../support/builders/config-builders.ts';
 
 test('a caller finds the daemon although it may not read the secrets and the file has faults elsewhere', () => {
   const text =
     'state_dir: /s\nlisten: { tcp: 127.0.0.1:1, sokcet: x }\nupstream: { api_key_file: /root/key }\nx: 1';
-  expect(parseLocation(given({ text, files: { '/root/key': denied() } }))).toMatchObject({
+  expect(parseLocation(configSources({ text, files: { '/root/key': denied() } }))).toMatchObject({
     ok: true,
     location: { stateDir: '/s', socket: '/s/latchkey.sock', tcp: { host: '127.0.0.1', port: 1 } },
   });
@@ -17,14 +17,14 @@ test('a caller finds the daemon although it may not read the secrets and the fil
 
 test('a section whose every line is commented out is as good as none', () => {
   const text = 'state_dir: /s\nstore:\nupstream:\nlisten:\n';
-  expect(parseLocation(given({ text }))).toMatchObject({
+  expect(parseLocation(configSources({ text }))).toMatchObject({
     ok: true,
     location: { stateDir: '/s', hasDatabase: false, hasUpstream: false },
   });
 });
 
 test('it is told whether the records are in a database, and whether it is an agent', () => {
-  const told = (text: string): unknown => parseLocation(given({ text }));
+  const told = (text: string): unknown => parseLocation(configSources({ text }));
   const url = 'postgres://a@localhost/b';
   expect(told(`store: { postgres: { url: "${url}" } }`)).toMatchObject({
     location: { hasDatabase: true, hasUpstream: false },
@@ -35,18 +35,20 @@ test('it is told whether the records are in a database, and whether it is an age
 });
 
 test('listeners that are switched off are not looked for', () => {
-  const result = parseLocation(given({ flags: { state_dir: '/s', listen: { tcp: false, socket: false } } }));
+  const result = parseLocation(
+    configSources({ flags: { state_dir: '/s', listen: { tcp: false, socket: false } } }),
+  );
   expect(result).toMatchObject({ ok: true, location: { stateDir: '/s', socket: null, tcp: null } });
 });
 
 test('a file that may not be read matters only to a caller who does not say where the state is', () => {
   const files = { '/etc/latchkey/config.yaml': denied() };
-  expect(parseLocation(given({ files }))).toMatchObject({ ok: false, faults: [{ key: 'file' }] });
-  expect(parseLocation(given({ files, flags: { state_dir: '/s' } }))).toMatchObject({ ok: true });
+  expect(parseLocation(configSources({ files }))).toMatchObject({ ok: false, faults: [{ key: 'file' }] });
+  expect(parseLocation(configSources({ files, flags: { state_dir: '/s' } }))).toMatchObject({ ok: true });
 });
 
 test('a wrong location is a fault', () => {
-  expect(parseLocation(given({ text: 'listen: { tcp: nowhere }' }))).toMatchObject({
+  expect(parseLocation(configSources({ text: 'listen: { tcp: nowhere }' }))).toMatchObject({
     ok: false,
     faults: [{ key: 'listen.tcp', origin: '/srv/latchkey/config.yaml line 1' }],
   });

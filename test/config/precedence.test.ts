@@ -6,10 +6,10 @@ import {
   denied,
   faultsOf,
   folder,
-  type Given,
-  given,
+  type ConfigInput,
+  configSources,
   notADirectory,
-} from '../support/given/config-given.ts';
+} from '../support/builders/config-builders.ts';
 
 const levelOf = (what: Parameters<typeof configurationOf>[0]) => configurationOf(what).log.level;
 
@@ -130,8 +130,8 @@ test('relative paths start at the file that names them, or at the working direct
   expect(upstream?.caFile).toBe('/srv/ca.pem');
 });
 
-const fileOf = (what: Parameters<typeof given>[0]) => {
-  const result = parseConfiguration(given(what));
+const fileOf = (what: Parameters<typeof configSources>[0]) => {
+  const result = parseConfiguration(configSources(what));
   return result.ok ? result.file : result.faults;
 };
 
@@ -155,7 +155,7 @@ describe('the file is found in this order', () => {
   const without = (...gone: string[]): Record<string, string> =>
     Object.fromEntries(Object.entries(files).filter(([path]) => !gone.includes(path)));
 
-  test.for<[string, Given, string | null]>([
+  test.for<[string, ConfigInput, string | null]>([
     ['--config', { file: 'a.yaml', environment: variable }, '/work/a.yaml'],
     ['--config, beside --state-dir', { file: 'a.yaml', ...named }, '/work/a.yaml'],
     ['LATCHKEY_CONFIG', { environment: variable }, '/work/b.yaml'],
@@ -184,7 +184,7 @@ describe('the file is found in this order', () => {
   });
 });
 
-test.for<[string, Given, Partial<Location>]>([
+test.for<[string, ConfigInput, Partial<Location>]>([
   ['--state-dir', { text: 'state_dir: /a', flags: { state_dir: '/b' } }, { stateDir: '/b', namedBy: 'flag' }],
   [
     'LATCHKEY_STATE_DIR',
@@ -208,7 +208,7 @@ test.for<[string, Given, Partial<Location>]>([
     },
   ],
 ])('a state directory is told together with what names it: %s', ([, sources, location]) => {
-  expect(parseLocation(given(sources))).toMatchObject({ ok: true, location });
+  expect(parseLocation(configSources(sources))).toMatchObject({ ok: true, location });
 });
 
 test('a file that is named must be there, a default one must be readable if it is there', () => {
@@ -241,7 +241,7 @@ test('the variables that Kubernetes sets for a service called latchkey are not o
 
 test('the log is written for people on a terminal, unless a format is chosen', () => {
   const formatOn = (isTerminal: boolean, text = 'log: { level: info }'): string => {
-    const result = parseConfiguration({ ...given({ text }), isTerminal });
+    const result = parseConfiguration({ ...configSources({ text }), isTerminal });
     return result.ok ? result.configuration.log.format : 'refused';
   };
   expect([formatOn(true), formatOn(false)]).toEqual(['pretty', 'json']);

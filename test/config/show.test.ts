@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { effective } from '../../src/config/show.ts';
 import { stringify } from 'yaml';
-import { configurationOf } from '../support/given/config-given.ts';
+import { configurationOf } from '../support/builders/config-builders.ts';
 
 const durationMs = fc.integer({ min: 1, max: 24 * 86_400_000 });
 const duration = durationMs.map((ms) => `${ms}ms`);

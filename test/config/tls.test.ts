@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { configurationOf, faultsOf, folder, warningsOf, type Given } from '../support/given/config-given.ts';
+import {
+  configurationOf,
+  faultsOf,
+  folder,
+  warningsOf,
+  type ConfigInput,
+} from '../support/builders/config-builders.ts';
 import { anotherPrivateKey, certificate, privateKey } from '../support/network/certificate.ts';
 
 const file = `${folder}/config.yaml`;
@@ -7,7 +13,7 @@ const cert = `${folder}/tls/cert.pem`;
 const key = `${folder}/tls/key.pem`;
 const text = 'listen:\n  tls:\n    cert_file: tls/cert.pem\n    key_file: tls/key.pem\n';
 
-function withFiles(certText: string, keyText: string): Given {
+function withFiles(certText: string, keyText: string): ConfigInput {
   return { text, files: { [cert]: certText, [key]: keyText } };
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { folder, warningsOf } from '../support/given/config-given.ts';
+import { folder, warningsOf } from '../support/builders/config-builders.ts';
 
 const here = `${folder}/config.yaml`;
 

@@ -3,8 +3,8 @@ import { format, resolveConfig } from 'prettier';
 import { describe, expect, test } from 'vitest';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
-import { localCalls, offlineCalls, storeCalls, type NamedCall } from '../support/stage/dialect-calls.ts';
-import { setDialectStage, type DialectStage, type Role } from '../support/stage/dialect-stage.ts';
+import { localCalls, offlineCalls, storeCalls, type NamedCall } from '../support/harness/dialect-calls.ts';
+import { startDialectHarness, type DialectHarness, type Role } from '../support/harness/dialect-harness.ts';
 
 /** The answers that a role gives in a dialect, by the names of the calls. */
 const folder = join(import.meta.dirname, 'answers');
@@ -29,18 +29,18 @@ function told({ what }: NamedCall, [status = '', ...lines]: string[]): string[] 
   return [status, ...scrubbed.slice(0, -2).filter((line) => !/^content-length/i.test(line))];
 }
 
-async function play(stage: DialectStage, calls: readonly NamedCall[]): Promise<Record<string, string[]>> {
+async function play(harness: DialectHarness, calls: readonly NamedCall[]): Promise<Record<string, string[]>> {
   const answers: Record<string, string[]> = {};
-  for (const call of calls) answers[call.what] = told(call, await stage.send(call));
+  for (const call of calls) answers[call.what] = told(call, await harness.send(call));
   return answers;
 }
 
 /** What software is answered; by an agent also while its upstream is away. */
-async function playSoftware(stage: DialectStage, role: Role): Promise<Record<string, string[]>> {
-  const answers = await play(stage, storeCalls(stage.credentials));
+async function playSoftware(harness: DialectHarness, role: Role): Promise<Record<string, string[]>> {
+  const answers = await play(harness, storeCalls(harness.credentials));
   if (role === 'authority') return answers;
-  await stage.closeUpstream();
-  return { ...answers, ...(await play(stage, offlineCalls(stage.credentials))) };
+  await harness.closeUpstream();
+  return { ...answers, ...(await play(harness, offlineCalls(harness.credentials))) };
 }
 
 const roles = ['authority', 'agent'] as const;
@@ -50,8 +50,8 @@ const cases = roles.flatMap((role) => dialectNames.map((dialect) => ({ role, dia
 describe.each(roles)('an %s', (role) => {
   test('answers people and probes the same in every dialect', async () => {
     const playLocal = async (dialect: string): Promise<Record<string, string[]>> => {
-      await using stage = await setDialectStage(role, 'tcp', { dialect });
-      return await play(stage, localCalls(stage.credentials));
+      await using harness = await startDialectHarness(role, 'tcp', { dialect });
+      return await play(harness, localCalls(harness.credentials));
     };
     expect(await playLocal('payhip')).toEqual(await playLocal('specification'));
   });
@@ -59,9 +59,9 @@ describe.each(roles)('an %s', (role) => {
 
 describe.each(cases)('an $role in the dialect $dialect', ({ role, dialect }) => {
   test.each(['tcp', 'socket'] as const)('answers as written down over %s', async (listener) => {
-    await using stage = await setDialectStage(role, listener, { dialect });
+    await using harness = await startDialectHarness(role, listener, { dialect });
     const file = join(folder, `${role}-${dialect}.json`);
-    const text = await format(JSON.stringify(await playSoftware(stage, role)), {
+    const text = await format(JSON.stringify(await playSoftware(harness, role)), {
       ...(await resolveConfig(file)),
       parser: 'json',
     });

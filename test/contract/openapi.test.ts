@@ -6,11 +6,11 @@ import { done } from '../../src/domain/problem/problem.ts';
 import type { App } from '../../src/http/app.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
-import { dereferenced } from '../support/book/dereferenced.ts';
+import { dereferenced } from '../support/reference/dereferenced.ts';
 import { adminToken } from '../support/app/http-app.ts';
 import { serveApp } from '../support/app/http-served.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
-import { valuesOf, type Schema } from '../support/given/schema-arbitrary.ts';
+import { valuesOf, type Schema } from '../support/builders/schema-arbitrary.ts';
 
 type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Schema };
 type Response = { description: string; headers?: object; content?: object };

@@ -4,8 +4,8 @@ import { changeLicense, type License, type LicenseTrigger } from '../../src/doma
 import { quoteCart } from '../../src/domain/checkout/quote.ts';
 import type { Redemption } from '../../src/domain/checkout/redemption.ts';
 import { engines, type AuthorityStore, type Engine } from '../support/app/authority-store.ts';
-import { givenCart, givenCoupon } from '../support/given/coupon-given.ts';
-import { account, at, givenLicense, page, product } from '../support/given/store-given.ts';
+import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
+import { account, at, buildLicense, page, product } from '../support/builders/store-builders.ts';
 
 const terms: CouponTerms = {
   scope: { type: 'multi' },
@@ -33,10 +33,10 @@ async function add(store: AuthorityStore, ...licenses: readonly License[]): Prom
   });
 }
 
-function givenRedemption(changes: Partial<Redemption> = {}): Redemption {
+function buildRedemption(changes: Partial<Redemption> = {}): Redemption {
   const couponId = changes.couponId ?? 3;
-  const cart = givenCart({ amount: 1000 }, { collectionIds: ['set'], recurring: true });
-  const quote = quoteCart(givenCoupon({ id: couponId }), cart, { now: at, redemptions: 0 });
+  const cart = buildCart({ amount: 1000 }, { collectionIds: ['set'], recurring: true });
+  const quote = quoteCart(buildCoupon({ id: couponId }), cart, { now: at, redemptions: 0 });
   return { order: 'A-1', couponId, cart, quote, redeemedAt: at, ...changes };
 }
 
@@ -90,7 +90,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     await using store = await engine.open();
     await catalogue(store);
     const keys = ['B', 'a', 'Z', '_', 'é', 'b', 'A-', 'A', '10', '9'];
-    await add(store, ...keys.map((licenseKey) => givenLicense({ licenseKey })));
+    await add(store, ...keys.map((licenseKey) => buildLicense({ licenseKey })));
     const listed = await store.reader.licenses.list({}, page);
     expect(listed.map(({ licenseKey }) => licenseKey)).toEqual(keys.toSorted());
     const after = await store.reader.licenses.after({}, 'Z', 10);
@@ -114,9 +114,9 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     await using store = await engine.open();
     await catalogue(store);
     const { licenses } = store.reader;
-    const one = givenLicense();
-    const two = givenLicense({ licenseKey: 'KEY-2', enabled: false, uses: 7 });
-    const three = givenLicense({ licenseKey: 'KEY-3', productKey: 'abc', buyerEmail: 'b@example.com' });
+    const one = buildLicense();
+    const two = buildLicense({ licenseKey: 'KEY-2', enabled: false, uses: 7 });
+    const three = buildLicense({ licenseKey: 'KEY-3', productKey: 'abc', buyerEmail: 'b@example.com' });
     await store.write(async (transaction) => {
       for (const license of [three, two, one]) {
         expect(await transaction.licenses.add({ ...license, uses: 3, enabled: !license.enabled })).toBe(true);
@@ -159,7 +159,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     for (const uses of [-1, 0, 1, 5]) {
       for (const enabled of [true, false]) {
         for (const trigger of triggers) {
-          const before = givenLicense({ licenseKey: `${uses} ${enabled} ${trigger}`, uses, enabled });
+          const before = buildLicense({ licenseKey: `${uses} ${enabled} ${trigger}`, uses, enabled });
           await add(store, before);
           const { licenseKey } = before;
           const change = { reach, licenseKey, trigger, remembered: { at, credential: 'product:press' } };
@@ -181,7 +181,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   test('a license that a credential does not reach is not changed, and one without a history has none', async () => {
     await using store = await engine.open();
     await catalogue(store);
-    await add(store, givenLicense());
+    await add(store, buildLicense());
     const use = async (accountId: string, productKey: string | null, licenseKey = 'KEY-1') => {
       const change = { licenseKey, trigger: 'usage' as LicenseTrigger & 'usage', remembered: null };
       return await store.write(
@@ -199,8 +199,8 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   test('a purchase keeps when it was refunded, and is listed by any filter', async () => {
     await using store = await engine.open();
     await catalogue(store);
-    const sold = givenLicense();
-    const other = givenLicense({ licenseKey: 'KEY-2', productKey: 'abc', buyerEmail: 'B@example.com' });
+    const sold = buildLicense();
+    const other = buildLicense({ licenseKey: 'KEY-2', productKey: 'abc', buyerEmail: 'B@example.com' });
     await add(store, sold, other);
     const purchase = { purchaseId: 'p', licenseKey: 'KEY-1', createdAt: at, refundedAt: null };
     const later = { purchaseId: 'q', licenseKey: 'KEY-2', createdAt: at + 10, refundedAt: null };
@@ -299,7 +299,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
         await make('ACTIVE', { startAt: at, endAt: at, usageLimit: 2 }),
       ];
       for (const coupon of made) {
-        await redemptions.add('default', givenRedemption({ order: coupon.code, couponId: coupon.id }));
+        await redemptions.add('default', buildRedemption({ order: coupon.code, couponId: coupon.id }));
       }
       return made;
     });
@@ -320,11 +320,11 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
 
   test('a redemption is found by its account and order, and counted by its coupon', async () => {
     await using store = await engine.open();
-    const [one, two] = [givenRedemption(), givenRedemption({ order: 'A-2' })];
+    const [one, two] = [buildRedemption(), buildRedemption({ order: 'A-2' })];
     await store.write(async (transaction) => {
       for (const redemption of [one, two]) await transaction.redemptions.add('default', redemption);
-      await transaction.redemptions.add('default', givenRedemption({ order: 'A-3', couponId: 4 }));
-      await transaction.redemptions.add('other', givenRedemption());
+      await transaction.redemptions.add('default', buildRedemption({ order: 'A-3', couponId: 4 }));
+      await transaction.redemptions.add('other', buildRedemption());
     });
     const { redemptions } = store.reader;
     expect(await redemptions.get('default', 'A-1')).toEqual(one);
@@ -340,7 +340,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(await redemptions.listOf('default', 3, { limit: 1, offset: 1 })).toEqual(listed.slice(1));
     expect(await redemptions.ordersOf('default', 3, 10)).toEqual(['A-2', 'A-1']);
     expect(await redemptions.ordersOf('default', 3, 1)).toEqual(['A-2']);
-    const again = givenRedemption({ couponId: 9 });
+    const again = buildRedemption({ couponId: 9 });
     await expect(
       store.write(async (transaction) => await transaction.redemptions.add('default', again)),
     ).rejects.toThrow(/unique/i);
@@ -350,13 +350,13 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   test('a redemption that is removed is counted no more', async () => {
     await using store = await engine.open();
     await store.write(async ({ redemptions }) => {
-      await redemptions.add('default', givenRedemption());
+      await redemptions.add('default', buildRedemption());
       expect(await redemptions.remove('other', 'A-1')).toBe(false);
       expect(await redemptions.remove('default', 'A-1')).toBe(true);
       expect(await redemptions.remove('default', 'A-1')).toBe(false);
       expect(await redemptions.get('default', 'A-1')).toBeNull();
       expect(await redemptions.countOf('default', 3)).toBe(0);
-      await redemptions.add('default', givenRedemption());
+      await redemptions.add('default', buildRedemption());
     });
     expect(await store.reader.redemptions.countOf('default', 3)).toBe(1);
   });
@@ -487,7 +487,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
   test('of a license key the last thousand changes are told, and few more are kept', async () => {
     await using store = await engine.open();
     await catalogue(store);
-    await add(store, givenLicense({ licenseKey: 'KEY-1' }), givenLicense({ licenseKey: 'KEY-2' }));
+    await add(store, buildLicense({ licenseKey: 'KEY-1' }), buildLicense({ licenseKey: 'KEY-2' }));
     const state = { uses: 0, enabled: true };
     const change = { change: 'usage', credential: 'product:press', before: state, after: state } as const;
     await store.write(async ({ history }) => {

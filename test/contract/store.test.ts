@@ -3,9 +3,15 @@ import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import type { Operation } from '../../src/domain/outbox/operation.ts';
 import { quoteCart } from '../../src/domain/checkout/quote.ts';
 import type { Redemption } from '../../src/domain/checkout/redemption.ts';
-import { givenCart, givenCoupon } from '../support/given/coupon-given.ts';
-import { givenOperation } from '../support/given/operation-given.ts';
-import { at, givenLicense, givenObservation, givenStore, page } from '../support/given/store-given.ts';
+import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
+import {
+  at,
+  buildLicense,
+  buildObservation,
+  createTestStore,
+  page,
+} from '../support/builders/store-builders.ts';
 
 const terms: CouponTerms = {
   scope: { type: 'multi' },
@@ -19,7 +25,7 @@ const terms: CouponTerms = {
 };
 
 test('a mirrored coupon is found by its id and by its code, in any letter case', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { mirror } = store.writing.transaction;
   const single = { ...terms, scope: { type: 'single', productKey: 'unknown here' } } as const;
   const listed = { coupon: { ...single, id: 12 }, confirmedAt: at };
@@ -43,7 +49,7 @@ test('a mirrored coupon is found by its id and by its code, in any letter case',
 });
 
 test('a code means the coupon that the upstream has shown, also while another one waits for it', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { mirror } = store.writing.transaction;
   const provisional = { coupon: { ...terms, id: mirror.provisionalId() }, confirmedAt: null };
   mirror.put(provisional);
@@ -60,7 +66,7 @@ test('a code means the coupon that the upstream has shown, also while another on
 });
 
 test('a provisional id goes on finding its coupon under the real one, and is never given again', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { mirror } = store.writing.transaction;
   const first = mirror.provisionalId();
   mirror.put({ coupon: { ...terms, id: first }, confirmedAt: null });
@@ -75,19 +81,19 @@ test('a provisional id goes on finding its coupon under the real one, and is nev
   expect(mirror.provisionalId()).not.toBe(first);
 });
 
-function givenRedemption(changes: Partial<Redemption> = {}): Redemption {
+function buildRedemption(changes: Partial<Redemption> = {}): Redemption {
   const couponId = changes.couponId ?? 3;
-  const cart = givenCart({ amount: 1000 }, { collectionIds: ['set'], recurring: true });
-  const quote = quoteCart(givenCoupon({ id: couponId }), cart, { now: at, redemptions: 0 });
+  const cart = buildCart({ amount: 1000 }, { collectionIds: ['set'], recurring: true });
+  const quote = quoteCart(buildCoupon({ id: couponId }), cart, { now: at, redemptions: 0 });
   return { order: 'A-1', couponId, cart, quote, redeemedAt: at, ...changes };
 }
 
 test('the redemptions of a coupon go along when it gets another id', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { redemptions } = store.writing.transaction;
-  redemptions.add('default', givenRedemption({ couponId: -1 }));
-  redemptions.add('default', givenRedemption({ order: 'A-2', couponId: 7 }));
-  redemptions.add('other', givenRedemption({ couponId: -1 }));
+  redemptions.add('default', buildRedemption({ couponId: -1 }));
+  redemptions.add('default', buildRedemption({ order: 'A-2', couponId: 7 }));
+  redemptions.add('other', buildRedemption({ couponId: -1 }));
   redemptions.renumberCoupon('default', -1, 7);
   expect(redemptions.get('default', 'A-1')).toMatchObject({ couponId: 7, quote: { couponId: 7 } });
   expect(redemptions.countOf('default', 7)).toBe(2);
@@ -96,10 +102,10 @@ test('the redemptions of a coupon go along when it gets another id', async () =>
 });
 
 test('the redemptions of a coupon are found under its provisional id too, once it has its real one', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { mirror, redemptions } = store.writing.transaction;
   const provisional = mirror.provisionalId();
-  redemptions.add('default', givenRedemption({ couponId: provisional }));
+  redemptions.add('default', buildRedemption({ couponId: provisional }));
   mirror.alias(provisional, 12);
   redemptions.renumberCoupon('default', provisional, 12);
   for (const id of [provisional, 12]) {
@@ -112,38 +118,38 @@ test('the redemptions of a coupon are found under its provisional id too, once i
 });
 
 test('an observation keeps what the upstream said apart from what is shown here', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { observations } = store.writing.transaction;
-  observations.put(givenObservation());
-  observations.put(givenObservation({ missingSince: at + 9, gone: true }));
-  expect(observations.get('KEY-1')).toStrictEqual(givenObservation({ missingSince: at + 9, gone: true }));
+  observations.put(buildObservation());
+  observations.put(buildObservation({ missingSince: at + 9, gone: true }));
+  expect(observations.get('KEY-1')).toStrictEqual(buildObservation({ missingSince: at + 9, gone: true }));
   for (const local of [
     { uses: 8, enabled: true, pending: 1 },
     { uses: 8, enabled: false, pending: 2 },
   ]) {
     observations.setLocal('KEY-1', local);
     expect(observations.get('KEY-1')).toStrictEqual(
-      givenObservation({ local, missingSince: at + 9, gone: true }),
+      buildObservation({ local, missingSince: at + 9, gone: true }),
     );
   }
   expect(observations.get('KEY-2')).toBeNull();
 });
 
 test('an observation keeps what the upstream told beyond the specification', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { observations } = store.writing.transaction;
   const extra = { product_name: 'Press ä', variants: [{ id: 1 }], none: null };
-  const told = givenObservation({ license: { ...givenLicense(), extra } });
+  const told = buildObservation({ license: { ...buildLicense(), extra } });
   observations.put(told);
   expect(observations.get('KEY-1')).toStrictEqual(told);
 });
 
 test('the key that a product was confirmed by last is known', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { observations } = store.writing.transaction;
-  const late = givenObservation({ license: givenLicense({ licenseKey: 'KEY-2' }), confirmedAt: at + 1 });
+  const late = buildObservation({ license: buildLicense({ licenseKey: 'KEY-2' }), confirmedAt: at + 1 });
   observations.put(late);
-  observations.put(givenObservation());
+  observations.put(buildObservation());
   expect(observations.latest('press', 1)).toEqual(['KEY-2']);
   expect(observations.latest('press', 9)[0]).toBe('KEY-2');
   expect(observations.latest('press', 9).length).toBeGreaterThan(1);
@@ -151,10 +157,10 @@ test('the key that a product was confirmed by last is known', async () => {
 });
 
 test('keys are refreshed when their time has come, longest due first, until nobody asks any more', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { observations } = store.writing.transaction;
   const known = (licenseKey: string, refreshAt: number | null, gone = false) => {
-    observations.put(givenObservation({ license: givenLicense({ licenseKey }), refreshAt, gone }));
+    observations.put(buildObservation({ license: buildLicense({ licenseKey }), refreshAt, gone }));
   };
   known('SOON', 20);
   known('OVERDUE', 10);
@@ -173,22 +179,22 @@ test('keys are refreshed when their time has come, longest due first, until nobo
 });
 
 test('a first 404 moves along with the clock of waits when this clock has begun anew', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { observations } = store.writing.transaction;
-  observations.put(givenObservation({ missingSince: 50, refreshAt: null }));
+  observations.put(buildObservation({ missingSince: 50, refreshAt: null }));
   observations.shiftWaits(-10);
   expect(observations.get('KEY-1')).toMatchObject({ missingSince: 40, refreshAt: null });
 });
 
 test('the census counts enabled keys by their age, disabled ones apart, and none that are gone', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { observations } = store.writing.transaction;
   const since = { fresh: 30, stale: 20, grace: 10 };
   expect(observations.census(since)).toStrictEqual({ fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 });
   const known = (confirmedAt: number, enabled: boolean, gone = false) => {
-    const license = givenLicense({ licenseKey: `KEY-${confirmedAt}-${enabled}-${gone}` });
+    const license = buildLicense({ licenseKey: `KEY-${confirmedAt}-${enabled}-${gone}` });
     observations.put(
-      givenObservation({ license, local: { uses: 0, enabled, pending: 0 }, confirmedAt, gone }),
+      buildObservation({ license, local: { uses: 0, enabled, pending: 0 }, confirmedAt, gone }),
     );
   };
   for (const confirmedAt of [31, 30, 29, 10, 9, 8, 7]) known(confirmedAt, true);
@@ -198,16 +204,16 @@ test('the census counts enabled keys by their age, disabled ones apart, and none
 });
 
 test('the head of a lane is its first unfinished operation that nobody must decide', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const held = { state: 'uncertain', doubtful: false, baseUses: 4, held: true } as const;
-  operations.add(givenOperation({ progress: { state: 'delivered', finishedAt: at } }));
-  operations.add(givenOperation({ progress: held }));
-  const head = operations.add(givenOperation({ kind: 'decrease' }));
-  const behind = operations.add(givenOperation());
-  const last = operations.add(givenOperation({ progress: held }));
-  operations.add(givenOperation({ kind: 'disable' }));
-  operations.add(givenOperation({ subject: 'KEY-2' }));
+  operations.add(buildOperation({ progress: { state: 'delivered', finishedAt: at } }));
+  operations.add(buildOperation({ progress: held }));
+  const head = operations.add(buildOperation({ kind: 'decrease' }));
+  const behind = operations.add(buildOperation());
+  const last = operations.add(buildOperation({ progress: held }));
+  operations.add(buildOperation({ kind: 'disable' }));
+  operations.add(buildOperation({ subject: 'KEY-2' }));
   expect(operations.head('KEY-1', 'counter')).toStrictEqual(head);
   expect(operations.lane('KEY-1', 'counter')).toStrictEqual([head, behind]);
   expect(operations.tail('KEY-1', 'counter')).toStrictEqual(last);
@@ -215,28 +221,28 @@ test('the head of a lane is its first unfinished operation that nobody must deci
 });
 
 test('a key shows its unfinished operations and the disables that stand, in order', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const dead = { state: 'dead', cause: 'refused' } as const;
   const shown: Operation[] = [];
-  shown.push(operations.add(givenOperation({ kind: 'disable', progress: dead })));
-  operations.add(givenOperation({ kind: 'usage', progress: dead }));
-  shown.push(operations.add(givenOperation()));
-  operations.add(givenOperation({ kind: 'create_coupon', productKey: null }));
-  operations.add(givenOperation({ kind: 'disable', progress: { state: 'dropped', finishedAt: at } }));
-  shown.push(operations.add(givenOperation({ kind: 'disable', progress: { state: 'conflicted' } })));
-  shown.push(operations.add(givenOperation({ kind: 'enable' })));
+  shown.push(operations.add(buildOperation({ kind: 'disable', progress: dead })));
+  operations.add(buildOperation({ kind: 'usage', progress: dead }));
+  shown.push(operations.add(buildOperation()));
+  operations.add(buildOperation({ kind: 'create_coupon', productKey: null }));
+  operations.add(buildOperation({ kind: 'disable', progress: { state: 'dropped', finishedAt: at } }));
+  shown.push(operations.add(buildOperation({ kind: 'disable', progress: { state: 'conflicted' } })));
+  shown.push(operations.add(buildOperation({ kind: 'enable' })));
   expect(operations.shown('KEY-1')).toStrictEqual(shown);
 });
 
 test('lanes are due in the order of their instants, without those of excluded products', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { operations } = store.writing.transaction;
-  operations.add(givenOperation({ subject: 'A', nextAt: 30 }));
-  operations.add(givenOperation({ subject: 'B', nextAt: 10, productKey: 'other' }));
-  operations.add(givenOperation({ subject: 'C', nextAt: 20, productKey: null, kind: 'create_coupon' }));
-  operations.add(givenOperation({ subject: 'D', nextAt: 50 }));
-  operations.add(givenOperation({ subject: 'E' }));
+  operations.add(buildOperation({ subject: 'A', nextAt: 30 }));
+  operations.add(buildOperation({ subject: 'B', nextAt: 10, productKey: 'other' }));
+  operations.add(buildOperation({ subject: 'C', nextAt: 20, productKey: null, kind: 'create_coupon' }));
+  operations.add(buildOperation({ subject: 'D', nextAt: 50 }));
+  operations.add(buildOperation({ subject: 'E' }));
   const any = (): boolean => true;
   const due = (...parameters: Parameters<typeof operations.due>) =>
     operations.due(...parameters).map(({ subject }) => subject);
@@ -253,11 +259,11 @@ test('lanes are due in the order of their instants, without those of excluded pr
 });
 
 test('lanes of any number of products are due', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { operations } = store.writing.transaction;
   for (const productKey of ['b', 'd', 'a', 'c', 'e']) {
     operations.add(
-      givenOperation({ subject: productKey, productKey, nextAt: productKey === 'c' ? null : 10 }),
+      buildOperation({ subject: productKey, productKey, nextAt: productKey === 'c' ? null : 10 }),
     );
   }
   const due = operations.due(10, 10, () => true).map(({ subject }) => subject);
@@ -265,11 +271,11 @@ test('lanes of any number of products are due', async () => {
 });
 
 test('the end of an outage lets only the lanes that it held up go on', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { operations } = store.writing.transaction;
-  const outage = operations.add(givenOperation({ subject: 'A', nextAt: 90, outage: true }));
-  const due = operations.add(givenOperation({ subject: 'B', nextAt: 5, outage: true }));
-  const fence = operations.add(givenOperation({ subject: 'C', nextAt: 80 }));
+  const outage = operations.add(buildOperation({ subject: 'A', nextAt: 90, outage: true }));
+  const due = operations.add(buildOperation({ subject: 'B', nextAt: 5, outage: true }));
+  const fence = operations.add(buildOperation({ subject: 'C', nextAt: 80 }));
   operations.endOutage(10);
   expect(operations.get(outage.id)).toStrictEqual({ ...outage, nextAt: 10, outage: false });
   expect(operations.get(due.id)).toStrictEqual({ ...due, nextAt: 5, outage: false });
@@ -277,13 +283,13 @@ test('the end of an outage lets only the lanes that it held up go on', async () 
 });
 
 test('sync now ends every wait but that for a fence', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const uncertain = { state: 'uncertain', doubtful: false, baseUses: null, held: false } as const;
-  const waiting = operations.add(givenOperation({ subject: 'A', nextAt: 90, outage: true }));
-  const due = operations.add(givenOperation({ subject: 'B', nextAt: 5 }));
+  const waiting = operations.add(buildOperation({ subject: 'A', nextAt: 90, outage: true }));
+  const due = operations.add(buildOperation({ subject: 'B', nextAt: 5 }));
   const fenced = operations.add(
-    givenOperation({ subject: 'C', nextAt: 80, fencedUntil: 80, progress: uncertain }),
+    buildOperation({ subject: 'C', nextAt: 80, fencedUntil: 80, progress: uncertain }),
   );
   operations.endBackoff(10);
   expect(operations.get(waiting.id)).toStrictEqual({ ...waiting, nextAt: 10, outage: false });
@@ -292,26 +298,26 @@ test('sync now ends every wait but that for a fence', async () => {
 });
 
 test('waits move along with a clock that began anew', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { operations } = store.writing.transaction;
-  const waiting = operations.add(givenOperation({ subject: 'A', nextAt: 90, outage: true }));
-  const behind = operations.add(givenOperation({ subject: 'A', nextAt: null }));
+  const waiting = operations.add(buildOperation({ subject: 'A', nextAt: 90, outage: true }));
+  const behind = operations.add(buildOperation({ subject: 'A', nextAt: null }));
   operations.shiftWaits(-60);
   expect(operations.get(waiting.id)).toStrictEqual({ ...waiting, nextAt: 30 });
   expect(operations.get(behind.id)).toStrictEqual(behind);
 });
 
 test('operations are listed by state, and all that are not finished without one', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const dead = operations.add(
-    givenOperation({ createdAt: 10, progress: { state: 'dead', cause: 'refused' } }),
+    buildOperation({ createdAt: 10, progress: { state: 'dead', cause: 'refused' } }),
   );
   const old = operations.add(
-    givenOperation({ createdAt: 20, progress: { state: 'delivered', finishedAt: 25 } }),
+    buildOperation({ createdAt: 20, progress: { state: 'delivered', finishedAt: 25 } }),
   );
   expect(operations.oldestAt()).toBeNull();
-  const pending = operations.add(givenOperation({ createdAt: 30 }));
+  const pending = operations.add(buildOperation({ createdAt: 30 }));
   expect(operations.list(null, page)).toStrictEqual([dead, pending]);
   expect(operations.list(null, { limit: 1, offset: 1 })).toStrictEqual([pending]);
   expect(operations.list('delivered', page)).toStrictEqual([old]);
@@ -326,13 +332,13 @@ test('operations are listed by state, and all that are not finished without one'
 });
 
 test('an operation that is not in the outbox cannot be put', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { operations } = store.writing.transaction;
-  expect(() => operations.put({ ...givenOperation({ id: 'gone' }), seq: 1 })).toThrow('no operation gone');
+  expect(() => operations.put({ ...buildOperation({ id: 'gone' }), seq: 1 })).toThrow('no operation gone');
 });
 
 test('an act on record is neither changed nor removed', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { database, transaction } = store.writing;
   transaction.audit.add({ at, actor: 'token:t', act: 'drop', subject: 'operation-1', detail: '' });
   expect(() => database.exec("UPDATE audit SET act = 'retry'")).toThrow(/append-only/);
@@ -340,7 +346,7 @@ test('an act on record is neither changed nor removed', async () => {
 });
 
 test('of a license key the last thousand changes are told, and few more are kept', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { history } = store.writing.transaction;
   const state = { uses: 0, enabled: true };
   const change = { change: 'usage', credential: 'product:press', before: state, after: state } as const;
@@ -371,7 +377,7 @@ test('of a license key the last thousand changes are told, and few more are kept
 });
 
 test('changes are forgotten by their age, oldest first, so many at a time', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { history } = store.writing.transaction;
   const state = { uses: 0, enabled: true };
   const change = { change: 'usage', credential: 'product:press', before: state, after: state } as const;
@@ -384,6 +390,6 @@ test('changes are forgotten by their age, oldest first, so many at a time', asyn
 });
 
 test('a reading connection cannot write', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   expect(() => store.reading.database.exec("INSERT INTO setting VALUES ('a', 'b')")).toThrow(/readonly/);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { change } from '../support/stage/dialect-calls.ts';
-import { secret, setDialectStage } from '../support/stage/dialect-stage.ts';
+import { change } from '../support/harness/dialect-calls.ts';
+import { secret, startDialectHarness } from '../support/harness/dialect-harness.ts';
 import { sendRaw, type Listener } from '../support/network/raw-http.ts';
 
 const headers = { 'product-secret-key': secret };
@@ -21,18 +21,18 @@ describe.each(['specification', 'payhip'])(
     test.each(['tcp', 'socket'] as const)(
       'says nothing of an unseen key while its upstream is away, over %s',
       async (name) => {
-        await using stage = await setDialectStage('agent', name, { dialect, unknown: 'reset' });
-        const { tcp, socket } = stage.addresses;
+        await using harness = await startDialectHarness('agent', name, { dialect, unknown: 'reset' });
+        const { tcp, socket } = harness.addresses;
         const listener: Listener = name === 'tcp' ? { tcp: tcp ?? '' } : { socket: socket ?? '' };
         // The upstream answers: a no is a no.
         const no = dialect === 'payhip' ? '400' : '404';
-        expect((await stage.send(verify('KEY-1')))[0]).toBe('200');
-        expect((await stage.send(verify('NONE')))[0]).toBe(no);
-        await stage.closeUpstream();
-        expect((await stage.send(verify('KEY-1')))[0]).toBe('200');
-        expect(await stage.send(verify('UNSEEN'))).toEqual(['ECONNRESET']);
+        expect((await harness.send(verify('KEY-1')))[0]).toBe('200');
+        expect((await harness.send(verify('NONE')))[0]).toBe(no);
+        await harness.closeUpstream();
+        expect((await harness.send(verify('KEY-1')))[0]).toBe('200');
+        expect(await harness.send(verify('UNSEEN'))).toEqual(['ECONNRESET']);
         for (const kind of ['usage', 'decrease', 'enable', 'disable']) {
-          expect(await stage.send(change(kind, headers, 'UNSEEN'))).toEqual(['ECONNRESET']);
+          expect(await harness.send(change(kind, headers, 'UNSEEN'))).toEqual(['ECONNRESET']);
         }
         // Not a byte, and the connection is gone, however the caller would keep it.
         for (const more of ['', 'Connection: keep-alive\r\n', 'Connection: close\r\n']) {
@@ -49,15 +49,15 @@ describe.each(['specification', 'payhip'])(
         expect(both.raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
         expect(both.ending).toBe('closed');
         // What is no question about a key is answered as ever.
-        expect((await stage.send({ ...verify('UNSEEN'), headers: {} }))[0]).toBe('401');
-        expect((await stage.send({ ...verify('UNSEEN'), method: 'POST' }))[0]).toBe('405');
+        expect((await harness.send({ ...verify('UNSEEN'), headers: {} }))[0]).toBe('401');
+        expect((await harness.send({ ...verify('UNSEEN'), method: 'POST' }))[0]).toBe('405');
         const coupons = {
           method: 'GET',
           path: '/api/v2/coupons',
-          headers: { 'service-api-key': stage.credentials.apiKey },
+          headers: { 'service-api-key': harness.credentials.apiKey },
         };
-        expect((await stage.send(coupons))[0]).toBe('503');
-        expect((await stage.send(verify('KEY-1')))[0]).toBe('200');
+        expect((await harness.send(coupons))[0]).toBe('503');
+        expect((await harness.send(verify('KEY-1')))[0]).toBe('200');
       },
     );
   },
@@ -66,14 +66,14 @@ describe.each(['specification', 'payhip'])(
 test.each(['specification', 'payhip'])(
   'an agent in the dialect %s closes the connection where a credential asks too often or its look-ups fill the queue',
   async (dialect) => {
-    await using stage = await setDialectStage(
+    await using harness = await startDialectHarness(
       'agent',
       'tcp',
       { dialect, unknown: 'reset' },
       // One look-up is sent at once, and four may wait.
       { limits: { misses: 0.001, connections: 8 } },
     );
-    const url = `${stage.addresses.tcp ?? ''}/api/v2/license/verify?license_key=`;
+    const url = `${harness.addresses.tcp ?? ''}/api/v2/license/verify?license_key=`;
     /** Asks for seven keys at once, and gives what three of them were answered; the others leave. */
     const askAtOnce = async (name: string, more: Record<string, string>): Promise<string[]> => {
       const leaving = new AbortController();
@@ -92,7 +92,7 @@ test.each(['specification', 'payhip'])(
       await Promise.all(asked);
       return answered;
     };
-    expect((await stage.send(verify('NONE')))[0]).toBe(dialect === 'payhip' ? '400' : '404');
+    expect((await harness.send(verify('NONE')))[0]).toBe(dialect === 'payhip' ? '400' : '404');
     expect(await askAtOnce('MORE', {})).toEqual(['closed', 'closed', 'closed']);
     // A caller who asks for problems is told.
     const told = await askAtOnce('TOLD', { accept: 'application/problem+json' });
@@ -101,18 +101,18 @@ test.each(['specification', 'payhip'])(
 );
 
 test('a verify beyond limits.rate closes the connection, also one whose head was sent before', async () => {
-  await using stage = await setDialectStage(
+  await using harness = await startDialectHarness(
     'agent',
     'tcp',
     { unknown: 'reset' },
     { limits: { rate: 0.001 } },
   );
-  expect((await stage.send(verify('KEY-1')))[0]).toBe('200');
-  for (let time = 0; time < 3; time += 1) expect(await stage.send(verify('KEY-1'))).toEqual(['ECONNRESET']);
+  expect((await harness.send(verify('KEY-1')))[0]).toBe('200');
+  for (let time = 0; time < 3; time += 1) expect(await harness.send(verify('KEY-1'))).toEqual(['ECONNRESET']);
 });
 
 test('a key whose grace is over is closed upon, too', async () => {
-  await using stage = await setDialectStage(
+  await using harness = await startDialectHarness(
     'agent',
     'tcp',
     { unknown: 'reset' },
@@ -120,7 +120,7 @@ test('a key whose grace is over is closed upon, too', async () => {
       freshness: { fresh: '1s', stale: '1s', grace: '1s', refresh: '1h' },
     },
   );
-  expect((await stage.send(verify('KEY-1')))[0]).toBe('200');
-  await stage.closeUpstream();
-  await expect.poll(() => stage.send(verify('KEY-1'))).toEqual(['ECONNRESET']);
+  expect((await harness.send(verify('KEY-1')))[0]).toBe('200');
+  await harness.closeUpstream();
+  await expect.poll(() => harness.send(verify('KEY-1'))).toEqual(['ECONNRESET']);
 });

@@ -7,8 +7,8 @@ import {
   firewallPage,
   type PlainUpstream,
   refusal,
-  spoilBody,
-} from '../support/stage/plain-upstream.ts';
+  corruptBody,
+} from '../support/harness/plain-upstream.ts';
 import {
   challengePage,
   edgePage,
@@ -16,7 +16,7 @@ import {
   startRealStore,
   type Unknown,
   unreadableCoupon,
-} from '../support/stage/real-store.ts';
+} from '../support/harness/real-store.ts';
 import {
   type ClientSettings,
   type Client,
@@ -24,7 +24,7 @@ import {
   clientOf,
   key,
   never,
-} from '../support/stage/upstream-stage.ts';
+} from '../support/harness/upstream-harness.ts';
 
 /*
  * The client of a store that says "no" in its own way. What it says as the specification has it is held by
@@ -83,7 +83,7 @@ describe('a license key that such a store does not know', () => {
     'is missing to a read, said by a 200 with %j',
     async (body) => {
       await using it = await scene();
-      it.store.fault = every(spoilBody(body, 'application/json'));
+      it.store.fault = every(corruptBody(body, 'application/json'));
       expect(await it.client.verify('p1', key, never())).toMatchObject(missing);
     },
   );
@@ -131,9 +131,9 @@ describe('a license key that such a store does not know', () => {
     ['a license', () => undefined, { outcome: 'applied', value: { licenseKey: key } }],
     ['a 400 that says no more', refusal(400, 'license_key is required'), { reason: 'refused' }],
     ['a 400 without a byte', emptyAnswer(400), { outcome: 'ambiguous' }],
-    ['a page', spoilBody(), { outcome: 'ambiguous' }],
-    ['a list', spoilBody('[]', 'application/json'), { outcome: 'ambiguous' }],
-    ['an object of nothing', spoilBody('{}', 'application/json'), { outcome: 'ambiguous' }],
+    ['a page', corruptBody(), { outcome: 'ambiguous' }],
+    ['a list', corruptBody('[]', 'application/json'), { outcome: 'ambiguous' }],
+    ['an object of nothing', corruptBody('{}', 'application/json'), { outcome: 'ambiguous' }],
     ['a 204', emptyAnswer(204), { outcome: 'ambiguous' }],
     ['a 400 that is about something', answered400({ error: true, data: { id: 1 } }), { reason: 'refused' }],
     ['a 400 that is about a number', answered400({ error: true, data: 7 }), { reason: 'refused' }],

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { certificate, privateKey } from '../support/network/certificate.ts';
 import { startForwarder } from '../support/network/forward-proxy.ts';
 import { listen } from '../support/network/listener.ts';
-import { changeOf, clientOf, key, never } from '../support/stage/upstream-stage.ts';
+import { changeOf, clientOf, key, never } from '../support/harness/upstream-harness.ts';
 
 /*
  * Interim answers (1xx) that nobody asked for, which a client has to pass over (RFC 9110, 15.2). Some servers send

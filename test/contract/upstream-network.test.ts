@@ -2,17 +2,24 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { delayAnswer, every, firstFew, hang } from '../support/stage/plain-upstream.ts';
+import { delayAnswer, every, firstFew, hang } from '../support/harness/plain-upstream.ts';
 import { certificate } from '../support/network/certificate.ts';
 import { listen, listenSecurely } from '../support/network/listener.ts';
-import { changeOf, clientOf, key, never, stage, stopTimers } from '../support/stage/upstream-stage.ts';
+import {
+  changeOf,
+  clientOf,
+  key,
+  never,
+  startHarness,
+  stopTimers,
+} from '../support/harness/upstream-harness.ts';
 
 const unreachable = { outcome: 'not_applied', reason: 'unreachable', status: null, retryAfterMs: null };
 const ambiguous = { outcome: 'ambiguous', status: null, retryAfterMs: null };
 
 describe('a network that fails before anything left', () => {
   test('refuses the connection', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     await scene.network.become({ kind: 'refuse' });
     const outcome = await scene.client.change(changeOf('p1', key, 'usage'), never());
     expect(outcome).toEqual({ ...unreachable, detail: 'connection refused' });
@@ -60,7 +67,7 @@ describe('a network that fails before anything left', () => {
   });
 
   test('speaks no TLS', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     await using client = clientOf(scene.server.url.replace('http:', 'https:'));
     expect(await client.change(changeOf('p1', key, 'usage'), never())).toMatchObject(unreachable);
     expect(scene.server.ledger).toEqual([]);
@@ -78,7 +85,7 @@ describe('a name that leads elsewhere than to the upstream', () => {
   const port = 9;
 
   test('is connected to where connect_to says, and asked for by its own name', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const connectTo = { host: '127.0.0.1', port: scene.server.port };
     await using client = clientOf('http://store.invalid/shop', { connectTo });
     expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'not_applied', status: 404 });
@@ -89,7 +96,7 @@ describe('a name that leads elsewhere than to the upstream', () => {
   });
 
   test('keeps its port where connect_to names none', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const connectTo = { host: 'localhost', port: null };
     await using client = clientOf(`http://store.invalid:${scene.server.port}`, { connectTo });
     expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
@@ -110,7 +117,7 @@ describe('a name that leads elsewhere than to the upstream', () => {
   });
 
   test('is connected to over no proxy of the environment', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     vi.stubEnv('http_proxy', `http://127.0.0.1:${port}`);
     onTestFinished(() => {
       vi.unstubAllEnvs();
@@ -123,7 +130,7 @@ describe('a name that leads elsewhere than to the upstream', () => {
 
 describe('a network that fails when something may have left', () => {
   test('resets the answer', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     await scene.network.become({ kind: 'reset_answer' });
     const outcome = await scene.client.change(changeOf('p1', key, 'usage'), never());
     expect(outcome).toEqual({ ...ambiguous, detail: 'connection reset' });
@@ -131,7 +138,7 @@ describe('a network that fails when something may have left', () => {
   });
 
   test('resets the connection as soon as it stands', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     await scene.network.become({ kind: 'reset_on_connect' });
     const outcome = await scene.client.change(changeOf('p1', key, 'usage'), never());
     expect(['ambiguous', 'not_applied']).toContain(outcome.outcome);
@@ -139,7 +146,7 @@ describe('a network that fails when something may have left', () => {
   });
 
   test.each([5, 40, 200])('cuts the answer after %i bytes', async (afterBytes) => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     await scene.network.become({ kind: 'cut_answer', afterBytes });
     const outcome = await scene.client.change(changeOf('p1', key, 'usage'), never());
     expect(outcome).toMatchObject(ambiguous);
@@ -169,7 +176,7 @@ describe('a network that fails when something may have left', () => {
 
   test.each(['half_open', 'blackhole'] as const)('is a %s: known when the time is up', async (kind) => {
     const time = stopTimers();
-    await using scene = await stage({ timeoutMs: 300 });
+    await using scene = await startHarness({ timeoutMs: 300 });
     const { client, network, server } = scene;
     await client.verify('p1', key, never());
     await network.become({ kind });
@@ -187,7 +194,7 @@ describe('a network that fails when something may have left', () => {
 
   test('kills idle connections unseen: after the first doubt none of them is used again', async () => {
     const time = stopTimers();
-    await using scene = await stage({ timeoutMs: 500 });
+    await using scene = await startHarness({ timeoutMs: 500 });
     const { client, network, server } = scene;
     const four = Array.from({ length: 4 }, () => client.verify('p1', key, never()));
     await Promise.all(four);
@@ -206,7 +213,7 @@ describe('a network that fails when something may have left', () => {
   });
 
   test('leaves others under way undisturbed when one is in doubt', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { client, server } = scene;
     server.fault = firstFew(1, hang());
     const caller = new AbortController();

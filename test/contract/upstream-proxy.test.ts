@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { certificate } from '../support/network/certificate.ts';
 import { startForwarder } from '../support/network/forward-proxy.ts';
 import { listenSecurely } from '../support/network/listener.ts';
-import { changeOf, clientOf, key, never, stage } from '../support/stage/upstream-stage.ts';
+import { changeOf, clientOf, key, never, startHarness } from '../support/harness/upstream-harness.ts';
 
 const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'];
 
@@ -16,7 +16,7 @@ afterEach(() => {
 
 describe('a proxy', () => {
   test('is given the absolute URI of an http upstream', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     await using forwarder = await startForwarder(scene.server.port);
     await using client = clientOf('http://upstream.test/store', { proxy: forwarder.url });
     await client.verify('p1', key, never());
@@ -55,7 +55,7 @@ describe('a proxy', () => {
 
 describe('the environment', () => {
   test('names the proxy when the configuration does not', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     await using forwarder = await startForwarder(scene.server.port);
     environment({ HTTP_PROXY: forwarder.url });
     await using client = clientOf('http://upstream.test');
@@ -73,7 +73,7 @@ describe('the environment', () => {
 
   test('never puts its proxy before an upstream on this machine', async () => {
     environment({ HTTP_PROXY: 'http://127.0.0.1:1' });
-    await using scene = await stage();
+    await using scene = await startHarness();
     expect(await scene.client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
   });
 
@@ -91,7 +91,7 @@ describe('the environment', () => {
 
   test('that could not be used is looked for again by the next request', async () => {
     environment({ HTTP_PROXY: 'proxy.example:3128' });
-    await using scene = await stage();
+    await using scene = await startHarness();
     await using forwarder = await startForwarder(scene.server.port);
     await using client = clientOf('http://upstream.test');
     expect(await client.verify('p1', key, never())).toMatchObject({ reason: 'unreachable' });
@@ -100,7 +100,7 @@ describe('the environment', () => {
   });
 
   test('gives way to the configuration', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     await using forwarder = await startForwarder(scene.server.port);
     environment({ HTTP_PROXY: 'http://127.0.0.1:1', NO_PROXY: '*' });
     await using client = clientOf('http://upstream.test', { proxy: forwarder.url });

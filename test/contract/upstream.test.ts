@@ -17,10 +17,18 @@ import {
   redirect,
   refusal,
   serverError,
-  spoilBody,
+  corruptBody,
   truncateBody,
-} from '../support/stage/plain-upstream.ts';
-import { changeOf, clientOf, key, never, now, stage, stopTimers } from '../support/stage/upstream-stage.ts';
+} from '../support/harness/plain-upstream.ts';
+import {
+  changeOf,
+  clientOf,
+  key,
+  never,
+  now,
+  startHarness,
+  stopTimers,
+} from '../support/harness/upstream-harness.ts';
 
 const licenseFields = {
   licenseKey: key,
@@ -41,7 +49,7 @@ const terms: CouponTerms = {
 
 describe('an upstream that works', () => {
   test('answers each license operation with the license as it then stands', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { client } = scene;
     const expected = (uses: number, enabled: boolean): unknown => ({
       outcome: 'applied',
@@ -60,7 +68,7 @@ describe('an upstream that works', () => {
   });
 
   test('is asked exactly as the specification says', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { client, server } = scene;
     await client.verify('p1', ' a&b=ä+ ', never());
     await client.change(changeOf('p1', ' a&b=ä+ ', 'usage'), never());
@@ -98,7 +106,7 @@ describe('an upstream that works', () => {
   });
 
   test.each([200, 201] as const)('makes a coupon and shows it, created with %i', async (createdStatus) => {
-    await using scene = await stage({}, { createdStatus });
+    await using scene = await startHarness({}, { createdStatus });
     const { client } = scene;
     const applied = { outcome: 'applied', confirmedAt: now, isCached: false };
     const coupon = { ...terms, id: 1 };
@@ -120,7 +128,7 @@ describe('an upstream that works', () => {
   });
 
   test('may hold a coupon that cannot be read: the list says so', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     scene.server.addCoupon({ code: 'ODD', percent_off: 5, amount_off: 5 });
     expect(await scene.client.listCoupons({ limit: 10, offset: 0 }, never())).toMatchObject({
       outcome: 'ambiguous',
@@ -129,7 +137,7 @@ describe('an upstream that works', () => {
   });
 
   test('refuses an unknown key and a wrong secret', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { client, server } = scene;
     expect(await client.verify('p1', 'OTHER', never())).toEqual({
       outcome: 'not_applied',
@@ -144,7 +152,7 @@ describe('an upstream that works', () => {
   });
 
   test('is not asked at all without a credential', async () => {
-    await using scene = await stage({ apiKey: () => null });
+    await using scene = await startHarness({ apiKey: () => null });
     const { client, server } = scene;
     const refused = { outcome: 'not_applied', reason: 'unauthorized', status: null, retryAfterMs: null };
     expect(await client.change(changeOf('p2', key, 'usage'), never())).toMatchObject(refused);
@@ -154,7 +162,7 @@ describe('an upstream that works', () => {
 
   test('is asked under the secret of the moment', async () => {
     let secret = 'secret-1';
-    await using scene = await stage({ secretOf: () => secret });
+    await using scene = await startHarness({ secretOf: () => secret });
     const { client, server } = scene;
     server.rollSecret('p1', 'secret-2');
     expect(await client.verify('p1', key, never())).toMatchObject({ reason: 'unauthorized' });
@@ -164,10 +172,10 @@ describe('an upstream that works', () => {
 
   test('tells its clock with parsed answers alone, and with none that a cache had kept', async () => {
     const dates: (number | null)[] = [];
-    await using scene = await stage({ onDate: (epochMs) => dates.push(epochMs) });
+    await using scene = await startHarness({ onDate: (epochMs) => dates.push(epochMs) });
     const { client, server } = scene;
     await client.verify('p1', 'OTHER', never());
-    server.fault = firstFew(1, spoilBody());
+    server.fault = firstFew(1, corruptBody());
     await client.verify('p1', key, never());
     const data = {
       enabled: true,
@@ -188,7 +196,7 @@ describe('an upstream that works', () => {
   });
 
   test('may live under a path and take its credentials under other names', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { server } = scene;
     await using client = clientOf(`${server.url}/store/`, {
       headers: { apiKey: 'x-key', productSecret: 'x-secret' },
@@ -220,8 +228,8 @@ describe('an upstream that fails', () => {
     ['a gateway answers 504 though it counted', serverError(504, true), ambiguous('HTTP 504')],
     ['a firewall answers 403', firewallPage(403), ambiguous(`HTTP 403: ${html}`)],
     ['a hoster answers 404', firewallPage(404), ambiguous(`HTTP 404: ${html}`)],
-    ['the body is a page', spoilBody(), ambiguous(`HTTP 200: ${html}`)],
-    ['the body is a list', spoilBody('[]'), ambiguous('HTTP 200: the answer is not a JSON object')],
+    ['the body is a page', corruptBody(), ambiguous(`HTTP 200: ${html}`)],
+    ['the body is a list', corruptBody('[]'), ambiguous('HTTP 200: the answer is not a JSON object')],
     ['the body is half', truncateBody, ambiguous('HTTP 200: the answer is not JSON')],
     ['the body is cut', cutBody, { outcome: 'ambiguous', retryAfterMs: null }],
     ['the body is empty', emptyAnswer(200), ambiguous('HTTP 200: the answer is empty')],
@@ -230,7 +238,7 @@ describe('an upstream that fails', () => {
     ['it is a redirect', redirect('/elsewhere'), ambiguous('HTTP 307: redirects are not followed')],
     [
       'the body is endless',
-      spoilBody(' '.repeat(2_000_000)),
+      corruptBody(' '.repeat(2_000_000)),
       { ...ambiguous('the answer is larger than 1 MiB'), isTooLarge: true },
     ],
     ['it refuses', refusal(422), refused('refused', 422)],
@@ -242,7 +250,7 @@ describe('an upstream that fails', () => {
 
   test.each(cases)('is asked once when %s', async (_, fault, expected) => {
     const time = stopTimers();
-    await using scene = await stage({ timeoutMs: 300 });
+    await using scene = await startHarness({ timeoutMs: 300 });
     const { client, server, network } = scene;
     server.fault = every(fault);
     for (const [sent, ask] of [
@@ -263,10 +271,10 @@ describe('an upstream that fails', () => {
   });
 
   test('leaves it open when it answers with another coupon than the one asked about', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { client, server } = scene;
     const other = server.addCoupon({ code: 'OTHER', percent_off: 5 });
-    server.fault = every(spoilBody(JSON.stringify({ data: other }), 'application/json'));
+    server.fault = every(corruptBody(JSON.stringify({ data: other }), 'application/json'));
     for (const asked of [
       client.getCoupon(other.id + 1, never()),
       client.createCoupon(terms, { requestId: null }, never()),
@@ -277,14 +285,14 @@ describe('an upstream that fails', () => {
   });
 
   test('never has its license key or our secret repeated', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     scene.server.fault = every(refusal(400, `bad ${key.toLowerCase()} with secret-1`));
     const outcome = await scene.client.change(changeOf('p1', key, 'usage'), never());
     expect(outcome).toMatchObject({ detail: 'HTTP 400: bad *** with ***' });
   });
 
   test('that names the end of its rate limit by date is taken at its own clock', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     scene.server.fault = () => rateLimited(new Date(Date.now() + 60_000));
     const outcome = await scene.client.verify('p1', key, never());
     expect(outcome).toMatchObject({ reason: 'throttled', retryAfterMs: expect.any(Number) });
@@ -297,7 +305,7 @@ describe('a caller', () => {
   const nothing = { outcome: 'not_applied', reason: 'unreachable', status: null, detail: 'aborted' };
 
   test('who gives up on a request under way cannot know, and its connection ends', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { client, server, network } = scene;
     server.fault = every(hang());
     const caller = new AbortController();
@@ -315,7 +323,7 @@ describe('a caller', () => {
   });
 
   test('who gave up before anything left knows that nothing did', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const outcome = await scene.client.change(changeOf('p1', key, 'usage'), AbortSignal.abort());
     expect(outcome).toMatchObject(nothing);
     expect(scene.server.ledger).toEqual([]);
@@ -323,7 +331,7 @@ describe('a caller', () => {
 
   test('who gave up while it waited for a connection has nothing sent when one is free', async () => {
     const time = stopTimers();
-    await using scene = await stage({ maxConnections: () => 1 });
+    await using scene = await startHarness({ maxConnections: () => 1 });
     const { client, server } = scene;
     server.fault = firstFew(1, delayAnswer(100));
     const running = client.verify('p1', key, never());
@@ -342,7 +350,7 @@ describe('a caller', () => {
   });
 
   test('has nothing left at a signal that lives as long as the process', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { signal } = new AbortController();
     await scene.client.verify('p1', key, signal);
     scene.server.fault = every(loseAnswer);
@@ -352,7 +360,7 @@ describe('a caller', () => {
 
   test('who allows more connections than before has them at the next request', async () => {
     let most = 1;
-    await using scene = await stage({ maxConnections: () => most });
+    await using scene = await startHarness({ maxConnections: () => most });
     const { client, server } = scene;
     server.fault = every(hang());
     const leaving = new AbortController();
@@ -369,7 +377,7 @@ describe('a caller', () => {
   });
 
   test('who closes the client ends what is under way, and what comes after is not sent', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { client, server } = scene;
     server.fault = every(hang());
     const asked = client.change(changeOf('p1', key, 'usage'), never());

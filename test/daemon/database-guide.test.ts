@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { startDaemon } from '../../src/daemon/start/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { copyNameOf } from '../../src/daemon/start/start-copy.ts';
-import { blocksOf, chapterOf, commandsIn, readExample, wordsOf } from '../support/book/guides.ts';
+import { blocksOf, chapterOf, commandsIn, readExample, wordsOf } from '../support/reference/guides.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import {
   hasPostgres,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rememberedCounts } from '../../src/daemon/store/license-counts.ts';
 import { sellOne, startCopy, type Copy } from '../support/postgres/copies.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
-import { givenLicense } from '../support/given/store-given.ts';
+import { buildLicense } from '../support/builders/store-builders.ts';
 
 async function scrape(copy: Copy): Promise<(series: string) => number | undefined> {
   const text = await (await copy.call('/metrics')).text();
@@ -80,7 +80,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL measures', () => {
             'digest',
           );
         }
-        await licenses.add(givenLicense({ licenseKey, productKey: 'press', enabled }));
+        await licenses.add(buildLicense({ licenseKey, productKey: 'press', enabled }));
         await connection.commit();
       });
     await add('ONE', true);

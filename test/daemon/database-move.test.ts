@@ -8,7 +8,7 @@ import { backUp } from '../../src/store/sqlite/files/backup.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { latchkey, type Outcome } from '../support/process/command-line.ts';
 import {
-  givenShop,
+  createShop,
   readEverything,
   repeatWrites,
   type Caller,
@@ -101,7 +101,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
   test('a copy answers on PostgreSQL what the authority answered on SQLite, and goes on', async () => {
     await using place = await machine();
     const { shop, before } = await place.during('sqlite', async (call) => {
-      const made_: Shop = await givenShop(call);
+      const made_: Shop = await createShop(call);
       return { shop: made_, before: await readEverything(call, made_) };
     });
     const source = bytesOf(place.stateDir);
@@ -130,7 +130,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
 
   test('takes every table that an authority has, and leaves out only what is made anew', async () => {
     await using place = await machine();
-    await place.during('sqlite', async (call) => void (await givenShop(call)));
+    await place.during('sqlite', async (call) => void (await createShop(call)));
     const moved = await place.move('--json');
     const { tables } = JSON.parse(moved.out) as { tables: object };
     const rows = await place.query(
@@ -159,7 +159,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     await using place = await machine();
     const backup = join(place.directory, 'backup.db');
     const instance = await place.during('sqlite', async (call) => {
-      await givenShop(call);
+      await createShop(call);
       const health = await call('GET', '/livez');
       backUp(join(place.stateDir, 'latchkey.db'), backup);
       const bytes = readFileSync(backup);
@@ -178,7 +178,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
   test('until it is moved a start on the database is refused, so that no key that was sold is unknown', async () => {
     await using place = await machine();
     const health = (call: Caller) => call('GET', '/livez');
-    await place.during('sqlite', async (call) => void (await givenShop(call)));
+    await place.during('sqlite', async (call) => void (await createShop(call)));
     const source = bytesOf(place.stateDir)['latchkey.db'];
     const left = `the records of the authority are in ${place.stateDir}/latchkey.db, and none of them in the database`;
     const refused = async (): Promise<void> => {
@@ -242,7 +242,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
 
   test('after a move to a database that only --to-file names, the configuration that has to is told', async () => {
     await using place = await machine();
-    await place.during('sqlite', async (call) => void (await givenShop(call)));
+    await place.during('sqlite', async (call) => void (await createShop(call)));
     const [url, config] = [join(place.directory, 'url'), join(place.directory, 'config.yaml')];
     writeFileSync(url, urlOf(), { mode: 0o600 });
     const last = ({ out }: Outcome) => out.trimEnd().split('\n').at(-1);
@@ -263,7 +263,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
   test('what a daemon that was killed had written last goes over too', async () => {
     await using place = await machine();
     await place.during('sqlite', async (call) => {
-      await givenShop(call);
+      await createShop(call);
       const killed = join(place.directory, 'killed');
       cpSync(place.stateDir, killed, { recursive: true });
       expect(readdirSync(killed)).toContain('latchkey.db-wal');
@@ -295,7 +295,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     };
     await refused(place.move(), 'latchkey.db is refused: there is no such file.');
     await place.during('sqlite', async (call) => {
-      await givenShop(call);
+      await createShop(call);
       await refused(place.move(), 'Another process is using the state directory');
     });
     const source = bytesOf(place.stateDir);
@@ -347,7 +347,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     ],
   ])('leaves nothing behind where %s, and succeeds when it is run again', async (_, act, complaint) => {
     await using place = await machine();
-    await place.during('sqlite', async (call) => void (await givenShop(call)));
+    await place.during('sqlite', async (call) => void (await createShop(call)));
     await using owner = new Database(server.settings());
     // It acts on each license that is stored.
     await owner.query(`CREATE OR REPLACE FUNCTION act_on_row() RETURNS trigger LANGUAGE plpgsql AS

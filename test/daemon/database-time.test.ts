@@ -16,7 +16,7 @@ function aheadBy(ms: number): TimeSource {
 }
 
 /** A machine that shows what it is told, and a database that says what it is told. */
-function givenTime() {
+function createTime() {
   const machine = { wall: 1_000_000, monotonic: 50 };
   const time = new DatabaseTime({ ...machineTime, read: () => ({ ...machine }) });
   const pass = (ms: number): void => {
@@ -29,7 +29,7 @@ function givenTime() {
 }
 
 test('the time is that of the machine, until the database is heard to have another', async () => {
-  const { time, pass, hear } = givenTime();
+  const { time, pass, hear } = createTime();
   expect(time.read()).toEqual({ wall: 1_000_000, monotonic: 50 });
   await hear(1_004_000);
   expect(time.read().wall).toBe(1_000_000);
@@ -41,7 +41,7 @@ test('the time is that of the machine, until the database is heard to have anoth
 });
 
 test('a clock of the machine that is turned changes nothing', async () => {
-  const { time, machine, pass, hear } = givenTime();
+  const { time, machine, pass, hear } = createTime();
   await hear(1_000_000);
   for (const turnedBy of [hourMs, -3 * hourMs]) {
     machine.wall += turnedBy;

@@ -7,13 +7,13 @@ import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
 import { localWriter } from '../../src/store/sqlite/local-writer.ts';
-import { givenStore, type GivenStore } from '../support/given/store-given.ts';
+import { createTestStore, type TestStore } from '../support/builders/store-builders.ts';
 
 const hour = 3_600_000;
 const noon = Date.UTC(2026, 0, 1, 12);
 
 /** What housekeeping runs on, over a store; the time stands still. */
-function houseOver(store: GivenStore, at: number, sleep: () => Promise<void>) {
+function houseOver(store: TestStore, at: number, sleep: () => Promise<void>) {
   const clock = new KeptClock(null, { read: () => ({ wall: at, monotonic: 0 }), sleep });
   const context = { now: at, steady: 0, keepsHistory: true, random: systemRandom, digest: sha256 };
   const writer = localWriter(store.writing, { run: runUseCase, isRefusal, context: () => context });
@@ -28,7 +28,7 @@ function houseOver(store: GivenStore, at: number, sleep: () => Promise<void>) {
 }
 
 test('what is no longer kept is removed in small commits, until nothing of it is left', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { transaction, database } = store.writing;
   const year = 365 * 24 * 3_600_000;
   const answer = { fingerprint: 'f', value: { ok: true, value: null }, unchanged: false };
@@ -52,7 +52,7 @@ test('what is no longer kept is removed in small commits, until nothing of it is
 });
 
 test('a reload that keeps changes of licenses for a shorter time has them forgotten now, not in an hour', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { history } = store.writing.transaction;
   const state = { uses: 0, enabled: true };
   const change = { change: 'usage', credential: 'product:press', before: state, after: state } as const;
@@ -70,7 +70,7 @@ test('a reload that keeps changes of licenses for a shorter time has them forgot
 });
 
 test('an upstream whose Date is days ahead once has no stored answer forgotten', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { idempotency } = store.writing.transaction;
   const answer = { fingerprint: 'f', value: { ok: true, value: null }, unchanged: false };
   idempotency.put('c', 'yesterday', { ...answer, at: noon - 24 * hour });
@@ -83,7 +83,7 @@ test('an upstream whose Date is days ahead once has no stored answer forgotten',
 });
 
 test('a clock that was days behind until it was set right has no stored answer forgotten', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { idempotency } = store.writing.transaction;
   const ending = new AbortController();
   let wall = noon - 20 * 24 * hour;
@@ -101,7 +101,7 @@ test('a clock that was days behind until it was set right has no stored answer f
 });
 
 test('the listeners are looked at once a minute', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const ending = new AbortController();
   let rests = 0;
   let looks = 0;

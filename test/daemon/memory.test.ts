@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { eventually } from '../support/stage/agent-stage.ts';
+import { eventually } from '../support/harness/agent-harness.ts';
 import type { ClockReading } from '../../src/domain/clock.ts';
 import { AdvancingTime } from '../../src/daemon/testing/advancing-time.ts';
 import { Remembering, secret, type Tree, type Verified } from '../support/app/remembering.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;
-async function givenAuthority(tree: Tree = {}, time?: AdvancingTime) {
+async function createAuthority(tree: Tree = {}, time?: AdvancingTime) {
   const asked = await new Remembering(time).start(tree);
   await asked.admin('post', '/admin/v1/products', { name: 'The Editor', product_key: 'EDITOR', secret });
   const sale = { product_key: 'EDITOR', buyer_email: 'a@example.com' };
@@ -22,7 +22,7 @@ async function givenAuthority(tree: Tree = {}, time?: AdvancingTime) {
 }
 
 test('every change of a license is seen by the very next verify, and one of another key changes nothing', async () => {
-  await using asked = await givenAuthority();
+  await using asked = await createAuthority();
   expect(await asked.learn('KEY')).toMatchObject({ status: 200, enabled: true, uses: 0 });
   for (const [kind, seen] of [
     ['usage', { enabled: true, uses: 1 }],
@@ -41,7 +41,7 @@ test('every change of a license is seen by the very next verify, and one of anot
 });
 
 test('while 16 callers count uses, none is answered from before its own use', async () => {
-  await using asked = await givenAuthority();
+  await using asked = await createAuthority();
   let least = 0;
   const use = async (): Promise<void> => {
     for (let time = 0; time < 20; time += 1) {
@@ -59,7 +59,7 @@ test('while 16 callers count uses, none is answered from before its own use', as
 });
 
 test('each of 64 callers who change licenses at once is answered about its own key and request', async () => {
-  await using asked = await givenAuthority();
+  await using asked = await createAuthority();
   const sale = { product_key: 'EDITOR', buyer_email: 'a@example.com' };
   const callers = Array.from({ length: 64 }, (_, index) => ({ key: `OF-${index}`, kept: asked.connect() }));
   for (const { key } of callers)
@@ -84,7 +84,7 @@ test('each of 64 callers who change licenses at once is answered about its own k
 });
 
 test('a token stops at once when it is revoked, and in time when it expires', async () => {
-  await using asked = await givenAuthority();
+  await using asked = await createAuthority();
   const issue = async (more: object = {}) => {
     const given = { scopes: ['verify'], product_key: 'EDITOR', ...more };
     const { token, token_id: id } = (await asked.admin('post', '/admin/v1/tokens', given)) as Record<
@@ -110,7 +110,7 @@ test('a token stops at once when it is revoked, and in time when it expires', as
 });
 
 test('that a token is used is noted also when it is answered from memory', async () => {
-  await using asked = await givenAuthority();
+  await using asked = await createAuthority();
   const given = { scopes: ['verify'], product_key: 'EDITOR', label: 'till' };
   const { token } = (await asked.admin('post', '/admin/v1/tokens', given)) as { token: string };
   const credential = `Authorization: Bearer ${token}`;
@@ -132,7 +132,7 @@ test('that a token is used is noted also when it is answered from memory', async
 });
 
 test('a secret that is rolled stops at once, or when its time is over', async () => {
-  await using asked = await givenAuthority();
+  await using asked = await createAuthority();
   await asked.learn('KEY');
   const roll = async (more: object) =>
     JSON.stringify(await asked.admin('post', '/admin/v1/products/EDITOR/roll-secret', more));
@@ -147,7 +147,7 @@ test('a secret that is rolled stops at once, or when its time is over', async ()
 });
 
 test('a product that is renamed is called so in the next answer', async () => {
-  await using asked = await givenAuthority({ listen: { dialect: 'payhip' } });
+  await using asked = await createAuthority({ listen: { dialect: 'payhip' } });
   expect(await asked.learn('KEY')).toMatchObject({ product_name: 'The Editor' });
   await asked.admin('put', '/admin/v1/products/EDITOR', {
     name: 'The Writer',
@@ -168,7 +168,7 @@ class StandingTime extends AdvancingTime {
 
 test('a rate is held and every answer is counted, also of those from memory', async () => {
   const rated = { limits: { rate: 20 }, metrics: { open: true } };
-  await using asked = await givenAuthority(rated, new StandingTime());
+  await using asked = await createAuthority(rated, new StandingTime());
   const statuses: number[] = [];
   for (let time = 0; time < 60; time += 1) statuses.push((await asked.verify('KEY')).status);
   const answered = statuses.filter((status) => status === 200).length;
@@ -183,7 +183,7 @@ test('a rate is held and every answer is counted, also of those from memory', as
 });
 
 /** An upstream that spells a key as it likes, and what it says of it. */
-async function givenUpstream() {
+async function createUpstream() {
   const says = { license_key: 'Own-Spelling', enabled: true, uses: 5, away: false, hangs: false };
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -233,7 +233,7 @@ const treeOf = (url: string, more: Tree = {}): Tree => ({
 });
 
 test('a use is seen under every spelling of its key, and so is what the upstream answers to it', async () => {
-  await using upstream = await givenUpstream();
+  await using upstream = await createUpstream();
   await using asked = await new Remembering().start(treeOf(upstream.url));
   const spellings = ['Own-Spelling', 'own-spelling', 'OWN-SPELLING'];
   for (const spelling of spellings) {
@@ -262,7 +262,7 @@ test('a use is seen under every spelling of its key, and so is what the upstream
 });
 
 test('an answer grows old by the clock: it ages, and is fresh, stale, in grace and over at the same instants', async () => {
-  await using upstream = await givenUpstream();
+  await using upstream = await createUpstream();
   await using asked = await new Remembering().start(treeOf(upstream.url));
   await asked.learn('own-spelling');
   upstream.says.away = true;
@@ -290,7 +290,7 @@ test('an answer grows old by the clock: it ages, and is fresh, stale, in grace a
 });
 
 test('a stale key goes on being asked for, also when it is answered from memory', async () => {
-  await using upstream = await givenUpstream();
+  await using upstream = await createUpstream();
   await using asked = await new Remembering().start(treeOf(upstream.url));
   await asked.learn('own-spelling');
   upstream.says.away = true;
@@ -313,7 +313,7 @@ class TurnedTime extends AdvancingTime {
 }
 
 test('what was answered under a clock that was wrong is not answered once the upstream has put it right', async () => {
-  await using upstream = await givenUpstream();
+  await using upstream = await createUpstream();
   const time = new TurnedTime();
   const freshness = { fresh: '1d', stale: '60d', grace: '90d', refresh: '20d' };
   await using asked = await new Remembering(time).start(
@@ -330,7 +330,7 @@ test('what was answered under a clock that was wrong is not answered once the up
 });
 
 test('another configuration is in force for the next verify', async () => {
-  await using upstream = await givenUpstream();
+  await using upstream = await createUpstream();
   await using asked = await new Remembering().start(treeOf(upstream.url));
   expect(await asked.learn('own-spelling')).toMatchObject({ status: 200, freshness: 'fresh' });
   upstream.says.away = true;

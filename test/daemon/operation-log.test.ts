@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { OperationLog } from '../../src/daemon/log/operation-log.ts';
 import { traced } from '../../src/domain/outbox/operation-trace.ts';
 import type { Log } from '../../src/service/ports.ts';
-import { givenOperation } from '../support/given/operation-given.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
 
 const told: [string, Record<string, unknown>][] = [];
 const nothing = (): void => undefined;
@@ -22,7 +22,7 @@ test('what a start does is told once the log can hash keys, in order, though no 
   const operationLog = new OperationLog({ tokens } as unknown as ConstructorParameters<
     typeof OperationLog
   >[0]);
-  const operation = givenOperation({ id: 'a', credential: 'token:t', requestId: 'r' });
+  const operation = buildOperation({ id: 'a', credential: 'token:t', requestId: 'r' });
   operationLog.add([traced('in_doubt', operation)]);
   expect(told).toEqual([]);
   operationLog.begin(log);

@@ -9,7 +9,14 @@ import { LocalClient } from '../../src/daemon/trial/local-client.ts';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StorageError } from '../../src/service/ports.ts';
-import { account, at, givenLicense, givenStore, page, product } from '../support/given/store-given.ts';
+import {
+  account,
+  at,
+  buildLicense,
+  createTestStore,
+  page,
+  product,
+} from '../support/builders/store-builders.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -19,12 +26,12 @@ afterEach(() => {
 });
 
 test('the lists of the reading thread are those of the reader', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { transaction } = store.writing;
   const { reader } = store.reading;
   transaction.accounts.add(account, 'digest');
   transaction.products.add(product, 'secret');
-  transaction.licenses.add(givenLicense());
+  transaction.licenses.add(buildLicense());
   transaction.purchases.add({ purchaseId: 'one', licenseKey: 'KEY-1', createdAt: at, refundedAt: null });
   await using thread = new ReadingThread(store.databasePath);
   const { lists } = thread;
@@ -160,7 +167,7 @@ test('a reading thread ends when nothing was read for half a minute', async () =
 });
 
 test('an error of SQLite in the reading thread refuses that read alone', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   await using thread = new ReadingThread(store.databasePath);
   store.writing.database.exec('DROP TABLE coupon');
   await expect(thread.lists.coupons.count('default')).rejects.toThrow('no such table: coupon');

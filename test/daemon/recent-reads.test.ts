@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { RecentReads } from '../../src/daemon/role/recent-reads.ts';
 
-function givenReads() {
+function createReads() {
   const clock = { at: 0, now: () => clock.at, steady: () => clock.at };
   const state = { clock, stored: 'old' as string | null, reads: 0 };
   const recent = new RecentReads<string>(clock);
@@ -14,7 +14,7 @@ function givenReads() {
 }
 
 test('what was read is given for a second from when its read began, and then read again', async () => {
-  const given = givenReads();
+  const given = createReads();
   expect(await given.read()).toBe('old');
   given.stored = 'new';
   given.clock.at = 999;
@@ -24,7 +24,7 @@ test('what was read is given for a second from when its read began, and then rea
 });
 
 test('those who ask at the same time share one read, and nobody shares one that began before it was forgotten', async () => {
-  const given = givenReads();
+  const given = createReads();
   const answer = Promise.withResolvers<string>();
   const slow = given.recent.read('name', () => answer.promise);
   const shared = given.read();
@@ -38,7 +38,7 @@ test('those who ask at the same time share one read, and nobody shares one that 
 });
 
 test('neither that there is nothing nor that it could not be read is remembered', async () => {
-  const given = givenReads();
+  const given = createReads();
   given.stored = null;
   expect(await given.read()).toBeNull();
   const away = given.recent.read('name', () => Promise.reject(new Error('away')));
@@ -48,7 +48,7 @@ test('neither that there is nothing nor that it could not be read is remembered'
 });
 
 test('no more is remembered than may be asked for in a second', async () => {
-  const given = givenReads();
+  const given = createReads();
   for (let name = 0; name <= 10_000; name += 1) await given.read(`${name}`);
   given.reads = 0;
   await given.read('10000');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { changedKeys } from '../../src/config/difference.ts';
 import { LiveConfiguration } from '../../src/daemon/live-configuration.ts';
 import { takenOver } from '../../src/daemon/reload.ts';
-import { configurationOf } from '../support/given/config-given.ts';
+import { configurationOf } from '../support/builders/config-builders.ts';
 
 const running = configurationOf({
   flags: {

@@ -31,7 +31,7 @@ async function start(stateDir: string, log: Log = silent): Promise<void> {
 }
 
 /** Overwrites the first page of a table, or of the schema itself. */
-function spoil(path: string, table: string): void {
+function corrupt(path: string, table: string): void {
   const database = new DatabaseSync(path, { readOnly: true });
   const row = database.prepare('SELECT rootpage FROM sqlite_schema WHERE name = ?').get(table);
   database.close();
@@ -48,7 +48,7 @@ test.for(['setting', 'token', 'outbox', 'the schema'])(
     const state = join(directory.path, 'state');
     openStore({ directory: state })[Symbol.dispose]();
     const path = join(state, 'latchkey.db');
-    spoil(path, table);
+    corrupt(path, table);
     await expect(start(state)).rejects.toMatchObject({
       name: 'DatabaseRefused',
       message: expect.stringMatching(

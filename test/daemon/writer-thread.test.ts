@@ -11,8 +11,8 @@ import { startWriter, WriterThread } from '../../src/daemon/threads/writer-threa
 import { traced, type Traced } from '../../src/domain/outbox/operation-trace.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../src/service/writer.ts';
-import { givenOperation } from '../support/given/operation-given.ts';
-import { account, givenLicense, givenStore, product } from '../support/given/store-given.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
+import { account, buildLicense, createTestStore, product } from '../support/builders/store-builders.ts';
 
 const commit = { durationMs: 1, size: 1 };
 
@@ -114,7 +114,7 @@ test('an error of a write tells its caller what went wrong, and where', async ()
 /** The message of a batch with one write, which happened to so many operations, numbered from the first. */
 function batchAbout(count: number, first = 0): BatchMessage {
   const happened = Array.from({ length: count }, (_, index) =>
-    traced('settled', givenOperation({ id: String(first + index) })),
+    traced('settled', buildOperation({ id: String(first + index) })),
   );
   const outcomes = JSON.stringify([{ result: null }]);
   return { outcomes, traced: piecesOf([{ result: null, traced: happened }]), commit, broken: null };
@@ -173,7 +173,7 @@ test('every command and result goes to the thread and back as JSON, which the co
 });
 
 test('writes that were asked for just before the end are committed, however many, and answered', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const clock = { now: () => 1, steady: () => 1, sleep: () => Promise.resolve() };
   const sizes: number[] = [];
   await using writer = await startWriter(store.databasePath, clock, {
@@ -196,11 +196,11 @@ test('writes that were asked for just before the end are committed, however many
 });
 
 test('writes that keep coming while others are committed are each done once, many to a commit', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { accounts, products, licenses } = store.writing.transaction;
   accounts.add(account, 'digest');
   products.add(product, 'digest');
-  licenses.add(givenLicense());
+  licenses.add(buildLicense());
   const clock = { now: () => 1, steady: () => 1, sleep: () => Promise.resolve() };
   const sizes: number[] = [];
   const onCommit = ({ size }: { size: number }): void => void sizes.push(size);
@@ -214,14 +214,14 @@ test('writes that keep coming while others are committed are each done once, man
   });
   const reach = { accountId: account.accountId, productKey: null };
   const use = async (): Promise<void> => {
-    const { licenseKey } = givenLicense();
+    const { licenseKey } = buildLicense();
     for (let count = 0; count < 20; count += 1) {
       const changed = await writer.write('changeLicense', { reach, licenseKey, trigger: 'usage' });
       expect(changed.ok).toBe(true);
     }
   };
   await Promise.all(Array.from({ length: 50 }, use));
-  expect(store.reading.reader.licenses.get(givenLicense().licenseKey)?.uses).toBe(1000);
+  expect(store.reading.reader.licenses.get(buildLicense().licenseKey)?.uses).toBe(1000);
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(1000);
   expect(Math.max(...sizes)).toBeGreaterThan(1);
 });

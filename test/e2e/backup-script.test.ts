@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { latchkey } from '../support/process/command-line.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';
-import { readExample } from '../support/book/guides.ts';
+import { readExample } from '../support/reference/guides.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const repository = join(import.meta.dirname, '../..');

@@ -6,7 +6,7 @@ import { routes } from '../../src/http/routes/all.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { leaksIn } from '../support/app/canary.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
-import { startPlainUpstream, type Fault, type LedgerEntryDraft } from '../support/stage/plain-upstream.ts';
+import { startPlainUpstream, type Fault, type LedgerEntryDraft } from '../support/harness/plain-upstream.ts';
 import {
   httpClient,
   sendRaw,

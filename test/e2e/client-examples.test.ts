@@ -9,7 +9,7 @@ import {
   missingFor,
   runExample,
   type ClientExample,
-} from '../support/book/client-examples.ts';
+} from '../support/reference/client-examples.ts';
 import { listen } from '../support/network/listener.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
 import { takeUsualPort } from '../support/network/usual-port.ts';
@@ -218,7 +218,7 @@ describe('the programs of examples/clients', () => {
     ['is that of another program', Buffer.from('{"a":[1]}')],
     ['was written in part', Buffer.from('9999999999 val')],
   ])('conclude nothing from a file of last known verdicts that %s', async (_, text) => {
-    const file = join(directory.path, 'spoilt');
+    const file = join(directory.path, 'corrupted');
     writeFileSync(file, text);
     const said = await concludeAll('VALID', { url: 'http://127.0.0.1:1', file });
     expect(said).toEqual(promised('agent down'));

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { connect, LatchkeyError, type LatchkeyClient } from '../../src/client/index.ts';
-import { eventually, secret, setStageWithAgent } from '../support/stage/agent-stage.ts';
+import { eventually, secret, startAgentHarness } from '../support/harness/agent-harness.ts';
 import { compile, installClient } from '../support/process/installed-client.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -15,8 +15,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('a thousand uses', () => {
   it('are counted once each while the agent is killed at random and started again', async () => {
-    await using stage = await setStageWithAgent({ licenses: ['KEY'] });
-    const client = connect({ stateDir: join(stage.directory, 'state'), productSecret: secret });
+    await using harness = await startAgentHarness({ licenses: ['KEY'] });
+    const client = connect({ stateDir: join(harness.directory, 'state'), productSecret: secret });
     const waiting = Array.from({ length: 1_000 }, (_, number) => `use ${number}`);
     const work = async (): Promise<void> => {
       for (let key = waiting.pop(); key !== undefined; key = waiting.pop())
@@ -28,11 +28,11 @@ describe('a thousand uses', () => {
       await eventually(() => waiting.length <= left - Math.floor(Math.random() * 100));
       expect(waiting).not.toEqual([]);
       // Kills the one that runs.
-      await stage.startAgent();
+      await harness.startAgent();
     }
     await working;
-    await stage.agent.atRest();
-    expect(stage.upstream.license('KEY')?.uses).toBe(1_000);
+    await harness.agent.atRest();
+    expect(harness.upstream.license('KEY')?.uses).toBe(1_000);
     expect((await client.verify('KEY')).license?.uses).toBe(1_000);
   });
 });

@@ -7,7 +7,7 @@ import { makeCleanRoot, type CleanRoot, type Ran } from '../support/process/clea
 import type { DaemonProcess } from '../support/process/daemon-process.ts';
 import { buildDebianPackage, missingForPackage } from '../support/process/debian-package.ts';
 import { hasProgram } from '../support/process/installed.ts';
-import { startPlainUpstream, type PlainUpstream } from '../support/stage/plain-upstream.ts';
+import { startPlainUpstream, type PlainUpstream } from '../support/harness/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const [productKey, secret, licenseKey] = ['RGsF', 'the-product-secret', 'WTKP4-66NL5-HMKQW-GFSCZ'];

@@ -5,7 +5,7 @@ import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
 import { runProcess, type Outcome } from '../support/process/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { buildExecutable, isBuildable } from '../support/process/executable.ts';
-import { startPlainUpstream } from '../support/stage/plain-upstream.ts';
+import { startPlainUpstream } from '../support/harness/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const [productKey, secret, licenseKey] = ['RGsF', 'the-product-secret', 'WTKP4-66NL5-HMKQW-GFSCZ'];

@@ -3,8 +3,8 @@ import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { goPrograms, missingTool, npmTools, pythonPackages } from '../support/book/api-tools.ts';
-import { secret, setDialectStage } from '../support/stage/dialect-stage.ts';
+import { goPrograms, missingTool, npmTools, pythonPackages } from '../support/reference/api-tools.ts';
+import { secret, startDialectHarness } from '../support/harness/dialect-harness.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /*
@@ -93,8 +93,8 @@ describe.each(clients)('a client by $generator', ({ needs, commands, prepare }) 
     `verifies a license key, records a use and reads a problem${missing}`,
     async () => {
       await using home = temporaryDirectory();
-      await using stage = await setDialectStage('authority', 'tcp');
-      const address = stage.addresses.tcp ?? '';
+      await using harness = await startDialectHarness('authority', 'tcp');
+      const address = harness.addresses.tcp ?? '';
       const description = await fetch(`${address}/openapi.json`);
       writeFileSync(`${home.path}/openapi.json`, await description.text());
       prepare(home.path);

@@ -5,7 +5,7 @@ import { fromSource, runProcess, type Outcome } from '../support/process/command
 import { type DaemonProcess, serveIn } from '../support/process/daemon-process.ts';
 import { takeUsualPort } from '../support/network/usual-port.ts';
 import { hasProgram } from '../support/process/installed.ts';
-import { startPlainUpstream, type PlainUpstream } from '../support/stage/plain-upstream.ts';
+import { startPlainUpstream, type PlainUpstream } from '../support/harness/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { onTerminal } from '../support/process/terminal.ts';
 

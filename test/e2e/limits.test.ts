@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
-import { codeOf, credentials, setStage } from '../support/stage/agent-stage.ts';
+import { codeOf, credentials, startHarness } from '../support/harness/agent-harness.ts';
 import type { HttpAnswer } from '../support/network/raw-http.ts';
 
 test('guesses of license keys wait, and do not use up the rate of the upstream; known keys are answered', async () => {
-  await using stage = await setStage({
+  await using harness = await startHarness({
     licenses: ['KNOWN', 'NEW'],
     // Half as many look-ups as there may be connections may wait.
     configuration: { limits: { misses: 1, connections: 44 }, sync: { rate: 1_000 } },
   });
-  const agent = await stage.startAgent();
+  const agent = await harness.startAgent();
   await agent.learn(['KNOWN']);
   const startedAt = performance.now();
   // Ten are sent at once, 22 wait, and the others are refused.
   const asked = Array.from({ length: 40 }, (_, index) => agent.verify(`GUESS-${index}`));
   const answers: readonly HttpAnswer[] = await Promise.all(asked);
   const passedS = (performance.now() - startedAt) / 1000;
-  const guesses = stage.upstream.ledger.filter(({ licenseKey }) => licenseKey?.startsWith('GUESS'));
+  const guesses = harness.upstream.ledger.filter(({ licenseKey }) => licenseKey?.startsWith('GUESS'));
   const unknown = answers.filter((answer) => codeOf(answer) === 'license_not_found');
   const limited = answers.filter((answer) => codeOf(answer) === 'rate_limited');
   expect(guesses).toHaveLength(unknown.length);
@@ -33,29 +33,29 @@ test('guesses of license keys wait, and do not use up the rate of the upstream; 
 
 test('87 license keys that are verified for the first time, all at once, are all answered 200', async () => {
   const licenses = Array.from({ length: 87 }, (_, index) => `NEW-${index}`);
-  await using stage = await setStage({ licenses, configuration: { sync: { rate: 1_000 } } });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses, configuration: { sync: { rate: 1_000 } } });
+  const agent = await harness.startAgent();
   const answers = await Promise.all(licenses.map((licenseKey) => agent.verify(licenseKey)));
   expect(answers.map(({ status }) => status)).toEqual(Array(87).fill(200));
 });
 
 test('the rate of a credential holds over all listeners, and a reload changes it', async () => {
-  await using stage = await setStage({ licenses: ['KEY'], configuration: { limits: { rate: 0.001 } } });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'], configuration: { limits: { rate: 0.001 } } });
+  const agent = await harness.startAgent();
   const statuses: number[] = [];
   for (let count = 0; count < 4; count += 1) statuses.push((await agent.verify('KEY')).status);
   expect(statuses.slice(1)).toEqual([429, 429, 429]);
   expect((await agent.client.get('/livez')).status).toBe(200);
-  await stage.reconfigure({ limits: { rate: 0 } });
+  await harness.reconfigure({ limits: { rate: 0 } });
   for (let count = 0; count < 20; count += 1) expect((await agent.verify('KEY')).status).toBe(200);
 });
 
 test('wrong credentials are answered 429 after a few, right ones always as they are', async () => {
-  await using stage = await setStage({
+  await using harness = await startHarness({
     licenses: ['KEY'],
     configuration: { limits: { failed_rate: 0.001 } },
   });
-  const agent = await stage.startAgent();
+  const agent = await harness.startAgent();
   const wrong: number[] = [];
   for (let count = 0; count < 20; count += 1) {
     wrong.push((await agent.verify('KEY', { 'product-secret-key': `wrong-${count}` })).status);

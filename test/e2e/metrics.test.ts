@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { eventually, setStage } from '../support/stage/agent-stage.ts';
+import { eventually, startHarness } from '../support/harness/agent-harness.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { httpClient, sendRaw } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -15,13 +15,13 @@ function valueOf(text: string, series: string): number | undefined {
 test('an agent measures requests by route, verdicts, the outbox, the way up, commits and itself', async () => {
   // One lost request opens the breaker, and no probe closes it again while the test looks.
   const sync = { breaker: { failures: 1, open: '1h' } };
-  await using stage = await setStage({ licenses: ['KEY', 'OFF'], configuration: { sync } });
-  stage.upstream.setEnabled('OFF', false);
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY', 'OFF'], configuration: { sync } });
+  harness.upstream.setEnabled('OFF', false);
+  const agent = await harness.startAgent();
   await agent.learn(['KEY', 'OFF']);
   await agent.change('usage', 'KEY');
   await agent.atRest();
-  await stage.upstream.stop();
+  await harness.upstream.stop();
   await agent.change('usage', 'KEY', { prefer: 'wait=1' });
   await eventually(async () => (await agent.status()).upstream.breaker === 'open');
   expect((await agent.client.get('/nowhere/KEY-IN-A-PATH')).status).toBe(404);
@@ -64,15 +64,15 @@ test('an agent measures requests by route, verdicts, the outbox, the way up, com
 });
 
 test('a count that another writer changed is an unexpected delta', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
-  stage.upstream.useElsewhere('KEY', 3);
+  harness.upstream.useElsewhere('KEY', 3);
   await agent.change('usage', 'KEY', { prefer: 'wait=30' });
   expect(valueOf(String(await agent.ask('/metrics')), 'latchkey_unexpected_delta_total')).toBe(1);
 });
 
-test('an authority has no upstream to measure; requests that are none of HTTP do not spoil anything', async () => {
+test('an authority has no upstream to measure; requests that are none of HTTP do not corrupt anything', async () => {
   await using directory = temporaryDirectory();
   await using daemon = await startDaemonProcess(directory.path, {
     listen: { tcp: '127.0.0.1:0' },

@@ -2,11 +2,11 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { eventually, setStage, type Agent } from '../support/stage/agent-stage.ts';
+import { eventually, startHarness, type Agent } from '../support/harness/agent-harness.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
 import { startCopy } from '../support/postgres/copies.ts';
 import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
-import { every, refusal } from '../support/stage/plain-upstream.ts';
+import { every, refusal } from '../support/harness/plain-upstream.ts';
 
 const examples = join(import.meta.dirname, '../../examples');
 const example = (name: string): string => readFileSync(join(examples, name), 'utf8');
@@ -54,13 +54,16 @@ function valueOf(text: string, series: string): number | undefined {
 }
 
 test('an agent and a copy of an authority export every metric and label that the alerts and the dashboard name', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const files = { cert_file: join(stage.directory, 'cert.pem'), key_file: join(stage.directory, 'key.pem') };
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const files = {
+    cert_file: join(harness.directory, 'cert.pem'),
+    key_file: join(harness.directory, 'key.pem'),
+  };
   writeFileSync(files.cert_file, certificate);
   writeFileSync(files.key_file, privateKey);
   chmodSync(files.key_file, 0o600);
-  const socket = join(stage.directory, 'socket');
-  const agent = await stage.startAgent({ listen: { tls: files, socket } });
+  const socket = join(harness.directory, 'socket');
+  const agent = await harness.startAgent({ listen: { tls: files, socket } });
   await agent.learn(['KEY']);
   await agent.change('usage', 'KEY');
   const series = seriesIn(`${await scrape(agent)}\n${await scrapeCopy()}`);
@@ -80,8 +83,8 @@ test('an agent and a copy of an authority export every metric and label that the
 });
 
 test('a refused credential and a pause are measured, and the last success outlives a restart', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   const well = await scrape(agent);
   expect(valueOf(well, 'latchkey_upstream_credential_refused{credential="product:product"}')).toBe(0);
@@ -97,7 +100,7 @@ test('a refused credential and a pause are measured, and the last success outliv
   const succeeded = valueOf(well, 'latchkey_upstream_last_success_timestamp_seconds') ?? 0;
   expect(succeeded).toBeGreaterThan(0);
 
-  stage.upstream.fault = every(refusal(401, 'Wrong product secret key'));
+  harness.upstream.fault = every(refusal(401, 'Wrong product secret key'));
   await agent.change('usage', 'KEY');
   await eventually(async () => valueOf(await scrape(agent), 'latchkey_upstream_paused_products') === 1);
   const refused = await scrape(agent);
@@ -107,8 +110,8 @@ test('a refused credential and a pause are measured, and the last success outliv
 
   agent.process.signal('SIGTERM');
   await agent.process.ended;
-  await stage.proxy.become({ kind: 'refuse' });
-  const again = await scrape(await stage.startAgent());
+  await harness.proxy.become({ kind: 'refuse' });
+  const again = await scrape(await harness.startAgent());
   const remembered = valueOf(again, 'latchkey_upstream_last_success_timestamp_seconds') ?? 0;
   expect(remembered).toBeGreaterThanOrEqual(succeeded);
   expect(remembered).toBeLessThan(valueOf(again, 'latchkey_start_time_seconds') ?? 0);

@@ -5,9 +5,9 @@ import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { runProcess } from '../support/process/command-line.ts';
 import { freePort } from '../support/network/free-port.ts';
-import { chapterOf, commandsIn, readExample } from '../support/book/guides.ts';
+import { chapterOf, commandsIn, readExample } from '../support/reference/guides.ts';
 import { OperatedMachine } from '../support/process/operated-machine.ts';
-import { startPlainUpstream } from '../support/stage/plain-upstream.ts';
+import { startPlainUpstream } from '../support/harness/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const guide = readExample('guides/operator.md');

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
-import { dataOf, eventually, setStage } from '../support/stage/agent-stage.ts';
+import { dataOf, eventually, startHarness } from '../support/harness/agent-harness.ts';
 import { operate, recordIn } from '../support/app/people.ts';
-import { every, firstFew, loseAnswer, movesCounter, refusal } from '../support/stage/plain-upstream.ts';
+import { every, firstFew, loseAnswer, movesCounter, refusal } from '../support/harness/plain-upstream.ts';
 
 test('changes that the upstream refuses for good are shown, and a person decides about each', async () => {
   const keys = ['RETRIED', 'DROPPED', 'CONFIRMED'];
-  await using stage = await setStage({ licenses: keys });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: keys });
+  const agent = await harness.startAgent();
   await agent.learn(keys);
-  stage.upstream.fault = every(refusal(422, 'The store is closed'), movesCounter);
+  harness.upstream.fault = every(refusal(422, 'The store is closed'), movesCounter);
   for (const key of keys) expect((await agent.change('usage', key)).status).toBe(200);
   await eventually(async () => (await agent.status()).outbox.dead === 3);
 
-  const latchkey = (...argv: string[]): ReturnType<typeof operate> => operate(stage.directory, ...argv);
+  const latchkey = (...argv: string[]): ReturnType<typeof operate> => operate(harness.directory, ...argv);
   expect((await latchkey('status')).out).toMatch(
     /^attention +3 dead: .*outbox show, retry, drop or confirm$/m,
   );
@@ -31,22 +31,22 @@ test('changes that the upstream refuses for good are shown, and a person decides
     const [first] = await agent.operations();
     return first?.state === 'dead' && first.attempts === 2;
   });
-  stage.upstream.fault = () => undefined;
+  harness.upstream.fault = () => undefined;
   expect((await latchkey('outbox', 'retry', retried)).out).toMatch(/^state +pending$/m);
   expect((await latchkey('outbox', 'drop', dropped)).out).toMatch(/^state +dropped$/m);
   // Whoever confirms has seen it in the store, or counted it there by hand.
-  stage.upstream.useElsewhere('CONFIRMED', 1);
+  harness.upstream.useElsewhere('CONFIRMED', 1);
   expect((await latchkey('outbox', 'confirm', confirmed)).out).toMatch(/^state +delivered$/m);
   await eventually(async () => (await agent.operations()).length === 0);
 
-  expect(keys.map((key) => stage.upstream.countsOf(key).net)).toEqual([1, 0, 0]);
-  expect(keys.map((key) => stage.upstream.license(key).uses)).toEqual([1, 0, 1]);
+  expect(keys.map((key) => harness.upstream.countsOf(key).net)).toEqual([1, 0, 0]);
+  expect(keys.map((key) => harness.upstream.license(key).uses)).toEqual([1, 0, 1]);
   expect((await latchkey('status')).out).not.toContain('attention');
   const late = await latchkey('outbox', 'drop', dropped);
   expect([late.code, late.err]).toEqual([1, expect.stringContaining('operation_not_open')]);
   const unknown = await latchkey('outbox', 'retry', 'nothing');
   expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining('operation_not_found')]);
-  expect(recordIn(stage.directory)).toEqual([
+  expect(recordIn(harness.directory)).toEqual([
     `outbox.retry ${retried}`,
     `outbox.retry ${retried}`,
     `outbox.drop ${dropped}`,
@@ -56,13 +56,13 @@ test('changes that the upstream refuses for good are shown, and a person decides
 
 test('under on_doubt: hold what may have been applied waits for a person, and holds up nothing else', async () => {
   const sync = { writers: 'many', on_doubt: 'hold' };
-  await using stage = await setStage({ licenses: ['KEY'], configuration: { sync } });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'], configuration: { sync } });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
-  stage.upstream.fault = firstFew(1, loseAnswer, movesCounter);
+  harness.upstream.fault = firstFew(1, loseAnswer, movesCounter);
   await agent.change('usage', 'KEY');
   await eventually(async () => (await agent.status()).outbox.held === 1);
-  const latchkey = (...argv: string[]): ReturnType<typeof operate> => operate(stage.directory, ...argv);
+  const latchkey = (...argv: string[]): ReturnType<typeof operate> => operate(harness.directory, ...argv);
   expect((await latchkey('status')).out).toMatch(/^attention +1 held: /m);
   expect((await latchkey('outbox', 'list')).out).toContain('uncertain, held');
 
@@ -73,7 +73,7 @@ test('under on_doubt: hold what may have been applied waits for a person, and ho
   expect((await latchkey('outbox', 'confirm', held?.id ?? '')).code).toBe(0);
 
   expect(await agent.operations()).toEqual([]);
-  expect(stage.upstream.license('KEY').uses).toBe(2);
+  expect(harness.upstream.license('KEY').uses).toBe(2);
   const seen = await agent.verify('KEY');
   expect([dataOf(seen)['uses'], seen.headers['latchkey-pending']]).toEqual([2, '0']);
 });

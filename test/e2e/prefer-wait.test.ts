@@ -1,41 +1,44 @@
 import { expect, test } from 'vitest';
 import { CallerConnection } from '../support/network/caller-connection.ts';
-import { dataOf, eventually, secret, setStage } from '../support/stage/agent-stage.ts';
+import { dataOf, eventually, secret, startHarness } from '../support/harness/agent-harness.ts';
 
 test('who waits for the upstream is told that it has confirmed the use', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   const startedAt = performance.now();
   const use = await agent.change('usage', 'KEY', { prefer: 'wait=30' });
   expect([use.status, dataOf(use)['uses'], use.headers['latchkey-pending']]).toEqual([200, 1, '0']);
   expect(performance.now() - startedAt).toBeLessThan(30_000);
-  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect(harness.upstream.countsOf('KEY').net).toBe(1);
 });
 
 test('who waits in vain is answered after as long as was asked, and the use is kept', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
-  await stage.proxy.become({ kind: 'refuse' });
+  await harness.proxy.become({ kind: 'refuse' });
   const startedAt = performance.now();
   const use = await agent.change('usage', 'KEY', { prefer: 'wait=1', 'idempotency-key': 'k' });
   const waitedMs = performance.now() - startedAt;
   expect([use.status, dataOf(use)['uses'], use.headers['latchkey-pending']]).toEqual([200, 1, '1']);
   expect(waitedMs).toBeGreaterThan(950);
   expect(waitedMs).toBeLessThan(30_000);
-  await stage.proxy.become({ kind: 'pass' });
+  await harness.proxy.become({ kind: 'pass' });
   const again = await agent.change('usage', 'KEY', { prefer: 'wait=30', 'idempotency-key': 'k' });
   expect([again.status, again.body]).toEqual([200, use.body]);
   await agent.atRest();
-  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect(harness.upstream.countsOf('KEY').net).toBe(1);
 });
 
 test('callers that wait take no place from others, and what they have changed is kept', async () => {
-  await using stage = await setStage({ licenses: ['KEY'], configuration: { limits: { connections: 8 } } });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({
+    licenses: ['KEY'],
+    configuration: { limits: { connections: 8 } },
+  });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
-  await stage.proxy.become({ kind: 'refuse' });
+  await harness.proxy.become({ kind: 'refuse' });
   const body = 'license_key=KEY';
   const use =
     `PUT /api/v2/license/usage HTTP/1.1\r\nHost: localhost\r\nproduct-secret-key: ${secret}\r\n` +
@@ -53,8 +56,8 @@ test('callers that wait take no place from others, and what they have changed is
     const request = `GET /api/v2/license/verify?${body} HTTP/1.1\r\nHost: localhost\r\nproduct-secret-key: ${secret}\r\n\r\n`;
     expect(await caller.ask(request)).toContain(' 200 ');
   }
-  await stage.proxy.become({ kind: 'pass' });
+  await harness.proxy.become({ kind: 'pass' });
   for (const head of waiting) expect(await head).toContain(' 200 ');
   await agent.atRest();
-  expect(stage.upstream.countsOf('KEY').net).toBe(12);
+  expect(harness.upstream.countsOf('KEY').net).toBe(12);
 });

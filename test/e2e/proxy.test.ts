@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { runProcess } from '../support/process/command-line.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';
-import { blocksOf, chapterOf, readExample } from '../support/book/guides.ts';
+import { blocksOf, chapterOf, readExample } from '../support/reference/guides.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { isProxyInstalled, startProxy, type ProxyName } from '../support/network/tls-proxy.ts';

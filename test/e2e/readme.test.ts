@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test, vi } from 'vitest';
 import { freePort } from '../support/network/free-port.ts';
-import { startPlainUpstream } from '../support/stage/plain-upstream.ts';
+import { startPlainUpstream } from '../support/harness/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { patience, patienceMs } from '../support/patience.ts';
 

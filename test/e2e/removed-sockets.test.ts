@@ -7,10 +7,10 @@ import { patience } from '../support/patience.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
 
-type Stage = AsyncDisposable & { daemon: DaemonProcess; runtime: string; till: string; stateDir: string };
+type Harness = AsyncDisposable & { daemon: DaemonProcess; runtime: string; till: string; stateDir: string };
 
 /** A daemon that listens on two sockets in a runtime directory, and not on TCP. */
-async function startOnSockets(directory: TemporaryDirectory): Promise<Stage> {
+async function startOnSockets(directory: TemporaryDirectory): Promise<Harness> {
   const runtime = join(directory.path, 'run');
   const till = join(runtime, 'till.sock');
   const listen = {
@@ -25,8 +25,8 @@ async function startOnSockets(directory: TemporaryDirectory): Promise<Stage> {
 
 test('sockets whose directory was removed, and listen.json, are made again', async () => {
   await using directory = temporaryDirectory();
-  await using stage = await startOnSockets(directory);
-  const { daemon, runtime, till, stateDir } = stage;
+  await using harness = await startOnSockets(directory);
+  const { daemon, runtime, till, stateDir } = harness;
   await using before = httpClient({ socket: till });
   expect((await before.get('/livez')).status).toBe(200);
   rmSync(runtime, { recursive: true });
@@ -49,8 +49,8 @@ test('sockets whose directory was removed, and listen.json, are made again', asy
 
 test('a socket that cannot be made again is named by the log, status and doctor', async () => {
   await using directory = temporaryDirectory();
-  await using stage = await startOnSockets(directory);
-  const { daemon, till, stateDir } = stage;
+  await using harness = await startOnSockets(directory);
+  const { daemon, till, stateDir } = harness;
   unlinkSync(till);
   writeFileSync(till, 'another file');
   daemon.signal('SIGHUP');
@@ -72,8 +72,8 @@ test('a socket that cannot be made again is named by the log, status and doctor'
 
 test('commands do not say that nothing runs while a process holds the state directory', async () => {
   await using directory = temporaryDirectory();
-  await using stage = await startOnSockets(directory);
-  const { runtime, stateDir } = stage;
+  await using harness = await startOnSockets(directory);
+  const { runtime, stateDir } = harness;
   const named = ['--state-dir', stateDir];
   const holds = `latchkey: a process holds ${stateDir} (from --state-dir), and cannot be reached`;
   rmSync(runtime, { recursive: true });

@@ -1,7 +1,13 @@
 import { cpSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Agent, dataOf, eventually, setStage, type AgentStage } from '../support/stage/agent-stage.ts';
+import {
+  Agent,
+  dataOf,
+  eventually,
+  startHarness,
+  type AgentHarness,
+} from '../support/harness/agent-harness.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { operate, recordIn } from '../support/app/people.ts';
 import { httpClient } from '../support/network/raw-http.ts';
@@ -10,12 +16,12 @@ import { temporaryDirectory } from '../support/temporary.ts';
 const keys = ['KEY-0', 'KEY-1', 'KEY-2', 'KEY-3'];
 
 /** An agent that has learned every key, and then lost its upstream. */
-async function offlineAgent(sync: object = {}): Promise<{ stage: AgentStage; agent: Agent }> {
-  const stage = await setStage({ licenses: keys, configuration: { sync } });
-  const agent = await stage.startAgent();
+async function offlineAgent(sync: object = {}): Promise<{ harness: AgentHarness; agent: Agent }> {
+  const harness = await startHarness({ licenses: keys, configuration: { sync } });
+  const agent = await harness.startAgent();
   await agent.learn(keys);
-  await stage.proxy.become({ kind: 'refuse' });
-  return { stage, agent };
+  await harness.proxy.become({ kind: 'refuse' });
+  return { harness, agent };
 }
 
 /** Records uses of the keys in turns, some at once; gives how many of each were answered 200. */
@@ -38,14 +44,14 @@ async function use(agent: Agent, count: number, onAnswer: (answered: number) => 
 }
 
 /** Another agent of the same upstream, which finds its state in another directory. */
-async function agentIn(directory: string, stage: AgentStage): Promise<Agent> {
-  return new Agent(await startDaemonProcess(directory, stage.configuration), directory);
+async function agentIn(directory: string, harness: AgentHarness): Promise<Agent> {
+  return new Agent(await startDaemonProcess(directory, harness.configuration), directory);
 }
 
 /** What the upstream has counted is what callers were told, and both sides say the same. */
-async function expectCounted(stage: AgentStage, agent: Agent, answered: ReadonlyMap<string, number>) {
+async function expectCounted(harness: AgentHarness, agent: Agent, answered: ReadonlyMap<string, number>) {
   for (const [key, count] of answered) {
-    expect([key, stage.upstream.countsOf(key).net]).toEqual([key, count]);
+    expect([key, harness.upstream.countsOf(key).net]).toEqual([key, count]);
     const seen = await agent.verify(key);
     expect([key, dataOf(seen)['uses'], seen.headers['latchkey-pending']]).toEqual([key, count, '0']);
   }
@@ -53,45 +59,45 @@ async function expectCounted(stage: AgentStage, agent: Agent, answered: Readonly
 
 test('a backup under write load, put back elsewhere, is read back and counts nothing twice', async () => {
   await using elsewhere = temporaryDirectory();
-  const { stage, agent } = await offlineAgent();
-  await using _ = stage;
+  const { harness, agent } = await offlineAgent();
+  await using _ = harness;
   const file = join(elsewhere.path, 'copy.db');
   const backups: ReturnType<typeof operate>[] = [];
   const answered = await use(agent, 2000, (done) => {
-    if (done === 200) backups.push(operate(stage.directory, 'backup', file));
+    if (done === 200) backups.push(operate(harness.directory, 'backup', file));
   });
   const [copied] = await Promise.all(backups);
   expect(copied).toMatchObject({ code: 0, err: '' });
   expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
-  expect(readdirSync(join(stage.directory, 'state')).filter((name) => name.includes('backup'))).toEqual([]);
+  expect(readdirSync(join(harness.directory, 'state')).filter((name) => name.includes('backup'))).toEqual([]);
   expect([...answered.values()]).toEqual(keys.map(() => 500));
 
-  await stage.proxy.become({ kind: 'pass' });
+  await harness.proxy.become({ kind: 'pass' });
   await agent.atRest();
   await agent.kill();
-  const delivered = stage.upstream.ledger.length;
+  const delivered = harness.upstream.ledger.length;
 
   const restored = await operate(elsewhere.path, 'restore', file, '--json');
   const { unfinished } = JSON.parse(restored.out) as { unfinished: number };
   expect(restored.code).toBe(0);
   expect(unfinished).toBeGreaterThanOrEqual(200);
-  await using second = await agentIn(elsewhere.path, stage);
+  await using second = await agentIn(elsewhere.path, harness);
   await second.atRest();
-  await expectCounted(stage, second, answered);
-  const since = stage.upstream.ledger.slice(delivered);
+  await expectCounted(harness, second, answered);
+  const since = harness.upstream.ledger.slice(delivered);
   expect(since.filter(({ kind }) => kind !== 'verify')).toEqual([]);
 });
 
 test('a restored agent sends what the one before it had not, and nothing else', async () => {
   await using elsewhere = temporaryDirectory();
   // Slow enough to be stopped in the middle.
-  const { stage, agent } = await offlineAgent({ rate: 20 });
-  await using _ = stage;
+  const { harness, agent } = await offlineAgent({ rate: 20 });
+  await using _ = harness;
   const answered = await use(agent, 80);
   const file = join(elsewhere.path, 'copy.db');
-  expect((await operate(stage.directory, 'backup', file)).code).toBe(0);
-  await stage.proxy.become({ kind: 'pass' });
-  await stage.upstream.until(() => keys.some((key) => stage.upstream.countsOf(key).net >= 5));
+  expect((await operate(harness.directory, 'backup', file)).code).toBe(0);
+  await harness.proxy.become({ kind: 'pass' });
+  await harness.upstream.until(() => keys.some((key) => harness.upstream.countsOf(key).net >= 5));
   await agent.kill();
 
   const restored = await operate(elsewhere.path, 'restore', file);
@@ -99,9 +105,9 @@ test('a restored agent sends what the one before it had not, and nothing else', 
     0,
     expect.stringContaining('80 changes in it are not finished: each is read back from the upstream'),
   ]);
-  await using second = await agentIn(elsewhere.path, stage);
+  await using second = await agentIn(elsewhere.path, harness);
   await second.atRest();
-  await expectCounted(stage, second, answered);
+  await expectCounted(harness, second, answered);
   // Each was counted once; but after a restore nothing is certain.
   const states = await second.operations('inferred');
   expect(states.length).toBe(80);
@@ -109,37 +115,37 @@ test('a restored agent sends what the one before it had not, and nothing else', 
 
 test('a copied state directory that is started elsewhere is another agent, and counts nothing twice', async () => {
   await using elsewhere = temporaryDirectory();
-  const { stage, agent } = await offlineAgent();
-  await using _ = stage;
+  const { harness, agent } = await offlineAgent();
+  await using _ = harness;
   const answered = await use(agent, 40);
   const { instance } = await agent.status();
   await agent.kill();
-  cpSync(join(stage.directory, 'state'), join(elsewhere.path, 'state'), {
+  cpSync(join(harness.directory, 'state'), join(elsewhere.path, 'state'), {
     recursive: true,
     filter: (path) => !path.endsWith('.sock'),
   });
-  await stage.proxy.become({ kind: 'pass' });
-  const first = await stage.startAgent();
+  await harness.proxy.become({ kind: 'pass' });
+  const first = await harness.startAgent();
   await first.atRest();
   expect((await first.status()).instance).toBe(instance);
-  const delivered = stage.upstream.ledger.length;
+  const delivered = harness.upstream.ledger.length;
 
-  await using second = await agentIn(elsewhere.path, stage);
+  await using second = await agentIn(elsewhere.path, harness);
   await second.atRest();
   expect((await second.status()).instance).not.toBe(instance);
-  await expectCounted(stage, second, answered);
-  const since = stage.upstream.ledger.slice(delivered);
+  await expectCounted(harness, second, answered);
+  const since = harness.upstream.ledger.slice(delivered);
   expect(since.filter(({ kind }) => kind !== 'verify')).toEqual([]);
 });
 
 test('restore refuses a directory that a daemon uses, and a file that is no backup, and changes nothing', async () => {
-  await using stage = await setStage({ licenses: keys });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: keys });
+  const agent = await harness.startAgent();
   await agent.learn(keys);
-  const file = join(stage.directory, 'copy.db');
-  expect((await operate(stage.directory, 'backup', file)).code).toBe(0);
+  const file = join(harness.directory, 'copy.db');
+  expect((await operate(harness.directory, 'backup', file)).code).toBe(0);
   const { instance } = await agent.status();
-  const held = await operate(stage.directory, 'restore', file);
+  const held = await operate(harness.directory, 'restore', file);
   expect(held).toMatchObject({ code: 1, out: '' });
   expect(held.err).toContain('Another process is using the state directory');
   expect(held.err).toContain('Nothing was changed.');
@@ -147,36 +153,36 @@ test('restore refuses a directory that a daemon uses, and a file that is no back
 
   agent.process.signal('SIGTERM');
   expect(await agent.process.ended).toBe(0);
-  const before = readFileSync(join(stage.directory, 'state', 'latchkey.db'));
-  const foreign = await operate(stage.directory, 'restore', join(stage.directory, 'config.yaml'));
+  const before = readFileSync(join(harness.directory, 'state', 'latchkey.db'));
+  const foreign = await operate(harness.directory, 'restore', join(harness.directory, 'config.yaml'));
   expect([foreign.code, foreign.err]).toEqual([1, expect.stringContaining('not an SQLite database')]);
-  const none = await operate(stage.directory, 'restore', join(stage.directory, 'nothing.db'));
+  const none = await operate(harness.directory, 'restore', join(harness.directory, 'nothing.db'));
   expect([none.code, none.err]).toEqual([1, expect.stringContaining('there is no such file')]);
-  expect(readFileSync(join(stage.directory, 'state', 'latchkey.db')).equals(before)).toBe(true);
+  expect(readFileSync(join(harness.directory, 'state', 'latchkey.db')).equals(before)).toBe(true);
 
-  const restored = await operate(stage.directory, 'restore', file);
+  const restored = await operate(harness.directory, 'restore', file);
   expect(restored.code).toBe(0);
   expect(restored.out).toContain('latchkey.db.replaced');
-  const again = await stage.startAgent();
+  const again = await harness.startAgent();
   const { instance: made } = await again.status();
   expect(made).not.toBe(instance);
   expect(restored.out).toContain(made);
-  expect(recordIn(stage.directory)).toEqual([`store.restore ${made}`]);
+  expect(recordIn(harness.directory)).toEqual([`store.restore ${made}`]);
 });
 
 test('a start without admin.token writes a new one, which works, and the old one works no more', async () => {
-  await using stage = await setStage();
-  const before = await stage.startAgent();
+  await using harness = await startHarness();
+  const before = await harness.startAgent();
   await before.status();
-  const path = join(stage.directory, 'state', 'admin.token');
+  const path = join(harness.directory, 'state', 'admin.token');
   const old = readFileSync(path, 'utf8').trim();
   await before.kill();
   rmSync(path);
-  const after = await stage.startAgent();
+  const after = await harness.startAgent();
   expect(readFileSync(path, 'utf8').trim()).not.toBe(old);
   expect((statSync(path).mode & 0o777).toString(8)).toBe('600');
   await after.status();
-  expect((await operate(stage.directory, 'status')).code).toBe(0);
+  expect((await operate(harness.directory, 'status')).code).toBe(0);
   await using client = httpClient(after.process);
   const refused = await client.get('/statusz', { headers: { authorization: `Bearer ${old}` } });
   expect(refused.status).toBe(401);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { setStage } from '../support/stage/agent-stage.ts';
+import { startHarness } from '../support/harness/agent-harness.ts';
 import { spawnDaemon, startDaemonProcess } from '../support/process/daemon-process.ts';
 import { operate } from '../support/app/people.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -16,23 +16,23 @@ async function refusedStart(directory: string, configuration: object): Promise<s
 }
 
 test('an agent whose upstream section is lost refuses to start, says what is waiting, and goes on with it', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const before = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const before = await harness.startAgent();
   await before.learn(['KEY']);
-  await stage.proxy.become({ kind: 'refuse' });
+  await harness.proxy.become({ kind: 'refuse' });
   expect((await before.change('usage', 'KEY')).status).toBe(200);
   await before.kill();
-  const state = join(stage.directory, 'state');
-  expect(await refusedStart(stage.directory, authority)).toBe(
+  const state = join(harness.directory, 'state');
+  expect(await refusedStart(harness.directory, authority)).toBe(
     `latchkey: The state directory ${state} is refused: it is an agent's, and the configuration has no upstream: ` +
       'put the upstream back, or choose another state_dir for an authority. To begin anew here, move the files ' +
       'away first; 1 change in them did not reach the upstream, and never would.\n',
   );
   expect(existsSync(join(state, 'api.key'))).toBe(false);
-  await stage.proxy.become({ kind: 'pass' });
-  const after = await stage.startAgent();
+  await harness.proxy.become({ kind: 'pass' });
+  const after = await harness.startAgent();
   await after.atRest();
-  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect(harness.upstream.countsOf('KEY').net).toBe(1);
 });
 
 test('an authority whose configuration has gained an upstream refuses to start, and nothing of it changes', async () => {

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { missingTool, pythonPackages } from '../support/book/api-tools.ts';
-import { setDialectStage } from '../support/stage/dialect-stage.ts';
+import { missingTool, pythonPackages } from '../support/reference/api-tools.ts';
+import { startDialectHarness } from '../support/harness/dialect-harness.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** How Schemathesis runs, and what it may report, with reasons. */
@@ -19,7 +19,12 @@ describe.skipIf(missing !== '')(`Schemathesis${missing}`, () => {
     async (role) => {
       await using home = temporaryDirectory();
       // It guesses credentials, and is to be told each time that they are wrong.
-      await using stage = await setDialectStage(role, 'tcp', {}, { limits: { failed_rate: 1_000_000 } });
+      await using harness = await startDialectHarness(
+        role,
+        'tcp',
+        {},
+        { limits: { failed_rate: 1_000_000 } },
+      );
       const options = [
         // Two read the source of a lambda at the same time, at which Python 3.11 fails now and then (CPython #106905).
         '--workers',
@@ -29,13 +34,13 @@ describe.skipIf(missing !== '')(`Schemathesis${missing}`, () => {
         '--max-examples',
         examples,
       ];
-      const address = `${stage.addresses.tcp}/openapi.json`;
+      const address = `${harness.addresses.tcp}/openapi.json`;
       const environment = {
         PATH: process.env['PATH'],
         HOME: home.path,
         PYTHONPATH: `${pythonPackages}:${folder}`,
         PYTHONDONTWRITEBYTECODE: '1',
-        LATCHKEY_TOKEN: stage.credentials.token,
+        LATCHKEY_TOKEN: harness.credentials.token,
       };
       const { found, said } = await promisify(execFile)(
         program,

@@ -3,14 +3,14 @@ import { expect, test } from 'vitest';
 import { runProcess } from '../support/process/command-line.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { eventually, setStage, secret } from '../support/stage/agent-stage.ts';
+import { eventually, startHarness, secret } from '../support/harness/agent-harness.ts';
 import { operate } from '../support/app/people.ts';
 
 test('status follows the upstream, the outbox and the records of an agent', async () => {
   const licenses = ['KEY', { licenseKey: 'DISABLED', enabled: false }];
-  await using stage = await setStage({ licenses });
+  await using harness = await startHarness({ licenses });
   const startedAt = Date.now();
-  const agent = await stage.startAgent();
+  const agent = await harness.startAgent();
   await agent.learn(['KEY', 'DISABLED']);
   const up = await agent.status();
   expect(up.upstream).toMatchObject({ state: 'up', breaker: 'closed', last_error: null });
@@ -33,7 +33,7 @@ test('status follows the upstream, the outbox and the records of an agent', asyn
     expect(Date.parse(at)).toBeLessThanOrEqual(Date.now());
   }
 
-  await stage.proxy.become({ kind: 'refuse' });
+  await harness.proxy.become({ kind: 'refuse' });
   const wentAt = Date.now();
   await agent.change('usage', 'KEY');
   await eventually(async () => (await agent.status()).upstream.breaker === 'open');
@@ -53,7 +53,7 @@ test('status follows the upstream, the outbox and the records of an agent', asyn
   const later = await agent.status();
   expect(later.upstream).toMatchObject({ since: down.upstream.since, state: 'down' });
 
-  await stage.proxy.become({ kind: 'pass' });
+  await harness.proxy.become({ kind: 'pass' });
   await agent.atRest();
   await eventually(async () => (await agent.status()).upstream.state === 'up');
   const { upstream: well, outbox, totals } = await agent.status();
@@ -64,12 +64,12 @@ test('status follows the upstream, the outbox and the records of an agent', asyn
 });
 
 test('status names the credentials that the upstream refuses, and what to do, until they are right', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   await agent.createCoupon({ code: 'FIRST' });
-  stage.upstream.rollSecret('product', 'another-secret');
-  stage.upstream.rollApiKey('another-key');
+  harness.upstream.rollSecret('product', 'another-secret');
+  harness.upstream.rollApiKey('another-key');
   await agent.change('usage', 'KEY');
   await agent.createCoupon({ code: 'SECOND' });
   await eventually(async () => {
@@ -77,21 +77,21 @@ test('status names the credentials that the upstream refuses, and what to do, un
     return upstream.paused_products.length === 1 && upstream.coupons_paused;
   });
   expect((await agent.status()).upstream).toMatchObject({ state: 'up', paused_products: ['product'] });
-  const told = await operate(stage.directory, 'status');
+  const told = await operate(harness.directory, 'status');
   expect(told.out).toMatch(/^refused +the secret of product, the API key: .*latchkey .*sync resume$/m);
   expect(told.out).not.toContain(secret);
 
   // The way that is named: right credentials in the configuration, or the old ones accepted again.
-  stage.upstream.rollSecret('product', secret);
-  stage.upstream.rollApiKey('api-key');
-  expect((await operate(stage.directory, 'sync', 'resume')).code).toBe(0);
+  harness.upstream.rollSecret('product', secret);
+  harness.upstream.rollApiKey('api-key');
+  expect((await operate(harness.directory, 'sync', 'resume')).code).toBe(0);
   await agent.atRest();
   await eventually(async () => {
     await agent.createCoupon({ code: 'THIRD' });
     return !(await agent.status()).upstream.coupons_paused;
   });
   expect((await agent.status()).upstream.paused_products).toEqual([]);
-  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect(harness.upstream.countsOf('KEY').net).toBe(1);
 });
 
 test('the log at the start and the status name the proxy to the upstream without its password', async () => {
@@ -117,9 +117,9 @@ test('the log at the start and the status name the proxy to the upstream without
 });
 
 test('an agent asks its upstream once when it starts, so that status tells whether the upstream is there', async () => {
-  await using stage = await setStage({ configuration: { upstream: { api_key: null, probe: '1h' } } });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ configuration: { upstream: { api_key: null, probe: '1h' } } });
+  const agent = await harness.startAgent();
   await eventually(async () => (await agent.status()).upstream.state === 'up');
   expect((await agent.status()).upstream.last_success_at).not.toBeNull();
-  expect(stage.upstream.ledger.length).toBe(1);
+  expect(harness.upstream.ledger.length).toBe(1);
 });

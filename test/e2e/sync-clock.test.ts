@@ -6,11 +6,11 @@ import {
   dataOf,
   eventually,
   hasty,
-  setStage,
+  startHarness,
   type Agent,
-  type AgentStage,
-} from '../support/stage/agent-stage.ts';
-import { every } from '../support/stage/plain-upstream.ts';
+  type AgentHarness,
+} from '../support/harness/agent-harness.ts';
+import { every } from '../support/harness/plain-upstream.ts';
 
 /** Where Debian and its descendants put it (apt-get install libfaketime). */
 const library = ['x86_64-linux-gnu', 'aarch64-linux-gnu']
@@ -22,7 +22,7 @@ class TurnedClock {
   readonly environment: Record<string, string>;
   readonly #file: string;
 
-  constructor({ directory }: AgentStage) {
+  constructor({ directory }: AgentHarness) {
     this.#file = join(directory, 'clock');
     this.turn('+0d');
     this.environment = {
@@ -52,12 +52,12 @@ const quiet = { upstream: { probe: '1h' } };
 test.skipIf(library === undefined)(
   'turning the clock back never improves a verdict, in mid-run or across a restart (needs libfaketime)',
   async () => {
-    await using stage = await setStage({ licenses: ['KEY', 'REFUNDED'], configuration: quiet });
-    const clock = new TurnedClock(stage);
-    const agent = await stage.startAgent({}, clock.environment);
-    stage.upstream.refund('REFUNDED');
+    await using harness = await startHarness({ licenses: ['KEY', 'REFUNDED'], configuration: quiet });
+    const clock = new TurnedClock(harness);
+    const agent = await harness.startAgent({}, clock.environment);
+    harness.upstream.refund('REFUNDED');
     await agent.learn(['KEY', 'REFUNDED']);
-    await stage.proxy.become({ kind: 'refuse' });
+    await harness.proxy.become({ kind: 'refuse' });
     const standings: string[] = [];
     for (const offset of ['+0d', '-400d', '+2d', '+0d', '+8d', '-1d', '+15d', '+0d', '-20d']) {
       clock.turn(offset);
@@ -80,12 +80,12 @@ test.skipIf(library === undefined)(
     // An end in good order remembers the time reached; the clock it finds then is far behind.
     agent.process.signal('SIGTERM');
     await agent.process.ended;
-    const successor = await stage.startAgent({}, clock.environment);
+    const successor = await harness.startAgent({}, clock.environment);
     expect(await standing(successor, 'KEY')).toBe('verdict_expired');
     expect(await standing(successor, 'REFUNDED')).toBe('expired, disabled');
 
     // Only the upstream makes it better.
-    await stage.proxy.become({ kind: 'pass' });
+    await harness.proxy.become({ kind: 'pass' });
     await eventually(async () => (await standing(successor, 'KEY')) === 'fresh, enabled');
     expect(await standing(successor, 'REFUNDED')).toMatch(/disabled$/);
   },
@@ -94,24 +94,24 @@ test.skipIf(library === undefined)(
 test.skipIf(library === undefined)(
   'operations wait by the time that passes, not by a clock that is turned (needs libfaketime)',
   async () => {
-    await using stage = await setStage({ licenses: ['KEY'], configuration: quiet });
-    const clock = new TurnedClock(stage);
-    const agent = await stage.startAgent(hasty, clock.environment);
+    await using harness = await startHarness({ licenses: ['KEY'], configuration: quiet });
+    const clock = new TurnedClock(harness);
+    const agent = await harness.startAgent(hasty, clock.environment);
     await agent.learn(['KEY']);
-    await stage.proxy.become({ kind: 'half_open' });
+    await harness.proxy.become({ kind: 'half_open' });
     const before = await agent.change('usage', 'KEY');
     clock.turn('-3d');
     const after = await agent.change('usage', 'KEY');
     expect([before.status, after.status]).toEqual([200, 200]);
-    await stage.proxy.become({ kind: 'pass' });
+    await harness.proxy.become({ kind: 'pass' });
     await agent.atRest();
-    expect(stage.upstream.license('KEY').uses).toBe(2);
+    expect(harness.upstream.license('KEY').uses).toBe(2);
   },
 );
 
 test('a time that the upstream has said twice is remembered before anything is dated by it', async () => {
-  await using stage = await setStage({ licenses: ['KEY'], configuration: quiet });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'], configuration: quiet });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   const inSixtyDays = new Date(Date.now() + 60 * 24 * 3_600_000);
   const headers = { 'content-type': 'application/json', date: inSixtyDays.toUTCString() };
@@ -124,10 +124,10 @@ test('a time that the upstream has said twice is remembered before anything is d
   };
   const body = JSON.stringify({ data: { ...license, date: '2026-01-01T00:00:00Z' } });
   const saysSo = { kind: 'replaced', counted: true, status: 200, headers, body } as const;
-  stage.upstream.fault = every(saysSo, ({ kind }) => kind === 'usage');
+  harness.upstream.fault = every(saysSo, ({ kind }) => kind === 'usage');
   for (const _ of [1, 2]) await agent.change('usage', 'KEY', { prefer: 'wait=30' });
   await agent.kill();
-  const successor = await stage.startAgent();
+  const successor = await harness.startAgent();
   const { high_water: reached } = (await successor.status()).clock;
   expect(Date.parse(reached)).toBeGreaterThan(inSixtyDays.getTime() - 1_000);
 });

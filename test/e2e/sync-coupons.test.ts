@@ -5,11 +5,11 @@ import {
   credentials,
   dataOf,
   eventually,
-  setStage,
-  setStageWithAgent,
+  startHarness,
+  startAgentHarness,
   type Agent,
-  type AgentStage,
-} from '../support/stage/agent-stage.ts';
+  type AgentHarness,
+} from '../support/harness/agent-harness.ts';
 import {
   every,
   firstFew,
@@ -18,7 +18,7 @@ import {
   refusal,
   type Fault,
   type LedgerEntryDraft,
-} from '../support/stage/plain-upstream.ts';
+} from '../support/harness/plain-upstream.ts';
 import type { HttpAnswer } from '../support/network/raw-http.ts';
 
 const creates = ({ kind }: LedgerEntryDraft): boolean => kind === 'create_coupon';
@@ -36,15 +36,15 @@ async function listedCodes(agent: Agent): Promise<unknown[]> {
   return coupons.map(({ code }) => code);
 }
 
-function madeUpstream({ upstream }: AgentStage, code: string): number {
+function madeUpstream({ upstream }: AgentHarness, code: string): number {
   return upstream.coupons.filter((coupon) => coupon.code === code).length;
 }
 
 test.concurrent(
   'a list that was never mirrored is 503, not empty; once mirrored it is answered without the upstream',
   async () => {
-    await using stage = await setStageWithAgent();
-    const { agent, upstream, proxy } = stage;
+    await using harness = await startAgentHarness();
+    const { agent, upstream, proxy } = harness;
     const { id } = upstream.addCoupon({ code: 'SPRING', percent_off: 10 });
     await proxy.become({ kind: 'refuse' });
     const unknown = [await listCoupons(agent), await getCoupon(agent, id)];
@@ -69,8 +69,8 @@ test.concurrent(
   'a stale mirror is refreshed behind its answer; a coupon leaves it only on a 404 of its own',
   async () => {
     const freshness = { fresh: '50ms', stale: '1h', grace: '2h' };
-    await using stage = await setStageWithAgent({ configuration: { freshness } });
-    const { agent, upstream } = stage;
+    await using harness = await startAgentHarness({ configuration: { freshness } });
+    const { agent, upstream } = harness;
     const kept = upstream.addCoupon({ code: 'KEPT', percent_off: 10 });
     const deleted = upstream.addCoupon({ code: 'DELETED', percent_off: 10 });
     expect(await listedCodes(agent)).toEqual(['KEPT', 'DELETED']);
@@ -95,8 +95,8 @@ test.concurrent(
 test.concurrent(
   'while the upstream is there a coupon is created there at once, and its refusals are passed on',
   async () => {
-    await using stage = await setStageWithAgent();
-    const { agent, upstream } = stage;
+    await using harness = await startAgentHarness();
+    const { agent, upstream } = harness;
     const made = await agent.createCoupon({ code: 'SUMMER', notes: 'for all' });
     expect([made.status, dataOf(made)['id'], made.headers['location']]).toEqual([
       201,
@@ -121,8 +121,8 @@ test.concurrent(
 test.concurrent(
   'a coupon created while the upstream is away has a provisional id that goes on resolving, across kill -9 too',
   async () => {
-    await using stage = await setStageWithAgent();
-    const { agent, upstream, proxy } = stage;
+    await using harness = await startAgentHarness();
+    const { agent, upstream, proxy } = harness;
     upstream.addCoupon({ code: 'SPRING', percent_off: 10 });
     await eventually(async () => (await listCoupons(agent)).status === 200);
     await proxy.become({ kind: 'refuse' });
@@ -141,14 +141,14 @@ test.concurrent(
     expect([twice.status, codeOf(twice)]).toEqual([409, 'coupon_code_taken']);
 
     await agent.kill();
-    const successor = await stage.startAgent();
+    const successor = await harness.startAgent();
     expect(dataOf(await getCoupon(successor, provisional))).toMatchObject({
       id: provisional,
       code: 'WINTER',
     });
     await proxy.become({ kind: 'pass' });
     await successor.atRest();
-    expect(madeUpstream(stage, 'WINTER')).toBe(1);
+    expect(madeUpstream(harness, 'WINTER')).toBe(1);
     const known = await getCoupon(successor, provisional);
     expect(known.headers['latchkey-freshness']).toBe('fresh');
     expect(dataOf(known)).toMatchObject({ id: 2, code: 'WINTER', percent_off: 20 });
@@ -158,7 +158,7 @@ test.concurrent(
     const again = await successor.createCoupon({ code: 'WINTER' }, headers);
     expect([again.status, dataOf(again)['id']]).toEqual([201, provisional]);
     await successor.atRest();
-    expect(madeUpstream(stage, 'WINTER')).toBe(1);
+    expect(madeUpstream(harness, 'WINTER')).toBe(1);
   },
 );
 
@@ -167,8 +167,8 @@ for (const [what, fault] of [
   ['request was lost', loseRequest],
 ] as const) {
   test.concurrent(`a creation whose ${what} is settled by listing: the coupon exists once`, async () => {
-    await using stage = await setStageWithAgent();
-    const { agent, upstream } = stage;
+    await using harness = await startAgentHarness();
+    const { agent, upstream } = harness;
     upstream.fault = firstFew(1, fault, creates);
     const made = await agent.createCoupon({ code: 'WINTER', usage_limit: '5', notes: 'once' });
     expect([made.status, made.headers['latchkey-freshness']]).toEqual([201, 'provisional']);
@@ -177,7 +177,7 @@ for (const [what, fault] of [
     expect(asked[1]?.kind).toBe('list_coupons');
     // The fence lies between them.
     expect((asked[1]?.at ?? 0) - (asked[0]?.at ?? 0)).toBeGreaterThanOrEqual(340);
-    expect(madeUpstream(stage, 'WINTER')).toBe(1);
+    expect(madeUpstream(harness, 'WINTER')).toBe(1);
     expect(dataOf(await getCoupon(agent, dataOf(made)['id']))).toMatchObject({ id: 1, usage_limit: 5 });
     expect(await agent.operations('delivered')).toMatchObject([{ kind: 'create_coupon' }]);
   });
@@ -186,8 +186,8 @@ for (const [what, fault] of [
 test.concurrent(
   'a code that someone else took meanwhile is a conflict: shown to people, and never sent again',
   async () => {
-    await using stage = await setStageWithAgent();
-    const { agent, upstream } = stage;
+    await using harness = await startAgentHarness();
+    const { agent, upstream } = harness;
     upstream.fault = (request) => {
       if (!creates(request) || upstream.coupons.length > 0) return undefined;
       upstream.addCoupon({ code: 'WINTER', percent_off: 90 });
@@ -205,8 +205,8 @@ test.concurrent(
 );
 
 test.concurrent('without an API key of the upstream coupons are 501, and licenses are as ever', async () => {
-  await using stage = await setStage({ licenses: ['LICENSE-1'] });
-  const agent = await stage.startAgent({ upstream: { api_key: null } });
+  await using harness = await startHarness({ licenses: ['LICENSE-1'] });
+  const agent = await harness.startAgent({ upstream: { api_key: null } });
   await agent.learn(['LICENSE-1']);
   const headers = agent.admin;
   const form = { coupon_type: 'multi', percent_off: '20', code: 'WINTER' };
@@ -223,9 +223,9 @@ test.concurrent('without an API key of the upstream coupons are 501, and license
 test.concurrent(
   'an API key that the upstream refuses pauses coupons alone, and the right one resumes them',
   async () => {
-    await using stage = await setStage({ licenses: ['LICENSE-1'] });
-    const { upstream, proxy } = stage;
-    const agent = await stage.startAgent();
+    await using harness = await startHarness({ licenses: ['LICENSE-1'] });
+    const { upstream, proxy } = harness;
+    const agent = await harness.startAgent();
     await agent.learn(['LICENSE-1']);
     expect(await listedCodes(agent)).toEqual([]);
     await proxy.become({ kind: 'refuse' });
@@ -242,9 +242,9 @@ test.concurrent(
     const knocks = upstream.ledger.filter(({ answered }) => answered === 'status:401').length;
     expect(knocks).toBeLessThanOrEqual(2);
 
-    await stage.reconfigure({ upstream: { api_key: 'another-key' } });
+    await harness.reconfigure({ upstream: { api_key: 'another-key' } });
     await agent.atRest();
-    expect(madeUpstream(stage, 'WINTER')).toBe(1);
+    expect(madeUpstream(harness, 'WINTER')).toBe(1);
     // Callers here know it under the new name too.
     const headers = { 'service-api-key': 'another-key' };
     expect((await agent.client.get('/api/v2/coupons', { headers })).status).toBe(200);
@@ -257,10 +257,10 @@ test.concurrent(
 test.concurrent(
   'an agent below another one creates a coupon that neither can deliver yet: both have it once the store is back',
   async () => {
-    await using stage = await setStageWithAgent();
-    const { agent: above, proxy } = stage;
+    await using harness = await startAgentHarness();
+    const { agent: above, proxy } = harness;
     const base_url = above.process.tcp;
-    await using lower = await setStageWithAgent({ configuration: { upstream: { base_url } } });
+    await using lower = await startAgentHarness({ configuration: { upstream: { base_url } } });
     const { agent: below } = lower;
     await eventually(async () => (await listCoupons(below)).status === 200);
     await proxy.become({ kind: 'refuse' });
@@ -270,8 +270,8 @@ test.concurrent(
     expect(await listedCodes(below)).toEqual(['CHAINED']);
     await proxy.become({ kind: 'pass' });
     await below.atRest();
-    const [real] = stage.upstream.coupons;
-    expect(madeUpstream(stage, 'CHAINED')).toBe(1);
+    const [real] = harness.upstream.coupons;
+    expect(madeUpstream(harness, 'CHAINED')).toBe(1);
     expect(dataOf(await getCoupon(below, -1))).toMatchObject({ id: real?.id, code: 'CHAINED' });
     expect(await listedCodes(below)).toEqual(['CHAINED']);
   },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { apiKey, secret, setStage, type AgentStage } from '../support/stage/agent-stage.ts';
+import { apiKey, secret, startHarness, type AgentHarness } from '../support/harness/agent-harness.ts';
 import {
   httpClient,
   sendRaw,
@@ -130,15 +130,15 @@ async function play(client: HttpClient): Promise<Record<string, unknown>> {
   return answers;
 }
 
-const stageOptions = { licenses, configuration: { upstream: { probe: '1h' } } };
+const harnessOptions = { licenses, configuration: { upstream: { probe: '1h' } } };
 
 async function playUpstream(): Promise<Record<string, unknown>> {
-  await using stage = await setStage(stageOptions);
-  await using client = httpClient({ tcp: stage.upstream.url });
+  await using harness = await startHarness(harnessOptions);
+  await using client = httpClient({ tcp: harness.upstream.url });
   return await play(client);
 }
 
-function listenerOf({ agent }: AgentStage, name: string): Listener {
+function listenerOf({ agent }: AgentHarness, name: string): Listener {
   return name === 'TCP' ? { tcp: agent.process.tcp } : { socket: agent.process.socket ?? '' };
 }
 
@@ -147,15 +147,15 @@ for (const name of ['TCP', 'its socket']) {
     `existing software is answered by an agent over ${name} as by the store itself`,
     async () => {
       const expected = await playUpstream();
-      await using stage = await setStage(stageOptions);
-      await stage.startAgent();
-      await using client = httpClient(listenerOf(stage, name));
+      await using harness = await startHarness(harnessOptions);
+      await harness.startAgent();
+      await using client = httpClient(listenerOf(harness, name));
       const answers = await play(client);
       expect(answers).toEqual(expected);
-      await stage.agent.atRest();
-      expect(stage.upstream.license(key)).toMatchObject({ uses: 4, enabled: true });
+      await harness.agent.atRest();
+      expect(harness.upstream.license(key)).toMatchObject({ uses: 4, enabled: true });
       // What goes up is the specification's form, under the agent's own name and credential.
-      const use = stage.upstream.ledger.find(({ kind }) => kind === 'usage');
+      const use = harness.upstream.ledger.find(({ kind }) => kind === 'usage');
       expect(use?.headers).toMatchObject({
         'content-type': 'application/x-www-form-urlencoded',
         'product-secret-key': secret,
@@ -167,9 +167,9 @@ for (const name of ['TCP', 'its socket']) {
   test.concurrent(
     `over ${name} the agent also takes untrimmed keys, JSON, and bytes as old clients write them`,
     async () => {
-      await using stage = await setStage(stageOptions);
-      const agent = await stage.startAgent();
-      await using client = httpClient(listenerOf(stage, name));
+      await using harness = await startHarness(harnessOptions);
+      const agent = await harness.startAgent();
+      await using client = httpClient(listenerOf(harness, name));
       const untrimmed = [
         `/api/v2/license/verify?license_key=%20${key}%0A`,
         `/api/v2/license/verify?license_key=+${key}+`,
@@ -187,7 +187,7 @@ for (const name of ['TCP', 'its socket']) {
 
       const body = `license_key=%20${key}`;
       const raw = await sendRaw(
-        listenerOf(stage, name),
+        listenerOf(harness, name),
         [
           'PUT /api/v2/license/usage HTTP/1.1',
           'host: localhost',
@@ -201,9 +201,9 @@ for (const name of ['TCP', 'its socket']) {
       );
       expect([raw.status, JSON.parse(raw.body)]).toMatchObject([200, { data: { uses: 5 } }]);
       await agent.atRest();
-      expect(stage.upstream.license(key).uses).toBe(5);
+      expect(harness.upstream.license(key).uses).toBe(5);
       // A start asks once whether the upstream is there.
-      const asked = new Set(stage.upstream.ledger.map(({ licenseKey }) => licenseKey ?? key));
+      const asked = new Set(harness.upstream.ledger.map(({ licenseKey }) => licenseKey ?? key));
       expect(asked.difference(new Set(['LATCHKEY-PROBE']))).toEqual(new Set([key]));
     },
   );

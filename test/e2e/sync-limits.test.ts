@@ -3,23 +3,23 @@ import {
   codeOf,
   eventually,
   secret,
-  setStage,
+  startHarness,
   type Agent,
-  type AgentStage,
-} from '../support/stage/agent-stage.ts';
+  type AgentHarness,
+} from '../support/harness/agent-harness.ts';
 import {
   every,
   firewallPage,
   movesCounter,
   rateLimited,
   type LedgerEntry,
-} from '../support/stage/plain-upstream.ts';
+} from '../support/harness/plain-upstream.ts';
 
 const otherSecret = 'other-secret';
 
-/** A stage with a second product, whose key is LICENSE-2. */
-function stageOfTwoProducts(): Promise<AgentStage> {
-  return setStage({
+/** A harness with a second product, whose key is LICENSE-2. */
+function harnessOfTwoProducts(): Promise<AgentHarness> {
+  return startHarness({
     licenses: ['LICENSE-1', { licenseKey: 'LICENSE-2', productKey: 'other' }],
     upstream: {
       products: [
@@ -43,17 +43,17 @@ async function learnBoth(agent: Agent): Promise<void> {
   await eventually(async () => (await agent.verify('LICENSE-2', asOther)).status === 200);
 }
 
-function requestsFor({ upstream }: AgentStage, licenseKey: string): LedgerEntry[] {
+function requestsFor({ upstream }: AgentHarness, licenseKey: string): LedgerEntry[] {
   return upstream.ledger.filter((entry) => entry.licenseKey === licenseKey);
 }
 
 test.concurrent(
   'a secret that the upstream refuses pauses its product alone, and the right one resumes it',
   async () => {
-    await using stage = await stageOfTwoProducts();
-    const { upstream } = stage;
+    await using harness = await harnessOfTwoProducts();
+    const { upstream } = harness;
     // No probe beside the use: which of them is refused first would be chance.
-    const agent = await stage.startAgent({ upstream: { probe: '1h' } });
+    const agent = await harness.startAgent({ upstream: { probe: '1h' } });
     await learnBoth(agent);
     upstream.rollSecret('product', 'another-secret');
     expect((await agent.change('usage', 'LICENSE-1')).status).toBe(200);
@@ -80,7 +80,7 @@ test.concurrent(
     // A read asks a second later whether it is really refused.
     expect(refused.length).toBeLessThanOrEqual(2);
 
-    await stage.reconfigure({
+    await harness.reconfigure({
       products: [
         { key: 'product', secret: 'another-secret' },
         { key: 'other', secret: otherSecret },
@@ -94,9 +94,9 @@ test.concurrent(
 test.concurrent(
   'the pages of a firewall decide nothing: verdicts and uses go on, and arrive once it lets them',
   async () => {
-    await using stage = await setStage({ licenses: ['LICENSE-1', 'LICENSE-2'] });
-    const { upstream } = stage;
-    const agent = await stage.startAgent();
+    await using harness = await startHarness({ licenses: ['LICENSE-1', 'LICENSE-2'] });
+    const { upstream } = harness;
+    const agent = await harness.startAgent();
     await agent.learn(['LICENSE-1', 'LICENSE-2']);
     upstream.fault = every(firewallPage(403));
     for (const key of ['LICENSE-1', 'LICENSE-2', 'LICENSE-1', 'LICENSE-2']) {
@@ -125,12 +125,12 @@ test.concurrent(
 test.concurrent(
   'a full outbox refuses writes with 507 and goes on verifying; it takes writes again once it has drained',
   async () => {
-    await using stage = await setStage({
+    await using harness = await startHarness({
       licenses: ['LICENSE-1'],
       configuration: { sync: { max_pending: 3 } },
     });
-    const { upstream, proxy } = stage;
-    const agent = await stage.startAgent();
+    const { upstream, proxy } = harness;
+    const agent = await harness.startAgent();
     await agent.learn(['LICENSE-1']);
     await proxy.become({ kind: 'refuse' });
     const uses: number[] = [];
@@ -163,12 +163,12 @@ const goneMs = 1_500;
 test.concurrent(
   'a key deleted upstream: its operations wait until it is certain, then are dead with the reason',
   async () => {
-    await using stage = await setStage({
+    await using harness = await startHarness({
       licenses: ['LICENSE-1', 'LICENSE-2'],
       configuration: { freshness: { gone: `${goneMs}ms` } },
     });
-    const { upstream } = stage;
-    const agent = await stage.startAgent();
+    const { upstream } = harness;
+    const agent = await harness.startAgent();
     await agent.learn(['LICENSE-1', 'LICENSE-2']);
     upstream.forget('LICENSE-1');
     await agent.change('usage', 'LICENSE-1');
@@ -179,7 +179,7 @@ test.concurrent(
       if (dead > 0) firstDeadAt ??= Date.now();
       return dead === 2;
     });
-    const missing = requestsFor(stage, 'LICENSE-1').find(({ answered }) => answered === 'status:404');
+    const missing = requestsFor(harness, 'LICENSE-1').find(({ answered }) => answered === 'status:404');
     expect(Number(firstDeadAt) - (missing?.at ?? 0)).toBeGreaterThanOrEqual(goneMs - 10);
     const reason = 'the upstream does not know this license key';
     const dead = await agent.operations('dead');
@@ -200,14 +200,14 @@ test.concurrent(
 test.concurrent(
   'a product taken out of the configuration keeps its operations, and delivers them once it is put back',
   async () => {
-    await using stage = await stageOfTwoProducts();
-    const { upstream, proxy } = stage;
-    const agent = await stage.startAgent();
+    await using harness = await harnessOfTwoProducts();
+    const { upstream, proxy } = harness;
+    const agent = await harness.startAgent();
     await learnBoth(agent);
     await proxy.become({ kind: 'refuse' });
     await agent.change('usage', 'LICENSE-1');
     await agent.change('usage', 'LICENSE-2', asOther);
-    await stage.reconfigure({ products: [{ key: 'other', secret: otherSecret }] });
+    await harness.reconfigure({ products: [{ key: 'other', secret: otherSecret }] });
     await proxy.become({ kind: 'pass' });
     await upstream.until(() => upstream.license('LICENSE-2').uses === 1);
     const line = await agent.process.said('a product is not configured any more: its changes wait');
@@ -224,9 +224,9 @@ test.concurrent(
     expect((await agent.verify('LICENSE-1')).status).toBe(401);
 
     await agent.kill();
-    const successor = await stage.startAgent();
+    const successor = await harness.startAgent();
     await eventually(async () => (await successor.status()).outbox.pending === 1);
-    await stage.reconfigure({
+    await harness.reconfigure({
       products: [
         { key: 'product', secret },
         { key: 'other', secret: otherSecret },
@@ -238,15 +238,15 @@ test.concurrent(
 );
 
 test.concurrent('a product without a secret tells nothing about an upstream that is away', async () => {
-  await using stage = await stageOfTwoProducts();
-  const agent = await stage.startAgent();
+  await using harness = await harnessOfTwoProducts();
+  const agent = await harness.startAgent();
   await learnBoth(agent);
-  await stage.proxy.become({ kind: 'refuse' });
+  await harness.proxy.become({ kind: 'refuse' });
   await agent.change('usage', 'LICENSE-1');
   await eventually(async () => (await agent.status()).upstream.state === 'down');
-  await stage.reconfigure({ products: [] });
+  await harness.reconfigure({ products: [] });
   await agent.kill();
-  const successor = await stage.startAgent();
+  const successor = await harness.startAgent();
   await successor.process.said('a product is not configured any more: its changes wait');
   const stateNow = async (): Promise<string> => (await successor.status()).upstream.state;
   await eventually(async () => (await stateNow()) !== 'unknown');
@@ -254,13 +254,13 @@ test.concurrent('a product without a secret tells nothing about an upstream that
 });
 
 /** An agent whose use of LICENSE-1 was refused for a while, and when that was. */
-async function stageAskedToWait(retryAfter: () => number | Date) {
+async function harnessAskedToWait(retryAfter: () => number | Date) {
   await using setting = new AsyncDisposableStack();
-  const stage = setting.use(await setStage({ licenses: ['LICENSE-1', 'LICENSE-2', 'LICENSE-3'] }));
-  const { upstream } = stage;
+  const harness = setting.use(await startHarness({ licenses: ['LICENSE-1', 'LICENSE-2', 'LICENSE-3'] }));
+  const { upstream } = harness;
   const freshness = { fresh: '10ms', stale: '1h', grace: '2h' };
   // No probe, which may be on its way when the wait begins.
-  const agent = await stage.startAgent({ freshness, upstream: { probe: '1h' } });
+  const agent = await harness.startAgent({ freshness, upstream: { probe: '1h' } });
   await agent.learn(['LICENSE-1', 'LICENSE-2']);
   let refusedAt = 0;
   upstream.fault = (request) => {
@@ -295,8 +295,8 @@ for (const [form, retryAfter, atLeastMs] of waits) {
   test.concurrent(
     `a 429 with Retry-After as ${form} holds up everything, reads and hurried people too`,
     async () => {
-      await using stage = await stageAskedToWait(retryAfter);
-      const { agent, upstream, refusedAt, asked } = stage;
+      await using harness = await harnessAskedToWait(retryAfter);
+      const { agent, upstream, refusedAt, asked } = harness;
       await tryEverything(agent);
       await agent.atRest();
       expect((upstream.ledger[asked]?.at ?? 0) - refusedAt).toBeGreaterThanOrEqual(atLeastMs - 10);
@@ -307,8 +307,8 @@ for (const [form, retryAfter, atLeastMs] of waits) {
 }
 
 test.concurrent('while a 429 holds up everything, nobody waits for a key that was never seen', async () => {
-  await using stage = await stageAskedToWait(() => 3_600);
-  const { agent, upstream, asked } = stage;
+  await using harness = await harnessAskedToWait(() => 3_600);
+  const { agent, upstream, asked } = harness;
   expect(await tryEverything(agent)).toEqual([503, 'upstream_unreachable']);
   expect(upstream.ledger.slice(asked)).toEqual([]);
 });

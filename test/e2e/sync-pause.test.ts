@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest';
-import { codeOf, eventually, setStage } from '../support/stage/agent-stage.ts';
+import { codeOf, eventually, startHarness } from '../support/harness/agent-harness.ts';
 import { operate, recordIn } from '../support/app/people.ts';
 
 test('a pause lasts across a restart and a reload, and nothing at all goes up meanwhile', async () => {
-  await using stage = await setStage({ licenses: ['KEY', 'OTHER'] });
-  const latchkey = (...argv: string[]): ReturnType<typeof operate> => operate(stage.directory, ...argv);
+  await using harness = await startHarness({ licenses: ['KEY', 'OTHER'] });
+  const latchkey = (...argv: string[]): ReturnType<typeof operate> => operate(harness.directory, ...argv);
   // No probe, which may be on its way when the pause begins.
-  let agent = await stage.startAgent({ upstream: { probe: '1h' } });
+  let agent = await harness.startAgent({ upstream: { probe: '1h' } });
   await agent.learn(['KEY']);
   const paused = await latchkey('sync', 'pause');
   expect([paused.code, paused.out]).toEqual([0, expect.stringMatching(/^upstream +paused since /)]);
-  const asked = stage.upstream.ledger.length;
+  const asked = harness.upstream.ledger.length;
 
-  agent = await stage.startAgent({ upstream: { probe: '200ms' } });
-  await stage.reconfigure({ sync: { lanes: 4 } });
+  agent = await harness.startAgent({ upstream: { probe: '200ms' } });
+  await harness.reconfigure({ sync: { lanes: 4 } });
   const use = await agent.change('usage', 'KEY');
   expect([use.status, use.headers['latchkey-pending']]).toEqual([200, '1']);
   expect((await agent.createCoupon({ code: 'LATER' })).status).toBe(201);
@@ -24,7 +24,7 @@ test('a pause lasts across a restart and a reload, and nothing at all goes up me
   );
   // Several times as long as an idle agent goes without asking anything.
   await eventually(async () => (await agent.status()).uptime_s >= 1);
-  expect(stage.upstream.ledger.slice(asked)).toEqual([]);
+  expect(harness.upstream.ledger.slice(asked)).toEqual([]);
   expect((await agent.status()).upstream.state).toBe('paused');
   expect((await latchkey('status')).out).toMatch(
     /^paused +nothing is sent to the store until: latchkey .* sync resume$/m,
@@ -33,13 +33,13 @@ test('a pause lasts across a restart and a reload, and nothing at all goes up me
   const resumed = await latchkey('sync', 'resume');
   expect([resumed.code, resumed.out]).toEqual([0, expect.not.stringContaining('paused')]);
   await agent.atRest();
-  expect(stage.upstream.countsOf('KEY').net).toBe(1);
-  expect(stage.upstream.coupons.map(({ code }) => code)).toEqual(['LATER']);
+  expect(harness.upstream.countsOf('KEY').net).toBe(1);
+  expect(harness.upstream.coupons.map(({ code }) => code)).toEqual(['LATER']);
   expect((await agent.verify('OTHER')).status).toBe(200);
 
-  agent = await stage.startAgent();
+  agent = await harness.startAgent();
   await eventually(async () => (await agent.status()).upstream.state === 'up');
-  expect(recordIn(stage.directory)).toEqual([
+  expect(recordIn(harness.directory)).toEqual([
     'sync.pause upstream',
     'sync.now upstream',
     'sync.resume upstream',
@@ -51,15 +51,15 @@ test('sync now sends what an outage holds up, without waiting for backoff or bre
     upstream: { probe: '1h' },
     sync: { backoff: { first: '1h', max: '1h' }, breaker: { failures: 1, open: '1h' } },
   };
-  await using stage = await setStage({ licenses: ['KEY'], configuration });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'], configuration });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
-  await stage.proxy.become({ kind: 'refuse' });
+  await harness.proxy.become({ kind: 'refuse' });
   await agent.change('usage', 'KEY');
   await eventually(async () => (await agent.status()).upstream.breaker === 'open');
-  await stage.proxy.become({ kind: 'pass' });
-  expect((await operate(stage.directory, 'sync', 'now')).code).toBe(0);
+  await harness.proxy.become({ kind: 'pass' });
+  expect((await operate(harness.directory, 'sync', 'now')).code).toBe(0);
   await agent.atRest();
-  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect(harness.upstream.countsOf('KEY').net).toBe(1);
   expect((await agent.status()).upstream).toMatchObject({ state: 'up', breaker: 'closed' });
 });

@@ -2,15 +2,15 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
   type Agent,
-  type AgentStage,
+  type AgentHarness,
   codeOf,
   credentials,
   dataOf,
   eventually,
-  setStage,
-  setStageWithAgent,
-  type StageOptions,
-} from '../support/stage/agent-stage.ts';
+  startHarness,
+  startAgentHarness,
+  type HarnessOptions,
+} from '../support/harness/agent-harness.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
 import { freePort } from '../support/network/free-port.ts';
@@ -19,14 +19,14 @@ import {
   firstFew,
   type LedgerEntryDraft,
   movesCounter,
-} from '../support/stage/plain-upstream.ts';
+} from '../support/harness/plain-upstream.ts';
 import {
   challengePage,
   edgePage,
-  realManners,
+  realStoreOptions,
   type Unknown,
   unreadableCoupon,
-} from '../support/stage/real-store.ts';
+} from '../support/harness/real-store.ts';
 
 /*
  * An agent in front of a store as they are: it says "unknown" in its own way, behind a firewall.
@@ -34,12 +34,12 @@ import {
 
 const variants = ['bad request', 'empty', 'no data'] as const;
 
-/** A stage whose store has such manners, and an agent's configuration that knows them. */
-function before(unknown: Unknown, { configuration = {}, ...options }: StageOptions = {}): StageOptions {
+/** A harness whose store has such behaviour, and an agent's configuration that knows them. */
+function before(unknown: Unknown, { configuration = {}, ...options }: HarnessOptions = {}): HarnessOptions {
   const { upstream, ...rest } = configuration;
   return {
     ...options,
-    upstream: realManners(unknown),
+    upstream: realStoreOptions(unknown),
     configuration: {
       limits: { misses: 1_000 },
       ...rest,
@@ -48,7 +48,7 @@ function before(unknown: Unknown, { configuration = {}, ...options }: StageOptio
   };
 }
 
-function timesAsked({ upstream }: AgentStage, licenseKey: string): number {
+function timesAsked({ upstream }: AgentHarness, licenseKey: string): number {
   return upstream.ledger.filter((entry) => entry.licenseKey === licenseKey).length;
 }
 
@@ -57,8 +57,8 @@ const isUse = (request: LedgerEntryDraft): boolean => movesCounter(request);
 test.concurrent.each(variants)(
   'customers’ typing errors are 404 at once, remembered, and no failure of a store that says: %s',
   async (unknown) => {
-    await using stage = await setStage(before(unknown, { licenses: ['KEY'] }));
-    const agent = await stage.startAgent();
+    await using harness = await startHarness(before(unknown, { licenses: ['KEY'] }));
+    const agent = await harness.startAgent();
     const typos = Array.from({ length: 30 }, (_, index) => `TYPO-${index}`);
     for (const typo of typos) {
       const answer = await agent.verify(typo);
@@ -66,7 +66,7 @@ test.concurrent.each(variants)(
     }
     for (const typo of typos) expect((await agent.change('usage', typo)).status).toBe(404);
     // Each was looked up once, and remembered.
-    expect(typos.map((typo) => timesAsked(stage, typo))).toEqual(typos.map(() => 1));
+    expect(typos.map((typo) => timesAsked(harness, typo))).toEqual(typos.map(() => 1));
     expect((await agent.status()).upstream).toMatchObject({
       state: 'up',
       breaker: 'closed',
@@ -79,8 +79,8 @@ test.concurrent.each(variants)(
 
 test.concurrent('to the specification the same store is one that fails', async () => {
   const options = before('empty', { configuration: { upstream: { dialect: 'specification' } } });
-  await using stage = await setStage(options);
-  const agent = await stage.startAgent();
+  await using harness = await startHarness(options);
+  const agent = await harness.startAgent();
   for (let index = 0; index < 10; index += 1) {
     expect(codeOf(await agent.verify(`TYPO-${index}`))).toBe('upstream_unreachable');
   }
@@ -91,7 +91,7 @@ const goneMs = 1_500;
 const short = { refresh: '100ms', unknown: '50ms', gone: `${goneMs}ms` };
 
 /** How long after the store first said so a key was taken to be gone, at the least: now it is. */
-function goneAfterMs({ upstream }: AgentStage, licenseKey: string, deletedAt: number): number {
+function goneAfterMs({ upstream }: AgentHarness, licenseKey: string, deletedAt: number): number {
   const asked = upstream.ledger.find((entry) => entry.licenseKey === licenseKey && entry.at >= deletedAt);
   return Date.now() - (asked?.at ?? deletedAt);
 }
@@ -100,22 +100,26 @@ test.concurrent.each(variants)(
   'a key that was deleted is gone after a while, and comes back with the key, where unknown is said by: %s',
   async (unknown) => {
     const licenses = ['DELETED', 'WITNESS'];
-    await using stage = await setStageWithAgent(
+    await using harness = await startAgentHarness(
       before(unknown, { licenses, configuration: { freshness: short } }),
     );
-    const { agent } = stage;
+    const { agent } = harness;
     const deletedAt = Date.now();
-    stage.upstream.forget('DELETED');
+    harness.upstream.forget('DELETED');
     const statuses = new Set<number>();
     await eventually(async () => {
       const { status } = await agent.verify('DELETED');
       statuses.add(status);
       return status === 404;
     });
-    expect(goneAfterMs(stage, 'DELETED', deletedAt)).toBeGreaterThanOrEqual(goneMs - 10);
+    expect(goneAfterMs(harness, 'DELETED', deletedAt)).toBeGreaterThanOrEqual(goneMs - 10);
     expect([...statuses].filter((status) => status !== 200)).toEqual([404]);
     expect((await agent.verify('WITNESS')).status).toBe(200);
-    stage.upstream.addLicense({ licenseKey: 'DELETED', productKey: 'product', buyerEmail: 'b@example.com' });
+    harness.upstream.addLicense({
+      licenseKey: 'DELETED',
+      productKey: 'product',
+      buyerEmail: 'b@example.com',
+    });
     await eventually(async () => (await agent.verify('DELETED')).status === 200);
     expect((await agent.status()).upstream.breaker).toBe('closed');
   },
@@ -128,22 +132,22 @@ test.concurrent(
     // Nothing but the use itself has the key read.
     const freshness = { ...short, refresh: '1h' };
     const options = before('bad request', { licenses, configuration: { freshness } });
-    await using stage = await setStageWithAgent(options);
-    const { agent, upstream } = stage;
+    await using harness = await startAgentHarness(options);
+    const { agent, upstream } = harness;
     const deletedAt = Date.now();
     upstream.forget('DELETED');
     expect((await agent.change('usage', 'DELETED')).status).toBe(200);
     await eventually(async () => (await agent.operations('dead')).length === 1);
     expect(upstream.ledger.some(isUse)).toBe(true);
     // The store's 400 to the use did not kill it: it is what a 404 would be.
-    expect(goneAfterMs(stage, 'DELETED', deletedAt)).toBeGreaterThanOrEqual(goneMs - 10);
+    expect(goneAfterMs(harness, 'DELETED', deletedAt)).toBeGreaterThanOrEqual(goneMs - 10);
     upstream.addLicense({ licenseKey: 'DELETED', productKey: 'product', buyerEmail: 'b@example.com' });
     await eventually(async () => (await agent.verify('DELETED')).status === 200);
     await eventually(() => upstream.license('DELETED').uses === 1);
   },
 );
 
-/** No fence of this stage could end within the test. */
+/** No fence of this harness could end within the test. */
 const longFence = { sync: { fence: '1h' } };
 
 /** Whether an operation has been in doubt, at any time. */
@@ -153,10 +157,10 @@ async function hadDoubt(agent: Agent): Promise<boolean> {
 }
 
 test.concurrent('a firewall’s challenge to a use costs no fence and no credential', async () => {
-  await using stage = await setStageWithAgent(
+  await using harness = await startAgentHarness(
     before('bad request', { licenses: ['KEY'], configuration: longFence }),
   );
-  const { agent, upstream } = stage;
+  const { agent, upstream } = harness;
   upstream.fault = firstFew(3, challengePage(), isUse);
   expect((await agent.change('usage', 'KEY')).status).toBe(200);
   await upstream.until(() => upstream.countsOf('KEY').net === 1);
@@ -169,8 +173,8 @@ test.concurrent('a firewall’s challenge to a use costs no fence and no credent
 test.concurrent(
   'a coupon that meets a challenge is queued, and made when the firewall lets it pass',
   async () => {
-    await using stage = await setStageWithAgent(before('bad request', { configuration: longFence }));
-    const { agent, upstream } = stage;
+    await using harness = await startAgentHarness(before('bad request', { configuration: longFence }));
+    const { agent, upstream } = harness;
     upstream.fault = firstFew(2, challengePage(), ({ kind }) => kind === 'create_coupon');
     expect((await agent.createCoupon({ code: 'SPRING' })).status).toBe(201);
     await upstream.until(() => upstream.coupons.length === 1);
@@ -182,24 +186,24 @@ test.concurrent.each([
   ['a page without its marks', firewallPage(403)],
   ['an edge that lost the answer', edgePage(520, true)],
 ])('a use stays in doubt for its fence after %s', async (_, fault) => {
-  await using stage = await setStageWithAgent(
+  await using harness = await startAgentHarness(
     before('bad request', { licenses: ['KEY'], configuration: longFence }),
   );
-  stage.upstream.fault = firstFew(1, fault, isUse);
-  await stage.agent.change('usage', 'KEY');
-  await eventually(() => hadDoubt(stage.agent));
-  expect(stage.upstream.ledger.filter(isUse)).toHaveLength(1);
+  harness.upstream.fault = firstFew(1, fault, isUse);
+  await harness.agent.change('usage', 'KEY');
+  await eventually(() => hadDoubt(harness.agent));
+  expect(harness.upstream.ledger.filter(isUse)).toHaveLength(1);
 });
 
 test.concurrent('one coupon that cannot be read is left out, and named in the log once', async () => {
-  await using stage = await setStage(
+  await using harness = await startHarness(
     before('bad request', { configuration: { freshness: { fresh: '1ms' } } }),
   );
-  const { upstream } = stage;
+  const { upstream } = harness;
   upstream.addCoupon({ code: 'A', percent_off: 5 });
   const { id } = upstream.addCoupon(unreadableCoupon);
   upstream.addCoupon({ code: 'B', percent_off: 5 });
-  const agent = await stage.startAgent();
+  const agent = await harness.startAgent();
   const lists = (): number => upstream.ledger.filter(({ kind }) => kind === 'list_coupons').length;
   await eventually(async () => {
     const answer = await agent.client.get('/api/v2/coupons', { headers: { 'service-api-key': 'api-key' } });
@@ -213,11 +217,11 @@ test.concurrent('one coupon that cannot be read is left out, and named in the lo
 
 test.concurrent('software is answered by an agent what the store itself would say', async () => {
   const licenses = [{ licenseKey: 'KEY', uses: 3, date: '2024-02-22T11:23:05+00:00' }];
-  await using stage = await setStage(
+  await using harness = await startHarness(
     before('bad request', { licenses, configuration: { listen: { dialect: 'payhip' } } }),
   );
-  const agent = await stage.startAgent();
-  await using store = httpClient({ tcp: stage.upstream.url });
+  const agent = await harness.startAgent();
+  await using store = httpClient({ tcp: harness.upstream.url });
   const ask = (client: HttpClient, licenseKey: string): Promise<HttpAnswer> =>
     client.get(`/api/v2/license/verify?license_key=${licenseKey}`, { headers: credentials });
   expect((await ask(agent.client, 'KEY')).body).toEqual((await ask(store, 'KEY')).body);
@@ -236,13 +240,13 @@ test.concurrent('software is answered by an agent what the store itself would sa
 });
 
 test('a host that is mapped to the agent’s own machine is told at once, and passed by connect_to', async () => {
-  await using stage = await setStage(before('bad request', { licenses: ['KEY'] }));
+  await using harness = await startHarness(before('bad request', { licenses: ['KEY'] }));
   const port = await freePort();
   const mapped = {
     listen: { tcp: `127.0.0.1:${port}` },
     upstream: { base_url: `http://localhost:${port}`, timeout: '60s' },
   };
-  const agent = await stage.startAgent(mapped);
+  const agent = await harness.startAgent(mapped);
   const itself = /this agent has reached itself/;
   for (const ask of [() => agent.verify('KEY'), () => agent.change('usage', 'KEY')]) {
     const answer = await ask();
@@ -254,7 +258,7 @@ test('a host that is mapped to the agent’s own machine is told at once, and pa
     last_error: expect.stringMatching(itself),
   });
   await eventually(() => agent.process.lines.some(({ error }) => itself.test(String(error))));
-  const config = join(stage.directory, 'config.yaml');
+  const config = join(harness.directory, 'config.yaml');
   for (const command of [['doctor'], ['config', 'check', '--connect']]) {
     const said = await latchkey(...command, '--config', config);
     expect(said.code).toBe(1);
@@ -263,13 +267,13 @@ test('a host that is mapped to the agent’s own machine is told at once, and pa
     );
   }
 
-  const store = stage.proxy.url.replace('http://', '');
-  const mended = await stage.startAgent({ upstream: { connect_to: store } });
+  const store = harness.proxy.url.replace('http://', '');
+  const mended = await harness.startAgent({ upstream: { connect_to: store } });
   expect((await mended.verify('KEY')).status).toBe(200);
   expect((await mended.change('usage', 'KEY')).status).toBe(200);
   await mended.atRest();
-  expect(stage.upstream.license('KEY').uses).toBe(1);
-  for (const { headers } of stage.upstream.ledger) expect(headers['host']).toBe(`localhost:${port}`);
+  expect(harness.upstream.license('KEY').uses).toBe(1);
+  for (const { headers } of harness.upstream.ledger) expect(headers['host']).toBe(`localhost:${port}`);
   const checked = await latchkey('config', 'check', '--connect', '--config', config);
   expect([checked.code, checked.out]).toEqual([0, expect.stringContaining(`go to ${store}`)]);
 });

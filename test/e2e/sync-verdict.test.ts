@@ -4,10 +4,10 @@ import {
   dataOf,
   eventually,
   hasty,
-  setStage,
+  startHarness,
   type Agent,
-  type AgentStage,
-} from '../support/stage/agent-stage.ts';
+  type AgentHarness,
+} from '../support/harness/agent-harness.ts';
 import {
   delayAnswer,
   every,
@@ -17,9 +17,9 @@ import {
   rateLimited,
   refusal,
   serverError,
-  spoilBody,
+  corruptBody,
   type Fault,
-} from '../support/stage/plain-upstream.ts';
+} from '../support/harness/plain-upstream.ts';
 import type { HttpAnswer } from '../support/network/raw-http.ts';
 
 /** Nothing is asked for behind the callers unless a verdict is stale. */
@@ -41,7 +41,7 @@ async function standingsUntil(agent: Agent, licenseKey: string, last: string): P
   return standings;
 }
 
-function verifies({ upstream }: AgentStage, licenseKey: string): number {
+function verifies({ upstream }: AgentHarness, licenseKey: string): number {
   return upstream.ledger.filter((entry) => entry.kind === 'verify' && entry.licenseKey === licenseKey).length;
 }
 
@@ -50,16 +50,16 @@ test.concurrent(
   async () => {
     // Each lasts longer than a busy machine takes to ask once.
     const freshness = { fresh: '4s', stale: '8s', grace: '12s', refresh: '1h' };
-    await using stage = await setStage({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
-    const agent = await stage.startAgent();
+    await using harness = await startHarness({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
+    const agent = await harness.startAgent();
     await agent.learn(['KEY']);
-    await stage.proxy.become({ kind: 'refuse' });
+    await harness.proxy.become({ kind: 'refuse' });
     const standings = await standingsUntil(agent, 'KEY', 'verdict_expired');
     expect(standings).toEqual(['fresh', 'stale', 'grace', 'verdict_expired']);
     expect((await agent.verify('KEY')).status).toBe(503);
 
     // The upstream is back: a verdict again, at once; the probe of the breaker may have asked before the caller.
-    await stage.proxy.become({ kind: 'pass' });
+    await harness.proxy.become({ kind: 'pass' });
     const again = await standingsUntil(agent, 'KEY', 'fresh');
     expect(again.filter((one) => one !== 'verdict_expired')).toEqual(['fresh']);
   },
@@ -70,32 +70,32 @@ test.concurrent(
   async () => {
     const freshness = { fresh: '50ms', stale: '100ms', grace: '400ms', refresh: '1h' };
     const licenses = ['ENABLED', { licenseKey: 'DISABLED', enabled: false }];
-    await using stage = await setStage({ licenses, configuration: { ...quiet, freshness } });
-    const agent = await stage.startAgent();
+    await using harness = await startHarness({ licenses, configuration: { ...quiet, freshness } });
+    const agent = await harness.startAgent();
     await agent.learn(['ENABLED', 'DISABLED']);
-    await stage.proxy.become({ kind: 'refuse' });
+    await harness.proxy.become({ kind: 'refuse' });
     await standingsUntil(agent, 'ENABLED', 'verdict_expired');
     await standingsUntil(agent, 'DISABLED', 'expired');
     const taken = await agent.change('usage', 'ENABLED');
     const refused = await agent.change('usage', 'DISABLED');
     expect([taken.status, refused.status, codeOf(refused)]).toEqual([200, 503, 'verdict_expired']);
-    await stage.proxy.become({ kind: 'pass' });
+    await harness.proxy.become({ kind: 'pass' });
     await agent.atRest();
-    expect(stage.upstream.license('ENABLED').uses).toBe(1);
-    expect(stage.upstream.license('DISABLED').uses).toBe(0);
+    expect(harness.upstream.license('ENABLED').uses).toBe(1);
+    expect(harness.upstream.license('DISABLED').uses).toBe(0);
   },
 );
 
 test.concurrent('a stale verdict is answered at once, and refreshed behind the answer', async () => {
   const freshness = { fresh: '300ms', stale: '1h', grace: '2h', refresh: '1h' };
-  await using stage = await setStage({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   await standingsUntil(agent, 'KEY', 'stale');
   await standingsUntil(agent, 'KEY', 'fresh');
-  expect(verifies(stage, 'KEY')).toBeGreaterThanOrEqual(2);
+  expect(verifies(harness, 'KEY')).toBeGreaterThanOrEqual(2);
   // Between them nothing was asked for: one request for each time that it had become stale.
-  const gaps = stage.upstream.ledger
+  const gaps = harness.upstream.ledger
     .filter(({ licenseKey }) => licenseKey === 'KEY')
     .map(({ at }, index, all) => at - (all[index - 1]?.at ?? 0));
   expect(Math.min(...gaps)).toBeGreaterThanOrEqual(280);
@@ -105,11 +105,11 @@ test.concurrent(
   'keys that are asked for are refreshed behind the callers, before they are stale',
   async () => {
     const freshness = { fresh: '3s', stale: '1h', grace: '2h', refresh: '200ms' };
-    await using stage = await setStage({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
-    const agent = await stage.startAgent();
+    await using harness = await startHarness({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
+    const agent = await harness.startAgent();
     await agent.learn(['KEY']);
-    await stage.upstream.until(() => verifies(stage, 'KEY') >= 4);
-    stage.upstream.refund('KEY');
+    await harness.upstream.until(() => verifies(harness, 'KEY') >= 4);
+    harness.upstream.refund('KEY');
     await eventually(async () => dataOf(await agent.verify('KEY'))['enabled'] === false);
     expect(standing(await agent.verify('KEY'))).toBe('fresh');
   },
@@ -119,15 +119,15 @@ test.concurrent(
   'a refunded key stays refused through an outage, past its grace, and across kill -9',
   async () => {
     const freshness = { fresh: '50ms', stale: '100ms', grace: '150ms', refresh: '1h' };
-    await using stage = await setStage({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
-    const agent = await stage.startAgent();
+    await using harness = await startHarness({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
+    const agent = await harness.startAgent();
     await agent.learn(['KEY']);
-    stage.upstream.refund('KEY');
+    harness.upstream.refund('KEY');
     await eventually(async () => dataOf(await agent.verify('KEY'))['enabled'] === false);
-    await stage.proxy.become({ kind: 'refuse' });
+    await harness.proxy.become({ kind: 'refuse' });
     await standingsUntil(agent, 'KEY', 'expired');
     await agent.kill();
-    const answer = await (await stage.startAgent()).verify('KEY');
+    const answer = await (await harness.startAgent()).verify('KEY');
     expect([standing(answer), dataOf(answer)['enabled']]).toEqual(['expired', false]);
   },
 );
@@ -135,23 +135,23 @@ test.concurrent(
 test.concurrent(
   'a key disabled here while the upstream is away stays so across kill -9, and an enable waits',
   async () => {
-    await using stage = await setStage({ licenses: ['KEY'], configuration: quiet });
-    const agent = await stage.startAgent(hasty);
+    await using harness = await startHarness({ licenses: ['KEY'], configuration: quiet });
+    const agent = await harness.startAgent(hasty);
     await agent.learn(['KEY']);
-    await stage.proxy.become({ kind: 'half_open' });
+    await harness.proxy.become({ kind: 'half_open' });
     expect(dataOf(await agent.change('disable', 'KEY'))['enabled']).toBe(false);
     // One attempt was made, so that the disable can no longer be undone here alone.
     await eventually(async () => (await agent.operations())[0]?.attempts !== 0);
     await agent.kill();
-    const successor = await stage.startAgent({ upstream: { timeout: '10s' } });
+    const successor = await harness.startAgent({ upstream: { timeout: '10s' } });
     expect(dataOf(await successor.verify('KEY'))['enabled']).toBe(false);
     const enabled = await successor.change('enable', 'KEY');
     expect([dataOf(enabled)['enabled'], enabled.headers['latchkey-pending']]).toEqual([false, '2']);
     expect(dataOf(await successor.verify('KEY'))['enabled']).toBe(false);
-    await stage.proxy.become({ kind: 'pass' });
+    await harness.proxy.become({ kind: 'pass' });
     await successor.atRest();
     expect(dataOf(await successor.verify('KEY'))['enabled']).toBe(true);
-    expect(stage.upstream.license('KEY').enabled).toBe(true);
+    expect(harness.upstream.license('KEY').enabled).toBe(true);
   },
 );
 
@@ -166,33 +166,37 @@ test.concurrent(
       gone: '700ms',
       unknown: '200ms',
     };
-    await using stage = await setStage({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
-    const agent = await stage.startAgent();
+    await using harness = await startHarness({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
+    const agent = await harness.startAgent();
     await agent.learn(['KEY']);
-    stage.upstream.forget('KEY');
+    harness.upstream.forget('KEY');
     const standings = await standingsUntil(agent, 'KEY', 'license_not_found');
     const goneAt = Date.now();
     expect(standings).not.toContain('upstream_unreachable');
-    const refusals = stage.upstream.ledger.filter(
+    const refusals = harness.upstream.ledger.filter(
       ({ licenseKey, answered }) => licenseKey === 'KEY' && answered === 'status:404',
     );
     expect(refusals.length).toBeGreaterThanOrEqual(2);
     // Between their answers, not their requests: one may be on its way for longer than the other.
     expect(goneAt - (refusals[0]?.at ?? 0)).toBeGreaterThanOrEqual(690);
 
-    stage.upstream.addLicense({ licenseKey: 'KEY', productKey: 'product', buyerEmail: 'buyer@example.com' });
+    harness.upstream.addLicense({
+      licenseKey: 'KEY',
+      productKey: 'product',
+      buyerEmail: 'buyer@example.com',
+    });
     await eventually(async () => (await agent.verify('KEY')).status === 200);
   },
 );
 
 test.concurrent('one 404 between two answers makes no key gone', async () => {
   const freshness = { fresh: '20ms', stale: '1h', grace: '2h', refresh: '1h', gone: '300ms' };
-  await using stage = await setStage({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   let asked = 0;
   // Every other answer is a 404: none is followed by another.
-  stage.upstream.fault = ({ licenseKey }) => {
+  harness.upstream.fault = ({ licenseKey }) => {
     if (licenseKey !== 'KEY') return undefined;
     asked += 1;
     return asked % 2 === 1 ? refusal(404) : undefined;
@@ -208,7 +212,7 @@ test.concurrent('one 404 between two answers makes no key gone', async () => {
 const noVerdicts: [string, Fault][] = [
   ['answers 500', serverError(500)],
   ['answers a firewall page with 404', firewallPage(404)],
-  ['answers a welcome page with 200', spoilBody()],
+  ['answers a welcome page with 200', corruptBody()],
   ['does not answer', hang()],
   ['hangs up', loseAnswer],
   ['asks to wait', rateLimited(1)],
@@ -218,15 +222,15 @@ const noVerdicts: [string, Fault][] = [
 test.concurrent(
   'a key that was never seen is 503 upstream_unreachable, never 404, whatever keeps the upstream from saying',
   async () => {
-    await using stage = await setStage({ configuration: quiet });
-    const agent = await stage.startAgent({ ...hasty, sync: { breaker: { failures: 100 } } });
+    await using harness = await startHarness({ configuration: quiet });
+    const agent = await harness.startAgent({ ...hasty, sync: { breaker: { failures: 100 } } });
     const answers: Record<string, unknown> = {};
     for (const [what, fault] of noVerdicts) {
-      stage.upstream.fault = every(fault);
+      harness.upstream.fault = every(fault);
       const answer = await agent.verify(`NEVER-SEEN-${what.length}`);
       answers[what] = [answer.status, codeOf(answer)];
     }
-    await stage.proxy.become({ kind: 'refuse' });
+    await harness.proxy.become({ kind: 'refuse' });
     const away = await agent.verify('NEVER-SEEN');
     answers['is away'] = [away.status, codeOf(away)];
     const changed = await agent.change('usage', 'NEVER-SEEN');
@@ -239,28 +243,28 @@ test.concurrent(
 test.concurrent('a 404 is remembered for freshness.unknown: many callers, one request', async () => {
   // Longer than a busy machine takes to ask five times.
   const freshness = { refresh: '1h', unknown: '8s' };
-  await using stage = await setStage({ configuration: { ...quiet, freshness } });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ configuration: { ...quiet, freshness } });
+  const agent = await harness.startAgent();
   await eventually(async () => (await agent.verify('NOBODYS')).status === 404);
   for (let ask = 0; ask < 5; ask += 1) {
     expect(codeOf(await agent.verify('NOBODYS'))).toBe('license_not_found');
   }
-  const first = stage.upstream.ledger.find(({ licenseKey }) => licenseKey === 'NOBODYS');
-  expect(verifies(stage, 'NOBODYS')).toBe(1);
+  const first = harness.upstream.ledger.find(({ licenseKey }) => licenseKey === 'NOBODYS');
+  expect(verifies(harness, 'NOBODYS')).toBe(1);
   await eventually(async () => {
     await agent.verify('NOBODYS');
-    return verifies(stage, 'NOBODYS') === 2;
+    return verifies(harness, 'NOBODYS') === 2;
   });
-  const again = stage.upstream.ledger.findLast(({ licenseKey }) => licenseKey === 'NOBODYS');
+  const again = harness.upstream.ledger.findLast(({ licenseKey }) => licenseKey === 'NOBODYS');
   expect((again?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(7_990);
 });
 
 test.concurrent('callers who ask for a new key at the same time share one request', async () => {
-  await using stage = await setStage({ licenses: ['KEY'], configuration: quiet });
-  const agent = await stage.startAgent();
-  stage.upstream.fault = every(delayAnswer(150));
+  await using harness = await startHarness({ licenses: ['KEY'], configuration: quiet });
+  const agent = await harness.startAgent();
+  harness.upstream.fault = every(delayAnswer(150));
   const answers = await Promise.all(Array.from({ length: 15 }, () => agent.verify('KEY')));
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-  expect(verifies(stage, 'KEY')).toBe(1);
+  expect(verifies(harness, 'KEY')).toBe(1);
   expect(answers[0]?.headers['cache-status']).toBe('latchkey; fwd=miss');
 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import stringWidth from 'string-width';
 import { expect, test } from 'vitest';
-import { eventually, setStage } from '../support/stage/agent-stage.ts';
+import { eventually, startHarness } from '../support/harness/agent-harness.ts';
 import { fromSource } from '../support/process/command-line.ts';
 import { operate } from '../support/app/people.ts';
 import { openPseudoTerminal } from '../support/process/pseudo-terminal.ts';
@@ -12,10 +12,10 @@ const escape = '\u001B';
 const sequences = /\u001B\[[\d;?]*[A-Za-z]/g;
 
 test('status --watch rewrites a terminal in place through a restart of the daemon, and Ctrl-C ends it', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  let agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  let agent = await harness.startAgent();
   await agent.learn(['KEY']);
-  const stateDir = join(stage.directory, 'state');
+  const stateDir = join(harness.directory, 'state');
   const argv = [...fromSource, 'status', '--watch', '--interval', '200ms', '--state-dir', stateDir];
   await using terminal = openPseudoTerminal(argv, { columns: 100 });
   const last = (): string => terminal.written().split('latchkey  ').at(-1) ?? '';
@@ -25,7 +25,7 @@ test('status --watch rewrites a terminal in place through a restart of the daemo
   expect(last()).toContain('nothing waits');
   await agent.kill();
   await eventually(() => Promise.resolve(last().includes('last seen')));
-  agent = await stage.startAgent();
+  agent = await harness.startAgent();
   await eventually(() => Promise.resolve(/after the next look|verifies\/s/.test(last())));
   terminal.type('\u0003');
   expect(await terminal.ended).toBe(0);
@@ -34,11 +34,11 @@ test('status --watch rewrites a terminal in place through a restart of the daemo
 });
 
 test('a hostile e-mail address reaches a terminal as text, and the table fits it', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   const issued = await operate(
-    stage.directory,
+    harness.directory,
     'token',
     'issue',
     '--scope',
@@ -47,7 +47,7 @@ test('a hostile e-mail address reaches a terminal as text, and the table fits it
     `${escape}]0;x\u0007${escape}[31m山田\tx`,
   );
   expect(issued.code).toBe(0);
-  const argv = [...fromSource, 'token', 'list', '--state-dir', join(stage.directory, 'state')];
+  const argv = [...fromSource, 'token', 'list', '--state-dir', join(harness.directory, 'state')];
   const outs = await Promise.all(
     [60, 200].map(async (columns) => {
       await using terminal = openPseudoTerminal(argv, { columns });

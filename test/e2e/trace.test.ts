@@ -1,8 +1,15 @@
 import { expect, test } from 'vitest';
 import { tracePoints } from '../../src/domain/outbox/operation-trace.ts';
-import { eventually, setStage, type Agent } from '../support/stage/agent-stage.ts';
+import { eventually, startHarness, type Agent } from '../support/harness/agent-harness.ts';
 import type { LogLine } from '../support/process/daemon-process.ts';
-import { every, firstFew, hang, loseAnswer, movesCounter, refusal } from '../support/stage/plain-upstream.ts';
+import {
+  every,
+  firstFew,
+  hang,
+  loseAnswer,
+  movesCounter,
+  refusal,
+} from '../support/harness/plain-upstream.ts';
 
 const points: ReadonlySet<unknown> = new Set(tracePoints);
 
@@ -16,8 +23,8 @@ function pointsOf(agent: Agent, requestId: string): string[] {
 }
 
 test('a use is followed by the id of its request, from the caller to the upstream', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   const answer = await agent.change('usage', 'KEY', { 'x-request-id': 'use-1' });
   expect(answer.headers['x-request-id']).toBe('use-1');
@@ -45,7 +52,7 @@ test('a use is followed by the id of its request, from the caller to the upstrea
   expect(agent.process.lines).toContainEqual(
     expect.objectContaining({ msg: 'changed', request_id: 'use-1' }),
   );
-  const sent = stage.upstream.ledger.filter(({ kind }) => kind === 'usage');
+  const sent = harness.upstream.ledger.filter(({ kind }) => kind === 'usage');
   expect(sent.map(({ headers }) => headers['x-request-id'])).toEqual(['use-1']);
   expect(JSON.stringify(agent.process.lines)).not.toContain('KEY');
   const shown = await agent.ask(`/admin/v1/outbox/${String(queued?.['operation'])}`);
@@ -53,10 +60,10 @@ test('a use is followed by the id of its request, from the caller to the upstrea
 });
 
 test('the id outlives a kill, and an answer that was lost is settled under it', async () => {
-  await using stage = await setStage({ licenses: ['KEY', 'OTHER'] });
-  const before = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY', 'OTHER'] });
+  const before = await harness.startAgent();
   await before.learn(['KEY', 'OTHER']);
-  stage.upstream.fault = firstFew(1, loseAnswer, movesCounter);
+  harness.upstream.fault = firstFew(1, loseAnswer, movesCounter);
   await before.change('usage', 'KEY', { 'x-request-id': 'lost' });
   await eventually(() => pointsOf(before, 'lost').includes('settled'));
   expect(pointsOf(before, 'lost')).toEqual(['queued', 'sent', 'in_doubt', 'settled']);
@@ -64,26 +71,26 @@ test('the id outlives a kill, and an answer that was lost is settled under it', 
     expect.objectContaining({ msg: 'an operation was not delivered', level: 'warn', request_id: 'lost' }),
   );
 
-  await stage.proxy.become({ kind: 'refuse' });
+  await harness.proxy.become({ kind: 'refuse' });
   await before.change('usage', 'OTHER', { 'x-request-id': 'kept' });
-  const after = await stage.startAgent();
-  await stage.proxy.become({ kind: 'pass' });
+  const after = await harness.startAgent();
+  await harness.proxy.become({ kind: 'pass' });
   await eventually(() => pointsOf(after, 'kept').includes('delivered'));
   // Probes ask, too.
-  const sent = stage.upstream.ledger.findLast(movesCounter);
+  const sent = harness.upstream.ledger.findLast(movesCounter);
   expect(sent).toMatchObject({ headers: { 'x-request-id': 'kept' } });
 });
 
 test('a use that was under way when the process was killed is told to be in doubt at the next start', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const before = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const before = await harness.startAgent();
   await before.learn(['KEY']);
-  stage.upstream.fault = every(hang(true), movesCounter);
+  harness.upstream.fault = every(hang(true), movesCounter);
   await before.change('usage', 'KEY', { 'x-request-id': 'cut' });
-  await eventually(() => stage.upstream.countsOf('KEY').net === 1);
+  await eventually(() => harness.upstream.countsOf('KEY').net === 1);
   // A process that is killed loses the lines of its last moment.
   await eventually(() => pointsOf(before, 'cut').includes('sent'));
-  const after = await stage.startAgent();
+  const after = await harness.startAgent();
   await eventually(() => pointsOf(after, 'cut').includes('settled'));
   expect(pointsOf(after, 'cut')).toEqual(['in_doubt', 'settled']);
   expect(linesOf(after, 'cut')[0]).toMatchObject({
@@ -93,10 +100,10 @@ test('a use that was under way when the process was killed is told to be in doub
 });
 
 test('what a person decides is told under the id of the request that had asked', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
-  stage.upstream.fault = every(refusal(422, 'The store is closed'), movesCounter);
+  harness.upstream.fault = every(refusal(422, 'The store is closed'), movesCounter);
   await agent.change('usage', 'KEY', { 'x-request-id': 'refused' });
   await eventually(() => pointsOf(agent, 'refused').includes('dead'));
   const dead = linesOf(agent, 'refused').find(({ msg }) => msg === 'dead');
@@ -106,8 +113,8 @@ test('what a person decides is told under the id of the request that had asked',
 });
 
 test('a repeated request has an id of its own, and the operation that of the first', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   const again = async (id: string): Promise<unknown> => {
     const answer = await agent.change('usage', 'KEY', { 'x-request-id': id, 'idempotency-key': 'once' });
@@ -116,12 +123,12 @@ test('a repeated request has an id of its own, and the operation that of the fir
   expect([await again('first'), await again('second')]).toEqual(['first', 'second']);
   await eventually(() => pointsOf(agent, 'first').includes('delivered'));
   expect(pointsOf(agent, 'second')).toEqual([]);
-  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect(harness.upstream.countsOf('KEY').net).toBe(1);
 });
 
 test('a token is told by its label, too, and debug shows each request to the upstream with its time', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent({}, { LATCHKEY_LOG__LEVEL: 'debug' });
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent({}, { LATCHKEY_LOG__LEVEL: 'debug' });
   await agent.learn(['KEY']);
   const json = { scopes: ['use', 'verify'], label: 'checkout' };
   const issued = await agent.client.post('/admin/v1/tokens', { headers: agent.admin, json });

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
-import { eventually, setStage } from '../support/stage/agent-stage.ts';
+import { eventually, startHarness } from '../support/harness/agent-harness.ts';
 import { operate } from '../support/app/people.ts';
 
 test('while the store is away, commands say in words what only waits for it', async () => {
   const licenses = ['KEY', { licenseKey: 'DISABLED', enabled: false }];
-  await using stage = await setStage({ licenses });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY', 'DISABLED']);
   const latchkey = async (...argv: string[]): Promise<string> =>
-    (await operate(stage.directory, ...argv)).out;
+    (await operate(harness.directory, ...argv)).out;
   await agent.createCoupon({ code: 'FIRST' });
   await eventually(async () => (await latchkey('coupon', 'list')).includes('FIRST'));
-  await stage.proxy.become({ kind: 'refuse' });
+  await harness.proxy.become({ kind: 'refuse' });
   expect(await latchkey('use', 'KEY')).toContain(
     'Recorded here, and not confirmed by the store yet: 1 change of the count.',
   );

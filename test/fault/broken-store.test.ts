@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { credentials, secret, setStageWithAgent } from '../support/stage/agent-stage.ts';
+import { credentials, secret, startAgentHarness } from '../support/harness/agent-harness.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -37,7 +37,7 @@ function use(client: HttpClient, key: string, under?: string): Promise<HttpAnswe
 }
 
 /** Spoils the last pages of a file that nobody has open. */
-function spoilEnd(path: string): void {
+function corruptEnd(path: string): void {
   const file = openSync(path, 'r+');
   writeSync(file, Buffer.alloc(3 * 4096, 0xa5), 0, 3 * 4096, fstatSync(file).size - 3 * 4096);
   closeSync(file);
@@ -50,7 +50,7 @@ test('a damaged store is noticed behind the start: it is not written to, and the
     before.signal('SIGTERM');
     expect(await before.ended).toBe(0);
   }
-  spoilEnd(join(directory.path, 'state', 'latchkey.db'));
+  corruptEnd(join(directory.path, 'state', 'latchkey.db'));
   await using daemon = await startDaemonProcess(directory.path, authority);
   const line = await daemon.said('the store is damaged: changes are refused');
 
@@ -124,8 +124,8 @@ test.runIf(hasTracer)(
   'an agent whose disk fails while changes go up ends with 74, too, and then sends each of them once (skipped without strace)',
   async () => {
     const keys = Array.from({ length: 20 }, (_, index) => `KEY-${index}`);
-    await using stage = await setStageWithAgent({ licenses: keys });
-    const { agent, upstream } = stage;
+    await using harness = await startAgentHarness({ licenses: keys });
+    const { agent, upstream } = harness;
     await agent.ask('/admin/v1/sync/pause', 'post');
     const used = await Promise.all(keys.map((key) => agent.change('usage', key)));
     expect(new Set(used.map(({ status }) => status))).toEqual(new Set([200]));
@@ -133,7 +133,7 @@ test.runIf(hasTracer)(
     // It commits that, or is in doubt, depending on what else is committed by then.
     await agent.ask('/admin/v1/sync/resume', 'post').catch(() => undefined);
     expect(await agent.process.ended).toBe(74);
-    const successor = await stage.startAgent();
+    const successor = await harness.startAgent();
     await successor.ask('/admin/v1/sync/resume', 'post');
     await successor.atRest();
     expect(keys.map((key) => upstream.countsOf(key).net)).toEqual(keys.map(() => 1));

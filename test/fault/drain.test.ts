@@ -2,10 +2,10 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { patience } from '../support/patience.ts';
-import { credentials, secret, setStage } from '../support/stage/agent-stage.ts';
+import { credentials, secret, startHarness } from '../support/harness/agent-harness.ts';
 import { spawnDaemon, startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { KeptConnection } from '../support/network/kept-connection.ts';
-import { every, hang, holdAnswer, movesCounter } from '../support/stage/plain-upstream.ts';
+import { every, hang, holdAnswer, movesCounter } from '../support/harness/plain-upstream.ts';
 import { httpClient, sendRaw } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -64,13 +64,13 @@ test('SIGTERM under load loses no answered write, refuses what comes later and e
 });
 
 test('while it drains, the listeners stay open: probes are answered, new requests refused, old ones finished', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   const answering = Promise.withResolvers<void>();
-  stage.upstream.fault = every(holdAnswer(answering.promise), movesCounter);
+  harness.upstream.fault = every(holdAnswer(answering.promise), movesCounter);
   const waiting = agent.change('usage', 'KEY', { prefer: 'wait=30' });
-  await stage.upstream.until(() => stage.upstream.countsOf('KEY').usages === 1);
+  await harness.upstream.until(() => harness.upstream.countsOf('KEY').usages === 1);
   // Neither a connection that idles nor half a request must hold anything up.
   const begun = ['', 'GET /livez HTTP/1.1\r\nhost:'].map((bytes) =>
     sendRaw({ tcp: agent.process.tcp }, bytes),
@@ -93,15 +93,15 @@ test('while it drains, the listeners stay open: probes are answered, new request
 });
 
 test('a second signal ends it at once, with 1, whatever is still being answered', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
-  stage.upstream.fault = every(hang(), movesCounter);
+  harness.upstream.fault = every(hang(), movesCounter);
   const answered = agent.change('usage', 'KEY', { prefer: 'wait=30' }).then(
     () => true,
     () => false,
   );
-  await stage.upstream.until(() => stage.upstream.countsOf('KEY').usages === 1);
+  await harness.upstream.until(() => harness.upstream.countsOf('KEY').usages === 1);
   agent.process.signal('SIGTERM');
   await agent.process.said('draining');
   // One that comes too soon counts as the first come twice.
@@ -112,7 +112,7 @@ test('a second signal ends it at once, with 1, whatever is still being answered'
 });
 
 /** A process that was told to stop, and waits for proxies to notice; the connection on which it was asked before. */
-async function givenLeaving(directory: string, delay: string, environment: Record<string, string> = {}) {
+async function createLeaving(directory: string, delay: string, environment: Record<string, string> = {}) {
   await using starting = new AsyncDisposableStack();
   const listen = { tcp: '127.0.0.1:0', drain_delay: delay };
   const daemon = starting.use(await startDaemonProcess(directory, { listen }, environment));
@@ -131,7 +131,7 @@ async function givenLeaving(directory: string, delay: string, environment: Recor
 
 test('with a delay it is not ready at once, and answers until a second signal', async () => {
   await using directory = temporaryDirectory();
-  await using leaving = await givenLeaving(directory.path, '10m');
+  await using leaving = await createLeaving(directory.path, '10m');
   const { daemon, verify } = leaving;
   await using client = httpClient({ tcp: daemon.tcp });
   const ready = await client.get('/readyz');
@@ -163,7 +163,7 @@ test('when the delay is over it drains, and the service manager has been told ho
   await using directory = temporaryDirectory();
   const manager = fakeServiceManager(directory.path);
   const environment = { PATH: `${manager.path}:${process.env['PATH']}`, NOTIFY_SOCKET: '@nowhere' };
-  await using leaving = await givenLeaving(directory.path, '2s', environment);
+  await using leaving = await createLeaving(directory.path, '2s', environment);
   const { daemon } = leaving;
   expect(await daemon.ended).toBe(0);
   const [leftAt = 0, stoppedAt = 0] = ['draining', 'stopped'].map((said) =>

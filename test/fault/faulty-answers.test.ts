@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import {
   hasty,
-  setStageWithAgent,
+  startAgentHarness,
   tooLateMs,
   type Agent,
-  type AgentStage,
+  type AgentHarness,
   type LicenseChangeKind,
-} from '../support/stage/agent-stage.ts';
+} from '../support/harness/agent-harness.ts';
 import {
   cutBody,
   delayAnswer,
@@ -20,11 +20,11 @@ import {
   redirect,
   refusal,
   serverError,
-  spoilBody,
+  corruptBody,
   truncateBody,
   type Fault,
   type LedgerEntryDraft,
-} from '../support/stage/plain-upstream.ts';
+} from '../support/harness/plain-upstream.ts';
 
 const faults: Readonly<Record<string, () => Fault>> = {
   'the request is lost': () => loseRequest,
@@ -37,8 +37,8 @@ const faults: Readonly<Record<string, () => Fault>> = {
   'a gateway answers 500 in HTML though it counted': () => serverError(500, true),
   'a firewall answers 403 in HTML': () => firewallPage(403),
   'a 404 comes without a body': () => emptyAnswer(404),
-  'a 200 carries a welcome page': () => spoilBody(),
-  'a 200 carries JSON of another shape': () => spoilBody('{"data":[]}', 'application/json'),
+  'a 200 carries a welcome page': () => corruptBody(),
+  'a 200 carries JSON of another shape': () => corruptBody('{"data":[]}', 'application/json'),
   'a 200 carries half of its body': () => truncateBody,
   'the connection ends within the body': () => cutBody,
   'a redirect comes': () => redirect('/api/v2/elsewhere'),
@@ -66,16 +66,16 @@ const cells: readonly Cell[] = Object.keys(faults).flatMap((circumstance, index)
   [...changes, 'create_coupon' as const].map((kind) => ({ kind, circumstance, subject: `${kind}-${index}` })),
 );
 
-function stageWithCells(configuration: object): Promise<AgentStage> {
+function harnessWithCells(configuration: object): Promise<AgentHarness> {
   const licenses = cells
     .filter(({ kind }) => kind !== 'create_coupon')
     .map(({ kind, subject }) => ({ licenseKey: subject, uses: usesBefore, enabled: kind !== 'enable' }));
-  return setStageWithAgent({ licenses, configuration: { ...hasty, ...configuration } });
+  return startAgentHarness({ licenses, configuration: { ...hasty, ...configuration } });
 }
 
 /** The first attempts of every cell meet its fault; gives how often each did. */
-function spoil(
-  { upstream }: AgentStage,
+function corrupt(
+  { upstream }: AgentHarness,
   meanwhile: (cell: Cell, met: number) => void = () => undefined,
 ): Map<string, number> {
   const met = new Map<string, number>();
@@ -109,7 +109,7 @@ async function askForAll(agent: Agent): Promise<Map<string, number>> {
 type Upshot = { uses: number; enabled: boolean } | { coupons: number };
 
 /** By cell: what the upstream has in the end. */
-function upshots({ upstream }: AgentStage): Record<string, Upshot> {
+function upshots({ upstream }: AgentHarness): Record<string, Upshot> {
   const upshotOf = ({ kind, subject }: Cell): Upshot => {
     if (kind === 'create_coupon') {
       return { coupons: upstream.coupons.filter(({ code }) => code === subject).length };
@@ -141,16 +141,16 @@ const refusals = [
 ];
 
 /** Everything came to be as it was answered, and once; only what the upstream refused for good did not. */
-async function expectAsAnswered(stage: AgentStage, answered: Map<string, number>): Promise<void> {
-  const dead = await stage.agent.operations('dead');
+async function expectAsAnswered(harness: AgentHarness, answered: Map<string, number>): Promise<void> {
+  const dead = await harness.agent.operations('dead');
   const asRefused = { kind: 'create_coupon', last_error: 'HTTP 409: Refused' };
   expect(dead).toMatchObject(dead.map(() => asRefused));
   const refused = cells.find((cell) => dead.length > 0 && nameOf(cell) === refusals[1]);
   answered.delete(refused?.subject ?? '');
-  expect(upshots(stage)).toEqual(promises(answered));
-  expect((await stage.agent.status()).outbox).toMatchObject({ conflicted: 0 });
+  expect(upshots(harness)).toEqual(promises(answered));
+  expect((await harness.agent.status()).outbox).toMatchObject({ conflicted: 0 });
   // What a person has sent again may have arrived before.
-  const inferred = await stage.agent.operations('inferred');
+  const inferred = await harness.agent.operations('inferred');
   expect(inferred).toMatchObject(inferred.map(() => ({ kind: 'enable' })));
 }
 
@@ -160,32 +160,32 @@ const oneByOne = { sync: { breaker: { failures: 100_000 }, lanes: 32 } };
 test.concurrent(
   'every fault of the upstream × every operation, asked for while it is there: each counts once',
   async () => {
-    await using stage = await stageWithCells(oneByOne);
-    const met = spoil(stage);
-    const answered = await askForAll(stage.agent);
-    await stage.agent.decideHeldEnables();
+    await using harness = await harnessWithCells(oneByOne);
+    const met = corrupt(harness);
+    const answered = await askForAll(harness.agent);
+    await harness.agent.decideHeldEnables();
     expect(cells.filter(({ subject }) => !met.has(subject)).map(nameOf)).toEqual([]);
     // A coupon alone waits for the upstream's own word, and so can be refused.
     const refused = cells.filter(({ subject }) => !answered.has(subject)).map(nameOf);
     expect(refusals).toEqual(expect.arrayContaining(refused));
-    await expectAsAnswered(stage, answered);
-    expect(stage.upstream.ledger.filter(({ kind }) => kind === 'other')).toEqual([]);
+    await expectAsAnswered(harness, answered);
+    expect(harness.upstream.ledger.filter(({ kind }) => kind === 'other')).toEqual([]);
   },
 );
 
 test.concurrent(
   'every fault of the upstream × every operation, recorded while it was away: each counts once',
   async () => {
-    await using stage = await stageWithCells(oneByOne);
-    await stage.proxy.become({ kind: 'refuse' });
-    const answered = await askForAll(stage.agent);
+    await using harness = await harnessWithCells(oneByOne);
+    await harness.proxy.become({ kind: 'refuse' });
+    const answered = await askForAll(harness.agent);
     expect(cells.filter(({ subject }) => !answered.has(subject)).map(nameOf)).toEqual([]);
-    const met = spoil(stage);
-    await stage.proxy.become({ kind: 'pass' });
-    await stage.agent.decideHeldEnables();
+    const met = corrupt(harness);
+    await harness.proxy.become({ kind: 'pass' });
+    await harness.agent.decideHeldEnables();
     expect(cells.filter(({ subject }) => !met.has(subject)).map(nameOf)).toEqual([]);
-    await expectAsAnswered(stage, answered);
-    expect((await stage.agent.status()).outbox.dead).toBe(1);
+    await expectAsAnswered(harness, answered);
+    expect((await harness.agent.status()).outbox.dead).toBe(1);
   },
 );
 
@@ -194,10 +194,10 @@ const movements = [-2, -1, 1, 2] as const;
 test.concurrent(
   'every fault of the upstream × every counter operation, while others write: no error beyond what is labelled as doubt',
   async () => {
-    await using stage = await stageWithCells({ sync: { ...oneByOne.sync, writers: 'many' } });
-    const { upstream, agent } = stage;
+    await using harness = await harnessWithCells({ sync: { ...oneByOne.sync, writers: 'many' } });
+    const { upstream, agent } = harness;
     const counters = cells.filter(({ kind }) => kind === 'usage' || kind === 'decrease');
-    const met = spoil(stage, ({ subject }, times) => {
+    const met = corrupt(harness, ({ subject }, times) => {
       const index = counters.findIndex((cell) => cell.subject === subject);
       if (index !== -1) upstream.useElsewhere(subject, movements[(index + times) % movements.length] ?? 0);
     });

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import {
   eventually,
   hasty,
-  setStageWithAgent,
+  startAgentHarness,
   tooLateMs,
-  type AgentStage,
-} from '../support/stage/agent-stage.ts';
+  type AgentHarness,
+} from '../support/harness/agent-harness.ts';
 import type { NetworkFault } from '../support/network/fault-proxy.ts';
 
 const faults: Readonly<Record<string, NetworkFault>> = {
@@ -29,7 +29,7 @@ type Moment = (typeof moments)[number];
 const usesBefore = 5;
 const subjectOf = (kind: OperationKind, moment: Moment): string => `${kind}-${moment}`;
 
-function stageWithKeys(): Promise<AgentStage> {
+function harnessWithKeys(): Promise<AgentHarness> {
   const licenses = moments.flatMap((moment) =>
     operations.map((kind) => ({
       licenseKey: subjectOf(kind, moment),
@@ -37,10 +37,10 @@ function stageWithKeys(): Promise<AgentStage> {
       enabled: kind !== 'enable',
     })),
   );
-  return setStageWithAgent({ licenses, configuration: hasty });
+  return startAgentHarness({ licenses, configuration: hasty });
 }
 
-async function ask({ agent }: AgentStage, kind: OperationKind, moment: Moment): Promise<void> {
+async function ask({ agent }: AgentHarness, kind: OperationKind, moment: Moment): Promise<void> {
   const subject = subjectOf(kind, moment);
   const { status } = await (kind === 'create_coupon'
     ? agent.createCoupon({ code: subject })
@@ -49,20 +49,20 @@ async function ask({ agent }: AgentStage, kind: OperationKind, moment: Moment): 
 }
 
 /** The network is broken first; then everything is asked for, and each operation fails at least once. */
-async function breakBefore(stage: AgentStage, fault: NetworkFault): Promise<void> {
-  await stage.proxy.become(fault);
-  await Promise.all(operations.map((kind) => ask(stage, kind, 'before')));
+async function breakBefore(harness: AgentHarness, fault: NetworkFault): Promise<void> {
+  await harness.proxy.become(fault);
+  await Promise.all(operations.map((kind) => ask(harness, kind, 'before')));
   await eventually(async () => {
-    const { upstream, outbox } = await stage.agent.status();
+    const { upstream, outbox } = await harness.agent.status();
     return upstream.state === 'down' && outbox.pending + outbox.uncertain === operations.length;
   });
-  await stage.proxy.become({ kind: 'pass' });
-  await stage.agent.atRest();
+  await harness.proxy.become({ kind: 'pass' });
+  await harness.agent.atRest();
 }
 
 /** The network breaks at the moment at which the request of one operation has arrived. */
-async function breakAfter(stage: AgentStage, fault: NetworkFault): Promise<void> {
-  const { upstream, proxy, agent } = stage;
+async function breakAfter(harness: AgentHarness, fault: NetworkFault): Promise<void> {
+  const { upstream, proxy, agent } = harness;
   for (const kind of operations) {
     let arrivals = 0;
     upstream.fault = (request) => {
@@ -71,7 +71,7 @@ async function breakAfter(stage: AgentStage, fault: NetworkFault): Promise<void>
       if (arrivals === 1) void proxy.become(fault);
       return undefined;
     };
-    await ask(stage, kind, 'after');
+    await ask(harness, kind, 'after');
     await upstream.until(() => arrivals > 0);
     await eventually(async () => (await agent.operations('in_flight')).length === 0);
     await proxy.become({ kind: 'pass' });
@@ -79,7 +79,7 @@ async function breakAfter(stage: AgentStage, fault: NetworkFault): Promise<void>
   }
 }
 
-function upshot({ upstream }: AgentStage, moment: Moment): object {
+function upshot({ upstream }: AgentHarness, moment: Moment): object {
   const licenseOf = (kind: OperationKind): object => {
     const { uses, enabled } = upstream.license(subjectOf(kind, moment));
     return { uses, enabled };
@@ -106,14 +106,14 @@ for (const [circumstance, fault] of Object.entries(faults)) {
   test.concurrent(
     `each operation counts once when ${circumstance}, before or after its request arrived`,
     async () => {
-      await using stage = await stageWithKeys();
-      await breakBefore(stage, fault);
-      await breakAfter(stage, fault);
-      expect({ before: upshot(stage, 'before'), after: upshot(stage, 'after') }).toEqual({
+      await using harness = await harnessWithKeys();
+      await breakBefore(harness, fault);
+      await breakAfter(harness, fault);
+      expect({ before: upshot(harness, 'before'), after: upshot(harness, 'after') }).toEqual({
         before: asAnswered,
         after: asAnswered,
       });
-      expect((await stage.agent.status()).outbox).toMatchObject({ inferred: 0, conflicted: 0, dead: 0 });
+      expect((await harness.agent.status()).outbox).toMatchObject({ inferred: 0, conflicted: 0, dead: 0 });
     },
   );
 }

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { Agent, productKey, secret } from '../support/stage/agent-stage.ts';
+import { Agent, productKey, secret } from '../support/harness/agent-harness.ts';
 import { fromSource } from '../support/process/command-line.ts';
 import { spawnDaemon, startDaemonProcess } from '../support/process/daemon-process.ts';
 import { freePort } from '../support/network/free-port.ts';
-import { hang, startPlainUpstream, type PlainUpstream } from '../support/stage/plain-upstream.ts';
+import { hang, startPlainUpstream, type PlainUpstream } from '../support/harness/plain-upstream.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 import { canMount, smallDisk, type SmallDisk } from '../support/process/small-disk.ts';
 import { temporaryDirectory } from '../support/temporary.ts';

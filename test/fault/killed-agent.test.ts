@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { setStage, type Agent } from '../support/stage/agent-stage.ts';
-import { everyNth, loseAnswer, movesCounter, type FaultPlan } from '../support/stage/plain-upstream.ts';
+import { startHarness, type Agent } from '../support/harness/agent-harness.ts';
+import { everyNth, loseAnswer, movesCounter, type FaultPlan } from '../support/harness/plain-upstream.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 
 const keys = Array.from({ length: 20 }, (_, index) => `KEY-${index}`);
@@ -29,16 +29,16 @@ for (const [circumstance, fault] of plans) {
   test.concurrent(
     `500 uses recorded offline survive kill -9 and arrive once each, when ${circumstance}`,
     async () => {
-      await using stage = await setStage({ licenses: keys });
-      const { upstream } = stage;
-      const agent = await stage.startAgent();
+      await using harness = await startHarness({ licenses: keys });
+      const { upstream } = harness;
+      const agent = await harness.startAgent();
       await agent.learn(keys);
       await upstream.stop();
       const answered = await useAll(agent);
       expect([...answered.values()]).toEqual(keys.map(() => usesOfEach));
       await agent.kill();
       upstream.fault = fault;
-      const successor = await stage.startAgent();
+      const successor = await harness.startAgent();
       await upstream.start();
       await successor.atRest();
       expect((await successor.status()).outbox).toMatchObject({ inferred: 0, dead: 0 });

@@ -5,10 +5,10 @@ import {
   leaveAuthority,
   leftOperations,
   leftSecrets as secrets,
-} from '../support/given/first-schema.ts';
+} from '../support/builders/first-schema.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';
-import { dataOf, productKey, setStage } from '../support/stage/agent-stage.ts';
+import { dataOf, productKey, startHarness } from '../support/harness/agent-harness.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /* A state that was left by a program of the first schema, in a real process of the present one. */
@@ -19,13 +19,13 @@ const keys = [...new Set(leftOperations.map(({ subject }) => subject))].filter((
 
 test('what waited in an agent of the first schema goes up once, and the rest is as it was', async () => {
   const licenses = keys.map((licenseKey) => ({ licenseKey, uses: arrived.has(licenseKey) ? 4 : 3 }));
-  await using stage = await setStage({ licenses });
-  leaveAgent(join(stage.directory, 'state'), productKey, Date.now());
-  const { upstream } = stage;
-  await stage.proxy.become({ kind: 'refuse' });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses });
+  leaveAgent(join(harness.directory, 'state'), productKey, Date.now());
+  const { upstream } = harness;
+  await harness.proxy.become({ kind: 'refuse' });
+  const agent = await harness.startAgent();
   const migrated = agent.process.lines.filter(({ msg }) => msg?.startsWith('the store is being migrated'));
-  expect(migrated).toMatchObject([{ file: join(stage.directory, 'state', 'latchkey.db.schema-1') }]);
+  expect(migrated).toMatchObject([{ file: join(harness.directory, 'state', 'latchkey.db.schema-1') }]);
   const { instance, outbox } = await agent.status();
   expect([instance, outbox.pending + outbox.in_flight]).toEqual(['agent-1', 5]);
   expect(outbox).toMatchObject({ uncertain: 4, held: 1, dead: 2 });
@@ -40,7 +40,7 @@ test('what waited in an agent of the first schema goes up once, and the rest is 
   const given = await agent.client.post('/admin/v1/outbox/operation-dropped/drop', { headers });
   expect(dataOf(given)).toMatchObject({ state: 'dropped', request_id: null, credential: null });
 
-  await stage.proxy.become({ kind: 'pass' });
+  await harness.proxy.become({ kind: 'pass' });
   // It was answered 404 for a day: whoever asks for it now learns that it is known again.
   await agent.learn(['KEY-missing']);
   await agent.atRest();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { callersDuring, progress } from '../support/postgres/callers.ts';
 import { startCopies, type Copies } from '../support/postgres/copy-processes.ts';
 import type { NetworkFault } from '../support/network/fault-proxy.ts';
-import { compare, type Ledger } from '../support/stage/ledger.ts';
+import { compare, type Ledger } from '../support/harness/ledger.ts';
 import { hasPostgres } from '../support/postgres/postgres.ts';
 
 /** `npm run test:postgres:full` shows at length what `npm test` shows in short. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Agent } from 'undici';
 import { describe, expect, test } from 'vitest';
-import { eventually } from '../support/stage/agent-stage.ts';
+import { eventually } from '../support/harness/agent-harness.ts';
 import { hasBalancer, startBalancer, type Balancer } from '../support/postgres/balancer.ts';
 import { runProcess } from '../support/process/command-line.ts';
 import { startCopies } from '../support/postgres/copy-processes.ts';

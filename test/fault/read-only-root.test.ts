@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { migrations, takeSteps } from '../../src/store/sqlite/files/migrations.ts';
-import { secret } from '../support/stage/agent-stage.ts';
+import { secret } from '../support/harness/agent-harness.ts';
 import { fromSource, runProcess, type Program } from '../support/process/command-line.ts';
 import { serveBy } from '../support/process/daemon-process.ts';
 import { canMount } from '../support/process/small-disk.ts';

@@ -1,37 +1,37 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { codeOf, eventually, productKey, secret, setStage } from '../support/stage/agent-stage.ts';
-import { every, movesCounter, refusal } from '../support/stage/plain-upstream.ts';
+import { codeOf, eventually, productKey, secret, startHarness } from '../support/harness/agent-harness.ts';
+import { every, movesCounter, refusal } from '../support/harness/plain-upstream.ts';
 
 test('SIGHUP with a broken file changes nothing, and says every fault', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  await stage.startAgent();
-  const daemon = stage.agent.process;
-  await stage.agent.learn(['KEY']);
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  await harness.startAgent();
+  const daemon = harness.agent.process;
+  await harness.agent.learn(['KEY']);
   writeFileSync(
-    join(stage.directory, 'config.yaml'),
+    join(harness.directory, 'config.yaml'),
     'log: { level: loud }\nproducts: []\nsync: { fenze: 1s }\n',
   );
   daemon.signal('SIGHUP');
   const line = await daemon.said('the configuration is not valid: nothing changed');
   expect(line['faults']).toHaveLength(2);
-  expect((await stage.agent.verify('KEY')).status).toBe(200);
-  writeFileSync(join(stage.directory, 'config.yaml'), '{ not: [yaml');
+  expect((await harness.agent.verify('KEY')).status).toBe(200);
+  writeFileSync(join(harness.directory, 'config.yaml'), '{ not: [yaml');
   daemon.signal('SIGHUP');
   await expect.poll(() => daemon.lines.filter(({ faults }) => faults !== undefined).length).toBe(2);
-  expect((await stage.agent.verify('KEY')).status).toBe(200);
+  expect((await harness.agent.verify('KEY')).status).toBe(200);
   daemon.signal('SIGTERM');
   expect(await daemon.ended).toBe(0);
 });
 
 test('SIGHUP takes over what it can, tells what changed and what waits for a restart, and never a secret', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  await stage.startAgent();
-  const daemon = stage.agent.process;
-  await stage.agent.learn(['KEY']);
-  stage.upstream.rollSecret('product', 'another-secret');
-  await stage.reconfigure({
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  await harness.startAgent();
+  const daemon = harness.agent.process;
+  await harness.agent.learn(['KEY']);
+  harness.upstream.rollSecret('product', 'another-secret');
+  await harness.reconfigure({
     listen: { tcp: '127.0.0.1:1', socket_mode: '0660' },
     upstream: { base_url: 'http://127.0.0.1:9' },
     products: [{ key: 'product', secret: 'another-secret' }],
@@ -44,26 +44,26 @@ test('SIGHUP takes over what it can, tells what changed and what waits for a res
   expect(await daemon.said('some changes take effect only after a restart')).toMatchObject({
     restart: ['listen.tcp', 'listen.socket_mode', 'upstream.base_url', 'limits.body_bytes'],
   });
-  expect((await stage.agent.verify('KEY')).status).toBe(401);
+  expect((await harness.agent.verify('KEY')).status).toBe(401);
   const headers = { 'product-secret-key': 'another-secret' };
-  expect((await stage.agent.verify('KEY', headers)).status).toBe(200);
-  expect((await stage.agent.change('usage', 'KEY', { ...headers, prefer: 'wait=30' })).status).toBe(200);
-  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect((await harness.agent.verify('KEY', headers)).status).toBe(200);
+  expect((await harness.agent.change('usage', 'KEY', { ...headers, prefer: 'wait=30' })).status).toBe(200);
+  expect(harness.upstream.countsOf('KEY').net).toBe(1);
   expect(JSON.stringify(daemon.lines)).not.toMatch(new RegExp(`another-secret|"${secret}"`));
 });
 
 test('a product that SIGHUP gives another key has its changes delivered, and nobody is said to refuse it', async () => {
   const licenses = Array.from({ length: 12 }, (_, index) => `KEY-${index}`);
-  await using stage = await setStage({ licenses });
-  await (await stage.startAgent()).learn(licenses);
-  await stage.agent.ask('/admin/v1/sync/pause', 'post');
-  await Promise.all(licenses.map((key) => stage.agent.change('usage', key)));
+  await using harness = await startHarness({ licenses });
+  await (await harness.startAgent()).learn(licenses);
+  await harness.agent.ask('/admin/v1/sync/pause', 'post');
+  await Promise.all(licenses.map((key) => harness.agent.change('usage', key)));
   // After a start each key is read first; so slowly that most reads wait for their turn when the key changes.
-  const agent = await stage.startAgent({ sync: { rate: 4 } });
+  const agent = await harness.startAgent({ sync: { rate: 4 } });
   await agent.ask('/admin/v1/sync/resume', 'post');
-  await stage.reconfigure({ products: [{ key: 'renamed', secret }] });
+  await harness.reconfigure({ products: [{ key: 'renamed', secret }] });
   await agent.atRest();
-  expect(licenses.map((key) => stage.upstream.countsOf(key).net)).toEqual(licenses.map(() => 1));
+  expect(licenses.map((key) => harness.upstream.countsOf(key).net)).toEqual(licenses.map(() => 1));
   expect((await agent.status()).upstream).toMatchObject({ paused_products: [], last_error: null });
   expect(agent.process.lines.map(({ msg }) => msg)).not.toContain('the upstream refuses our credential');
   const line = await agent.process.said('a product has another key: its license keys and changes go along');
@@ -71,8 +71,8 @@ test('a product that SIGHUP gives another key has its changes delivered, and nob
 });
 
 test('of a product that SIGHUP takes out nothing is answered any more, and what waits goes up when it is put back', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   await agent.ask('/admin/v1/sync/pause', 'post');
   expect((await agent.change('usage', 'KEY')).status).toBe(200);
@@ -80,7 +80,7 @@ test('of a product that SIGHUP takes out nothing is answered any more, and what 
   const verify = async (): Promise<unknown> => codeOf(await agent.verify('KEY', byAdmin));
   const byAdmin = { 'service-api-key': [], 'product-secret-key': [], ...agent.admin };
   for (let time = 0; time < 4; time += 1) expect(await verify()).toBeUndefined();
-  await stage.reconfigure({ products: [{ key: 'another', secret: 'secret-of-another' }] });
+  await harness.reconfigure({ products: [{ key: 'another', secret: 'secret-of-another' }] });
   await agent.ask('/admin/v1/sync/resume', 'post');
   expect(await verify()).toBe('license_not_found');
   expect(codeOf(await agent.change('usage', 'KEY', byAdmin))).toBe('license_not_found');
@@ -88,68 +88,68 @@ test('of a product that SIGHUP takes out nothing is answered any more, and what 
   expect((await agent.status()).outbox.pending).toBe(1);
   const line = await agent.process.said('a product is not configured any more: its changes wait');
   expect(line).toMatchObject({ product: productKey, operations: 1 });
-  await stage.reconfigure({ products: [{ key: productKey, secret }] });
+  await harness.reconfigure({ products: [{ key: productKey, secret }] });
   await agent.atRest();
   expect(await verify()).toBeUndefined();
-  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect(harness.upstream.countsOf('KEY').net).toBe(1);
   const gone = await agent.process.said('a product is not configured any more: nothing waits for it');
   expect(gone).toMatchObject({ level: 'info', product: 'another' });
 });
 
 test('an upstream that is taken out of the file of an agent waits for a restart', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  await stage.startAgent();
-  const daemon = stage.agent.process;
-  await stage.agent.learn(['KEY']);
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  await harness.startAgent();
+  const daemon = harness.agent.process;
+  await harness.agent.learn(['KEY']);
   writeFileSync(
-    join(stage.directory, 'config.yaml'),
-    JSON.stringify({ state_dir: join(stage.directory, 'state'), log: { level: 'debug' } }),
+    join(harness.directory, 'config.yaml'),
+    JSON.stringify({ state_dir: join(harness.directory, 'state'), log: { level: 'debug' } }),
   );
   daemon.signal('SIGHUP');
   const { restart } = await daemon.said('some changes take effect only after a restart');
   expect(restart).toContain('upstream.base_url');
-  expect((await stage.agent.verify('KEY')).status).toBe(200);
-  expect((await stage.agent.change('usage', 'KEY', { prefer: 'wait=30' })).status).toBe(200);
-  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect((await harness.agent.verify('KEY')).status).toBe(200);
+  expect((await harness.agent.change('usage', 'KEY', { prefer: 'wait=30' })).status).toBe(200);
+  expect(harness.upstream.countsOf('KEY').net).toBe(1);
 });
 
 test('SIGHUP changes the level of the log', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  await stage.startAgent({});
-  const daemon = stage.agent.process;
-  await stage.agent.learn(['KEY']);
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  await harness.startAgent({});
+  const daemon = harness.agent.process;
+  await harness.agent.learn(['KEY']);
   const changes = (): number => daemon.lines.filter(({ msg }) => msg === 'changed').length;
-  await stage.agent.change('usage', 'KEY');
+  await harness.agent.change('usage', 'KEY');
   await expect.poll(changes).toBe(1);
-  const whole = { state_dir: join(stage.directory, 'state'), ...stage.configuration };
+  const whole = { state_dir: join(harness.directory, 'state'), ...harness.configuration };
   const products = [{ key: productKey, secret: 'another-secret' }];
   const quiet = { ...whole, products, log: { level: 'error' } };
-  writeFileSync(join(stage.directory, 'config.yaml'), JSON.stringify(quiet));
+  writeFileSync(join(harness.directory, 'config.yaml'), JSON.stringify(quiet));
   daemon.signal('SIGHUP');
   // Its own line comes after the level has changed, and so says nothing: the other secret does.
   const headers = { 'product-secret-key': 'another-secret' };
-  await eventually(async () => (await stage.agent.verify('KEY', headers)).status !== 401);
-  expect((await stage.agent.change('usage', 'KEY', headers)).status).toBe(200);
-  await stage.reconfigure({ products });
+  await eventually(async () => (await harness.agent.verify('KEY', headers)).status !== 401);
+  expect((await harness.agent.change('usage', 'KEY', headers)).status).toBe(200);
+  await harness.reconfigure({ products });
   // Lines are written in order: that of the change would have come before.
   expect(changes()).toBe(1);
 });
 
 test('SIGHUP does not wait out what the former configuration waits for: an open breaker, a long backoff', async () => {
-  await using stage = await setStage({ licenses: ['KEY', 'OTHER'] });
+  await using harness = await startHarness({ licenses: ['KEY', 'OTHER'] });
   const slow = { backoff: { first: '24d', max: '24d' }, breaker: { failures: 1, open: '24d' } };
-  const agent = await stage.startAgent({ sync: slow });
+  const agent = await harness.startAgent({ sync: slow });
   await agent.learn(['KEY', 'OTHER']);
-  stage.upstream.fault = every(refusal(418), movesCounter);
+  harness.upstream.fault = every(refusal(418), movesCounter);
   await agent.change('usage', 'KEY');
   await eventually(async () => (await agent.operations()).some(({ attempts }) => attempts > 0));
-  stage.upstream.fault = () => undefined;
-  await stage.proxy.become({ kind: 'refuse' });
+  harness.upstream.fault = () => undefined;
+  await harness.proxy.become({ kind: 'refuse' });
   await agent.verify('NEVER-SEEN');
   await eventually(async () => (await agent.status()).upstream.breaker === 'open');
-  await stage.proxy.become({ kind: 'pass' });
-  await stage.reconfigure({ sync: { backoff: { first: '20ms', max: '200ms' } } });
+  await harness.proxy.become({ kind: 'pass' });
+  await harness.reconfigure({ sync: { backoff: { first: '20ms', max: '200ms' } } });
   await agent.atRest();
-  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect(harness.upstream.countsOf('KEY').net).toBe(1);
   expect((await agent.status()).upstream).toMatchObject({ state: 'up', breaker: 'closed' });
 });

@@ -5,65 +5,65 @@ import {
   eventually,
   productKey,
   secret,
-  setStage,
-  type AgentStage,
-} from '../support/stage/agent-stage.ts';
-import { every, holdAnswer, serverError, type Chooses } from '../support/stage/plain-upstream.ts';
+  startHarness,
+  type AgentHarness,
+} from '../support/harness/agent-harness.ts';
+import { every, holdAnswer, serverError, type Chooses } from '../support/harness/plain-upstream.ts';
 
 const renamed = { products: [{ key: 'renamed', secret }] };
 const otherSecret = 'secret-of-the-other-product';
 
 /** Begins a read of a license key, renames its product before the upstream answers, and lets it answer. */
 async function renameWhileReading<Answer>(
-  stage: AgentStage,
+  harness: AgentHarness,
   key: string,
   read: () => Promise<Answer>,
 ): Promise<Answer> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const isRead: Chooses = ({ kind, licenseKey }) => kind === 'verify' && licenseKey === key;
   const held = (): boolean =>
-    stage.upstream.ledger.some((entry) => isRead(entry) && entry.answered === 'waiting');
-  stage.upstream.fault = every(holdAnswer(promise), isRead);
+    harness.upstream.ledger.some((entry) => isRead(entry) && entry.answered === 'waiting');
+  harness.upstream.fault = every(holdAnswer(promise), isRead);
   const reading = read();
   await eventually(held);
-  await stage.reconfigure(renamed);
-  stage.upstream.fault = () => undefined;
+  await harness.reconfigure(renamed);
+  harness.upstream.fault = () => undefined;
   resolve();
   return await reading;
 }
 
 test('a license key that is read while its product is renamed is answered at once and afterwards', async () => {
-  await using stage = await setStage({ licenses: ['NEW'] });
-  const agent = await stage.startAgent();
-  const first = await renameWhileReading(stage, 'NEW', () => agent.verify('NEW'));
+  await using harness = await startHarness({ licenses: ['NEW'] });
+  const agent = await harness.startAgent();
+  const first = await renameWhileReading(harness, 'NEW', () => agent.verify('NEW'));
   expect(first.status).toBe(200);
   expect((await agent.verify('NEW')).status).toBe(200);
   expect((await agent.change('usage', 'NEW', { prefer: 'wait=30' })).status).toBe(200);
-  const restarted = await stage.startAgent();
+  const restarted = await harness.startAgent();
   expect((await restarted.verify('NEW')).status).toBe(200);
 });
 
 test('a known license key whose uses wait for a read keeps them when its product is renamed during the read', async () => {
-  await using stage = await setStage({ licenses: ['OLD'] });
-  await (await stage.startAgent()).learn(['OLD']);
-  await stage.agent.ask('/admin/v1/sync/pause', 'post');
-  await stage.agent.change('usage', 'OLD');
+  await using harness = await startHarness({ licenses: ['OLD'] });
+  await (await harness.startAgent()).learn(['OLD']);
+  await harness.agent.ask('/admin/v1/sync/pause', 'post');
+  await harness.agent.change('usage', 'OLD');
   // The first step after a start is a read.
-  const agent = await stage.startAgent();
-  await renameWhileReading(stage, 'OLD', () => agent.ask('/admin/v1/sync/resume', 'post'));
+  const agent = await harness.startAgent();
+  await renameWhileReading(harness, 'OLD', () => agent.ask('/admin/v1/sync/resume', 'post'));
   await agent.atRest();
-  expect(stage.upstream.countsOf('OLD').net).toBe(1);
+  expect(harness.upstream.countsOf('OLD').net).toBe(1);
   expect((await agent.verify('OLD')).status).toBe(200);
 });
 
 test('license keys that were queued to be fetched are fetched after their product was renamed', async () => {
-  await using stage = await setStage({ licenses: ['A', 'B'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['A', 'B'] });
+  const agent = await harness.startAgent();
   await agent.ask('/admin/v1/sync/pause', 'post');
   const json = { license_keys: ['A', 'B'], product_key: productKey };
   const queued = await agent.client.post('/admin/v1/preload', { headers: agent.admin, json });
   expect(dataOf(queued)).toEqual({ queued: 2 });
-  await stage.reconfigure(renamed);
+  await harness.reconfigure(renamed);
   await agent.ask('/admin/v1/sync/resume', 'post');
   await eventually(async () => {
     const { preload } = (await agent.ask('/statusz')) as { preload: { done: number } };
@@ -73,7 +73,7 @@ test('license keys that were queued to be fetched are fetched after their produc
 });
 
 test('products that swap their keys keep their license keys and tokens apart', async () => {
-  await using stage = await setStage({
+  await using harness = await startHarness({
     licenses: ['MINE', { licenseKey: 'THEIRS', productKey: 'other' }],
     upstream: {
       products: [
@@ -88,7 +88,7 @@ test('products that swap their keys keep their license keys and tokens apart', a
       ],
     },
   });
-  const agent = await stage.startAgent();
+  const agent = await harness.startAgent();
   const asOther = { 'service-api-key': [], 'product-secret-key': otherSecret };
   expect((await agent.verify('MINE')).status).toBe(200);
   expect((await agent.verify('THEIRS', asOther)).status).toBe(200);
@@ -99,7 +99,7 @@ test('products that swap their keys keep their license keys and tokens apart', a
     'product-secret-key': [],
     authorization: `Bearer ${String(dataOf(issued)['token'])}`,
   };
-  await stage.reconfigure({
+  await harness.reconfigure({
     products: [
       { key: 'other', secret },
       { key: productKey, secret: otherSecret },
@@ -118,33 +118,33 @@ test('products that swap their keys keep their license keys and tokens apart', a
 });
 
 test('a product that is removed and put back under another key has its license keys and its changes again', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
-  await stage.reconfigure({ products: [{ key: 'another', secret: otherSecret }] });
-  await stage.reconfigure({ products: [] });
+  await harness.reconfigure({ products: [{ key: 'another', secret: otherSecret }] });
+  await harness.reconfigure({ products: [] });
   expect(codeOf(await agent.verify('KEY'))).toBe('credentials_invalid');
-  await stage.reconfigure(renamed);
+  await harness.reconfigure(renamed);
   // Nothing has to be asked for again.
-  stage.upstream.fault = every(serverError(503));
+  harness.upstream.fault = every(serverError(503));
   expect((await agent.verify('KEY')).status).toBe(200);
 });
 
 test('a use that is asked for again under its Idempotency-Key after its product was renamed counts once', async () => {
-  await using stage = await setStage({ licenses: ['KEY'] });
-  const agent = await stage.startAgent();
+  await using harness = await startHarness({ licenses: ['KEY'] });
+  const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   const once = { 'idempotency-key': 'order-1' };
   const { promise, resolve } = Promise.withResolvers<void>();
-  stage.upstream.fault = every(holdAnswer(promise), ({ kind }) => kind === 'usage');
+  harness.upstream.fault = every(holdAnswer(promise), ({ kind }) => kind === 'usage');
   const waiting = agent.change('usage', 'KEY', { ...once, prefer: 'wait=30' });
-  await eventually(() => stage.upstream.countsOf('KEY').net === 1);
-  await stage.reconfigure(renamed);
+  await eventually(() => harness.upstream.countsOf('KEY').net === 1);
+  await harness.reconfigure(renamed);
   resolve();
   const first = await waiting;
   const again = await agent.change('usage', 'KEY', once);
   expect([first.status, again.status]).toEqual([200, 200]);
   expect(again.body).toEqual(first.body);
   await agent.atRest();
-  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect(harness.upstream.countsOf('KEY').net).toBe(1);
 });

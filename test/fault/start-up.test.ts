@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { secret } from '../support/stage/agent-stage.ts';
+import { secret } from '../support/harness/agent-harness.ts';
 import { spawnDaemon, startDaemonProcess } from '../support/process/daemon-process.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 

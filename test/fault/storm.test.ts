@@ -3,11 +3,11 @@ import { expect, test } from 'vitest';
 import { SeededRandom } from '../property/simulation/seeded-random.ts';
 import {
   hasty,
-  setStageWithAgent,
+  startAgentHarness,
   tooLateMs,
-  type AgentStage,
+  type AgentHarness,
   type LicenseChangeKind,
-} from '../support/stage/agent-stage.ts';
+} from '../support/harness/agent-harness.ts';
 import type { NetworkFault } from '../support/network/fault-proxy.ts';
 import {
   cutBody,
@@ -19,11 +19,11 @@ import {
   loseRequest,
   outliveCaller,
   serverError,
-  spoilBody,
+  corruptBody,
   truncateBody,
   type Fault,
   type LedgerEntryDraft,
-} from '../support/stage/plain-upstream.ts';
+} from '../support/harness/plain-upstream.ts';
 import type { HttpAnswer } from '../support/network/raw-http.ts';
 
 const keys = ['KEY-0', 'KEY-1', 'KEY-2', 'KEY-3'] as const;
@@ -51,7 +51,7 @@ const upstreamFaults: readonly [Fault, ...Fault[]] = [
   serverError(500, true),
   serverError(503),
   firewallPage(),
-  spoilBody(),
+  corruptBody(),
   truncateBody,
   cutBody,
 ];
@@ -68,7 +68,7 @@ interface Told {
 
 /** Callers who insist on an answer, while everything around them fails as the seed says. */
 class Storm {
-  readonly stage: AgentStage;
+  readonly harness: AgentHarness;
   readonly told: ReadonlyMap<string, Told>;
   readonly coupons: Set<string> = new Set();
   readonly #random: SeededRandom;
@@ -78,8 +78,8 @@ class Storm {
   #answers = 0;
   #killAfter = Infinity;
 
-  constructor(stage: AgentStage, random: SeededRandom, hasOthers: boolean) {
-    this.stage = stage;
+  constructor(harness: AgentHarness, random: SeededRandom, hasOthers: boolean) {
+    this.harness = harness;
     this.told = new Map(keys.map((key) => [key, { net: 0, enabled: true }]));
     this.#random = random;
     this.#hasOthers = hasOthers;
@@ -100,14 +100,14 @@ class Storm {
   }
 
   async clear(): Promise<void> {
-    this.stage.upstream.fault = () => undefined;
-    await this.stage.proxy.become({ kind: 'pass' });
+    this.harness.upstream.fault = () => undefined;
+    await this.harness.proxy.become({ kind: 'pass' });
     await this.#running;
-    await this.stage.agent.decideHeldEnables((key) => this.told.get(key)?.enabled === true);
+    await this.harness.agent.decideHeldEnables((key) => this.told.get(key)?.enabled === true);
   }
 
   async #changeWeather(): Promise<void> {
-    const { proxy, upstream } = this.stage;
+    const { proxy, upstream } = this.harness;
     const isNetwork = this.#random.chance(0.3);
     await proxy.become(isNetwork ? this.#random.pick(networkFaults) : { kind: 'pass' });
     const fault = everyNth(this.#random.between(1, 3), this.#random.pick(upstreamFaults), changesSomething);
@@ -118,9 +118,9 @@ class Storm {
 
   /** Lets time pass by what happens; where nothing can happen, no longer than a moment. */
   async #untilMoreArrives(count: number): Promise<void> {
-    const { ledger } = this.stage.upstream;
+    const { ledger } = this.harness.upstream;
     const enough = ledger.length + count;
-    await this.stage.upstream.until(() => ledger.length >= enough, 400).catch(() => undefined);
+    await this.harness.upstream.until(() => ledger.length >= enough, 400).catch(() => undefined);
   }
 
   #planCalls(): LicenseChangeKind[] {
@@ -131,7 +131,7 @@ class Storm {
   /** Calls one after the other, so that what the last one asked for is what holds in the end. */
   async #callFor(key: string, kinds: readonly LicenseChangeKind[]): Promise<void> {
     for (const kind of kinds) {
-      const { status } = await this.#insist((headers) => this.stage.agent.change(kind, key, headers));
+      const { status } = await this.#insist((headers) => this.harness.agent.change(kind, key, headers));
       const told = this.told.get(key);
       if (status !== 200 || told === undefined) throw new Error(`${kind} of ${key} was answered ${status}`);
       if (kind === 'usage') told.net += 1;
@@ -141,7 +141,7 @@ class Storm {
   }
 
   async #createCoupon(code: string): Promise<void> {
-    const answer = await this.#insist((headers) => this.stage.agent.createCoupon({ code }, headers));
+    const answer = await this.#insist((headers) => this.harness.agent.createCoupon({ code }, headers));
     // Killed after the upstream had made it and before anyone was told: asked again, the upstream refuses it.
     if (answer.status !== 201 && answer.status !== 400) throw new Error(`${code}: ${answer.status}`);
     this.coupons.add(code);
@@ -155,7 +155,7 @@ class Storm {
       const answer = await ask(headers).catch(() => null);
       if (answer !== null && answer.status !== 409) {
         this.#answers += 1;
-        if (this.#answers === this.#killAfter) this.#running = this.stage.startAgent();
+        if (this.#answers === this.#killAfter) this.#running = this.harness.startAgent();
         return answer;
       }
     }
@@ -163,14 +163,14 @@ class Storm {
   }
 }
 
-async function weather(seed: number, writers: 'single' | 'many'): Promise<Storm> {
+async function runStorm(seed: number, writers: 'single' | 'many'): Promise<Storm> {
   const licenses = keys.map((licenseKey) => ({ licenseKey, uses: usesBefore }));
-  const stage = await setStageWithAgent({ licenses, configuration: { ...hasty, sync: { writers } } });
-  return new Storm(stage, new SeededRandom(seed), writers === 'many');
+  const harness = await startAgentHarness({ licenses, configuration: { ...hasty, sync: { writers } } });
+  return new Storm(harness, new SeededRandom(seed), writers === 'many');
 }
 
 /** By key: how many operations are labelled as guessed, or wait for someone who knows. */
-async function doubts({ agent }: AgentStage): Promise<Map<string, number>> {
+async function doubts({ agent }: AgentHarness): Promise<Map<string, number>> {
   const labelled = [...(await agent.operations('inferred')), ...(await agent.operations('uncertain'))];
   const counts = new Map<string, number>(keys.map((key) => [key, 0]));
   for (const { license_key: key } of labelled) {
@@ -186,11 +186,11 @@ for (const seed of seeds) {
   test.concurrent(
     `seed ${seed}: nothing is lost or counted twice while the network, the upstream and the agent fail`,
     async () => {
-      const storm = await weather(seed, 'single');
-      await using stage = storm.stage;
+      const storm = await runStorm(seed, 'single');
+      await using harness = storm.harness;
       await storm.rage();
       await storm.clear();
-      const { upstream, agent } = stage;
+      const { upstream, agent } = harness;
       for (const key of keys) {
         const { uses, enabled } = upstream.license(key);
         const told = storm.told.get(key);
@@ -213,12 +213,12 @@ for (const seed of seeds) {
   test.concurrent(
     `seed ${seed}: with other writers the error is at most what is labelled as doubt`,
     async () => {
-      const storm = await weather(seed, 'many');
-      await using stage = storm.stage;
+      const storm = await runStorm(seed, 'many');
+      await using harness = storm.harness;
       await storm.rage();
       await storm.clear();
-      const { upstream } = stage;
-      const labelled = await doubts(stage);
+      const { upstream } = harness;
+      const labelled = await doubts(harness);
       for (const key of keys) {
         const told = storm.told.get(key);
         const error = Math.abs(upstream.countsOf(key).net - (told?.net ?? 0));

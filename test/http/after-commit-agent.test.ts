@@ -12,8 +12,8 @@ import { adminToken, authorityStatus, openApp, serverOf, type TestApp } from '..
 import { StepsAfterCommit } from '../support/app/steps-after-commit.ts';
 import { patienceMs } from '../support/patience.ts';
 import { silent } from '../support/silent-log.ts';
-import { givenOperation } from '../support/given/operation-given.ts';
-import { startSyncStage, minute, second, type SyncStage } from '../support/stage/sync-stage.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
+import { startSyncHarness, minute, second, type SyncHarness } from '../support/harness/sync-harness.ts';
 
 const operator = { authorization: `Bearer ${adminToken}` };
 const faults: readonly StorageFault[] = ['full', 'failed', 'commit_failed', 'unavailable', 'unknown'];
@@ -22,16 +22,16 @@ const freshness = { freshMs: 24 * 60 * minute, staleMs: 48 * 60 * minute, graceM
 /** An agent whose upstream is in memory, and whose steps after a commit can fail. */
 class Agent implements AsyncDisposable {
   readonly steps: StepsAfterCommit = new StepsAfterCommit();
-  readonly stage: SyncStage;
+  readonly harness: SyncHarness;
   readonly #test: TestApp;
   readonly #server: FastifyInstance;
 
-  constructor(stage: SyncStage, opened: TestApp, dialect: DialectName) {
-    this.stage = stage;
+  constructor(harness: SyncHarness, opened: TestApp, dialect: DialectName) {
+    this.harness = harness;
     this.#test = opened;
     const { steps } = this;
-    const reader = steps.watch(stage.store);
-    const writer = steps.writer(stage.writer);
+    const reader = steps.watch(harness.store);
+    const writer = steps.writer(harness.writer);
     this.#server = serverOf({
       ...opened.app,
       dialect: dialects[dialect],
@@ -39,10 +39,10 @@ class Agent implements AsyncDisposable {
       licensing: agentLicensing({
         reader,
         writer,
-        clock: stage.time.clock(),
+        clock: harness.time.clock(),
         log: silent,
-        pull: stage.sync.reads,
-        deliveries: steps.watch(stage.sync.push),
+        pull: harness.sync.reads,
+        deliveries: steps.watch(harness.sync.push),
         productIds: () => ['press'],
         settings: () => ({
           freshness,
@@ -51,7 +51,7 @@ class Agent implements AsyncDisposable {
           refreshMs: 360 * minute,
         }),
       }),
-      sync: syncControl({ reader, writer }, stage.sync),
+      sync: syncControl({ reader, writer }, harness.sync),
       status: steps.watch({ read: (): Status => authorityStatus }).read,
       productName: (productKey) => lastProductName(reader, productKey),
     });
@@ -66,21 +66,21 @@ class Agent implements AsyncDisposable {
     void answer.finally(() => (isDone = true));
     // Virtual time may only pass once the request has left the HTTP server, which runs in real time.
     await vi.waitUntil(() => isDone || this.steps.isCommitted, { timeout: patienceMs, interval: 1 });
-    await this.stage.time.runUntil(() => isDone, minute);
+    await this.harness.time.runUntil(() => isDone, minute);
     return await answer;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server.close();
     await this.#test[Symbol.asyncDispose]();
-    this.stage[Symbol.dispose]();
+    this.harness[Symbol.dispose]();
   }
 }
 
 async function openAgent(dialect: DialectName): Promise<Agent> {
-  const stage = await startSyncStage(['KEY']);
-  await stage.verify('KEY');
-  return new Agent(stage, await openApp({ role: 'agent' }), dialect);
+  const harness = await startSyncHarness(['KEY']);
+  await harness.verify('KEY');
+  return new Agent(harness, await openApp({ role: 'agent' }), dialect);
 }
 
 /** Which step fails after the commit of which change, and how. */
@@ -155,7 +155,7 @@ test.each(['now', 'pause', 'resume'])(
           [200, expect.any(String)],
           [500, madeButUnread],
         ]).toContainEqual([statusCode, body]);
-        expect(agent.stage.sync.uplink.status().state === 'paused').toBe(act === 'pause');
+        expect(agent.harness.sync.uplink.status().state === 'paused').toBe(act === 'pause');
       }
     }
   },
@@ -170,7 +170,7 @@ test('a decision about an operation whose standing cannot be read afterwards is 
   });
   opened
     .agentTables()
-    .operations.add(givenOperation({ id: 'dead', progress: { state: 'dead', cause: 'refused' } }));
+    .operations.add(buildOperation({ id: 'dead', progress: { state: 'dead', cause: 'refused' } }));
   const answer = await serverOf(opened.app).inject({
     method: 'POST',
     url: '/admin/v1/outbox/dead/drop',

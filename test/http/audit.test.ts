@@ -4,7 +4,7 @@ import { routes } from '../../src/http/routes/all.ts';
 import type { ActObject } from '../../src/http/wire/audit.ts';
 import type { SyncControl } from '../../src/service/ports.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
-import { givenOperation } from '../support/given/operation-given.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
@@ -122,7 +122,7 @@ async function openAgentDesk(): Promise<TestApp> {
   for (const id of ['retried', 'dropped', 'confirmed']) {
     const progress = { state: 'dead', cause: 'refused' } as const;
     const lastError = `no such key: ${licenseKey}`;
-    const dead = givenOperation({
+    const dead = buildOperation({
       id,
       subject: licenseKey,
       productKey: 'P',

@@ -7,8 +7,8 @@ import { expect, test, vi } from 'vitest';
 import { backUpInThread } from '../../src/daemon/threads/backup-thread.ts';
 import { Backups } from '../../src/daemon/store/backups.ts';
 import { StorageError } from '../../src/service/ports.ts';
-import { VirtualTime } from '../support/stage/virtual-clock.ts';
-import { givenStore } from '../support/given/store-given.ts';
+import { VirtualTime } from '../support/harness/virtual-clock.ts';
+import { createTestStore } from '../support/builders/store-builders.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
@@ -83,7 +83,7 @@ test('a caller that goes away leaves no copy behind, and room for the next', asy
 
 test('a caller that goes away while the copy is made ends it', async () => {
   await using directory = temporaryDirectory();
-  await using store = givenStore();
+  await using store = createTestStore();
   const begun = Promise.withResolvers<void>();
   let isFirst = true;
   const copyTo = async (file: string, signal: AbortSignal): Promise<void> => {
@@ -110,7 +110,7 @@ test('a caller that goes away while the copy is made ends it', async () => {
 
 test('a copy in a thread of its own is ended by its signal', async () => {
   await using directory = temporaryDirectory();
-  await using store = givenStore();
+  await using store = createTestStore();
   const order = { databasePath: store.databasePath, path: join(directory.path, 'copy.db') };
   await expect(backUpInThread(order, AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' });
   writeFileSync(order.path, 'precious');

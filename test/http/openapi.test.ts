@@ -7,7 +7,7 @@ import { refusalsOf } from '../../src/http/openapi/refusals.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes, routesOf } from '../../src/http/routes/all.ts';
 import { noParameters } from '../../src/http/wire/common/parameters.ts';
-import { dereferenced } from '../support/book/dereferenced.ts';
+import { dereferenced } from '../support/reference/dereferenced.ts';
 
 type Schema = {
   $ref?: string;

@@ -2,12 +2,12 @@ import type { LightMyRequestResponse } from 'fastify';
 import { expect, test } from 'vitest';
 import type { Operation, OperationProgress } from '../../src/domain/outbox/operation.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
-import { givenOperation } from '../support/given/operation-given.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 
 const operation = (id: string, progress: OperationProgress): Operation =>
-  givenOperation({ id, subject: 'KEY', productKey: 'P', attempts: 1, progress });
+  buildOperation({ id, subject: 'KEY', productKey: 'P', attempts: 1, progress });
 
 test('the outbox shows what is not finished, and any state by name', async () => {
   await using opened = await openApp({ role: 'agent' });

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
 import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
-import { givenTerms } from '../support/given/coupon-given.ts';
-import { givenOperation } from '../support/given/operation-given.ts';
-import { givenLicense, product } from '../support/given/store-given.ts';
+import { buildTerms } from '../support/builders/coupon-builders.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
+import { buildLicense, product } from '../support/builders/store-builders.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 
@@ -85,7 +85,7 @@ const lists: readonly List[] = [
     member: 'coupons',
     headers: { 'service-api-key': apiKey },
     add: ({ write }, number) =>
-      write(({ coupons }) => coupons.add('default', givenTerms({ code: key(number) }), number)),
+      write(({ coupons }) => coupons.add('default', buildTerms({ code: key(number) }), number)),
     name: ({ id }) => id,
   })),
   {
@@ -126,7 +126,7 @@ const lists: readonly List[] = [
     member: 'changes',
     add: ({ write }, number) =>
       write(async ({ licenses, history }) => {
-        await licenses.add(givenLicense({ licenseKey: 'KEY' }));
+        await licenses.add(buildLicense({ licenseKey: 'KEY' }));
         const state = { uses: number, enabled: true };
         const change = { change: 'usage', credential: `${number}`, before: state, after: state } as const;
         await history.add({ licenseKey: 'KEY', at: at + number, ...change });
@@ -141,14 +141,14 @@ const lists: readonly List[] = [
     add: async (opened, number) =>
       opened
         .agentTables()
-        .operations.add(givenOperation({ id: key(number), subject: 'KEY-1', lane: undefined } as never)),
+        .operations.add(buildOperation({ id: key(number), subject: 'KEY-1', lane: undefined } as never)),
     name: ({ id }) => id,
     isAppended: true,
   })),
 ];
 
 function licenseOf(number: number) {
-  return givenLicense({ licenseKey: key(number), enabled: false });
+  return buildLicense({ licenseKey: key(number), enabled: false });
 }
 
 function tokenOf(number: number) {
@@ -160,7 +160,7 @@ async function openShop({ role, add, isAppended }: List): Promise<TestApp> {
   const opened = await openApp(role === undefined ? {} : { role });
   if (role === undefined) {
     await opened.write(({ products }) => products.add(product, 'press'));
-    await opened.write(({ coupons }) => coupons.add('default', givenTerms({ code: 'SPRING' }), 1));
+    await opened.write(({ coupons }) => coupons.add('default', buildTerms({ code: 'SPRING' }), 1));
   }
   const numbers = [50, 20, 70, 10, 60, 40, 30];
   for (const number of isAppended ? numbers.toSorted((one, other) => one - other) : numbers)

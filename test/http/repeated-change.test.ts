@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import type { HttpLimits, Readiness } from '../../src/http/app.ts';
 import { Memory } from '../../src/http/memory.ts';
 import { StorageError } from '../../src/service/ports.ts';
-import { secret } from '../support/stage/dialect-stage.ts';
+import { secret } from '../support/harness/dialect-harness.ts';
 import { adminToken, limits, silentMetrics } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
 import { KeptConnection, openSocket } from '../support/network/kept-connection.ts';

@@ -5,7 +5,11 @@ import { CopyMemory } from '../../src/daemon/role/copy.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { Memory } from '../../src/http/memory.ts';
 import { postgresOfProject } from '../support/app/app-store.ts';
-import { setDialectStage, secret as stageSecret, otherSecret } from '../support/stage/dialect-stage.ts';
+import {
+  startDialectHarness,
+  secret as harnessSecret,
+  otherSecret,
+} from '../support/harness/dialect-harness.ts';
 import { adminToken, apiKey, limits, silentMetrics } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
 import { KeptConnection, withNewHead, withoutInstant } from '../support/network/kept-connection.ts';
@@ -230,7 +234,7 @@ async function serve(
   await using http = httpClient(served.listeners.tcp);
   const headers = { authorization: `Bearer ${adminToken}` };
   for (const [product, secret, keys] of [
-    ['EDITOR', stageSecret, ['KEY-1', 'KEY-2', 'DISABLED', 'AAAAA-BBBBB-CCCCC-DDDDD']],
+    ['EDITOR', harnessSecret, ['KEY-1', 'KEY-2', 'DISABLED', 'AAAAA-BBBBB-CCCCC-DDDDD']],
     ['PLAYER', otherSecret, ['OF-PLAYER']],
   ] as const) {
     await http.post('/admin/v1/products', { headers, json: { name: product, product_key: product, secret } });
@@ -243,8 +247,8 @@ async function serve(
 }
 
 const carriers = (token: string, account: string): string[] => [
-  `product-secret-key: ${stageSecret}`,
-  `product-secret-key: ${stageSecret}`,
+  `product-secret-key: ${harnessSecret}`,
+  `product-secret-key: ${harnessSecret}`,
   `Product-Secret-Key: ${otherSecret}`,
   'product-secret-key: wrong',
   `authorization: Bearer ${token}`,
@@ -273,9 +277,9 @@ const daemons = dialectNames.flatMap((dialect) => roles.map((role) => ({ dialect
 // oxlint-disable-next-line vitest/expect-expect -- `compare` expects.
 test.for(daemons)('so it is by an $role that speaks $dialect', async ({ dialect, role }) => {
   const rates = { rate: 0, failed_rate: 1_000_000, misses: 1_000_000 };
-  await using stage = await setDialectStage(role, 'tcp', { dialect }, { limits: rates });
-  const { token, apiKey: account } = stage.credentials;
-  const { tcp, socket } = stage.addresses;
+  await using harness = await startDialectHarness(role, 'tcp', { dialect }, { limits: rates });
+  const { token, apiKey: account } = harness.credentials;
+  const { tcp, socket } = harness.addresses;
   await fc.assert(
     fc.asyncProperty(requestsWith(carriers(token, account)), async (requests) => {
       await compare({ tcp: tcp ?? '' }, requests);
@@ -304,9 +308,9 @@ test.for(kinds)(
 // oxlint-disable-next-line vitest/expect-expect -- `compare` expects.
 test.for(daemons)('so is a change by an $role that speaks $dialect', async ({ dialect, role }) => {
   const rates = { rate: 0, failed_rate: 1_000_000, misses: 1_000_000 };
-  await using stage = await setDialectStage(role, 'tcp', { dialect }, { limits: rates });
-  const { token, apiKey: account } = stage.credentials;
-  const { tcp, socket } = stage.addresses;
+  await using harness = await startDialectHarness(role, 'tcp', { dialect }, { limits: rates });
+  const { token, apiKey: account } = harness.credentials;
+  const { tcp, socket } = harness.addresses;
   await fc.assert(
     fc.asyncProperty(changesWith(carriers(token, account)), async (requests) => {
       await compare({ tcp: tcp ?? '' }, requests);
@@ -317,7 +321,7 @@ test.for(daemons)('so is a change by an $role that speaks $dialect', async ({ di
 });
 
 const verifyKey = (more = ''): string =>
-  `GET /api/v2/license/verify?license_key=KEY-1${more} HTTP/1.1\r\nHost: localhost\r\nproduct-secret-key: ${stageSecret}\r\n\r\n`;
+  `GET /api/v2/license/verify?license_key=KEY-1${more} HTTP/1.1\r\nHost: localhost\r\nproduct-secret-key: ${harnessSecret}\r\n\r\n`;
 
 test('what a caller was answered about its change is known to the next verify, before the writer has told of it', async () => {
   // Nobody tells this memory what the writer commits.
@@ -326,15 +330,15 @@ test('what a caller was answered about its change is known to the next verify, b
   await using http = httpClient(served.listeners.tcp);
   for (let time = 0; time < 3; time += 1) expect(await kept.send(verifyKey())).toContain('"enabled":true');
   expect(served.repeated()).toBeGreaterThan(0);
-  const headers = { 'product-secret-key': stageSecret };
+  const headers = { 'product-secret-key': harnessSecret };
   await http.put('/api/v2/license/disable', { headers, form: { license_key: 'KEY-1' } });
   expect(await kept.send(verifyKey())).toContain('"enabled":false');
 });
 
 test('a credential is refused as soon as it was rolled or deleted, however often it was accepted before', async () => {
-  await using stage = await setDialectStage('authority', 'tcp');
-  const { token, apiKey: account, secret, verifyToken } = stage.credentials;
-  await using http = httpClient({ tcp: stage.addresses.tcp ?? '' });
+  await using harness = await startDialectHarness('authority', 'tcp');
+  const { token, apiKey: account, secret, verifyToken } = harness.credentials;
+  await using http = httpClient({ tcp: harness.addresses.tcp ?? '' });
   const headers = { authorization: `Bearer ${token}` };
   const verify = '/api/v2/license/verify?license_key=KEY-1';
   const listed = await http.get('/admin/v1/tokens', { headers });
@@ -406,6 +410,6 @@ test('a verify that another connection has sent before is answered on one that b
   await using elsewhere = new KeptConnection(socket);
   await elsewhere.send(verifyKey());
   await using stranger = new KeptConnection(tcp);
-  expect(await stranger.send(verifyKey().replace(stageSecret, 'wrong'))).toContain(' 401 ');
+  expect(await stranger.send(verifyKey().replace(harnessSecret, 'wrong'))).toContain(' 401 ');
   expect(served.repeated()).toBe(before + 2);
 });

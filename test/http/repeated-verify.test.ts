@@ -6,7 +6,7 @@ import type { App, Readiness, ServerSettings } from '../../src/http/app.ts';
 import { Rates } from '../../src/http/entry/request-rates.ts';
 import { Memory } from '../../src/http/memory.ts';
 import { StorageError } from '../../src/service/ports.ts';
-import { secret } from '../support/stage/dialect-stage.ts';
+import { secret } from '../support/harness/dialect-harness.ts';
 import { adminToken, limits, silentMetrics } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
 import {

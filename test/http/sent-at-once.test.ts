@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { Memory } from '../../src/http/memory.ts';
-import { secret } from '../support/stage/dialect-stage.ts';
+import { secret } from '../support/harness/dialect-harness.ts';
 import { adminToken } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
 import { KeptConnection, openSocket } from '../support/network/kept-connection.ts';

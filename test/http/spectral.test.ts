@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
-import { missingTool, npmTools, requireTool } from '../support/book/api-tools.ts';
+import { missingTool, npmTools, requireTool } from '../support/reference/api-tools.ts';
 
 type Finding = { code: string | number; message: string; path: readonly (string | number)[] };
 

@@ -15,7 +15,7 @@ import type { LaneName } from '../../src/domain/outbox/operation.ts';
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../src/domain/outbox/outcome.ts';
 import type { Decision } from '../../src/domain/outbox/decision.ts';
 import type { SyncPolicy } from '../../src/service/outbox/policy.ts';
-import { givenAgent, lost, minute, no, type AgentStage } from '../support/stage/service-stage.ts';
+import { createAgent, lost, minute, no, type AgentHarness } from '../support/harness/service-harness.ts';
 
 type Said =
   | { kind: 'says'; uses: number; enabled: boolean }
@@ -76,13 +76,13 @@ const act: Arbitrary<Act> = oneof(
 const acts = array(act, { maxLength: 40, size: 'max' });
 let answers = 0;
 
-function outcomeOf(agent: AgentStage, what: Said): Applied<License> | NotApplied | Ambiguous {
+function outcomeOf(agent: AgentHarness, what: Said): Applied<License> | NotApplied | Ambiguous {
   if (what.kind === 'says') return agent.says(what.uses, what);
   return what.kind === 'lost' ? lost : no(what.reason);
 }
 
 /** Carries out an act where it makes sense. */
-async function perform(agent: AgentStage, one: Exclude<Act, { act: 'change' }>): Promise<void> {
+async function perform(agent: AgentHarness, one: Exclude<Act, { act: 'change' }>): Promise<void> {
   const { operations } = agent.store;
   switch (one.act) {
     case 'plan':
@@ -132,7 +132,7 @@ describe('a key on an agent, whatever is done and answered in whatever order', (
   it('shows what the upstream last said with what waits, keeps its lanes in order, and loses no change', async () => {
     await assert(
       asyncProperty(record({ writers, onDoubt }), acts, async (policy, all) => {
-        await using agent = await givenAgent({ uses: 3 }, policy);
+        await using agent = await createAgent({ uses: 3 }, policy);
         const recorded: string[] = [];
         for (const one of all) {
           if (one.act === 'change') {

@@ -8,7 +8,7 @@ import type { Writer } from '../../src/service/writer.ts';
 import { localWriter } from '../../src/store/sqlite/local-writer.ts';
 import type { Exchange } from '../../src/upstream/exchange.ts';
 import { plainUpstreamOver } from '../../src/upstream/plain-upstream.ts';
-import { asSpecified } from '../support/stage/upstream-stage.ts';
+import { asSpecified } from '../support/harness/upstream-harness.ts';
 import { Machine } from './simulation/machine.ts';
 import { SeededRandom } from './simulation/seeded-random.ts';
 

@@ -12,7 +12,7 @@ import type {
   Operation,
   OperationProgress,
 } from '../../src/domain/outbox/operation.ts';
-import { givenOperation } from '../support/given/operation-given.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
 
 const progress = constantFrom<OperationProgress>(
   { state: 'pending', doubtful: false },
@@ -30,7 +30,7 @@ const progress = constantFrom<OperationProgress>(
 const kind = constantFrom<LicenseOperationKind>('usage', 'decrease', 'disable', 'enable');
 const operations = array(
   kind.chain((one) =>
-    progress.map((stands) => givenOperation({ kind: one, subject: 'KEY', progress: stands })),
+    progress.map((stands) => buildOperation({ kind: one, subject: 'KEY', progress: stands })),
   ),
   { maxLength: 15 },
 );
@@ -70,7 +70,7 @@ function backlogOf(all: readonly Operation[]): Backlog {
 const uses = integer({ min: -3, max: 10 });
 const counterKind = constantFrom<'usage' | 'decrease'>('usage', 'decrease');
 const turns = array(counterKind, { maxLength: 30 });
-const waiting = (what: 'usage' | 'decrease'): Operation => givenOperation({ kind: what, subject: 'KEY' });
+const waiting = (what: 'usage' | 'decrease'): Operation => buildOperation({ kind: what, subject: 'KEY' });
 
 describe('what callers see of a key, whatever waits', () => {
   it('is what the contract says, step by step', () => {

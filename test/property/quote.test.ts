@@ -24,7 +24,7 @@ import {
   type CartLine,
   type Quote,
 } from '../../src/domain/checkout/quote.ts';
-import { givenCoupon } from '../support/given/coupon-given.ts';
+import { buildCoupon } from '../support/builders/coupon-builders.ts';
 
 const lines: Arbitrary<CartLine> = record({
   productKey: constantFrom('press', 'brush', 'ink'),
@@ -59,7 +59,7 @@ const coupons: Arbitrary<Coupon> = record({
   endAt: option(nat(10)),
   minimumPurchaseAmount: option(nat(100_000)),
   usageLimit: option(integer({ min: 1, max: 5 })),
-}).map(givenCoupon);
+}).map(buildCoupon);
 const moments = record({ now: nat(10), redemptions: nat(6) });
 
 function covered(scope: CouponScope, { productKey, collectionIds, recurring }: CartLine): boolean {
@@ -161,7 +161,7 @@ describe('a quote, whatever the coupon and the cart', () => {
       property(percentages, percentages, carts, (one, other, cart) => {
         const [less, more] = [one, other].toSorted((left, right) => left - right);
         const take = (percentOff: number): number =>
-          quoteCart(givenCoupon({ discount: { type: 'percent', percentOff } }), cart, {
+          quoteCart(buildCoupon({ discount: { type: 'percent', percentOff } }), cart, {
             now: 0,
             redemptions: 0,
           }).discount;
@@ -174,7 +174,7 @@ describe('a quote, whatever the coupon and the cart', () => {
     const tenths = integer({ min: 1, max: 1000 });
     assert(
       property(oneof(constant(333), tenths), nat(9_007_199_254_740), (tenth, amount) => {
-        const coupon = givenCoupon({ discount: { type: 'percent', percentOff: tenth / 10 } });
+        const coupon = buildCoupon({ discount: { type: 'percent', percentOff: tenth / 10 } });
         const cart: Cart = {
           code: 'spring',
           currency: null,

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import type { License } from '../../src/domain/license.ts';
 import type { Applied } from '../../src/domain/outbox/outcome.ts';
-import { givenAgent, hour, type AgentStage } from '../support/stage/service-stage.ts';
+import { createAgent, hour, type AgentHarness } from '../support/harness/service-harness.ts';
 
 const off = { enabled: false };
 
-function refreshIn({ observation, steady }: AgentStage): number {
+function refreshIn({ observation, steady }: AgentHarness): number {
   return Number(observation.refreshAt) - steady;
 }
 
@@ -15,7 +15,7 @@ function pendingAbove(answer: Applied<License>): Applied<License> {
 }
 
 it('an enable that an agent above has not delivered yet is looked for soon, until it shows', async () => {
-  await using agent = await givenAgent(off);
+  await using agent = await createAgent(off);
   const enable = await agent.record('enable');
   const flying = await agent.send('state', { justRead: true });
   await agent.answer(flying, pendingAbove(agent.says(5, off)));
@@ -30,7 +30,7 @@ it('an enable that an agent above has not delivered yet is looked for soon, unti
 });
 
 it('a key that is enabled waits its time, whatever an agent above has to deliver', async () => {
-  await using agent = await givenAgent();
+  await using agent = await createAgent();
   await agent.read(pendingAbove(agent.says(5)));
   expect(refreshIn(agent)).toBe(6 * hour);
 });

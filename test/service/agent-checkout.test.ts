@@ -3,15 +3,15 @@ import type { Coupon } from '../../src/domain/checkout/coupon.ts';
 import type { Cart } from '../../src/domain/checkout/quote.ts';
 import { agentCheckout } from '../../src/service/agent/checkout.ts';
 import type { Checkout } from '../../src/service/answers.ts';
-import { givenCart, givenCoupon } from '../support/given/coupon-given.ts';
-import { givenManual, never, type ManualStage } from '../support/stage/manual-stage.ts';
-import { day, minute, no, refusalOf, second, valueOf } from '../support/stage/service-stage.ts';
+import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
+import { createManualHarness, never, type ManualHarness } from '../support/harness/manual-harness.ts';
+import { day, minute, no, refusalOf, second, valueOf } from '../support/harness/service-harness.ts';
 
 const accountId = 'default';
 const asked = { actor: null, requestId: null, idempotency: null };
 
-function checkout(stage: ManualStage, { isConfigured = true } = {}): Checkout {
-  const { store: reader, writer, clock, sync, freshness } = stage;
+function checkout(harness: ManualHarness, { isConfigured = true } = {}): Checkout {
+  const { store: reader, writer, clock, sync, freshness } = harness;
   return agentCheckout({
     reader,
     writer,
@@ -23,111 +23,111 @@ function checkout(stage: ManualStage, { isConfigured = true } = {}): Checkout {
 }
 
 /** Some coupons as the whole list of the upstream, seen now. */
-async function mirror(stage: ManualStage, ...coupons: readonly Coupon[]): Promise<void> {
-  const command = { coupons, confirmedAt: stage.clock.now(), extent: 'whole' } as const;
-  valueOf(await stage.writer.write('mirrorCoupons', command));
+async function mirror(harness: ManualHarness, ...coupons: readonly Coupon[]): Promise<void> {
+  const command = { coupons, confirmedAt: harness.clock.now(), extent: 'whole' } as const;
+  valueOf(await harness.writer.write('mirrorCoupons', command));
 }
 
 /** Answers the list that is waiting upstream. */
-async function listed(stage: ManualStage, ...coupons: readonly Coupon[]): Promise<void> {
-  await stage.time.settle();
-  const [request, ...others] = stage.arrivedCoupons.splice(0);
+async function listed(harness: ManualHarness, ...coupons: readonly Coupon[]): Promise<void> {
+  await harness.time.settle();
+  const [request, ...others] = harness.arrivedCoupons.splice(0);
   if (request?.kind !== 'list' || others.length > 0) throw new Error('no list has arrived alone');
   await request.answer({
     outcome: 'applied',
     value: { coupons, unreadable: [] },
-    confirmedAt: stage.clock.now(),
+    confirmedAt: harness.clock.now(),
     isCached: false,
   });
 }
 
-function quote(stage: ManualStage, cart: Cart = givenCart({})) {
-  return checkout(stage).quote(accountId, cart, never);
+function quote(harness: ManualHarness, cart: Cart = buildCart({})) {
+  return checkout(harness).quote(accountId, cart, never);
 }
 
-function redeem(stage: ManualStage, order: string, cart: Cart = givenCart({})) {
-  return checkout(stage).redeem({ accountId, order, cart }, asked, never);
+function redeem(harness: ManualHarness, order: string, cart: Cart = buildCart({})) {
+  return checkout(harness).redeem({ accountId, order, cart }, asked, never);
 }
 
 it('a pasted code is quoted and redeemed as the coupon that has the code', async () => {
-  await using stage = await givenManual();
-  const [plain, unusual] = [givenCoupon({ id: 7, code: 'SAVE-20' }), givenCoupon({ id: 8, code: 'OLD–1' })];
-  await mirror(stage, plain, unusual);
+  await using harness = await createManualHarness();
+  const [plain, unusual] = [buildCoupon({ id: 7, code: 'SAVE-20' }), buildCoupon({ id: 8, code: 'OLD–1' })];
+  await mirror(harness, plain, unusual);
   for (const code of ['SAVE–20', 'SAVE-20\u200b', 'ＳＡＶＥ-20']) {
-    expect(valueOf(await quote(stage, { ...givenCart({}), code })).quote).toMatchObject({
+    expect(valueOf(await quote(harness, { ...buildCart({}), code })).quote).toMatchObject({
       couponId: 7,
       reasons: [],
     });
-    const redeemed = valueOf(await redeem(stage, 'order', { ...givenCart({}), code }));
+    const redeemed = valueOf(await redeem(harness, 'order', { ...buildCart({}), code }));
     expect(redeemed.redemption.quote).toMatchObject({ couponId: 7 });
   }
-  expect(valueOf(await quote(stage, { ...givenCart({}), code: 'OLD–1' })).quote).toMatchObject({
+  expect(valueOf(await quote(harness, { ...buildCart({}), code: 'OLD–1' })).quote).toMatchObject({
     couponId: 8,
   });
-  expect(stage.arrivedCoupons).toEqual([]);
+  expect(harness.arrivedCoupons).toEqual([]);
 });
 
 describe('a coupon at an agent', () => {
   it('is quoted from the mirror, without asking the upstream', async () => {
-    await using stage = await givenManual();
-    await mirror(stage, givenCoupon({ id: 7 }));
-    const { quote: quoted, provenance } = valueOf(await quote(stage));
+    await using harness = await createManualHarness();
+    await mirror(harness, buildCoupon({ id: 7 }));
+    const { quote: quoted, provenance } = valueOf(await quote(harness));
     expect(quoted).toMatchObject({ couponId: 7, discount: 200, reasons: [] });
     expect(provenance).toMatchObject({ freshness: 'fresh', cache: 'hit', pending: 0 });
-    expect(stage.arrivedCoupons).toEqual([]);
+    expect(harness.arrivedCoupons).toEqual([]);
   });
 
   it('takes products as the cart names them, and collections and recurring prices too', async () => {
-    await using stage = await givenManual();
-    await mirror(stage, givenCoupon({ id: 7, scope: { type: 'collection', collectionId: 'set' } }));
-    const cart = givenCart({ collectionIds: ['set'] }, { collectionIds: ['set'], recurring: true }, {});
-    const { quote: quoted } = valueOf(await quote(stage, cart));
+    await using harness = await createManualHarness();
+    await mirror(harness, buildCoupon({ id: 7, scope: { type: 'collection', collectionId: 'set' } }));
+    const cart = buildCart({ collectionIds: ['set'] }, { collectionIds: ['set'], recurring: true }, {});
+    const { quote: quoted } = valueOf(await quote(harness, cart));
     expect(quoted.lines.map((line) => line.discount)).toEqual([200, 0, 0]);
   });
 
   it('is redeemed here while the upstream is away, up to its limit, and again when one is voided', async () => {
-    await using stage = await givenManual();
-    await mirror(stage, givenCoupon({ id: 7, usageLimit: 1 }));
-    const { redemption } = valueOf(await redeem(stage, 'A-1'));
+    await using harness = await createManualHarness();
+    await mirror(harness, buildCoupon({ id: 7, usageLimit: 1 }));
+    const { redemption } = valueOf(await redeem(harness, 'A-1'));
     expect(redemption).toMatchObject({ order: 'A-1', couponId: 7, quote: { discount: 200 } });
-    expect(await redeem(stage, 'A-2')).toMatchObject({ problem: { reasons: ['usage_limit_reached'] } });
-    expect(valueOf(await quote(stage)).quote.reasons).toEqual(['usage_limit_reached']);
-    valueOf(await stage.writer.write('voidRedemption', { accountId, order: 'A-1' }));
-    expect(valueOf(await redeem(stage, 'A-2')).isNew).toBe(true);
-    expect(stage.arrivedCoupons).toEqual([]);
+    expect(await redeem(harness, 'A-2')).toMatchObject({ problem: { reasons: ['usage_limit_reached'] } });
+    expect(valueOf(await quote(harness)).quote.reasons).toEqual(['usage_limit_reached']);
+    valueOf(await harness.writer.write('voidRedemption', { accountId, order: 'A-1' }));
+    expect(valueOf(await redeem(harness, 'A-2')).isNew).toBe(true);
+    expect(harness.arrivedCoupons).toEqual([]);
   });
 
   it('is answered the same for the same order and cart, also when it is gone from the mirror', async () => {
-    await using stage = await givenManual();
-    await mirror(stage, givenCoupon({ id: 7 }));
-    const { redemption } = valueOf(await redeem(stage, 'A-1'));
-    valueOf(await stage.writer.write('forgetCoupon', { id: 7 }));
-    expect(valueOf(await redeem(stage, 'A-1'))).toMatchObject({ redemption, isNew: false });
+    await using harness = await createManualHarness();
+    await mirror(harness, buildCoupon({ id: 7 }));
+    const { redemption } = valueOf(await redeem(harness, 'A-1'));
+    valueOf(await harness.writer.write('forgetCoupon', { id: 7 }));
+    expect(valueOf(await redeem(harness, 'A-1'))).toMatchObject({ redemption, isNew: false });
   });
 
   it('that the mirror does not hold is asked for upstream, once in a while', async () => {
-    await using stage = await givenManual();
-    await mirror(stage);
-    expect(valueOf(await quote(stage)).quote.reasons).toEqual(['unknown_code']);
-    await stage.passes(minute + second);
-    const asking = quote(stage);
-    await listed(stage, givenCoupon({ id: 9 }));
+    await using harness = await createManualHarness();
+    await mirror(harness);
+    expect(valueOf(await quote(harness)).quote.reasons).toEqual(['unknown_code']);
+    await harness.passes(minute + second);
+    const asking = quote(harness);
+    await listed(harness, buildCoupon({ id: 9 }));
     const { quote: quoted, provenance } = valueOf(await asking);
     expect(quoted).toMatchObject({ couponId: 9, discount: 200 });
     expect(provenance).toMatchObject({ freshness: 'fresh', cache: 'miss' });
-    expect(valueOf(await quote(stage, { ...givenCart({}), code: 'NONE' })).quote.reasons).toEqual([
+    expect(valueOf(await quote(harness, { ...buildCart({}), code: 'NONE' })).quote.reasons).toEqual([
       'unknown_code',
     ]);
-    expect(stage.arrivedCoupons).toEqual([]);
+    expect(harness.arrivedCoupons).toEqual([]);
   });
 
   it('that the mirror does not hold is unknown while the upstream is away', async () => {
-    await using stage = await givenManual();
-    await mirror(stage);
-    await stage.passes(day + minute);
-    const asking = quote(stage);
-    await stage.time.settle();
-    const [request] = stage.arrivedCoupons.splice(0);
+    await using harness = await createManualHarness();
+    await mirror(harness);
+    await harness.passes(day + minute);
+    const asking = quote(harness);
+    await harness.time.settle();
+    const [request] = harness.arrivedCoupons.splice(0);
     if (request?.kind !== 'list') throw new Error('no list has arrived');
     await request.answer(no('unreachable'));
     const { quote: quoted, provenance } = valueOf(await asking);
@@ -136,82 +136,82 @@ describe('a coupon at an agent', () => {
   });
 
   it('is no answer where the coupons were never seen, or are not configured', async () => {
-    await using stage = await givenManual();
-    const asking = quote(stage);
-    await stage.time.settle();
-    const [request] = stage.arrivedCoupons.splice(0);
+    await using harness = await createManualHarness();
+    const asking = quote(harness);
+    await harness.time.settle();
+    const [request] = harness.arrivedCoupons.splice(0);
     if (request?.kind !== 'list') throw new Error('no list has arrived');
     await request.answer(no('unreachable'));
     expect(refusalOf(await asking)).toBe('upstream_unreachable');
-    const none = checkout(stage, { isConfigured: false });
-    expect(refusalOf(await none.quote(accountId, givenCart({}), never))).toBe('coupons_not_configured');
-    const command = { accountId, order: 'A-1', cart: givenCart({}) };
+    const none = checkout(harness, { isConfigured: false });
+    expect(refusalOf(await none.quote(accountId, buildCart({}), never))).toBe('coupons_not_configured');
+    const command = { accountId, order: 'A-1', cart: buildCart({}) };
     expect(refusalOf(await none.redeem(command, asked, never))).toBe('coupons_not_configured');
   });
 
   it('that is old is quoted at once, and the list is read again behind it', async () => {
-    await using stage = await givenManual();
-    await mirror(stage, givenCoupon({ id: 7 }));
-    await stage.passes(day + minute);
-    expect(valueOf(await quote(stage)).provenance).toMatchObject({ freshness: 'stale', cache: 'hit' });
-    await listed(stage, givenCoupon({ id: 7, endAt: stage.clock.now() - second }));
-    expect(valueOf(await quote(stage)).quote.reasons).toEqual(['ended']);
+    await using harness = await createManualHarness();
+    await mirror(harness, buildCoupon({ id: 7 }));
+    await harness.passes(day + minute);
+    expect(valueOf(await quote(harness)).provenance).toMatchObject({ freshness: 'stale', cache: 'hit' });
+    await listed(harness, buildCoupon({ id: 7, endAt: harness.clock.now() - second }));
+    expect(valueOf(await quote(harness)).quote.reasons).toEqual(['ended']);
   });
 
   it('that is past its grace is quoted after the upstream was asked, and without its answer all the same', async () => {
-    await using stage = await givenManual();
-    await mirror(stage, givenCoupon({ id: 7 }));
-    await stage.passes(14 * day + minute);
-    const away = quote(stage);
-    await stage.time.settle();
-    const [request] = stage.arrivedCoupons.splice(0);
+    await using harness = await createManualHarness();
+    await mirror(harness, buildCoupon({ id: 7 }));
+    await harness.passes(14 * day + minute);
+    const away = quote(harness);
+    await harness.time.settle();
+    const [request] = harness.arrivedCoupons.splice(0);
     if (request?.kind !== 'list') throw new Error('no list has arrived');
     await request.answer(no('unreachable'));
     expect(valueOf(await away)).toMatchObject({
       quote: { couponId: 7, reasons: [] },
       provenance: { freshness: 'expired', cache: 'hit' },
     });
-    const back = quote(stage);
-    await listed(stage, givenCoupon({ id: 7, endAt: stage.clock.now() - second }));
+    const back = quote(harness);
+    await listed(harness, buildCoupon({ id: 7, endAt: harness.clock.now() - second }));
     const { quote: quoted, provenance } = valueOf(await back);
     expect([quoted.reasons, provenance]).toMatchObject([['ended'], { freshness: 'fresh', cache: 'miss' }]);
   });
 
   it('that is past its grace and no longer listed is not asked for by each quote', async () => {
-    await using stage = await givenManual();
-    await mirror(stage, givenCoupon({ id: 7 }));
-    await stage.passes(14 * day + minute);
-    const first = quote(stage);
-    await listed(stage);
-    await stage.time.settle();
-    const [request] = stage.arrivedCoupons.splice(0);
+    await using harness = await createManualHarness();
+    await mirror(harness, buildCoupon({ id: 7 }));
+    await harness.passes(14 * day + minute);
+    const first = quote(harness);
+    await listed(harness);
+    await harness.time.settle();
+    const [request] = harness.arrivedCoupons.splice(0);
     if (request?.kind !== 'get') throw new Error('it was not asked for by its id');
     await request.answer(no('unreachable'));
     expect(valueOf(await first).provenance).toMatchObject({ freshness: 'expired' });
-    expect(valueOf(await quote(stage)).provenance).toMatchObject({ freshness: 'expired', cache: 'hit' });
-    expect(stage.arrivedCoupons).toEqual([]);
+    expect(valueOf(await quote(harness)).provenance).toMatchObject({ freshness: 'expired', cache: 'hit' });
+    expect(harness.arrivedCoupons).toEqual([]);
   });
 
   it('that the upstream has not seen yet keeps its redemptions under the id that it gets', async () => {
-    await using stage = await givenManual();
-    const { id: _, ...terms } = givenCoupon({ usageLimit: 1 });
+    await using harness = await createManualHarness();
+    const { id: _, ...terms } = buildCoupon({ usageLimit: 1 });
     const command = { terms, isSentNow: true, maxPending: 10 };
-    const { coupon, operationId } = valueOf(await stage.writer.write('queueCoupon', command));
-    const { redemption, provenance } = valueOf(await redeem(stage, 'A-1'));
+    const { coupon, operationId } = valueOf(await harness.writer.write('queueCoupon', command));
+    const { redemption, provenance } = valueOf(await redeem(harness, 'A-1'));
     expect([redemption.couponId, provenance.freshness]).toEqual([coupon.id, 'provisional']);
-    const outcome = { outcome: 'applied', confirmedAt: stage.now, isCached: false } as const;
+    const outcome = { outcome: 'applied', confirmedAt: harness.now, isCached: false } as const;
     valueOf(
-      await stage.writer.write('recordCouponAnswer', {
+      await harness.writer.write('recordCouponAnswer', {
         operationId,
         outcome: { ...outcome, value: { ...terms, id: 12 } },
         caller: null,
-        policy: stage.policy,
+        policy: harness.policy,
       }),
     );
-    expect(stage.store.redemptions.get(accountId, 'A-1')).toMatchObject({
+    expect(harness.store.redemptions.get(accountId, 'A-1')).toMatchObject({
       couponId: 12,
       quote: { couponId: 12 },
     });
-    expect(valueOf(await quote(stage)).quote.reasons).toEqual(['usage_limit_reached']);
+    expect(valueOf(await quote(harness)).quote.reasons).toEqual(['usage_limit_reached']);
   });
 });

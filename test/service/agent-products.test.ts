@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { noProducts } from '../../src/domain/agent/product.ts';
 import { AgentProducts, storedProducts, storeProducts } from '../../src/service/agent/products.ts';
-import { Stage } from '../support/stage/service-stage.ts';
+import { Harness } from '../support/harness/service-harness.ts';
 
 const press = { productKey: 'press', secretDigest: '1' };
 
@@ -24,8 +24,8 @@ test('a removed product is not found by its key, and is still called by it', () 
 });
 
 test('a store gives back the products that it was given', async () => {
-  await using stage = new Stage();
-  const { settings } = stage.store;
+  await using harness = new Harness();
+  const { settings } = harness.store;
   expect(storedProducts(settings)).toEqual(noProducts);
   const { list } = new AgentProducts(noProducts, [press]);
   storeProducts(settings, list);
@@ -33,8 +33,8 @@ test('a store gives back the products that it was given', async () => {
 });
 
 test('the products of a store from before products had ids are known by their keys', async () => {
-  await using stage = new Stage();
-  const { settings } = stage.store;
+  await using harness = new Harness();
+  const { settings } = harness.store;
   settings.set('products', JSON.stringify([['press', '1']]));
   expect(storedProducts(settings)).toEqual({ configured: [{ id: 'press', ...press }], removed: [] });
 });

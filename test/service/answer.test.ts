@@ -3,7 +3,7 @@ import { rememberedTime } from '../../src/service/lifecycle/clock-mark.ts';
 import { lastProductName } from '../../src/service/agent/product.ts';
 import { isPaused } from '../../src/service/outbox/control/pause-sync.ts';
 import {
-  givenAgent,
+  createAgent,
   hour,
   key,
   lost,
@@ -13,27 +13,27 @@ import {
   refusalOf,
   second,
   valueOf,
-  type AgentStage,
-} from '../support/stage/service-stage.ts';
+  type AgentHarness,
+} from '../support/harness/service-harness.ts';
 
 const off = { enabled: false };
 
 /** The upstream answers twice, far enough apart, that it does not know the key. */
-async function loseKey(agent: AgentStage): Promise<void> {
+async function loseKey(agent: AgentHarness): Promise<void> {
   await agent.read(no('missing'));
   agent.pass(minute);
   await agent.read(no('missing'));
 }
 
 /** A disable that the upstream refused for good: the key shows disabled here all the same. */
-async function refuseDisable(agent: AgentStage): Promise<string> {
+async function refuseDisable(agent: AgentHarness): Promise<string> {
   const disable = await agent.record('disable');
   await agent.answer(await agent.send('state'), no('refused'));
   return disable;
 }
 
 /** An enable of a key that the upstream says is disabled, in flight. */
-async function sendEnable(agent: AgentStage) {
+async function sendEnable(agent: AgentHarness) {
   await agent.read(agent.says(5, off));
   const enable = await agent.record('enable');
   await agent.read(agent.says(5, off));
@@ -42,7 +42,7 @@ async function sendEnable(agent: AgentStage) {
 
 describe('a delivered change', () => {
   it('confirms the key as of its answer, and puts off the next refresh', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     agent.pass(2 * hour);
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
@@ -51,7 +51,7 @@ describe('a delivered change', () => {
   });
 
   it('is what is known of the license from then on, under the spelling that was known before', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     const { value, ...rest } = agent.says(6);
     const told = { ...value, licenseKey: key.toLowerCase(), buyerEmail: 'new@example.com' };
@@ -64,7 +64,7 @@ describe('a delivered change', () => {
   });
 
   it('leaves the next refresh where it is, where that is a refresh time away and a fifth less at most', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     agent.pass(hour);
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
@@ -73,7 +73,7 @@ describe('a delivered change', () => {
   });
 
   it('confirms the key no later than the answer itself was confirmed, where an upstream agent gave it', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     agent.pass(2 * hour);
     await agent.record('usage');
     const confirmedAt = agent.now - hour;
@@ -82,7 +82,7 @@ describe('a delivered change', () => {
   });
 
   it('is remembered with its time, which no clock takes back after that', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     agent.pass(2 * minute);
     await agent.answer(await agent.send('counter'), agent.says(6));
@@ -90,7 +90,7 @@ describe('a delivered change', () => {
   });
 
   it('of a key that was missing once shows that it is there', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     const flying = await agent.send('counter');
     await agent.read(no('missing'));
@@ -100,7 +100,7 @@ describe('a delivered change', () => {
   });
 
   it('of a key that was gone brings it back', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     const flying = await agent.send('counter');
     const behind = await agent.record('usage');
@@ -112,7 +112,7 @@ describe('a delivered change', () => {
   });
 
   it('spares the read that a 404 to the other lane had asked for', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.record('disable');
     const use = await agent.send('counter');
@@ -124,7 +124,7 @@ describe('a delivered change', () => {
   });
 
   it('of a key that others write, too, does not make it this agent’s alone', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.read(agent.says(4));
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(5));
@@ -134,7 +134,7 @@ describe('a delivered change', () => {
 
 describe('the count in the answer to a disable', () => {
   it('is not taken when a use was under way beside it, which it may not contain', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.record('disable');
     const use = await agent.send('counter');
@@ -146,7 +146,7 @@ describe('the count in the answer to a disable', () => {
   });
 
   it('is not taken while a use is in doubt, which it may contain', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await agent.record('disable');
@@ -161,7 +161,7 @@ describe('the count in the answer to a disable', () => {
     ['is not taken within the fence of a use that was given up', minute - 1, 5],
     ['is taken after that fence, and is no sign of another writer', minute, 6],
   ])('%s', async (_, passed, uses) => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await agent.record('disable');
@@ -174,7 +174,7 @@ describe('the count in the answer to a disable', () => {
   });
 
   it('is not taken before the first read after a start, which has more to settle', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.restart();
     await agent.record('disable');
     const { unexpected } = await agent.answer(await agent.send('state'), agent.says(7, off));
@@ -187,7 +187,7 @@ describe('the count in the answer to a disable', () => {
 
 describe('a delivered enable', () => {
   it('ends what a disable held that the upstream had refused before it', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const disable = await refuseDisable(agent);
     const { flying } = await sendEnable(agent);
     await agent.answer(flying, agent.says(5));
@@ -196,7 +196,7 @@ describe('a delivered enable', () => {
   });
 
   it('ends it as well when its answer was lost, and a read shows that it was applied', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const disable = await refuseDisable(agent);
     const { enable, flying } = await sendEnable(agent);
     await agent.answer(flying, lost);
@@ -207,7 +207,7 @@ describe('a delivered enable', () => {
   });
 
   it('ends no use that was refused', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('refused'));
     const { flying } = await sendEnable(agent);
@@ -216,7 +216,7 @@ describe('a delivered enable', () => {
   });
 
   it('ends nothing that was asked for after it', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const { enable, flying } = await sendEnable(agent);
     await agent.answer(flying, lost);
     agent.pass(minute);
@@ -234,7 +234,7 @@ describe('a delivered enable', () => {
 
 describe('a delivered use', () => {
   it('ends no disable that was refused: the key stays disabled here', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const disable = await refuseDisable(agent);
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
@@ -245,7 +245,7 @@ describe('a delivered use', () => {
 
 describe('an attempt that brought nothing', () => {
   it('is told with what the operation is now, and why', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     const recorded = await agent.answer(await agent.send('counter'), no('unreachable'));
     expect(recorded).toMatchObject({ state: 'pending', lastError: 'no: unreachable' });
@@ -254,7 +254,7 @@ describe('an attempt that brought nothing', () => {
 
 describe('an answer to what is no longer under way', () => {
   it('is not recorded again', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     const { id } = await agent.send('counter');
     await agent.answer({ id }, agent.says(6));
@@ -269,7 +269,7 @@ describe('an answer to what is no longer under way', () => {
 
 describe('a key that was gone and is seen again', () => {
   it('lets what had died of that go on, not what was refused', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const refused = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('refused'));
     const missing = await agent.record('usage');
@@ -284,7 +284,7 @@ describe('what the upstream tells beyond the specification', () => {
   const extra = { product_name: 'Press' };
 
   it('is what its last read told', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     expect(agent.observation.license.extra).toBeUndefined();
     await agent.read(agent.says(5, { extra }));
     expect(agent.observation.license.extra).toEqual(extra);
@@ -293,7 +293,7 @@ describe('what the upstream tells beyond the specification', () => {
   });
 
   it('names the product, by the key of which it was told last', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     expect(lastProductName(agent.store, productKey)).toBeNull();
     await agent.read(agent.says(5, { extra }));
     expect(lastProductName(agent.store, productKey)).toBe('Press');
@@ -303,7 +303,7 @@ describe('what the upstream tells beyond the specification', () => {
   });
 
   it('stays when an answer to a change leaves it out', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.read(agent.says(5, { extra }));
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
@@ -313,7 +313,7 @@ describe('what the upstream tells beyond the specification', () => {
 
 describe('a read of a key', () => {
   it('that is not the first since the start makes a moved count another writer’s, and doubts no queue', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.restart();
     await agent.read(agent.says(5));
@@ -323,14 +323,14 @@ describe('a read of a key', () => {
   });
 
   it('that says once that the key is missing lets what was due wait', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.read(no('missing'));
     expect(agent.dueIn('counter')).toBe(500);
   });
 
   it('that is answered 404 is repeated soon, and what waits for it does not wait for an outage', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.read(no('missing'));
     expect(Number(agent.observation.refreshAt) - agent.steady).toBe(0.6 * hour);
@@ -339,7 +339,7 @@ describe('a read of a key', () => {
   });
 
   it('out of a cache lets what is due wait, not for an outage', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.read(agent.cacheSays(5, minute));
     valueOf(await agent.writer.write('endOutage', {}));
@@ -347,7 +347,7 @@ describe('a read of a key', () => {
   });
 
   it('of a key for which nobody has asked for long is not followed by another', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     agent.pass(15 * 24 * hour);
     await agent.read(agent.says(5));
     expect(agent.observation.refreshAt).toBeNull();
@@ -355,7 +355,7 @@ describe('a read of a key', () => {
 
   it('lets what stands behind a settled change of state go on at once, whatever that one waited for', async () => {
     for (const outcome of [{ ...lost, retryAfterMs: 2 * hour }, no('throttled', 2 * hour)]) {
-      await using agent = await givenAgent({ uses: 5 });
+      await using agent = await createAgent({ uses: 5 });
       const { enable, flying } = await sendEnable(agent);
       await agent.answer(flying, outcome);
       await agent.record('disable');
@@ -366,7 +366,7 @@ describe('a read of a key', () => {
   });
 
   it('leaves a change of state that it does not settle to its wait', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const { flying } = await sendEnable(agent);
     await agent.answer(flying, no('throttled', 2 * hour));
     await agent.read(agent.says(5, off));
@@ -374,21 +374,21 @@ describe('a read of a key', () => {
   });
 
   it('that shows the key disabled does not spare a disable that waits', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const disable = await agent.record('disable');
     await agent.read(agent.says(5, off));
     expect(agent.stateOf(disable)).toBe('pending');
   });
 
   it('that was refused for its credential keeps nothing waiting: the product pauses as a whole', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.read(no('unauthorized'));
     expect(agent.dueIn('counter')).toBe(0);
   });
 
   it('that shows a newer disable ends an enable that was asked for on what was seen before', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     agent.pass(25 * hour);
     const enable = await agent.record('enable');
     await agent.read(agent.says(5, off));
@@ -401,7 +401,7 @@ describe('a read of a key', () => {
     [false, 'inferred'],
     [true, 'pending'],
   ])('after a restore settles a disable: enabled %s', async (enabled, state) => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const disable = await agent.record('disable');
     await agent.writer.write('restore', {});
     await agent.restart();
@@ -412,7 +412,7 @@ describe('a read of a key', () => {
   });
 
   it('settles no enable that is under way: its own answer does', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const { enable, flying } = await sendEnable(agent);
     await agent.read(agent.says(5));
     expect(agent.stateOf(enable)).toBe('in_flight');
@@ -421,7 +421,7 @@ describe('a read of a key', () => {
   });
 
   it('that an enable waited for ends its row of failures', async () => {
-    await using agent = await givenAgent({ uses: 5, enabled: false });
+    await using agent = await createAgent({ uses: 5, enabled: false });
     const enable = await agent.record('enable');
     await agent.read(no('unreachable'));
     expect(agent.operation(enable).failures).toBe(1);
@@ -433,7 +433,7 @@ describe('a read of a key', () => {
 
 describe('a restart', () => {
   it('gives an operation that a person must decide no new fence: what is behind it goes on', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
     const held = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -450,7 +450,7 @@ describe('a restart', () => {
 
 describe('a pause', () => {
   it('is remembered until it is ended', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     expect(isPaused(agent.store)).toBe(false);
     await agent.writer.write('pauseSync', { isPaused: true });
     await agent.restart();
@@ -464,7 +464,7 @@ describe('a pause', () => {
     ['its beginning', 'pauseSync', { isPaused: true }, hour],
     ['a sync that is asked for now', 'retryNow', {}, 0],
   ] as const)('and what waits after a failure: %s', async (_, name, command, dueIn) => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('throttled', hour));
     valueOf(await agent.writer.write(name, command));

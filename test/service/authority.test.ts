@@ -4,18 +4,18 @@ import type { LicenseTrigger } from '../../src/domain/license.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
 import type { Reach } from '../../src/domain/access/principal.ts';
 import type { PurchaseWithLicense } from '../../src/domain/purchase.ts';
-import { refusalOf, second, Stage, valueOf } from '../support/stage/service-stage.ts';
-import { givenTerms } from '../support/given/coupon-given.ts';
+import { refusalOf, second, Harness, valueOf } from '../support/harness/service-harness.ts';
+import { buildTerms } from '../support/builders/coupon-builders.ts';
 
 const accountId = 'default';
 const anyProduct: Reach = { accountId, productKey: null };
-const terms = givenTerms();
+const terms = buildTerms();
 
 /** A purchase that happens now; the key is made. */
 const newSale = { buyerEmail: 'a@example.com', licenseKey: null, soldAt: null, uses: 0, enabled: true };
 
 /** An authority with the product `press` of the default account. */
-class Shop extends Stage {
+class Shop extends Harness {
   async open(): Promise<this> {
     const start = { adminTokenDigest: 'd', place: 'here', apiKeyDigest: 'digest' };
     valueOf(await this.writer.write('startAuthority', start));

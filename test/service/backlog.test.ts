@@ -1,10 +1,10 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { License } from '../../src/domain/license.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
-import { givenAgent, lost, minute, no, type AgentStage } from '../support/stage/service-stage.ts';
+import { createAgent, lost, minute, no, type AgentHarness } from '../support/harness/service-harness.ts';
 
-/** Sends the next operation and records its answer, without what the stage looks at in between. */
-async function deliverNext({ writer, policy }: AgentStage, outcome: Outcome<License>): Promise<void> {
+/** Sends the next operation and records its answer, without what the harness looks at in between. */
+async function deliverNext({ writer, policy }: AgentHarness, outcome: Outcome<License>): Promise<void> {
   const step = await writer.write('planStep', { subject: 'KEY-1', lane: 'counter', justRead: false });
   if (!step.ok || step.value.step !== 'send') throw new Error('nothing to send');
   const operationId = step.value.operation.id;
@@ -13,7 +13,7 @@ async function deliverNext({ writer, policy }: AgentStage, outcome: Outcome<Lice
 
 describe('a key with a long queue', () => {
   it('is planned, answered and read without looking at each of its operations', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -38,7 +38,7 @@ describe('a key with a long queue', () => {
   });
 
   it('whose uses are taken and given back by turns is delivered without looking at each of them', async () => {
-    await using agent = await givenAgent({ uses: 1 });
+    await using agent = await createAgent({ uses: 1 });
     for (let pair = 0; pair < 20; pair += 1) {
       await agent.record('usage');
       await agent.record('decrease');
@@ -56,7 +56,7 @@ describe('a key with a long queue', () => {
   });
 
   it('shows the same as its operations one by one when one is answered that a retried one stands before', async () => {
-    await using agent = await givenAgent({ uses: 1 });
+    await using agent = await createAgent({ uses: 1 });
     const operationId = await agent.record('decrease');
     await agent.answer(await agent.send('counter'), no('refused'));
     await agent.read(agent.says(0));
@@ -68,7 +68,7 @@ describe('a key with a long queue', () => {
   });
 
   it('shows the same as its operations one by one, also where the count touches 0', async () => {
-    await using agent = await givenAgent({ uses: 1 });
+    await using agent = await createAgent({ uses: 1 });
     for (const trigger of ['decrease', 'decrease', 'usage', 'decrease', 'usage'] as const) {
       await agent.record(trigger);
       agent.check();

@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import {
-  AgentStage,
+  AgentHarness,
   day,
-  givenAgent,
+  createAgent,
   hour,
   key,
   lost,
   minute,
   no,
   second,
-} from '../support/stage/service-stage.ts';
+} from '../support/harness/service-harness.ts';
 
 const sent = { justRead: false };
 
 describe('a use that is recorded on an agent', () => {
   it('shows at once, and goes up on the count that was last seen', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 1 });
     expect(await agent.send('counter')).toMatchObject({
@@ -26,7 +26,7 @@ describe('a use that is recorded on an agent', () => {
   });
 
   it('is delivered by a clean answer, whose count is the new base', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     const { unexpected } = await agent.answer(await agent.send('counter'), agent.says(6));
     expect(unexpected).toBeNull();
@@ -36,7 +36,7 @@ describe('a use that is recorded on an agent', () => {
   });
 
   it('keeps its place in its lane: the next one waits for it, then goes on the new count', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const first = await agent.record('usage');
     const second_ = await agent.record('decrease');
     const flying = await agent.send('counter');
@@ -47,7 +47,7 @@ describe('a use that is recorded on an agent', () => {
   });
 
   it('is refused for a key that was never seen, or that another product has', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const unknown = await agent.change('usage', { licenseKey: 'OTHER' });
     expect(unknown).toMatchObject({ ok: false, problem: { code: 'upstream_unreachable' } });
     const command = { productKeys: ['other'], licenseKey: 'KEY-1', trigger: 'usage' } as const;
@@ -57,7 +57,7 @@ describe('a use that is recorded on an agent', () => {
   });
 
   it('is refused when the outbox is full, doubt that a person must decide included', async () => {
-    await using agent = await givenAgent({}, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({}, { writers: 'many', onDoubt: 'hold' });
     agent.maxPending = 1;
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -69,7 +69,7 @@ describe('a use that is recorded on an agent', () => {
   });
 
   it('is refused when the outbox is full, what is under way included', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     agent.maxPending = 2;
     await agent.record('usage');
     await agent.send('counter');
@@ -78,8 +78,8 @@ describe('a use that is recorded on an agent', () => {
   });
 
   it('is taken on an expired key only when it was enabled when last seen', async () => {
-    await using agent = await givenAgent();
-    await using refused = await givenAgent({ enabled: false });
+    await using agent = await createAgent();
+    await using refused = await createAgent({ enabled: false });
     agent.pass(15 * 24 * hour);
     refused.pass(15 * 24 * hour);
     expect(await agent.change('usage')).toMatchObject({ ok: true });
@@ -87,7 +87,7 @@ describe('a use that is recorded on an agent', () => {
   });
 
   it('counts on a key that is disabled', async () => {
-    await using agent = await givenAgent({ uses: 5, enabled: false });
+    await using agent = await createAgent({ uses: 5, enabled: false });
     await agent.record('usage');
     expect(agent.local).toEqual({ uses: 6, enabled: false, pending: 1 });
   });
@@ -95,7 +95,7 @@ describe('a use that is recorded on an agent', () => {
 
 describe('a count that was last seen before the start', () => {
   it('is no base: the key is read first', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.restart();
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
@@ -107,7 +107,7 @@ describe('a count that was last seen before the start', () => {
   });
 
   it('that has moved without explanation makes earlier operations uncertain, not those recorded since', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const earlier = [await agent.record('usage'), await agent.record('usage')];
     await agent.restart();
     const since = await agent.record('usage');
@@ -127,7 +127,7 @@ describe('a count that was last seen before the start', () => {
   });
 
   it('that has moved as no operation of this agent explains makes the key one of many writers, and the queue is sent', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const earlier = await agent.record('usage');
     await agent.restart();
     const { unexpected } = await agent.read(agent.says(9));
@@ -139,7 +139,7 @@ describe('a count that was last seen before the start', () => {
   });
 
   it('that nothing explains is another writer’s, and neither doubt nor queue is certain after that', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const doubtful = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     const waiting = await agent.record('usage');
@@ -153,7 +153,7 @@ describe('a count that was last seen before the start', () => {
   });
 
   it('that others may have moved gives up no queue that was never sent', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'many' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many' });
     const queue = [await agent.record('usage'), await agent.record('usage')];
     await agent.restart();
     await agent.read(agent.says(6));
@@ -165,7 +165,7 @@ describe('a count that was last seen before the start', () => {
   });
 
   it('is not made up for by a read before the fence, which leaves the first one after it to tell', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const flying = await agent.record('usage');
     await agent.send('counter');
     const behind = await agent.record('usage');
@@ -178,7 +178,7 @@ describe('a count that was last seen before the start', () => {
   });
 
   it('is not made a base by the answer to a change of state', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.record('disable');
     await agent.restart();
@@ -191,7 +191,7 @@ describe('a count that was last seen before the start', () => {
 
 describe('what was in flight when the process ended', () => {
   it('is uncertain after the start, and read back once the fence is over', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.send('counter');
     await agent.restart();
@@ -206,7 +206,7 @@ describe('what was in flight when the process ended', () => {
   });
 
   it('waits the whole fence again after a start in the middle of it', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     // The next process may count its steady time from elsewhere: what is left of the fence is not known.
@@ -218,7 +218,7 @@ describe('what was in flight when the process ended', () => {
 
 describe('a use whose answer was lost', () => {
   it('waits for the fence: no sooner is it read back, and no read before settles it', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     expect(agent.stateOf(use)).toBe('uncertain');
@@ -233,7 +233,7 @@ describe('a use whose answer was lost', () => {
   });
 
   it('is not settled by a read that was sent before the fence and answered after it', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute + second);
@@ -242,7 +242,7 @@ describe('a use whose answer was lost', () => {
   });
 
   it('keeps its fence through a read that brings nothing', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { goneMs: second });
+    await using agent = await createAgent({ uses: 5 }, { goneMs: second });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     for (const outcome of [no('unreachable'), lost, no('missing'), no('throttled')]) {
@@ -252,14 +252,14 @@ describe('a use whose answer was lost', () => {
   });
 
   it('waits for as long as the upstream asks when that is longer', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), { ...lost, retryAfterMs: hour });
     expect(agent.dueIn('counter')).toBe(hour);
   });
 
   it('counted, with a single writer, when the count has moved by it', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -268,7 +268,7 @@ describe('a use whose answer was lost', () => {
   });
 
   it('is sent again, with a single writer, when the count has not moved, and ends delivered', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -279,7 +279,7 @@ describe('a use whose answer was lost', () => {
   });
 
   it('is sent again, with many writers, when the count has not moved, and ends inferred', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'many' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -291,7 +291,7 @@ describe('a use whose answer was lost', () => {
   });
 
   it('is inferred, with many writers, when the count has moved by it', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'many' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -301,7 +301,7 @@ describe('a use whose answer was lost', () => {
   });
 
   it('is inferred when the count has moved by anything else, and both numbers are told', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -312,7 +312,7 @@ describe('a use whose answer was lost', () => {
   });
 
   it('is held for a person where that is asked for, and leaves the lane to those behind it', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
     const use = await agent.record('usage');
     const next = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -325,7 +325,7 @@ describe('a use whose answer was lost', () => {
   });
 
   it('that is held says why, not what an earlier read was answered', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -338,7 +338,7 @@ describe('a use whose answer was lost', () => {
   });
 
   it('is not held where the count has not moved: it is sent again', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -347,7 +347,7 @@ describe('a use whose answer was lost', () => {
   });
 
   it('is settled together with the others in doubt, in their order, and none of them for certain', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const uses = [];
     for (let index = 0; index < 4; index += 1) uses.push(await agent.record('usage'));
     await agent.send('counter');
@@ -363,7 +363,7 @@ describe('a use whose answer was lost', () => {
   });
 
   it('shows no second time in the answer to a change of state', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await agent.record('disable');
@@ -374,7 +374,7 @@ describe('a use whose answer was lost', () => {
 
 describe('a use that certainly was not applied', () => {
   it('waits with backoff while the upstream cannot be reached, and goes on when it is back', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('unreachable'));
     expect(agent.operation(use)).toMatchObject({ failures: 1, outage: true, lastError: 'no: unreachable' });
@@ -387,7 +387,7 @@ describe('a use that certainly was not applied', () => {
   });
 
   it('begins a new row of failures once the read that it waited for has come', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.restart();
     await agent.read(no('unreachable'));
@@ -398,7 +398,7 @@ describe('a use that certainly was not applied', () => {
   });
 
   it('waits when the upstream asks for it, which the end of an outage does not change', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('throttled', hour));
     expect(agent.dueIn('counter')).toBe(hour);
@@ -407,7 +407,7 @@ describe('a use that certainly was not applied', () => {
   });
 
   it('waits as after any failure when the credential is refused: it may be refused for this key alone', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('unauthorized'));
     expect(agent.stateOf(use)).toBe('pending');
@@ -415,7 +415,7 @@ describe('a use that certainly was not applied', () => {
   });
 
   it('is dead when the upstream will never take it, and the reason is kept', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     const next = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('refused'));
@@ -428,7 +428,7 @@ describe('a use that certainly was not applied', () => {
   });
 
   it('keeps its doubt through it', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'many' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -440,7 +440,7 @@ describe('a use that certainly was not applied', () => {
 
 describe('a key that the upstream does not know any more', () => {
   it('keeps its operations until reads have said so twice, far enough apart, then they are dead', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const use = await agent.record('usage');
     const disable = await agent.record('disable');
     await agent.read(no('missing'));
@@ -459,7 +459,7 @@ describe('a key that the upstream does not know any more', () => {
   ])(
     'is gone after the time that really passed between two reads, also where the clock %s',
     async (_, byMs) => {
-      await using agent = await givenAgent({}, { goneMs: day });
+      await using agent = await createAgent({}, { goneMs: day });
       await agent.read(no('missing'));
       agent.now += byMs;
       agent.pass(hour);
@@ -472,7 +472,7 @@ describe('a key that the upstream does not know any more', () => {
   );
 
   it('is not gone because a write was answered 404, however often: the next step is a read', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('decrease');
     const use = await agent.record('usage');
     const disable = await agent.record('disable');
@@ -490,7 +490,7 @@ describe('a key that the upstream does not know any more', () => {
   });
 
   it('is not gone while another known key is answered 404 too: that is a gateway', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const use = await agent.record('usage');
     for (let hours = 0; hours < 48; hours += 1) {
       await agent.read(no('missing'), { isMissingBelieved: false });
@@ -501,7 +501,7 @@ describe('a key that the upstream does not know any more', () => {
   });
 
   it('is still read once it is gone, rarely, and brings back what had died with it when it is seen again', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { goneMs: 24 * hour });
+    await using agent = await createAgent({ uses: 5 }, { goneMs: 24 * hour });
     const use = await agent.record('usage');
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), no('refused'));
@@ -519,7 +519,7 @@ describe('a key that the upstream does not know any more', () => {
   });
 
   it('sends a change of state that it brings back, too', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const disable = await agent.record('disable');
     await agent.read(no('missing'));
     agent.pass(minute);
@@ -532,7 +532,7 @@ describe('a key that the upstream does not know any more', () => {
   });
 
   it('brings them back in front of one that a person has sent again meanwhile', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const first = await agent.record('usage');
     const other = await agent.record('usage');
     await agent.read(no('missing'));
@@ -545,7 +545,7 @@ describe('a key that the upstream does not know any more', () => {
   });
 
   it('holds what may have been applied before it was gone, for a person', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -559,7 +559,7 @@ describe('a key that the upstream does not know any more', () => {
   });
 
   it('shows no other writer when it comes back with what may have been applied before', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -572,7 +572,7 @@ describe('a key that the upstream does not know any more', () => {
   });
 
   it('shows another writer in the read that a write answered 404 asked for', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('missing'));
     agent.pass(minute);
@@ -580,7 +580,7 @@ describe('a key that the upstream does not know any more', () => {
   });
 
   it('is not gone when it was found in between', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.record('usage');
     await agent.read(no('missing'));
     await agent.read(agent.says(5));
@@ -590,7 +590,7 @@ describe('a key that the upstream does not know any more', () => {
   });
 
   it('is not gone for anything but a 404', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.read(no('missing'));
     agent.pass(minute);
     const { observation } = agent;
@@ -603,7 +603,7 @@ describe('a key that the upstream does not know any more', () => {
 
 describe('a use that is taken back', () => {
   it('is sent when there is one to take back', async () => {
-    await using agent = await givenAgent({ uses: 1 });
+    await using agent = await createAgent({ uses: 1 });
     const undo = await agent.record('decrease');
     expect(agent.local.uses).toBe(0);
     await agent.answer(await agent.send('counter'), agent.says(0));
@@ -611,7 +611,7 @@ describe('a use that is taken back', () => {
   });
 
   it('whose answer was lost counts when the count has gone down by it', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const undo = await agent.record('decrease');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -620,7 +620,7 @@ describe('a use that is taken back', () => {
   });
 
   it('is not sent at 0: the key is read for it, and a 0 settles it', async () => {
-    await using agent = await givenAgent({ uses: 0 });
+    await using agent = await createAgent({ uses: 0 });
     const undo = await agent.record('decrease');
     expect(agent.local).toEqual({ uses: 0, enabled: true, pending: 1 });
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
@@ -629,7 +629,7 @@ describe('a use that is taken back', () => {
   });
 
   it('is sent after all when the read made for it shows a use', async () => {
-    await using agent = await givenAgent({ uses: 0 });
+    await using agent = await createAgent({ uses: 0 });
     const undo = await agent.record('decrease');
     await agent.read(agent.says(1));
     expect(await agent.send('counter', { justRead: true })).toMatchObject({
@@ -639,7 +639,7 @@ describe('a use that is taken back', () => {
   });
 
   it('is not settled by a read that was sent before it was recorded', async () => {
-    await using agent = await givenAgent({ uses: 0 });
+    await using agent = await createAgent({ uses: 0 });
     const sentAt = agent.steady;
     agent.pass(second);
     const undo = await agent.record('decrease');
@@ -649,7 +649,7 @@ describe('a use that is taken back', () => {
   });
 
   it('is not sent on a count below 0 that an upstream without a floor shows', async () => {
-    await using agent = await givenAgent({ uses: -2 });
+    await using agent = await createAgent({ uses: -2 });
     const undo = await agent.record('decrease');
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
     await agent.read(agent.says(-2));
@@ -657,7 +657,7 @@ describe('a use that is taken back', () => {
   });
 
   it('behind a use is settled in its order', async () => {
-    await using agent = await givenAgent({ uses: 0 });
+    await using agent = await createAgent({ uses: 0 });
     const use = await agent.record('usage');
     const undo = await agent.record('decrease');
     await agent.read(agent.says(0));
@@ -670,7 +670,7 @@ describe('a use that is taken back', () => {
 
 describe('another writer', () => {
   it('is told by an answer whose count moved by other than one, and is not forgotten', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     const { unexpected } = await agent.answer(await agent.send('counter'), agent.says(7));
     expect(unexpected).toEqual({ expected: 6, got: 7 });
@@ -682,21 +682,21 @@ describe('another writer', () => {
   });
 
   it('is told by the answer to a use that was taken back', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('decrease');
     const { unexpected } = await agent.answer(await agent.send('counter'), agent.says(9));
     expect(unexpected).toEqual({ expected: 4, got: 9 });
   });
 
   it('is told by a read that no operation explains', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const { unexpected } = await agent.read(agent.says(4));
     expect(unexpected).toEqual({ expected: 5, got: 4 });
     expect(agent.observation).toMatchObject({ manyWriters: true, license: { uses: 4 } });
   });
 
   it('is told by the answer to a change of state', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('disable');
     const { unexpected } = await agent.answer(await agent.send('state'), agent.says(6, { enabled: false }));
     expect(unexpected).toEqual({ expected: 5, got: 6 });
@@ -704,7 +704,7 @@ describe('another writer', () => {
   });
 
   it('makes later doubt about the key an inference, whatever is configured', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.read(agent.says(4));
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -716,7 +716,7 @@ describe('another writer', () => {
 
 describe('a read that a cache on the way answered', () => {
   it('settles no doubt: it is read again', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -730,7 +730,7 @@ describe('a read that a cache on the way answered', () => {
   });
 
   it('is no base: after a start the key is read again before anything is sent', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.restart();
     await agent.read(agent.cacheSays(5, second));
@@ -741,7 +741,7 @@ describe('a read that a cache on the way answered', () => {
   });
 
   it('of a key that was never seen lets it be verified, as old as it is, and is no base either', async () => {
-    await using agent = new AgentStage();
+    await using agent = new AgentHarness();
     await agent.start();
     await agent.read(agent.cacheSays(5, hour));
     expect(agent.observation).toMatchObject({ confirmedAt: agent.now - hour, local: { uses: 5 } });
@@ -750,7 +750,7 @@ describe('a read that a cache on the way answered', () => {
   });
 
   it('is followed by the next refresh in its time, or sooner when it was nothing new', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     agent.pass(hour);
     const refreshIn = (): number => Number(agent.observation.refreshAt) - agent.steady;
     await agent.read(agent.cacheSays(5, minute));
@@ -760,7 +760,7 @@ describe('a read that a cache on the way answered', () => {
   });
 
   it('shows callers what is newer than what they saw, and nothing older', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     agent.pass(hour);
     await agent.read(agent.cacheSays(9, 2 * hour, { enabled: false }));
     expect(agent.observation).toMatchObject({
@@ -780,7 +780,7 @@ describe('a read that a cache on the way answered', () => {
   });
 
   it('does not enable a key that was seen disabled, however new it seems to be', async () => {
-    await using agent = await givenAgent({ uses: 5, enabled: false });
+    await using agent = await createAgent({ uses: 5, enabled: false });
     agent.pass(hour);
     await agent.read(agent.cacheSays(5, second));
     expect(agent.observation.local.enabled).toBe(false);
@@ -789,7 +789,7 @@ describe('a read that a cache on the way answered', () => {
   });
 
   it('does not bring back a key of which the upstream said 404 since', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     agent.pass(hour);
     await agent.read(no('missing'));
     const { missingSince } = agent.observation;
@@ -799,7 +799,7 @@ describe('a read that a cache on the way answered', () => {
   });
 
   it('with 404 is no evidence that the key is gone', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.read(no('cached'));
     agent.pass(2 * hour);
     await agent.read(no('cached'));

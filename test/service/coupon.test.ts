@@ -4,17 +4,25 @@ import type { Operation } from '../../src/domain/outbox/operation.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { Idempotency } from '../../src/service/ports.ts';
 import type { MirroredCoupon } from '../../src/service/agent/tables.ts';
-import { givenCart, givenTerms } from '../support/given/coupon-given.ts';
-import { AgentStage, lost, minute, no, refusalOf, second, valueOf } from '../support/stage/service-stage.ts';
+import { buildCart, buildTerms } from '../support/builders/coupon-builders.ts';
+import {
+  AgentHarness,
+  lost,
+  minute,
+  no,
+  refusalOf,
+  second,
+  valueOf,
+} from '../support/harness/service-harness.ts';
 
-const terms = givenTerms({
+const terms = buildTerms({
   scope: { type: 'single', productKey: 'press' },
   discount: { type: 'amount', amountOff: 500 },
   code: 'Spring',
 });
 const subject = 'spring';
 
-class CouponStage extends AgentStage {
+class CouponHarness extends AgentHarness {
   async queue({ code = terms.code } = {}): Promise<MirroredCoupon> {
     const command = { terms: { ...terms, code }, isSentNow: false, maxPending: this.maxPending };
     return valueOf(await this.writer.write('queueCoupon', command));
@@ -66,15 +74,15 @@ class CouponStage extends AgentStage {
   }
 }
 
-async function givenAgent(): Promise<CouponStage> {
-  const stage = new CouponStage();
-  await stage.start();
-  return stage;
+async function createAgent(): Promise<CouponHarness> {
+  const harness = new CouponHarness();
+  await harness.start();
+  return harness;
 }
 
 describe('a coupon that is queued on an agent', () => {
   it('is found under its provisional id, which keeps resolving after the real one is known', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const { coupon, confirmedAt } = await agent.queue();
     expect(coupon.id).toBeLessThan(0);
     expect(confirmedAt).toBeNull();
@@ -94,7 +102,7 @@ describe('a coupon that is queued on an agent', () => {
     ['was not reached', no('unreachable')],
     ['did not answer', lost],
   ])('says why it waits when the upstream %s', async (_, outcome) => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.queue();
     const waiting = await agent.answerCoupon(await agent.sendCoupon(), outcome);
     expect(waiting.lastError).toBe(outcome.detail);
@@ -102,7 +110,7 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('is refused for a code that is known here in any letter case', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.queue();
     const again = { terms: { ...terms, code: 'SPRING' }, isSentNow: false, maxPending: 10 };
     expect(refusalOf(await agent.writer.write('queueCoupon', again))).toBe('coupon_code_taken');
@@ -110,14 +118,14 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('is refused when the outbox is full', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.queue({ code: 'first' });
     const command = { terms, isSentNow: false, maxPending: 1 };
     expect(refusalOf(await agent.writer.write('queueCoupon', command))).toBe('storage_full');
   });
 
   it('that was sent and lost its answer waits for the fence before it is looked for', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.create(lost);
     expect(agent.head).toMatchObject({
       attempts: 1,
@@ -127,7 +135,7 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('is ours when the list has it with every term that was sent', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const { coupon } = await agent.queue();
     const doubtful = await agent.answerCoupon(await agent.sendCoupon(), lost);
     expect(doubtful.progress.state).toBe('uncertain');
@@ -140,7 +148,7 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('is ours when the list has all its terms, whatever the order of their members', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const own = { ...terms, minimumPurchaseAmount: 50, usageLimit: 3, notes: 'ours' };
     await agent.create(lost, { own });
     const discount = { amountOff: 500, type: 'amount' } as const;
@@ -149,7 +157,7 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('is ours when the list has its dates in whole seconds, as they were sent', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const dated = { ...terms, startAt: agent.now + 1500, endAt: agent.now + minute + 999 };
     await agent.create(lost, { own: dated });
     const listed = agent.theirs({ startAt: agent.now + second, endAt: agent.now + minute });
@@ -157,7 +165,7 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('is conflicted when the list has the code with other terms, which is what is shown then', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.create(lost);
     const head = agent.head as Operation;
     const { coupon } = agent.store.mirror.byCode('Spring') as MirroredCoupon;
@@ -179,7 +187,7 @@ describe('a coupon that is queued on an agent', () => {
     ['usage limit', { usageLimit: null }],
     ['notes', { notes: 'theirs' }],
   ] as const)('is somebody else’s when the list has it with another %s', async (_, changes) => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const whole = { startAt: Date.UTC(2026, 1, 1), endAt: Date.UTC(2026, 2, 1), notes: 'ours' };
     const own = { ...terms, ...whole, minimumPurchaseAmount: 50, usageLimit: 3 };
     await agent.create(lost, { own });
@@ -189,7 +197,7 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('is sent again when the list does not have it', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.create(lost);
     const head = agent.head as Operation;
     agent.pass(minute);
@@ -198,7 +206,7 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('is dead when the upstream will not have it, and leaves the mirror', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.queue();
     const refused = await agent.answerCoupon(await agent.sendCoupon(), no('refused'));
     expect(refused).toMatchObject({
@@ -211,14 +219,14 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it.each(['refused', 'rejected', 'missing'] as const)('is dead when its answer is: %s', async (reason) => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.queue();
     const answered = await agent.answerCoupon(await agent.sendCoupon(), no(reason));
     expect(answered.progress.state).toBe('dead');
   });
 
   it('that was refused may be asked for again under the same idempotency key', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
     await agent.create(no('refused'), { idempotency });
     expect(agent.store.idempotency.get('c', 'k')).toBeNull();
@@ -230,7 +238,7 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('in doubt that a person retries is looked for before it is sent again', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.create(lost);
     const { id } = agent.head as Operation;
     const retry = { operationId: id, decision: 'retry' } as const;
@@ -245,17 +253,17 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it.each([
-    ['dead', (agent: CouponStage, sent: Operation) => agent.answerCoupon(sent, no('refused'))],
+    ['dead', (agent: CouponHarness, sent: Operation) => agent.answerCoupon(sent, no('refused'))],
     [
       'conflicted',
-      async (agent: CouponStage, sent: Operation) => {
+      async (agent: CouponHarness, sent: Operation) => {
         const doubtful = await agent.answerCoupon(sent, lost);
         agent.pass(minute);
         return await agent.listed(doubtful, agent.theirs({ scope: { type: 'multi' } }));
       },
     ],
   ] as const)('that is %s and retried is sent again only where the list has none', async (state, end) => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.queue();
     const ended = await end(agent, await agent.sendCoupon());
     expect(ended.progress.state).toBe(state);
@@ -266,7 +274,7 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('that may exist when it is refused is held, and its code stays taken', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.queue();
     valueOf(await agent.writer.write('restore', {}));
     await agent.restart();
@@ -280,7 +288,7 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('whose code an earlier request may still be on its way with waits for that one’s fence', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.create(lost);
     const { id } = agent.head as Operation;
     valueOf(await agent.writer.write('decideOperation', { operationId: id, decision: 'drop' }));
@@ -294,7 +302,7 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('that a person gives up leaves the mirror, and comes back to it when it is retried', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.queue();
     const { id } = await agent.answerCoupon(await agent.sendCoupon(), no('refused'));
     const decide = async (decision: 'retry' | 'drop') =>
@@ -310,9 +318,9 @@ describe('a coupon that is queued on an agent', () => {
     ['which has listed it already', true, lost],
     ['which had refused it', false, no('refused')],
   ])('that a person says was created is the coupon of the upstream, %s', async (_, isListed, outcome) => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.queue();
-    const cart = givenCart({ productKey: 'press', amount: 1000 });
+    const cart = buildCart({ productKey: 'press', amount: 1000 });
     valueOf(await agent.writer.write('redeemMirroredCoupon', { accountId: 'default', order: 'o', cart }));
     const { id } = await agent.answerCoupon(await agent.sendCoupon(), outcome);
     const list = async (coupons: Coupon[]): Promise<void> => {
@@ -330,7 +338,7 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('that a person says was created is gone where the whole list does not have it; others stay', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.queue();
     await agent.queue({ code: 'Summer' });
     const { id } = await agent.answerCoupon(await agent.sendCoupon(), lost);
@@ -343,7 +351,7 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('waits while the upstream cannot be reached, or asks for it', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.queue();
     await agent.answerCoupon(await agent.sendCoupon(), no('unreachable'));
     expect(agent.head).toMatchObject({ outage: true, nextAt: agent.steady + 500 });
@@ -353,24 +361,24 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('whose answer was lost waits for as long as the upstream asked, where that is longer than the fence', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.create({ ...lost, retryAfterMs: 5 * minute });
     expect(agent.head).toMatchObject({ nextAt: agent.steady + 5 * minute });
   });
 
   it('stays queued when it could not be sent for the caller who waits, and is gone when it was refused', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const waiting = await agent.create(no('unreachable'));
     expect(waiting.progress.state).toBe('pending');
     expect(agent.codes()).toEqual(['-1 Spring']);
-    await using other = await givenAgent();
+    await using other = await createAgent();
     await other.create(no('refused'));
     expect(other.head).toBeNull();
     expect(other.codes()).toEqual([]);
   });
 
   it('is not answered or found twice', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.queue();
     const operation = await agent.sendCoupon();
     const { id: operationId } = operation;
@@ -386,7 +394,7 @@ describe('a coupon that is queued on an agent', () => {
   });
 
   it('in flight when the process ended is looked for after the fence', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.queue();
     await agent.sendCoupon();
     await agent.restart();
@@ -396,7 +404,7 @@ describe('a coupon that is queued on an agent', () => {
 
 describe('the mirror of the upstream', () => {
   it('keeps what it said, and lets go of one only when it is told to', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const coupons = [agent.theirs(), agent.theirs({ id: 8, code: 'Autumn' })];
     const at = { confirmedAt: agent.now };
     await agent.writer.write('mirrorCoupons', { coupons, ...at, extent: 'whole' });
@@ -416,7 +424,7 @@ describe('a coupon that is sent while its caller waits', () => {
   const once = { credential: 'c', key: 'k', fingerprint: 'f' };
 
   it('is committed as in flight before it is sent: a killed agent finds it by the list', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const command = { terms, isSentNow: true, maxPending: 10 };
     const { operationId } = valueOf(await agent.writer.write('queueCoupon', command));
     expect(agent.stateOf(operationId)).toBe('in_flight');
@@ -430,7 +438,7 @@ describe('a coupon that is sent while its caller waits', () => {
   });
 
   it('leaves nothing behind when it is refused: it may be asked for again under the same key', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const refused = await agent.create(no('refused'), { idempotency: once });
     expect(refused.progress.state).toBe('cancelled');
     expect(agent.codes()).toEqual([]);
@@ -438,7 +446,7 @@ describe('a coupon that is sent while its caller waits', () => {
   });
 
   it('is answered with the real coupon when it is asked for again', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const value = agent.theirs();
     await agent.create(
       { outcome: 'applied', value, confirmedAt: agent.now, isCached: false },
@@ -453,14 +461,14 @@ describe('a coupon that is sent while its caller waits', () => {
   });
 
   it('waits under its provisional id when the upstream could not be reached after all', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const waiting = await agent.create(no('unreachable'));
     expect(waiting.progress.state).toBe('pending');
     expect(agent.codes()).toEqual(['-1 Spring']);
   });
 
   it('may have a code that the mirror knows already: the upstream says what it thinks of that', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const mirrored = { coupons: [agent.theirs()], confirmedAt: agent.now, extent: 'whole' } as const;
     await agent.writer.write('mirrorCoupons', mirrored);
     await agent.create(no('refused'));

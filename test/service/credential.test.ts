@@ -10,7 +10,7 @@ import {
 } from '../../src/service/access/credential.ts';
 import { TokenUses } from '../../src/service/access/token-use.ts';
 import type { NewToken } from '../../src/service/access/token.ts';
-import { AgentStage, hour, minute, Stage, valueOf } from '../support/stage/service-stage.ts';
+import { AgentHarness, hour, minute, Harness, valueOf } from '../support/harness/service-harness.ts';
 
 const digest = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 const isSame = (left: string, right: string): boolean => left === right;
@@ -23,10 +23,10 @@ async function principalOf(credentials: Credentials, kind: CredentialKind, secre
 }
 
 /** An authority with the accounts `default` and another one, and the product `press` of the first. */
-async function givenAuthority() {
-  const stage = new Stage();
+async function createAuthority() {
+  const harness = new Harness();
   const start = { adminTokenDigest: digest('admin'), place: 'here', apiKeyDigest: digest('api') };
-  valueOf(await stage.writer.write('startAuthority', start));
+  valueOf(await harness.writer.write('startAuthority', start));
   const product = {
     name: 'Press',
     recurring: false,
@@ -34,16 +34,16 @@ async function givenAuthority() {
     productKey: 'press',
     secret: null,
   };
-  const { secret } = valueOf(await stage.writer.write('addProduct', product));
-  const { account } = valueOf(await stage.writer.write('addAccount', { name: 'Other', apiKey: null }));
-  return { stage, secret, other: account.accountId, ...over(stage) };
+  const { secret } = valueOf(await harness.writer.write('addProduct', product));
+  const { account } = valueOf(await harness.writer.write('addAccount', { name: 'Other', apiKey: null }));
+  return { harness, secret, other: account.accountId, ...over(harness) };
 }
 
 /** What is done with tokens on a store, and who a credential is there. */
-function over(stage: Stage) {
+function over(harness: Harness) {
   const uses = new TokenUses();
   const issue = (changes: Partial<NewToken> = {}) =>
-    stage.writer.write('issueToken', {
+    harness.writer.write('issueToken', {
       scopes: ['verify'],
       productKey: null,
       accountId: null,
@@ -59,7 +59,7 @@ function over(stage: Stage) {
   };
   const who = (kind: CredentialKind, secret: string) =>
     principalOf(
-      authorityCredentials({ reader: stage.store, believedNow: () => stage.now, uses }),
+      authorityCredentials({ reader: harness.store, believedNow: () => harness.now, uses }),
       kind,
       secret,
     );
@@ -68,11 +68,11 @@ function over(stage: Stage) {
 
 describe('a token', () => {
   it('is accepted in every header, for what it was issued for', async () => {
-    const { stage, issue, who } = await givenAuthority();
-    await using _ = stage;
+    const { harness, issue, who } = await createAuthority();
+    await using _ = harness;
     const { token, secret } = valueOf(await issue({ scopes: ['use', 'verify'], label: 'till' }));
     expect(secret).toMatch(/^lk_tok_[0-9a-f]{64}$/);
-    expect(token).toMatchObject({ label: 'till', createdAt: stage.now, accountId: 'default' });
+    expect(token).toMatchObject({ label: 'till', createdAt: harness.now, accountId: 'default' });
     for (const kind of kinds) {
       expect(await who(kind, secret)).toEqual({
         credential: `token:${token.tokenId}`,
@@ -85,10 +85,10 @@ describe('a token', () => {
   });
 
   it('is of the account that it is for, else of its product’s, else of the default one', async () => {
-    const { stage, issue, who, other } = await givenAuthority();
-    await using _ = stage;
+    const { harness, issue, who, other } = await createAuthority();
+    await using _ = harness;
     const theirs = { name: 'x', recurring: false, accountId: other, productKey: 'brush', secret: null };
-    valueOf(await stage.writer.write('addProduct', theirs));
+    valueOf(await harness.writer.write('addProduct', theirs));
     const accountOf = async (changes: Partial<NewToken>) => valueOf(await issue(changes)).token.accountId;
     expect(await accountOf({ accountId: other })).toBe(other);
     expect(await accountOf({ productKey: 'brush' })).toBe(other);
@@ -98,8 +98,8 @@ describe('a token', () => {
   });
 
   it('for one product carries neither coupons nor everything', async () => {
-    const { stage, faultsOf } = await givenAuthority();
-    await using _ = stage;
+    const { harness, faultsOf } = await createAuthority();
+    await using _ = harness;
     const productKey = 'press';
     expect(await faultsOf({ productKey, scopes: ['verify', 'use', 'manage', 'sell', 'ops'] })).toEqual([]);
     for (const scope of ['coupons:read', 'coupons:write', 'admin'] as const) {
@@ -109,8 +109,8 @@ describe('a token', () => {
   });
 
   it('is of an account that there is, and of a product of that account', async () => {
-    const { stage, faultsOf, other } = await givenAuthority();
-    await using _ = stage;
+    const { harness, faultsOf, other } = await createAuthority();
+    await using _ = harness;
     expect(await faultsOf({ accountId: 'none' })).toEqual(['account_id: account_not_found']);
     expect(await faultsOf({ productKey: 'none' })).toEqual(['product_key: product_not_found']);
     expect(await faultsOf({ productKey: 'press', accountId: other })).toEqual([
@@ -119,9 +119,9 @@ describe('a token', () => {
   });
 
   it('of an agent is of a product that it is configured with', async () => {
-    await using stage = new AgentStage();
-    await stage.start();
-    const { faultsOf } = over(stage);
+    await using harness = new AgentHarness();
+    await harness.start();
+    const { faultsOf } = over(harness);
     const isAgent = true;
     expect(await faultsOf({ isAgent, productKey: 'brush', productId: 'id-of-brush' })).toEqual([]);
     expect(await faultsOf({ isAgent, productKey: 'press', productId: null })).toEqual([
@@ -133,93 +133,93 @@ describe('a token', () => {
   });
 
   it('stops at once when it is revoked', async () => {
-    const { stage, issue, who } = await givenAuthority();
-    await using _ = stage;
+    const { harness, issue, who } = await createAuthority();
+    await using _ = harness;
     const { token, secret } = valueOf(await issue());
     expect(
-      valueOf(await stage.writer.write('revokeToken', { tokenId: token.tokenId, accountId: null })),
+      valueOf(await harness.writer.write('revokeToken', { tokenId: token.tokenId, accountId: null })),
     ).toEqual(token);
     expect(await who('bearer', secret)).toBeNull();
     expect(
-      await stage.writer.write('revokeToken', { tokenId: token.tokenId, accountId: null }),
+      await harness.writer.write('revokeToken', { tokenId: token.tokenId, accountId: null }),
     ).toMatchObject({
       problem: { code: 'token_not_found' },
     });
   });
 
   it('expires when it was said to, and then says so in every header', async () => {
-    const { stage, issue, who } = await givenAuthority();
-    await using _ = stage;
-    const { secret } = valueOf(await issue({ expiresAt: stage.now + hour }));
-    stage.pass(hour - 1);
+    const { harness, issue, who } = await createAuthority();
+    await using _ = harness;
+    const { secret } = valueOf(await issue({ expiresAt: harness.now + hour }));
+    harness.pass(hour - 1);
     expect(await who('bearer', secret)).toMatchObject({ scopes: ['verify'] });
-    stage.pass(1);
+    harness.pass(1);
     for (const kind of kinds) expect(await who(kind, secret)).toBe('expired');
   });
 
   it('cannot be issued with an end that has come', async () => {
-    const { stage, faultsOf } = await givenAuthority();
-    await using _ = stage;
-    expect(await faultsOf({ expiresAt: stage.now })).toEqual(['expires_at: past']);
-    expect(await faultsOf({ expiresAt: stage.now + 1 })).toEqual([]);
+    const { harness, faultsOf } = await createAuthority();
+    await using _ = harness;
+    expect(await faultsOf({ expiresAt: harness.now })).toEqual(['expires_at: past']);
+    expect(await faultsOf({ expiresAt: harness.now + 1 })).toEqual([]);
   });
 
   it('remembers the hour of its last use, written once an hour at most', async () => {
-    const { stage, issue, who, uses } = await givenAuthority();
-    await using _ = stage;
+    const { harness, issue, who, uses } = await createAuthority();
+    await using _ = harness;
     const { token, secret } = valueOf(await issue());
     const keep = async (): Promise<number> => {
       const taken = uses.take();
-      valueOf(await stage.writer.write('keepTokenUses', { uses: taken }));
+      valueOf(await harness.writer.write('keepTokenUses', { uses: taken }));
       return taken.length;
     };
-    expect([await keep(), stage.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([0, null]);
-    stage.pass(90 * minute);
+    expect([await keep(), harness.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([0, null]);
+    harness.pass(90 * minute);
     for (let count = 0; count < 3; count += 1) await who('bearer', secret);
-    const used = stage.now - 30 * minute;
-    expect([await keep(), stage.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, used]);
-    stage.pass(29 * minute);
+    const used = harness.now - 30 * minute;
+    expect([await keep(), harness.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, used]);
+    harness.pass(29 * minute);
     await who('bearer', secret);
     expect(await keep()).toBe(0);
-    stage.pass(minute);
+    harness.pass(minute);
     await who('bearer', secret);
-    expect([await keep(), stage.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, used + hour]);
+    expect([await keep(), harness.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, used + hour]);
   });
 
   it('is not remembered as used before it was issued', async () => {
-    const { stage, issue, who, uses } = await givenAuthority();
-    await using _ = stage;
-    stage.pass(90 * minute);
+    const { harness, issue, who, uses } = await createAuthority();
+    await using _ = harness;
+    harness.pass(90 * minute);
     const { token, secret } = valueOf(await issue());
     const keep = async (): Promise<number> => {
       const taken = uses.take();
-      valueOf(await stage.writer.write('keepTokenUses', { uses: taken }));
+      valueOf(await harness.writer.write('keepTokenUses', { uses: taken }));
       return taken.length;
     };
     await who('bearer', secret);
-    expect([await keep(), stage.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, token.createdAt]);
-    stage.pass(29 * minute);
+    expect([await keep(), harness.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, token.createdAt]);
+    harness.pass(29 * minute);
     await who('bearer', secret);
     expect(await keep()).toBe(0);
-    stage.pass(minute);
+    harness.pass(minute);
     await who('bearer', secret);
-    expect([await keep(), stage.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, stage.now]);
+    expect([await keep(), harness.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, harness.now]);
   });
 
   it('that is not accepted is not remembered as used', async () => {
-    const { stage, issue, who, uses } = await givenAuthority();
-    await using _ = stage;
-    const { secret } = valueOf(await issue({ expiresAt: stage.now + 1 }));
-    stage.pass(1);
+    const { harness, issue, who, uses } = await createAuthority();
+    await using _ = harness;
+    const { secret } = valueOf(await issue({ expiresAt: harness.now + 1 }));
+    harness.pass(1);
     await who('bearer', secret);
     expect(uses.take()).toEqual([]);
   });
 
   it('of the file is not revoked: the next start would accept it again', async () => {
-    const { stage, who } = await givenAuthority();
-    await using _ = stage;
+    const { harness, who } = await createAuthority();
+    await using _ = harness;
     expect(
-      await stage.writer.write('revokeToken', { tokenId: 'admin.token', accountId: null }),
+      await harness.writer.write('revokeToken', { tokenId: 'admin.token', accountId: null }),
     ).toMatchObject({
       problem: { code: 'token_of_the_file' },
     });
@@ -229,8 +229,8 @@ describe('a token', () => {
 
 describe('a credential of an authority', () => {
   it('is taken in its own header alone', async () => {
-    const { stage, secret, who } = await givenAuthority();
-    await using _ = stage;
+    const { harness, secret, who } = await createAuthority();
+    await using _ = harness;
     const account = { credential: 'account:default', reach: { accountId: 'default', productKey: null } };
     expect(await who('api_key', 'api')).toMatchObject(account);
     const product = { credential: 'product:press', reach: { accountId: 'default', productKey: 'press' } };
@@ -242,15 +242,15 @@ describe('a credential of an authority', () => {
   });
 
   it('that is rolled is taken from then on, and the one before no more', async () => {
-    const { stage, secret, who } = await givenAuthority();
-    await using _ = stage;
+    const { harness, secret, who } = await createAuthority();
+    await using _ = harness;
     const { apiKey } = valueOf(
-      await stage.writer.write('rollApiKey', { accountId: 'default', oldUntil: null }),
+      await harness.writer.write('rollApiKey', { accountId: 'default', oldUntil: null }),
     );
     expect(await who('api_key', apiKey)).toMatchObject({ credential: 'account:default' });
     expect(await who('api_key', 'api')).toBeNull();
     const rolled = valueOf(
-      await stage.writer.write('rollProductSecret', { productKey: 'press', oldUntil: null }),
+      await harness.writer.write('rollProductSecret', { productKey: 'press', oldUntil: null }),
     );
     expect(await who('product_secret', rolled.secret)).toMatchObject({ credential: 'product:press' });
     expect(await who('product_secret', secret)).toBeNull();
@@ -259,33 +259,33 @@ describe('a credential of an authority', () => {
 
 describe('a credential that is rolled with an overlap', () => {
   it('goes on beside the new one until then, and is the same to everything that goes by its name', async () => {
-    const { stage, secret, who } = await givenAuthority();
-    await using _ = stage;
-    const oldUntil = stage.now + hour;
-    const { writer } = stage;
+    const { harness, secret, who } = await createAuthority();
+    await using _ = harness;
+    const oldUntil = harness.now + hour;
+    const { writer } = harness;
     const { apiKey } = valueOf(await writer.write('rollApiKey', { accountId: 'default', oldUntil }));
     const rolled = valueOf(await writer.write('rollProductSecret', { productKey: 'press', oldUntil }));
     const all = async () => ({
       key: [await who('api_key', 'api'), await who('api_key', apiKey)],
       secret: [await who('product_secret', secret), await who('product_secret', rolled.secret)],
     });
-    stage.pass(hour - 1);
+    harness.pass(hour - 1);
     const before = await all();
     expect(before.key[0]).toMatchObject({ credential: 'account:default' });
     expect(before.secret[0]).toMatchObject({ credential: 'product:press', reach: { productKey: 'press' } });
     expect([before.key[0], before.secret[0]]).toEqual([before.key[1], before.secret[1]]);
-    stage.pass(1);
+    harness.pass(1);
     const after = await all();
     expect([after.key[0], after.secret[0]]).toEqual([null, null]);
     expect([after.key[1], after.secret[1]]).toEqual([before.key[1], before.secret[1]]);
   });
 
   it('is taken in its own header alone', async () => {
-    const { stage, secret, who } = await givenAuthority();
-    await using _ = stage;
-    const oldUntil = stage.now + hour;
-    await stage.writer.write('rollApiKey', { accountId: 'default', oldUntil });
-    await stage.writer.write('rollProductSecret', { productKey: 'press', oldUntil });
+    const { harness, secret, who } = await createAuthority();
+    await using _ = harness;
+    const oldUntil = harness.now + hour;
+    await harness.writer.write('rollApiKey', { accountId: 'default', oldUntil });
+    await harness.writer.write('rollProductSecret', { productKey: 'press', oldUntil });
     for (const kind of kinds) {
       expect((await who(kind, 'api')) === null).toBe(kind !== 'api_key');
       expect((await who(kind, secret)) === null).toBe(kind !== 'product_secret');
@@ -293,11 +293,11 @@ describe('a credential that is rolled with an overlap', () => {
   });
 
   it('stops when it is rolled again, with an overlap or without', async () => {
-    const { stage, who } = await givenAuthority();
-    await using _ = stage;
+    const { harness, who } = await createAuthority();
+    await using _ = harness;
     const roll = async (oldUntil: number | null) =>
-      valueOf(await stage.writer.write('rollApiKey', { accountId: 'default', oldUntil })).apiKey;
-    const later = stage.now + hour;
+      valueOf(await harness.writer.write('rollApiKey', { accountId: 'default', oldUntil })).apiKey;
+    const later = harness.now + hour;
     const [second, third] = [await roll(later), await roll(later)];
     const known = async (...keys: string[]) =>
       (await Promise.all(keys.map((key) => who('api_key', key)))).map((found) => found !== null);
@@ -307,32 +307,32 @@ describe('a credential that is rolled with an overlap', () => {
   });
 
   it('belongs to nobody else while it goes on, nor until it is forgotten', async () => {
-    const { stage, secret } = await givenAuthority();
-    await using _ = stage;
-    const oldUntil = stage.now + hour;
-    await stage.writer.write('rollApiKey', { accountId: 'default', oldUntil });
-    await stage.writer.write('rollProductSecret', { productKey: 'press', oldUntil });
+    const { harness, secret } = await createAuthority();
+    await using _ = harness;
+    const oldUntil = harness.now + hour;
+    await harness.writer.write('rollApiKey', { accountId: 'default', oldUntil });
+    await harness.writer.write('rollProductSecret', { productKey: 'press', oldUntil });
     const product = { name: 'X', recurring: false, accountId: 'default', productKey: null, secret };
     const take = async () => [
-      (await stage.writer.write('addAccount', { name: 'X', apiKey: 'api' })).ok,
-      (await stage.writer.write('addProduct', product)).ok,
+      (await harness.writer.write('addAccount', { name: 'X', apiKey: 'api' })).ok,
+      (await harness.writer.write('addProduct', product)).ok,
     ];
     expect(await take()).toEqual([false, false]);
-    await stage.writer.write('pruneOldCredentials', { believedNow: oldUntil - 1 });
+    await harness.writer.write('pruneOldCredentials', { believedNow: oldUntil - 1 });
     expect(await take()).toEqual([false, false]);
-    await stage.writer.write('pruneOldCredentials', { believedNow: oldUntil });
+    await harness.writer.write('pruneOldCredentials', { believedNow: oldUntil });
     expect(await take()).toEqual([true, true]);
   });
 });
 
 describe('a credential of an agent', () => {
   it('is what it is configured with now, in its own header alone', async () => {
-    await using stage = new Stage();
+    await using harness = new Harness();
     const press = { id: 'press', productKey: 'press-2', secretDigest: digest('secret') };
     const brush = { id: 'brush', productKey: 'press', secretDigest: digest('brush') };
     let configured = { apiKeyDigest: digest('api') as string | null, products: [brush, press] };
     const credentials = agentCredentials(
-      { reader: stage.store, isSame, believedNow: () => stage.now, uses: new TokenUses() },
+      { reader: harness.store, isSame, believedNow: () => harness.now, uses: new TokenUses() },
       () => configured,
     );
     const who = (kind: CredentialKind, secret: string) => principalOf(credentials, kind, secret);
@@ -358,14 +358,14 @@ describe('a credential of an agent', () => {
 });
 
 it('an agent takes the token of a product only while that product is configured', async () => {
-  await using stage = new Stage();
+  await using harness = new Harness();
   const press = { id: 'press', productKey: 'press-2', secretDigest: digest('secret') };
   let products = [press];
   const credentials = agentCredentials(
-    { reader: stage.store, isSame, believedNow: () => stage.now, uses: new TokenUses() },
+    { reader: harness.store, isSame, believedNow: () => harness.now, uses: new TokenUses() },
     () => ({ apiKeyDigest: null, products }),
   );
-  const { issue } = over(stage);
+  const { issue } = over(harness);
   const isAgent = true;
   const bound = valueOf(await issue({ productKey: 'press-2', productId: 'press', isAgent }));
   const free = valueOf(await issue({ isAgent }));

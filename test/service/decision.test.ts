@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/domain/outbox/decision.ts';
 import {
-  givenAgent,
+  createAgent,
   hour,
   lost,
   minute,
@@ -9,18 +9,18 @@ import {
   refusalOf,
   second,
   valueOf,
-  type AgentStage,
-} from '../support/stage/service-stage.ts';
+  type AgentHarness,
+} from '../support/harness/service-harness.ts';
 
-async function decide(agent: AgentStage, operationId: string, decision: Decision): Promise<string> {
+async function decide(agent: AgentHarness, operationId: string, decision: Decision): Promise<string> {
   const decided = await agent.writer.write('decideOperation', { operationId, decision });
   agent.check();
   return valueOf(decided).operation.progress.state;
 }
 
 /** An agent with one use that the upstream refused for good. */
-async function givenDead(uses: number = 5): Promise<{ agent: AgentStage; dead: string }> {
-  const agent = await givenAgent({ uses });
+async function createDead(uses: number = 5): Promise<{ agent: AgentHarness; dead: string }> {
+  const agent = await createAgent({ uses });
   const dead = await agent.record('usage');
   await agent.answer(await agent.send('counter'), no('refused'));
   return { agent, dead };
@@ -28,7 +28,7 @@ async function givenDead(uses: number = 5): Promise<{ agent: AgentStage; dead: s
 
 describe('a person decides about an operation', () => {
   it('that was refused: it is sent again', async () => {
-    const { agent, dead } = await givenDead();
+    const { agent, dead } = await createDead();
     await using _ = agent;
     expect(await decide(agent, dead, 'retry')).toBe('pending');
     expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 1 });
@@ -36,16 +36,16 @@ describe('a person decides about an operation', () => {
   });
 
   it('that was refused: it is given up, or said to be applied', async () => {
-    const { agent, dead } = await givenDead();
+    const { agent, dead } = await createDead();
     await using _ = agent;
     expect(await decide(agent, dead, 'drop')).toBe('dropped');
-    const other = await givenDead();
+    const other = await createDead();
     await using __ = other.agent;
     expect(await decide(other.agent, other.dead, 'confirm')).toBe('delivered');
   });
 
   it('that waits: it is given up, and those behind it go on', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const first = await agent.record('usage');
     const next = await agent.record('usage');
     expect(await decide(agent, first, 'drop')).toBe('dropped');
@@ -54,7 +54,7 @@ describe('a person decides about an operation', () => {
   });
 
   it('of which none is open to it: it is refused', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const use = await agent.record('usage');
     await agent.send('counter');
     for (const decision of ['retry', 'drop', 'confirm'] as const) {
@@ -66,7 +66,7 @@ describe('a person decides about an operation', () => {
   });
 
   it('that was held: it is sent again at the risk of counting twice, which it says, and ends inferred', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -80,7 +80,7 @@ describe('a person decides about an operation', () => {
   });
 
   it('that is in doubt: given up, it keeps what is known of it', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     const { lastError } = agent.operation(use);
@@ -96,7 +96,7 @@ describe('a person decides about an operation', () => {
   ] as const)(
     'that is in doubt, %s, and was %s: its count is no sign of another writer',
     async (decision, _, uses) => {
-      await using agent = await givenAgent({ uses: 5 });
+      await using agent = await createAgent({ uses: 5 });
       const use = await agent.record('usage');
       await agent.answer(await agent.send('counter'), lost);
       await decide(agent, use, decision);
@@ -114,7 +114,7 @@ describe('a person decides about an operation', () => {
   it.each(['retry', 'drop', 'confirm'] as const)(
     'that is in doubt, %s: a change of state within its fence leaves its count to be read before the next is sent',
     async (decision) => {
-      await using agent = await givenAgent({ uses: 5 });
+      await using agent = await createAgent({ uses: 5 });
       const use = await agent.record('usage');
       await agent.answer(await agent.send('counter'), lost);
       await decide(agent, use, decision);
@@ -127,7 +127,7 @@ describe('a person decides about an operation', () => {
   );
 
   it('that is in doubt and had arrived, given up: the next one is not taken for it', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await decide(agent, use, 'drop');
@@ -144,7 +144,7 @@ describe('a person decides about an operation', () => {
   });
 
   it('that is in doubt and had arrived, given up before a restart: those behind it are sent', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     const next = await agent.record('usage');
@@ -157,7 +157,7 @@ describe('a person decides about an operation', () => {
   });
 
   it('that is in doubt, given up, while the key is missing for a while: its count is no sign of another writer', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await decide(agent, use, 'drop');
@@ -168,7 +168,7 @@ describe('a person decides about an operation', () => {
   });
 
   it('that enables, against a newer disable: retried, it is sent all the same', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     agent.pass(25 * hour);
     const enable = await agent.record('enable');
     await agent.read(agent.says(5, { enabled: false }));
@@ -179,7 +179,7 @@ describe('a person decides about an operation', () => {
   });
 
   it('that enables: once it is given up, the next use need not wait for a read', async () => {
-    await using agent = await givenAgent({ uses: 5, enabled: false });
+    await using agent = await createAgent({ uses: 5, enabled: false });
     const enable = await agent.record('enable');
     await agent.answer(await agent.send('state', { justRead: true }), lost);
     await decide(agent, enable, 'drop');
@@ -188,7 +188,7 @@ describe('a person decides about an operation', () => {
   });
 
   it('that disables: once it is given up, the key is as the upstream says', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), no('refused'));
     expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 0 });
@@ -199,7 +199,7 @@ describe('a person decides about an operation', () => {
 
 describe('a decision beside what is under way', () => {
   it.each(['retry', 'drop', 'confirm'] as const)('leaves the fence of another one: %s', async (decision) => {
-    const { agent, dead } = await givenDead();
+    const { agent, dead } = await createDead();
     await using _ = agent;
     const doubtful = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -210,7 +210,7 @@ describe('a decision beside what is under way', () => {
   });
 
   it.each(['retry', 'drop'] as const)('leaves one in flight alone: %s', async (decision) => {
-    const { agent, dead } = await givenDead();
+    const { agent, dead } = await createDead();
     await using _ = agent;
     const flying = await agent.record('usage');
     const operation = await agent.send('counter');
@@ -223,7 +223,7 @@ describe('a decision beside what is under way', () => {
   });
 
   it('sends nothing before the doubt behind it is settled', async () => {
-    const { agent, dead } = await givenDead();
+    const { agent, dead } = await createDead();
     await using _ = agent;
     const doubtful = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -241,7 +241,7 @@ describe('a change that a person says was applied', () => {
     ['usage', 6],
     ['decrease', 4],
   ] as const)('counts as such: %s', async (trigger, uses) => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const refused = await agent.record(trigger);
     await agent.answer(await agent.send('counter'), no('refused'));
     await decide(agent, refused, 'confirm');
@@ -256,7 +256,7 @@ describe('a change that a person says was applied', () => {
     ['and was', 6],
     ['and was not', 5],
   ])('%s: the next one goes on from the count that is read', async (_, uses) => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await decide(agent, use, 'confirm');
@@ -272,7 +272,7 @@ describe('a change that a person says was applied', () => {
   });
 
   it('is in the count already where a read had shown it', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
     const held = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -283,7 +283,7 @@ describe('a change that a person says was applied', () => {
   });
 
   it('is not taken for another one that is in doubt, which is sent', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const [first, confirmed] = [await agent.record('usage'), await agent.record('usage')];
     valueOf(await agent.writer.write('restore', {}));
     await agent.restart();
@@ -297,7 +297,7 @@ describe('a change that a person says was applied', () => {
   });
 
   it('moves no count when it is a disable', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const refused = await agent.record('disable');
     await agent.answer(await agent.send('state'), no('refused'));
     await decide(agent, refused, 'confirm');

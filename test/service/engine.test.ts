@@ -17,10 +17,10 @@ import {
   type AuthorityRequest,
 } from '../support/app/authority-commands.ts';
 import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
-import { at, givenStore, page, type GivenStore } from '../support/given/store-given.ts';
+import { at, createTestStore, page, type TestStore } from '../support/builders/store-builders.ts';
 
 /** Runs all of them in one batch, as the writer's thread does. */
-async function runInABatch(store: GivenStore): Promise<unknown[]> {
+async function runInABatch(store: TestStore): Promise<unknown[]> {
   const committer = prepareCommitter<AuthorityRequest>(store.writing, {
     run: (transaction, request) => runUseCase(transaction, request, contextOf(request.name)),
     isRefusal,
@@ -45,7 +45,7 @@ function faraway(transaction: Transaction): AuthorityTransaction {
 }
 
 /** Everything that is stored, table by table. */
-function contentOf({ reading: { database } }: GivenStore): Record<string, unknown[]> {
+function contentOf({ reading: { database } }: TestStore): Record<string, unknown[]> {
   const tables = database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).all();
   return Object.fromEntries(
     tables.map(({ name }) => [String(name), database.prepare(`SELECT * FROM "${String(name)}"`).all()]),
@@ -53,7 +53,7 @@ function contentOf({ reading: { database } }: GivenStore): Record<string, unknow
 }
 
 test('nothing comes in between while a batch of all that an authority writes is committed', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const between: string[] = [];
   setImmediate(() => between.push('immediate'));
   setTimeout(() => between.push('timer'), 0);
@@ -69,9 +69,9 @@ test('nothing comes in between while a batch of all that an authority writes is 
 });
 
 test('an authority writes the same on an engine that has to be waited for, and each request once', async () => {
-  await using near = givenStore();
+  await using near = createTestStore();
   const outcomes = await runInABatch(near);
-  await using far = givenStore();
+  await using far = createTestStore();
   const transaction = faraway(far.writing.transaction);
   for (const again of [false, true]) {
     for (const [index, name] of authorityUseCases.entries()) {
@@ -84,7 +84,7 @@ test('an authority writes the same on an engine that has to be waited for, and e
 });
 
 test.skipIf(!hasPostgres)('an authority writes the same on PostgreSQL, and each request once', async () => {
-  await using near = givenStore();
+  await using near = createTestStore();
   const outcomes = await runInABatch(near);
   await using server = await startPostgres();
   await using database = await server.store();
@@ -117,7 +117,7 @@ test.skipIf(!hasPostgres)('an authority writes the same on PostgreSQL, and each 
 });
 
 test('an authority answers from an engine that has to be waited for', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   await runInABatch(store);
   const reader = faraway(store.writing.transaction);
   const writer = { write: () => Promise.reject(new Error('it only reads')) };

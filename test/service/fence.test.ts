@@ -2,28 +2,28 @@ import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/domain/outbox/decision.ts';
 import { retryAfterUntil } from '../../src/service/outbox/control/retry-after.ts';
 import {
-  givenAgent,
+  createAgent,
   lost,
   minute,
   no,
   second,
   valueOf,
-  type AgentStage,
-} from '../support/stage/service-stage.ts';
+  type AgentHarness,
+} from '../support/harness/service-harness.ts';
 
-async function decide(agent: AgentStage, operationId: string, decision: Decision): Promise<void> {
+async function decide(agent: AgentHarness, operationId: string, decision: Decision): Promise<void> {
   valueOf(await agent.writer.write('decideOperation', { operationId, decision }));
   agent.check();
 }
 
-async function syncNow(agent: AgentStage): Promise<void> {
+async function syncNow(agent: AgentHarness): Promise<void> {
   valueOf(await agent.writer.write('retryNow', {}));
   agent.check();
 }
 
 describe('what may still be on its way is overtaken by nothing', () => {
   it('not by a person who retries it and asks to sync now', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await decide(agent, use, 'retry');
@@ -33,7 +33,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
   });
 
   it('not by a dead one that is retried in front of it', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const dead = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('refused'));
     const doubtful = await agent.record('usage');
@@ -49,7 +49,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
   });
 
   it('not by a disable behind an enable that was dropped', async () => {
-    await using agent = await givenAgent({ uses: 5, enabled: false });
+    await using agent = await createAgent({ uses: 5, enabled: false });
     const enable = await agent.record('enable');
     await agent.read(agent.says(5, { enabled: false }));
     await agent.answer(await agent.send('state', { justRead: true }), lost);
@@ -63,7 +63,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
   });
 
   it('not by any read that is made meanwhile', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await decide(agent, use, 'retry');
@@ -75,7 +75,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
   });
 
   it('not by a restart, also when it was dropped before', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await decide(agent, use, 'drop');
@@ -90,7 +90,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
   });
 
   it('not in either lane of a key by a restart', async () => {
-    await using agent = await givenAgent({ uses: 5, enabled: false });
+    await using agent = await createAgent({ uses: 5, enabled: false });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await agent.record('enable');
@@ -100,7 +100,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
   });
 
   it('not by the end of an outage', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     valueOf(await agent.writer.write('endOutage', {}));
@@ -108,7 +108,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
   });
 
   it('but a disable is sent again at once when an outage has ended', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
     expect(agent.dueIn('state')).toBe(500);
@@ -117,7 +117,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
   });
 
   it('but a wait that an outage had set ends with it, also after a restart', async () => {
-    await using agent = await givenAgent(
+    await using agent = await createAgent(
       { uses: 5 },
       { backoff: { firstMs: 60 * minute, maxMs: 60 * minute } },
     );
@@ -133,7 +133,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
   });
 
   it('and a fence that has passed is not renewed by a restart', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await decide(agent, use, 'drop');
@@ -148,7 +148,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
 
 describe('the quiet that the upstream asked for', () => {
   it('is not cut short by a shorter one', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     for (const until of [2000, 1000]) await agent.writer.write('keepRetryAfter', { until });
     expect(retryAfterUntil(agent.store)).toBe(2000);
   });
@@ -156,7 +156,7 @@ describe('the quiet that the upstream asked for', () => {
 
 describe('a wait that has not passed', () => {
   it('is not overtaken by a look at its lane', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('throttled', 60 * minute));
     agent.pass(60 * minute - 1);
@@ -166,7 +166,7 @@ describe('a wait that has not passed', () => {
   });
 
   it('is not cut short by a read of its key: a disable', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.record('disable');
     await agent.answer(await agent.send('state'), no('throttled', 60 * minute));
     await agent.read(agent.says(5));
@@ -174,7 +174,7 @@ describe('a wait that has not passed', () => {
   });
 
   it('is not cut short by a restart, nor is its row of failures', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), { ...lost, retryAfterMs: 60 * minute });
     await agent.restart();
@@ -183,7 +183,7 @@ describe('a wait that has not passed', () => {
   });
 
   it('is not cut short by a read that was made for something else', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('throttled', 60 * minute));
     await agent.read(agent.says(5));

@@ -2,45 +2,45 @@ import { expect, it } from 'vitest';
 import type { Coupon } from '../../src/domain/checkout/coupon.ts';
 import { mirroredSince } from '../../src/service/agent/mirror.ts';
 import { AgentProducts, storedProducts } from '../../src/service/agent/products.ts';
-import { givenAgent, lost, valueOf, type AgentStage } from '../support/stage/service-stage.ts';
-import { givenTerms } from '../support/given/coupon-given.ts';
+import { createAgent, lost, valueOf, type AgentHarness } from '../support/harness/service-harness.ts';
+import { buildTerms } from '../support/builders/coupon-builders.ts';
 
 const store = 'https://store.example';
 const other = 'https://other.example';
 const account = 'default';
 
 /** Starts the agent with this upstream. */
-async function bind(agent: AgentStage, baseUrl: string): Promise<void> {
+async function bind(agent: AgentHarness, baseUrl: string): Promise<void> {
   const configured = [{ productKey: 'press', secretDigest: 'digest-of-press' }];
   const products = new AgentProducts(storedProducts(agent.store.settings), configured).list;
   valueOf(await agent.writer.write('bindUpstream', { baseUrl, products }));
   agent.check();
 }
 
-async function given(): Promise<AgentStage> {
-  const agent = await givenAgent({ uses: 5 });
+async function given(): Promise<AgentHarness> {
+  const agent = await createAgent({ uses: 5 });
   await bind(agent, store);
   return agent;
 }
 
 function coupon(id: number, code: string): Coupon {
-  return { ...givenTerms({ code, usageLimit: 1 }), id };
+  return { ...buildTerms({ code, usageLimit: 1 }), id };
 }
 
 /** The upstream shows its whole list of coupons. */
-async function list(agent: AgentStage, ...coupons: readonly Coupon[]): Promise<void> {
+async function list(agent: AgentHarness, ...coupons: readonly Coupon[]): Promise<void> {
   const command = { coupons, confirmedAt: agent.now, extent: 'whole' } as const;
   valueOf(await agent.writer.write('mirrorCoupons', command));
 }
 
-async function redeem(agent: AgentStage, order: string, code: string): Promise<boolean> {
+async function redeem(agent: AgentHarness, order: string, code: string): Promise<boolean> {
   const line = { productKey: 'press', amount: 1000, quantity: 1, recurring: false, collectionIds: [] };
   const cart = { code, currency: null, lines: [line] };
   const command = { accountId: account, order, cart };
   return (await agent.writer.write('redeemMirroredCoupon', command)).ok;
 }
 
-function codes(agent: AgentStage): string[] {
+function codes(agent: AgentHarness): string[] {
   return agent.store.mirror.list({ limit: 100, offset: 0 }).map(({ coupon: { code } }) => code);
 }
 
@@ -88,7 +88,7 @@ it('redemptions are kept while an upstream in between shows no coupons', async (
 
 it('a provisional id that meant a coupon of the former upstream means none of another one', async () => {
   await using agent = await given();
-  const terms = givenTerms({ code: 'MINE' });
+  const terms = buildTerms({ code: 'MINE' });
   const command = { terms, isSentNow: true, maxPending: 10 };
   const queued = valueOf(await agent.writer.write('queueCoupon', command));
   const { policy, now } = agent;
@@ -108,7 +108,7 @@ it('a provisional id that meant a coupon of the former upstream means none of an
 
 it('a coupon that was never sent to the former upstream is sent to another one', async () => {
   await using agent = await given();
-  const command = { terms: givenTerms({ code: 'WAITS' }), isSentNow: false, maxPending: 10 };
+  const command = { terms: buildTerms({ code: 'WAITS' }), isSentNow: false, maxPending: 10 };
   const { operationId, coupon: waiting } = valueOf(await agent.writer.write('queueCoupon', command));
   await bind(agent, other);
   expect(codes(agent)).toEqual(['WAITS']);
@@ -118,7 +118,7 @@ it('a coupon that was never sent to the former upstream is sent to another one',
 
 it('a coupon that may have been created at the former upstream waits for a person', async () => {
   await using agent = await given();
-  const command = { terms: givenTerms({ code: 'DOUBT' }), isSentNow: true, maxPending: 10 };
+  const command = { terms: buildTerms({ code: 'DOUBT' }), isSentNow: true, maxPending: 10 };
   const { operationId } = valueOf(await agent.writer.write('queueCoupon', command));
   const { policy } = agent;
   await agent.writer.write('recordCouponAnswer', { operationId, outcome: lost, caller: null, policy });
@@ -130,7 +130,7 @@ it('a coupon that may have been created at the former upstream waits for a perso
 
 it('a coupon that was confirmed by a person at the former upstream is not one of another one', async () => {
   await using agent = await given();
-  const command = { terms: givenTerms({ code: 'DOUBT' }), isSentNow: true, maxPending: 10 };
+  const command = { terms: buildTerms({ code: 'DOUBT' }), isSentNow: true, maxPending: 10 };
   const { operationId } = valueOf(await agent.writer.write('queueCoupon', command));
   const { policy } = agent;
   await agent.writer.write('recordCouponAnswer', { operationId, outcome: lost, caller: null, policy });
@@ -141,7 +141,7 @@ it('a coupon that was confirmed by a person at the former upstream is not one of
 });
 
 /** Another instance answers at the address of the upstream. */
-async function replace(agent: AgentStage): Promise<void> {
+async function replace(agent: AgentHarness): Promise<void> {
   await agent.read({ ...agent.says(5), instance: 'first' });
   await agent.read({ ...agent.says(5), instance: 'restored' });
 }

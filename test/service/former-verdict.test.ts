@@ -3,31 +3,37 @@ import { agentLicensing } from '../../src/service/agent/license.ts';
 import type { LicenseAnswer, Licensing } from '../../src/service/answers.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import { AgentProducts, storedProducts } from '../../src/service/agent/products.ts';
-import { givenManual, key, never, productKey, type ManualStage } from '../support/stage/manual-stage.ts';
+import {
+  createManualHarness,
+  key,
+  never,
+  productKey,
+  type ManualHarness,
+} from '../support/harness/manual-harness.ts';
 import { silent } from '../support/silent-log.ts';
-import { day, hour, lost, minute, no, second, valueOf } from '../support/stage/service-stage.ts';
+import { day, hour, lost, minute, no, second, valueOf } from '../support/harness/service-harness.ts';
 
 const reach = { accountId: 'default', productKey };
 
 /** Starts the agent with this upstream. */
-async function bind(stage: ManualStage, baseUrl: string): Promise<void> {
+async function bind(harness: ManualHarness, baseUrl: string): Promise<void> {
   const configured = [{ productKey, secretDigest: 'digest' }];
-  const products = new AgentProducts(storedProducts(stage.store.settings), configured).list;
-  await stage.passes(second);
-  await stage.restart();
-  valueOf(await stage.writer.write('bindUpstream', { baseUrl, products }));
+  const products = new AgentProducts(storedProducts(harness.store.settings), configured).list;
+  await harness.passes(second);
+  await harness.restart();
+  valueOf(await harness.writer.write('bindUpstream', { baseUrl, products }));
 }
 
 /** A key that the upstream at the former address has enabled or disabled, under the next address. */
-async function givenFormer(changes: { enabled?: boolean } = {}): Promise<ManualStage> {
-  const stage = await givenManual();
-  await bind(stage, 'https://store.example');
-  await stage.read(stage.says(5, changes));
-  await bind(stage, 'https://other.example');
-  return stage;
+async function createFormer(changes: { enabled?: boolean } = {}): Promise<ManualHarness> {
+  const harness = await createManualHarness();
+  await bind(harness, 'https://store.example');
+  await harness.read(harness.says(5, changes));
+  await bind(harness, 'https://other.example');
+  return harness;
 }
 
-function licensing({ store: reader, writer, clock, sync, freshness, maxPending }: ManualStage): Licensing {
+function licensing({ store: reader, writer, clock, sync, freshness, maxPending }: ManualHarness): Licensing {
   return agentLicensing({
     reader,
     writer,
@@ -40,8 +46,8 @@ function licensing({ store: reader, writer, clock, sync, freshness, maxPending }
   });
 }
 
-function verify(stage: ManualStage): Promise<Result<LicenseAnswer>> {
-  return licensing(stage).verify(reach, key, never);
+function verify(harness: ManualHarness): Promise<Result<LicenseAnswer>> {
+  return licensing(harness).verify(reach, key, never);
 }
 
 async function isEnabled(answer: Promise<Result<LicenseAnswer>>): Promise<boolean> {
@@ -49,56 +55,56 @@ async function isEnabled(answer: Promise<Result<LicenseAnswer>>): Promise<boolea
 }
 
 it('a key is asked for at the new address of the upstream before it is answered, once', async () => {
-  await using stage = await givenFormer();
-  expect(licensing(stage).verifyNow?.(reach, key)).toBeNull();
-  const answer = verify(stage);
-  await (await stage.request()).answer(stage.says(1, { enabled: false }));
+  await using harness = await createFormer();
+  expect(licensing(harness).verifyNow?.(reach, key)).toBeNull();
+  const answer = verify(harness);
+  await (await harness.request()).answer(harness.says(1, { enabled: false }));
   expect(valueOf(await answer)).toMatchObject({ license: { enabled: false, uses: 1 } });
-  expect(await isEnabled(verify(stage))).toBe(false);
-  expect(licensing(stage).verifyNow?.(reach, key)).toMatchObject({ license: { uses: 1 } });
-  expect(await stage.requested()).toEqual([]);
+  expect(await isEnabled(verify(harness))).toBe(false);
+  expect(licensing(harness).verifyNow?.(reach, key)).toMatchObject({ license: { uses: 1 } });
+  expect(await harness.requested()).toEqual([]);
 });
 
 it('a key is answered as the upstream at the former address said while none answers at the new one', async () => {
-  await using stage = await givenFormer();
-  const answer = verify(stage);
-  await (await stage.request()).answer(lost);
+  await using harness = await createFormer();
+  const answer = verify(harness);
+  await (await harness.request()).answer(lost);
   expect(await isEnabled(answer)).toBe(true);
-  await stage.passes(15 * day);
-  const late = verify(stage);
-  await (await stage.request()).answer(lost);
+  await harness.passes(15 * day);
+  const late = verify(harness);
+  await (await harness.request()).answer(lost);
   expect(await late).toMatchObject({ ok: false, problem: { code: 'verdict_expired' } });
 });
 
 it('a key that was revoked at the former address stays so until the upstream at the new one enables it', async () => {
-  await using stage = await givenFormer({ enabled: false });
-  const away = verify(stage);
-  await (await stage.request()).answer(lost);
+  await using harness = await createFormer({ enabled: false });
+  const away = verify(harness);
+  await (await harness.request()).answer(lost);
   expect(await isEnabled(away)).toBe(false);
-  await stage.passes(minute);
-  const unknown = verify(stage);
-  await (await stage.request()).answer(no('missing'));
+  await harness.passes(minute);
+  const unknown = verify(harness);
+  await (await harness.request()).answer(no('missing'));
   expect(await isEnabled(unknown)).toBe(false);
-  await stage.passes(2 * minute);
-  const known = verify(stage);
-  await (await stage.request()).answer(stage.says(5));
+  await harness.passes(2 * minute);
+  const known = verify(harness);
+  await (await harness.request()).answer(harness.says(5));
   expect(await isEnabled(known)).toBe(true);
 });
 
 it('a 404 at the former address is no evidence that the upstream at the new one does not know a key', async () => {
-  await using stage = await givenManual();
-  await bind(stage, 'https://store.example');
-  await stage.read(stage.says(5));
-  await stage.read(no('missing'));
-  expect(stage.observation.missingSince).not.toBeNull();
-  await stage.passes(2 * day);
-  await bind(stage, 'https://other.example');
-  await stage.read(no('missing'));
-  expect(stage.observation.gone).toBe(false);
+  await using harness = await createManualHarness();
+  await bind(harness, 'https://store.example');
+  await harness.read(harness.says(5));
+  await harness.read(no('missing'));
+  expect(harness.observation.missingSince).not.toBeNull();
+  await harness.passes(2 * day);
+  await bind(harness, 'https://other.example');
+  await harness.read(no('missing'));
+  expect(harness.observation.gone).toBe(false);
 });
 
 it('a key that was enabled at the former address is asked for at the new one before it is enabled again', async () => {
-  await using stage = await givenFormer();
+  await using harness = await createFormer();
   const request = {
     reach,
     licenseKey: key,
@@ -106,15 +112,15 @@ it('a key that was enabled at the former address is asked for at the new one bef
     actor: 'product:press',
     idempotency: null,
   } as const;
-  const answer = licensing(stage).change({ ...request, waitMs: 0 }, never);
-  const read = await stage.request();
+  const answer = licensing(harness).change({ ...request, waitMs: 0 }, never);
+  const read = await harness.request();
   expect(read.kind).toBe('verify');
   await read.answer(lost);
-  await stage.time.settle();
+  await harness.time.settle();
   // Nothing is known of it at the new address, so that the change is recorded.
-  expect(stage.store.operations.list('pending', { limit: 10, offset: 0 }).map(({ kind }) => kind)).toEqual([
+  expect(harness.store.operations.list('pending', { limit: 10, offset: 0 }).map(({ kind }) => kind)).toEqual([
     'enable',
   ]);
-  await stage.passes(11 * second);
+  await harness.passes(11 * second);
   expect((await answer).ok).toBe(true);
 });

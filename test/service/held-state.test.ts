@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { givenAgent, lost, minute, no, type AgentStage } from '../support/stage/service-stage.ts';
+import { createAgent, lost, minute, no, type AgentHarness } from '../support/harness/service-harness.ts';
 
 const off = { enabled: false };
 
 /** An agent whose enable lost its answer, and which found the key disabled then. */
-async function givenHeldEnable(): Promise<{ agent: AgentStage; held: string }> {
-  const agent = await givenAgent(off);
+async function createHeldEnable(): Promise<{ agent: AgentHarness; held: string }> {
+  const agent = await createAgent(off);
   const held = await agent.record('enable');
   await agent.answer(await agent.send('state', { justRead: true }), lost);
   agent.pass(minute);
@@ -16,7 +16,7 @@ async function givenHeldEnable(): Promise<{ agent: AgentStage; held: string }> {
 
 describe('an enable that is held', () => {
   it('ends inferred when the key is seen enabled: an agent above may have passed it on since', async () => {
-    const { agent, held } = await givenHeldEnable();
+    const { agent, held } = await createHeldEnable();
     await using _ = agent;
     await agent.read(agent.says(5, off));
     expect(agent.stateOf(held)).toBe('held');
@@ -26,7 +26,7 @@ describe('an enable that is held', () => {
   });
 
   it('stays held while a later disable may still be on its way', async () => {
-    await using agent = await givenAgent(off);
+    await using agent = await createAgent(off);
     const held = await agent.record('enable');
     await agent.answer(await agent.send('state', { justRead: true }), lost);
     agent.pass(minute);
@@ -38,7 +38,7 @@ describe('an enable that is held', () => {
   });
 
   it('ends inferred when a later enable is delivered', async () => {
-    const { agent, held } = await givenHeldEnable();
+    const { agent, held } = await createHeldEnable();
     await using _ = agent;
     await agent.record('enable');
     await agent.answer(await agent.send('state', { justRead: true }), agent.says(5));
@@ -47,7 +47,7 @@ describe('an enable that is held', () => {
   });
 
   it('ends inferred when a later disable is delivered', async () => {
-    const { agent, held } = await givenHeldEnable();
+    const { agent, held } = await createHeldEnable();
     await using _ = agent;
     await agent.record('disable');
     await agent.answer(await agent.send('state'), agent.says(5, off));
@@ -56,7 +56,7 @@ describe('an enable that is held', () => {
   });
 
   it('stays held where a later disable was not delivered', async () => {
-    const { agent, held } = await givenHeldEnable();
+    const { agent, held } = await createHeldEnable();
     await using _ = agent;
     await agent.record('disable');
     await agent.answer(await agent.send('state'), no('refused'));
@@ -65,7 +65,7 @@ describe('an enable that is held', () => {
 });
 
 it('a disable that is held ends inferred when a later disable is delivered', async () => {
-  await using agent = await givenAgent();
+  await using agent = await createAgent();
   const held = await agent.record('disable');
   await agent.answer(await agent.send('state'), lost);
   agent.pass(minute);

@@ -3,28 +3,28 @@ import { agentLicensing } from '../../src/service/agent/license.ts';
 import type { AgentLicensingParts } from '../../src/service/agent/license-lookup.ts';
 import type { Page } from '../../src/domain/page.ts';
 import {
-  givenAgent,
+  createAgent,
   key,
   minute,
   valueOf,
-  type AgentStage,
-  type Stage,
-} from '../support/stage/service-stage.ts';
+  type AgentHarness,
+  type Harness,
+} from '../support/harness/service-harness.ts';
 
 const page: Page = { limit: 100, offset: 0 };
 
 /** What is remembered of a key: what happened, and uses and state before and after. */
-function told(stage: Stage, licenseKey: string = key): string[] {
+function told(harness: Harness, licenseKey: string = key): string[] {
   const state = ({ uses, enabled }: { uses: number; enabled: boolean }): string =>
     `${uses} ${enabled ? 'valid' : 'disabled'}`;
-  return stage.store.history
+  return harness.store.history
     .list(licenseKey, page)
     .map(({ change, before, after }) => `${change}: ${state(before)} → ${state(after)}`);
 }
 
 describe('the history of a license on an agent', () => {
   it('is what was recorded there, as callers saw it before and after, the latest first', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.change('usage');
     await agent.change('decrease');
     await agent.change('disable');
@@ -36,20 +36,20 @@ describe('the history of a license on an agent', () => {
   });
 
   it('shows an enable that waits for the upstream as one that has not enabled anything yet', async () => {
-    await using agent = await givenAgent({ uses: 5, enabled: false });
+    await using agent = await createAgent({ uses: 5, enabled: false });
     await agent.change('enable');
     expect(told(agent)).toEqual(['enable: 5 disabled → 5 disabled']);
   });
 
   it('shows an enable that undoes this agent’s own disable', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.change('disable');
     await agent.change('enable');
     expect(told(agent)[0]).toBe('enable: 5 disabled → 5 valid');
   });
 
   it('has no change that was needless or refused', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.change('enable');
     agent.maxPending = 0;
     await agent.change('usage');
@@ -57,13 +57,13 @@ describe('the history of a license on an agent', () => {
   });
 
   it('has nothing that the upstream’s answers changed', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.read(agent.says(9, { enabled: false }));
     expect(told(agent)).toEqual([]);
   });
 
   it('is one under every spelling of the key', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.change('usage');
     const own = agent.says(5);
     own.value.licenseKey = 'KEY-ONE';
@@ -78,26 +78,26 @@ describe('the history of a license on an agent', () => {
   });
 
   it('of a key that nothing is known of is refused', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     expect(await historyOn(agent, 'NOBODY')).toMatchObject({ problem: { code: 'license_not_found' } });
   });
 });
 
-function historyOn(agent: AgentStage, licenseKey: string) {
+function historyOn(agent: AgentHarness, licenseKey: string) {
   const parts = { reader: agent.store } as unknown as AgentLicensingParts;
   return agentLicensing(parts).history(null, licenseKey, page);
 }
 
 describe('the history of licenses', () => {
   it('is not kept when it is switched off', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     agent.keepsHistory = false;
     await agent.change('usage');
     expect(told(agent)).toEqual([]);
   });
 
   it('has a repeated request once', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
     await agent.change('usage', { idempotency });
     await agent.change('usage', { idempotency });
@@ -105,7 +105,7 @@ describe('the history of licenses', () => {
   });
 
   it('forgets what is older than it is kept for, in steps', async () => {
-    await using agent = await givenAgent({ uses: 0 });
+    await using agent = await createAgent({ uses: 0 });
     for (let count = 0; count < 5; count += 1) await agent.change('usage');
     agent.pass(minute);
     const before = agent.now;

@@ -3,22 +3,22 @@ import { unchangedLimit } from '../../src/service/access/idempotency.ts';
 import type { Idempotency } from '../../src/service/ports.ts';
 import {
   day,
-  givenAgent,
+  createAgent,
   productKey,
   refusalOf,
   valueOf,
-  type AgentStage,
-} from '../support/stage/service-stage.ts';
+  type AgentHarness,
+} from '../support/harness/service-harness.ts';
 
 const once: Idempotency = { credential: 'product:press', key: 'k', fingerprint: 'usage of KEY-1' };
 
-async function use(agent: AgentStage, idempotency: Idempotency): ReturnType<AgentStage['change']> {
+async function use(agent: AgentHarness, idempotency: Idempotency): ReturnType<AgentHarness['change']> {
   return agent.change('usage', { idempotency });
 }
 
 describe('a write under an idempotency key', () => {
   it('is done once: the same request again has the same answer, also in another process', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const first = await use(agent, once);
     expect(await use(agent, once)).toEqual(first);
     await agent.restart();
@@ -27,7 +27,7 @@ describe('a write under an idempotency key', () => {
   });
 
   it('keeps its answer when the record has moved on', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const first = await use(agent, once);
     await agent.answer(await agent.send('counter'), agent.says(6));
     expect(await use(agent, once)).toEqual(first);
@@ -35,7 +35,7 @@ describe('a write under an idempotency key', () => {
   });
 
   it('is refused to another request, which changes nothing', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await use(agent, once);
     const other = await agent.change('decrease', { idempotency: { ...once, fingerprint: 'decrease' } });
     expect(refusalOf(other)).toBe('idempotency_key_reused');
@@ -43,7 +43,7 @@ describe('a write under an idempotency key', () => {
   });
 
   it('lives apart for each credential', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await use(agent, once);
     const other = { ...once, credential: 'token:1', fingerprint: 'other' };
     expect(refusalOf(await use(agent, other))).toBeNull();
@@ -51,7 +51,7 @@ describe('a write under an idempotency key', () => {
   });
 
   it('stores no refusal: the same request may succeed later', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     agent.maxPending = 0;
     expect(refusalOf(await use(agent, once))).toBe('storage_full');
     agent.maxPending = 10;
@@ -59,7 +59,7 @@ describe('a write under an idempotency key', () => {
   });
 
   it('gives what the caller was told after waiting', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await use(agent, once);
     const value = { observation: agent.observation, operationId: null };
     await agent.writer.write('keepAnswer', { idempotency: once, value });
@@ -69,7 +69,7 @@ describe('a write under an idempotency key', () => {
   });
 
   it('is kept for 7 days at least, and not for ever', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const first = await use(agent, once);
     agent.pass(7 * day);
     await agent.writer.write('pruneIdempotency', { removalTime: agent.now, limit: 10 });
@@ -82,7 +82,7 @@ describe('a write under an idempotency key', () => {
 
 describe('what is finished', () => {
   it('stays listed for 7 days; what is not finished stays, whatever its age', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const done = await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
     const waiting = await agent.record('usage');
@@ -98,7 +98,7 @@ describe('what is finished', () => {
 
 describe('what a jump of the clock has dated in the future', () => {
   it('is kept for its usual time after the jump was taken back, not for as long as the jump was', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     agent.now += 1000 * day;
     const first = await use(agent, once);
     const operation = await agent.send('counter');
@@ -123,7 +123,7 @@ describe('what a jump of the clock has dated in the future', () => {
 
 describe('a start', () => {
   it('keeps the instance, and counts itself', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const instance = agent.store.settings.get('instance');
     await agent.restart();
     expect(agent.store.settings.get('instance')).toBe(instance);
@@ -135,7 +135,7 @@ describe('a start', () => {
 
 describe('changes that change nothing', () => {
   it('are kept for repetition only up to a limit, since no queue bounds them', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const { idempotency } = agent.store;
     vi.spyOn(idempotency, 'unchangedCount').mockReturnValue(unchangedLimit);
     const another = { credential: 'c', key: 'another', fingerprint: 'f' };
@@ -145,7 +145,7 @@ describe('changes that change nothing', () => {
   });
 
   it('are counted for each credential apart', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const under = (credential: string, name: string): { idempotency: Idempotency } => ({
       idempotency: { credential, key: name, fingerprint: 'f' },
     });
@@ -157,7 +157,7 @@ describe('changes that change nothing', () => {
   });
 
   it('still count as such after the answer was replaced by the one after a wait', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.change('enable', { idempotency: once });
     const value = { observation: agent.observation, operationId: null };
     await agent.writer.write('keepAnswer', { idempotency: once, value });
@@ -166,7 +166,7 @@ describe('changes that change nothing', () => {
   });
 
   it('count as such only where nothing was queued', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const key = (name: string) => ({ idempotency: { credential: 'c', key: name, fingerprint: 'f' } });
     await agent.change('enable', key('nothing'));
     await agent.change('disable', key('something'));
@@ -176,7 +176,7 @@ describe('changes that change nothing', () => {
 
 describe('a wall clock that shows far too much for an hour', () => {
   it('removes no stored answer: a repeat counts once', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await use(agent, once);
     const removalTime = agent.now;
     agent.now += 60 * day;

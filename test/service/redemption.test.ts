@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import type { CartLine } from '../../src/domain/checkout/quote.ts';
-import { givenCart, givenCoupon } from '../support/given/coupon-given.ts';
-import { refusalOf, second, Stage, valueOf } from '../support/stage/service-stage.ts';
+import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
+import { refusalOf, second, Harness, valueOf } from '../support/harness/service-harness.ts';
 
 const accountId = 'default';
 
 /** An authority with two products, one of them in a collection. */
-class Shop extends Stage {
+class Shop extends Harness {
   async open(): Promise<this> {
     const start = { adminTokenDigest: 'd', place: 'here', apiKeyDigest: 'digest' };
     valueOf(await this.writer.write('startAuthority', start));
@@ -25,12 +25,12 @@ class Shop extends Stage {
   }
 
   async createCoupon(changes: Partial<CouponTerms> = {}, of: string = accountId): Promise<number> {
-    const { id: _, ...terms } = givenCoupon(changes);
+    const { id: _, ...terms } = buildCoupon(changes);
     return valueOf(await this.writer.write('createCoupon', { accountId: of, terms })).id;
   }
 
   redeem(order: string, ...lines: readonly Partial<CartLine>[]) {
-    return this.writer.write('redeemCoupon', { accountId, order, cart: givenCart(...lines) });
+    return this.writer.write('redeemCoupon', { accountId, order, cart: buildCart(...lines) });
   }
 
   void(order: string) {
@@ -93,7 +93,7 @@ describe('a coupon is redeemed', () => {
     await shop.createCoupon({ code: 'AUTUMN' });
     valueOf(await shop.redeem('A-1', {}));
     for (const changes of [{ code: 'autumn' }, { currency: 'EUR' }]) {
-      const command = { accountId, order: 'A-1', cart: { ...givenCart({}), ...changes } };
+      const command = { accountId, order: 'A-1', cart: { ...buildCart({}), ...changes } };
       expect(refusalOf(await shop.writer.write('redeemCoupon', command))).toBe('order_reused');
     }
   });
@@ -126,7 +126,7 @@ describe('a coupon is redeemed', () => {
         ],
       },
     });
-    const theirs = { accountId, order: 'A-1', cart: { ...givenCart({}), code: 'THEIRS' } };
+    const theirs = { accountId, order: 'A-1', cart: { ...buildCart({}), code: 'THEIRS' } };
     expect(await shop.writer.write('redeemCoupon', theirs)).toMatchObject({
       problem: { reasons: ['unknown_code'] },
     });

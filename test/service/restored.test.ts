@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import {
-  AgentStage,
+  AgentHarness,
   day,
-  givenAgent,
+  createAgent,
   hour,
   lost,
   minute,
   no,
   second,
   valueOf,
-} from '../support/stage/service-stage.ts';
+} from '../support/harness/service-harness.ts';
 
 describe('after a restore nothing is certain, whoever else writes', () => {
   it('a use that the lost past may have delivered and taken back is sent, and ends inferred', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'single' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'single' });
     const use = await agent.record('usage');
     valueOf(await agent.writer.write('restore', {}));
     await agent.restart();
@@ -25,7 +25,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
   });
 
   it('a count that explains it was perhaps moved by something that is not remembered', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'single' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'single' });
     const use = await agent.record('usage');
     valueOf(await agent.writer.write('restore', {}));
     await agent.restart();
@@ -35,7 +35,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
   });
 
   it('what was in doubt before stays so', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'single' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'single' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     valueOf(await agent.writer.write('restore', {}));
@@ -46,7 +46,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
   });
 
   it('what is recorded afterwards is as certain as ever', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'single' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'single' });
     valueOf(await agent.writer.write('restore', {}));
     await agent.restart();
     agent.pass(minute);
@@ -57,7 +57,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
   });
 
   it('changes of state come to rest one after the other, and the key is not read for ever', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
     const enable = await agent.record('enable');
@@ -75,7 +75,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
   });
 
   it('what had died with its key may have come back with it, and gone up', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'single' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'single' });
     const use = await agent.record('usage');
     await agent.read(no('missing'));
     agent.pass(day);
@@ -89,7 +89,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
   });
 
   it('a disable that the lost past may have sent is not taken back as if it never was', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const disable = await agent.record('disable');
     valueOf(await agent.writer.write('restore', {}));
     await agent.restart();
@@ -100,7 +100,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
   });
 
   it('each change says why it is in doubt', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const sent = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     const waiting = await agent.record('usage');
@@ -110,7 +110,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
   });
 
   it('a change that waited for long is read back after its fence', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('throttled', day));
     valueOf(await agent.writer.write('restore', {}));
@@ -119,7 +119,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
   });
 
   it('a disable whose own answer says so is delivered', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const disable = await agent.record('disable');
     valueOf(await agent.writer.write('restore', {}));
     await agent.restart();
@@ -130,7 +130,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
   });
 
   it('a change that is not finished gets a fence of its own', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     valueOf(await agent.writer.write('restore', {}));
     await agent.restart();
@@ -140,8 +140,8 @@ describe('after a restore nothing is certain, whoever else writes', () => {
 });
 
 /** An agent that was restored a second ago, and knows of nothing that its lost past had under way. */
-async function givenRestored(how: { uses?: number; enabled?: boolean } = {}): Promise<AgentStage> {
-  const agent = await givenAgent({ uses: 5, ...how });
+async function createRestored(how: { uses?: number; enabled?: boolean } = {}): Promise<AgentHarness> {
+  const agent = await createAgent({ uses: 5, ...how });
   valueOf(await agent.writer.write('restore', {}));
   await agent.restart();
   return agent;
@@ -151,7 +151,7 @@ describe('what a lost past had under way is waited for', () => {
   it.each(['usage', 'disable'] as const)(
     'nothing is sent into its fence, also no new %s',
     async (trigger) => {
-      await using agent = await givenRestored();
+      await using agent = await createRestored();
       await agent.record(trigger);
       const lane = trigger === 'usage' ? 'counter' : 'state';
       expect(await agent.plan(lane)).toEqual({ step: 'none' });
@@ -164,7 +164,7 @@ describe('what a lost past had under way is waited for', () => {
   );
 
   it('no count that was read meanwhile is counted from, also of a key that was never seen before', async () => {
-    await using agent = new AgentStage();
+    await using agent = new AgentHarness();
     await agent.start();
     valueOf(await agent.writer.write('restore', {}));
     await agent.restart();
@@ -178,7 +178,7 @@ describe('what a lost past had under way is waited for', () => {
   });
 
   it('no read made meanwhile settles an enable: an older disable may follow', async () => {
-    await using agent = await givenRestored({ enabled: false });
+    await using agent = await createRestored({ enabled: false });
     const enable = await agent.record('enable');
     agent.pass(minute - 1);
     await agent.read(agent.says(5));
@@ -189,13 +189,13 @@ describe('what a lost past had under way is waited for', () => {
   });
 
   it('also after another start, and after a copy was started elsewhere', async () => {
-    await using agent = await givenRestored();
+    await using agent = await createRestored();
     agent.pass(30 * second);
     await agent.restart();
     await agent.record('usage');
     await agent.plan('counter');
     expect(agent.dueIn('counter')).toBe(minute);
-    await using copy = await givenAgent({ uses: 5 });
+    await using copy = await createAgent({ uses: 5 });
     copy.place = 'elsewhere';
     await copy.restart();
     await copy.record('usage');
@@ -204,7 +204,7 @@ describe('what a lost past had under way is waited for', () => {
   });
 
   it('but no longer, and not again at the next start', async () => {
-    await using agent = await givenRestored();
+    await using agent = await createRestored();
     agent.pass(minute);
     await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
     await agent.restart();
@@ -213,7 +213,7 @@ describe('what a lost past had under way is waited for', () => {
   });
 
   it('but no longer, also where the clock was turned back before the next start', async () => {
-    await using agent = await givenRestored();
+    await using agent = await createRestored();
     agent.pass(minute);
     await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
     agent.steady -= hour;

@@ -2,48 +2,48 @@ import { expect, test } from 'vitest';
 import { couponTerms } from '../../src/domain/checkout/coupon.ts';
 import { isUnusedAuthority, roleOf } from '../../src/service/lifecycle/role.ts';
 import type { Transaction } from '../../src/service/tables.ts';
-import { givenOperation } from '../support/given/operation-given.ts';
-import { account, givenObservation, givenStore, product } from '../support/given/store-given.ts';
-import { AgentStage, Stage, valueOf } from '../support/stage/service-stage.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
+import { account, buildObservation, createTestStore, product } from '../support/builders/store-builders.ts';
+import { AgentHarness, Harness, valueOf } from '../support/harness/service-harness.ts';
 
 const collection = { collectionId: 'set', accountId: 'default', name: 'Set', productKeys: [] };
 const asAuthority = { adminTokenDigest: 'd', place: 'here', apiKeyDigest: 'digest' };
 
 test('a store remembers the role that it was started for, also while it is empty', async () => {
-  await using agent = new AgentStage();
+  await using agent = new AgentHarness();
   expect(roleOf(agent.store)).toBeNull();
   await agent.start();
   expect(roleOf(agent.store)).toBe('agent');
-  await using authority = new Stage();
+  await using authority = new Harness();
   valueOf(await authority.writer.write('startAuthority', asAuthority));
   expect(roleOf(authority.store)).toBe('authority');
 });
 
 test('the role of a store that does not remember it is told by what it holds', async () => {
-  await using authority = givenStore();
+  await using authority = createTestStore();
   const { accounts, products } = authority.writing.transaction;
   accounts.add(account, 'digest');
   expect(roleOf(authority.reading.reader)).toBe('authority');
   products.add(product, 'digest');
   expect(roleOf(authority.reading.reader)).toBe('authority');
 
-  await using knowing = givenStore();
-  knowing.writing.transaction.observations.put(givenObservation());
+  await using knowing = createTestStore();
+  knowing.writing.transaction.observations.put(buildObservation());
   expect(roleOf(knowing.reading.reader)).toBe('agent');
 
-  await using listing = givenStore();
+  await using listing = createTestStore();
   const coupon = { id: 7, ...couponTerms({ couponType: 'multi', percentOff: 20, code: 'SPRING' }) };
   listing.writing.transaction.mirror.put({ coupon, confirmedAt: 1 });
   expect(roleOf(listing.reading.reader)).toBe('agent');
 
-  await using waiting = givenStore();
-  waiting.writing.transaction.operations.add(givenOperation());
+  await using waiting = createTestStore();
+  waiting.writing.transaction.operations.add(buildOperation());
   expect(roleOf(waiting.reading.reader)).toBe('agent');
 });
 
 test('an agent that was once started without its upstream is an agent, although it has an account', async () => {
-  await using store = givenStore();
-  store.writing.transaction.operations.add(givenOperation());
+  await using store = createTestStore();
+  store.writing.transaction.operations.add(buildOperation());
   store.writing.transaction.accounts.add(account, 'digest');
   expect(roleOf(store.reading.reader)).toBe('agent');
 });
@@ -57,7 +57,7 @@ test('an authority is unused until a product, a collection, a coupon or a second
     ({ accounts }) => accounts.add({ ...account, accountId: 'second' }, 'another'),
   ];
   for (const make of made) {
-    await using store = givenStore();
+    await using store = createTestStore();
     const { transaction } = store.writing;
     transaction.accounts.add(account, 'digest');
     expect(await isUnusedAuthority(store.reading.reader)).toBe(true);

@@ -3,16 +3,16 @@ import { maxAliases } from '../../src/domain/license-key.ts';
 import type { License } from '../../src/domain/license.ts';
 import type { Applied } from '../../src/domain/outbox/outcome.ts';
 import {
-  givenAgent,
+  createAgent,
   lost,
   minute,
   productKey,
   valueOf,
-  type AgentStage,
-} from '../support/stage/service-stage.ts';
+  type AgentHarness,
+} from '../support/harness/service-harness.ts';
 
 /** The upstream is asked for a key in another spelling, and answers with its own one. */
-async function readAs(agent: AgentStage, asked: string, answer: Applied<License>): Promise<void> {
+async function readAs(agent: AgentHarness, asked: string, answer: Applied<License>): Promise<void> {
   const { policy, steady } = agent;
   const command = {
     licenseKey: asked,
@@ -28,13 +28,13 @@ async function readAs(agent: AgentStage, asked: string, answer: Applied<License>
 
 describe('one key, one lane, however it is spelled', () => {
   it('a key that is asked for in another spelling is the one that is known', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await readAs(agent, 'key-1', agent.says(5));
     expect(agent.store.observations.get('key-1')?.license.licenseKey).toBe('KEY-1');
   });
 
   it('a key that was never seen is kept under its own spelling', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const own = agent.says(3);
     await readAs(agent, 'new', { ...own, value: { ...own.value, licenseKey: 'NEW' } });
     expect(agent.store.observations.get('new')?.license).toMatchObject({ licenseKey: 'NEW', uses: 3 });
@@ -43,7 +43,7 @@ describe('one key, one lane, however it is spelled', () => {
   });
 
   it('a key that was known under two spellings is what was seen under its own, with the changes of both', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const own = agent.says(3);
     const answer = { ...own, value: { ...own.value, licenseKey: 'Key-1' } };
     await readAs(agent, 'Key-1', answer);
@@ -63,7 +63,7 @@ describe('one key, one lane, however it is spelled', () => {
   });
 
   it('a key that was known under two spellings is read before a use is counted from what was seen', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const own = agent.says(5);
     const answer = { ...own, value: { ...own.value, licenseKey: 'Key-1' } };
     await readAs(agent, 'Key-1', answer);
@@ -79,7 +79,7 @@ describe('one key, one lane, however it is spelled', () => {
   });
 
   it('disabled under one spelling it is disabled under the other', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await readAs(agent, 'key-1', agent.says(5));
     valueOf(await agent.change('disable', { licenseKey: 'key-1' }));
     expect(agent.local.enabled).toBe(false);
@@ -87,7 +87,7 @@ describe('one key, one lane, however it is spelled', () => {
   });
 
   it('uses under both spellings go one after the other', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await readAs(agent, 'key-1', agent.says(5));
     const first = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -102,7 +102,7 @@ describe('one key, one lane, however it is spelled', () => {
   });
 
   it('a read in another spelling, beside the lanes of the key, settles nothing', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     const sent = await agent.send('counter');
     await readAs(agent, 'key-1', agent.says(6));
@@ -112,7 +112,7 @@ describe('one key, one lane, however it is spelled', () => {
   });
 
   it('changes under a spelling that the upstream gives up go along, in their order', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const uses = [await agent.record('usage'), await agent.record('usage')];
     const own = agent.says(5);
     await readAs(agent, 'KEY-1', { ...own, value: { ...own.value, licenseKey: 'Key-1' } });
@@ -124,7 +124,7 @@ describe('one key, one lane, however it is spelled', () => {
   });
 
   it('a key keeps so many other spellings, and the oldest gives way to a new one', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const spellings = Array.from({ length: maxAliases + 2 }, (_, index) => `key-1-${index}`);
     for (const spelling of spellings) {
       agent.pass(1);
@@ -136,7 +136,7 @@ describe('one key, one lane, however it is spelled', () => {
   });
 
   it('the other spellings of a key go along when the upstream gives its own one up', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await readAs(agent, 'key-1', agent.says(5));
     const own = agent.says(5);
     await readAs(agent, 'KEY-1', { ...own, value: { ...own.value, licenseKey: 'Key-1' } });
@@ -147,7 +147,7 @@ describe('one key, one lane, however it is spelled', () => {
   it.each(['the asked spelling', 'its own spelling'])(
     'a key that others change keeps that when it turns out to be another one, also if only %s showed it',
     async (which) => {
-      await using agent = await givenAgent({ uses: 5 });
+      await using agent = await createAgent({ uses: 5 });
       const answer = (licenseKey: string, uses: number): Applied<License> => {
         const said = agent.says(uses);
         return { ...said, value: { ...said.value, licenseKey } };

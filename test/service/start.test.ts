@@ -6,29 +6,29 @@ import { roleOf } from '../../src/service/lifecycle/role.ts';
 import type { StartAgent } from '../../src/service/lifecycle/start.ts';
 import {
   day,
-  givenAgent,
+  createAgent,
   hour,
   minute,
   no,
-  AgentStage,
-  Stage,
+  AgentHarness,
+  Harness,
   valueOf,
-} from '../support/stage/service-stage.ts';
+} from '../support/harness/service-harness.ts';
 
-function start(stage: Stage, changes: Partial<StartAgent> = {}) {
+function start(harness: Harness, changes: Partial<StartAgent> = {}) {
   const command = { adminTokenDigest: 'd', place: 'here', fenceMs: minute, ...changes };
-  return stage.writer.write('startAgent', command);
+  return harness.writer.write('startAgent', command);
 }
 
 /** The process ends, and starts again with these changes. */
-async function restart(stage: Stage, changes: Partial<StartAgent> = {}) {
-  stage.reopen();
-  return valueOf(await start(stage, changes));
+async function restart(harness: Harness, changes: Partial<StartAgent> = {}) {
+  harness.reopen();
+  return valueOf(await start(harness, changes));
 }
 
 /** An agent with a delivered use, one in flight, and one behind it. */
-async function givenBusyAgent(): Promise<{ agent: AgentStage; ids: string[] }> {
-  const agent = await givenAgent({ uses: 5 });
+async function createBusyAgent(): Promise<{ agent: AgentHarness; ids: string[] }> {
+  const agent = await createAgent({ uses: 5 });
   const delivered = await agent.record('usage');
   await agent.answer(await agent.send('counter'), agent.says(6));
   const flying = await agent.record('usage');
@@ -39,7 +39,7 @@ async function givenBusyAgent(): Promise<{ agent: AgentStage; ids: string[] }> {
 
 describe('a store that is started where it was left', () => {
   it('is the same one, and keeps what was not sent', async () => {
-    const { agent, ids } = await givenBusyAgent();
+    const { agent, ids } = await createBusyAgent();
     await using _ = agent;
     const { instance } = await restart(agent);
     expect(instance).toBe(agent.store.settings.get('instance'));
@@ -48,59 +48,59 @@ describe('a store that is started where it was left', () => {
   });
 
   it('is the same one where it does not remember its place, as stores of the first versions', async () => {
-    await using stage = new Stage();
-    stage.store.settings.set('instance', 'kept');
-    expect(valueOf(await start(stage))).toEqual({ instance: 'kept' });
+    await using harness = new Harness();
+    harness.store.settings.set('instance', 'kept');
+    expect(valueOf(await start(harness))).toEqual({ instance: 'kept' });
   });
 
   it('takes the admin token of its file, and no earlier one', async () => {
-    await using stage = new Stage();
-    await start(stage);
-    await restart(stage);
-    expect(stage.store.tokens.byDigest('d')).toMatchObject({ scopes: ['admin'], createdAt: stage.now });
-    stage.pass(hour);
-    await restart(stage);
-    expect(stage.store.tokens.byDigest('d')).toMatchObject({ createdAt: stage.now - hour });
-    await restart(stage, { adminTokenDigest: 'e' });
-    expect(stage.store.tokens.byDigest('e')).toMatchObject({ scopes: ['admin'] });
-    expect(stage.store.tokens.byDigest('d')).toBeNull();
+    await using harness = new Harness();
+    await start(harness);
+    await restart(harness);
+    expect(harness.store.tokens.byDigest('d')).toMatchObject({ scopes: ['admin'], createdAt: harness.now });
+    harness.pass(hour);
+    await restart(harness);
+    expect(harness.store.tokens.byDigest('d')).toMatchObject({ createdAt: harness.now - hour });
+    await restart(harness, { adminTokenDigest: 'e' });
+    expect(harness.store.tokens.byDigest('e')).toMatchObject({ scopes: ['admin'] });
+    expect(harness.store.tokens.byDigest('d')).toBeNull();
   });
 
   it('takes the API key of the first start alone', async () => {
-    await using stage = new Stage();
+    await using harness = new Harness();
     for (const apiKeyDigest of ['first', 'second']) {
       const command = { adminTokenDigest: 'd', place: 'here', apiKeyDigest };
-      valueOf(await stage.writer.write('startAuthority', command));
+      valueOf(await harness.writer.write('startAuthority', command));
     }
-    expect(stage.store.accounts.byKeyDigest('first')).toMatchObject({ accountId: 'default' });
-    expect(stage.store.accounts.byKeyDigest('second')).toBeNull();
+    expect(harness.store.accounts.byKeyDigest('first')).toMatchObject({ accountId: 'default' });
+    expect(harness.store.accounts.byKeyDigest('second')).toBeNull();
   });
 
   it('names license keys in its log under a secret of its own, which it keeps', async () => {
-    await using stage = new Stage();
-    await expect(logKey(stage.store)).rejects.toThrow('was not taken into use');
-    await start(stage);
-    const secret = await logKey(stage.store);
+    await using harness = new Harness();
+    await expect(logKey(harness.store)).rejects.toThrow('was not taken into use');
+    await start(harness);
+    const secret = await logKey(harness.store);
     expect(secret).toMatch(/^lk_log_[0-9a-f]{64}$/);
-    await restart(stage);
-    expect(await logKey(stage.store)).toBe(secret);
+    await restart(harness);
+    expect(await logKey(harness.store)).toBe(secret);
   });
 });
 
 describe('an authority that is started without an API key', () => {
   it('has no account, and is an authority all the same', async () => {
-    await using stage = new Stage();
+    await using harness = new Harness();
     const command = { adminTokenDigest: 'd', place: 'here', apiKeyDigest: null };
-    const { instance } = valueOf(await stage.writer.write('startAuthority', command));
-    expect(stage.store.settings.get('instance')).toBe(instance);
-    expect(stage.store.accounts.get('default')).toBeNull();
-    expect(roleOf(stage.store)).toBe('authority');
+    const { instance } = valueOf(await harness.writer.write('startAuthority', command));
+    expect(harness.store.settings.get('instance')).toBe(instance);
+    expect(harness.store.accounts.get('default')).toBeNull();
+    expect(roleOf(harness.store)).toBe('authority');
   });
 });
 
 describe('a store that is found elsewhere than it was left', () => {
   it('is another one, in which nothing unfinished is certain', async () => {
-    const { agent, ids } = await givenBusyAgent();
+    const { agent, ids } = await createBusyAgent();
     await using _ = agent;
     const instance = agent.store.settings.get('instance');
     const copy = await restart(agent, { place: 'elsewhere' });
@@ -110,7 +110,7 @@ describe('a store that is found elsewhere than it was left', () => {
   });
 
   it('doubts once: it is at home there from then on', async () => {
-    const { agent } = await givenBusyAgent();
+    const { agent } = await createBusyAgent();
     await using _ = agent;
     const copy = await restart(agent, { place: 'elsewhere' });
     expect((await restart(agent, { place: 'elsewhere' })).instance).toBe(copy.instance);
@@ -119,7 +119,7 @@ describe('a store that is found elsewhere than it was left', () => {
 
 describe('a store that was restored', () => {
   it('is another one, in which nothing unfinished is certain', async () => {
-    const { agent, ids } = await givenBusyAgent();
+    const { agent, ids } = await createBusyAgent();
     await using _ = agent;
     const before = agent.store.settings.get('instance');
     const restored = valueOf(await agent.writer.write('restore', {}));
@@ -132,7 +132,7 @@ describe('a store that was restored', () => {
   });
 
   it('in place stays the one that the restoring made', async () => {
-    const { agent } = await givenBusyAgent();
+    const { agent } = await createBusyAgent();
     await using _ = agent;
     const restored = valueOf(await agent.writer.write('restore', {}));
     expect((await restart(agent)).instance).toBe(restored.instance);
@@ -141,8 +141,8 @@ describe('a store that was restored', () => {
 
 describe('the time that a store remembers', () => {
   it('is the latest that was marked; one that the upstream confirms goes before what the machine claimed', async () => {
-    await using stage = new Stage();
-    expect(await rememberedTime(stage.store)).toBeNull();
+    await using harness = new Harness();
+    expect(await rememberedTime(harness.store)).toBeNull();
     const claimed = (at: number) => ({ at, isConfirmed: false });
     const confirmed = (at: number) => ({ at, isConfirmed: true });
     for (const [mark, remembered] of [
@@ -154,13 +154,13 @@ describe('the time that a store remembers', () => {
       [claimed(2500), confirmed(3000)],
       [claimed(4000), claimed(4000)],
     ] as const) {
-      await stage.writer.write('markTime', { mark });
-      expect(await rememberedTime(stage.store)).toEqual(remembered);
+      await harness.writer.write('markTime', { mark });
+      expect(await rememberedTime(harness.store)).toEqual(remembered);
     }
   });
 
   it('is the date of the last answer, to the minute, and not the time of a clock that has jumped since', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const remembers = async (passed: number): Promise<boolean> => {
       agent.pass(passed);
       await agent.read(agent.says(5));
@@ -179,7 +179,7 @@ describe('the time that a store remembers', () => {
   });
 
   it('is taken back by an answer where the machine alone had claimed it', async () => {
-    await using agent = new AgentStage();
+    await using agent = new AgentHarness();
     await agent.start();
     await agent.writer.write('markTime', { mark: { at: agent.now + day, isConfirmed: false } });
     await agent.read(agent.says(5));
@@ -193,7 +193,7 @@ describe('the time that a store remembers', () => {
   ])(
     'keeps waits as they were when the next start is %s, by its clock',
     async (_, { up, isMarked, byMs }) => {
-      await using agent = await givenAgent();
+      await using agent = await createAgent();
       agent.pass(up);
       await agent.read(agent.says(5));
       await agent.record('usage');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  givenAgent,
+  createAgent,
   hour,
   lost,
   minute,
@@ -8,14 +8,14 @@ import {
   refusalOf,
   second,
   valueOf,
-  type AgentStage,
-} from '../support/stage/service-stage.ts';
+  type AgentHarness,
+} from '../support/harness/service-harness.ts';
 
 const off = { enabled: false };
 
 describe('a disable on an agent', () => {
   it('takes effect at once, and is sent without a read', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const disable = await agent.record('disable');
     expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 1 });
     await agent.answer(await agent.send('state'), agent.says(5, off));
@@ -24,7 +24,7 @@ describe('a disable on an agent', () => {
   });
 
   it('is repeated freely after a lost answer, and delivered by the first clean one', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
     expect(agent.operation(disable).progress).toEqual({ state: 'pending', doubtful: true });
@@ -37,8 +37,8 @@ describe('a disable on an agent', () => {
   });
 
   /** An agent whose disable lost its answer, and was refused when it was sent again. */
-  async function givenHeld(): Promise<{ agent: AgentStage; held: string }> {
-    const agent = await givenAgent();
+  async function createHeld(): Promise<{ agent: AgentHarness; held: string }> {
+    const agent = await createAgent();
     const held = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
     agent.pass(minute);
@@ -47,7 +47,7 @@ describe('a disable on an agent', () => {
   }
 
   it('that lost an answer and is refused then is held, not dead: it may have been applied', async () => {
-    const { agent, held } = await givenHeld();
+    const { agent, held } = await createHeld();
     await using _ = agent;
     expect(agent.stateOf(held)).toBe('held');
     expect(agent.operation(held).lastError).toMatch(/may have been applied/);
@@ -55,7 +55,7 @@ describe('a disable on an agent', () => {
   });
 
   it('in flight when the process ended and refused after the start is held', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const disable = await agent.record('disable');
     await agent.send('state');
     await agent.restart();
@@ -64,7 +64,7 @@ describe('a disable on an agent', () => {
   });
 
   it('that is held is asked for anew when a caller wants it again', async () => {
-    const { agent, held } = await givenHeld();
+    const { agent, held } = await createHeld();
     await using _ = agent;
     const again = await agent.record('disable');
     expect(again).not.toBe(held);
@@ -72,7 +72,7 @@ describe('a disable on an agent', () => {
   });
 
   it('that is held ends inferred when a later enable is delivered, and holds the key no longer', async () => {
-    const { agent, held } = await givenHeld();
+    const { agent, held } = await createHeld();
     await using _ = agent;
     await agent.record('enable');
     await agent.read(agent.says(5));
@@ -81,7 +81,7 @@ describe('a disable on an agent', () => {
   });
 
   it('asked for again while it is on its way adds nothing', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const disable = await agent.record('disable');
     expect(await agent.record('disable')).toBe(disable);
     await agent.send('state');
@@ -90,7 +90,7 @@ describe('a disable on an agent', () => {
   });
 
   it('that the upstream refuses still holds here', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), no('refused'));
     expect(agent.stateOf(disable)).toBe('dead');
@@ -99,7 +99,7 @@ describe('a disable on an agent', () => {
   });
 
   it('in flight when the process ended is sent again at once', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const disable = await agent.record('disable');
     await agent.send('state');
     await agent.restart();
@@ -108,7 +108,7 @@ describe('a disable on an agent', () => {
   });
 
   it('that was refused holds the key no longer than until a later enable is delivered', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), no('refused'));
     expect(agent.local.enabled).toBe(false);
@@ -119,7 +119,7 @@ describe('a disable on an agent', () => {
   });
 
   it('does not wait for a doubtful count of the same key', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     const disable = await agent.record('disable');
@@ -127,7 +127,7 @@ describe('a disable on an agent', () => {
   });
 
   it('beside a use under way leaves what each lane knows to itself', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.record('disable');
     const use = await agent.send('counter');
@@ -140,7 +140,7 @@ describe('a disable on an agent', () => {
   });
 
   it('that the answer to a use beside it shows holds also when a person gives it up, until a read says otherwise', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     const operationId = await agent.record('disable');
     const use = await agent.send('counter');
@@ -155,7 +155,7 @@ describe('a disable on an agent', () => {
   });
 
   it('sticks through any outage and restart, until the upstream says otherwise', async () => {
-    await using agent = await givenAgent({ enabled: false });
+    await using agent = await createAgent({ enabled: false });
     agent.pass(20 * 24 * hour);
     await agent.read(no('unreachable'));
     await agent.restart();
@@ -168,7 +168,7 @@ describe('a disable on an agent', () => {
 
 describe('an enable on an agent', () => {
   it('that undoes a disable of which no attempt was made cancels both', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const disable = await agent.record('disable');
     const { operationId, observation } = valueOf(await agent.change('enable'));
     expect(operationId).toBeNull();
@@ -180,7 +180,7 @@ describe('an enable on an agent', () => {
 
   it('goes behind a disable that was attempted, lost or not', async () => {
     for (const outcome of [lost, no('unreachable'), no('throttled')]) {
-      await using agent = await givenAgent();
+      await using agent = await createAgent();
       const disable = await agent.record('disable');
       await agent.answer(await agent.send('state'), outcome);
       const enable = await agent.record('enable');
@@ -190,14 +190,14 @@ describe('an enable on an agent', () => {
   });
 
   it('goes behind a disable of a key that the upstream says is disabled', async () => {
-    await using agent = await givenAgent({ enabled: false });
+    await using agent = await createAgent({ enabled: false });
     const disable = await agent.record('disable');
     const enable = await agent.record('enable');
     expect([agent.stateOf(disable), agent.stateOf(enable)]).toEqual(['pending', 'pending']);
   });
 
   it('never shows while it waits, is under way, or is in doubt', async () => {
-    await using agent = await givenAgent({ enabled: false });
+    await using agent = await createAgent({ enabled: false });
     const enable = await agent.record('enable');
     expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 1 });
     await agent.read(agent.says(5, off));
@@ -209,7 +209,7 @@ describe('an enable on an agent', () => {
   });
 
   it('is read before it is sent, and sent only when the key is disabled', async () => {
-    await using agent = await givenAgent({ enabled: false });
+    await using agent = await createAgent({ enabled: false });
     const enable = await agent.record('enable');
     expect(await agent.plan('state')).toEqual({ step: 'read' });
     await agent.read(agent.says(5, off));
@@ -217,7 +217,7 @@ describe('an enable on an agent', () => {
   });
 
   it('is delivered without sending when the key is enabled already', async () => {
-    await using agent = await givenAgent({ enabled: false });
+    await using agent = await createAgent({ enabled: false });
     const enable = await agent.record('enable');
     await agent.read(agent.says(5));
     expect(agent.operation(enable)).toMatchObject({ attempts: 0, progress: { state: 'delivered' } });
@@ -226,7 +226,7 @@ describe('an enable on an agent', () => {
 
   it('in doubt is settled by a read after the fence; it is not repeated over a disable that may be newer', async () => {
     for (const enabled of [false, true]) {
-      await using agent = await givenAgent({ enabled: false });
+      await using agent = await createAgent({ enabled: false });
       const enable = await agent.record('enable');
       await agent.answer(await agent.send('state', { justRead: true }), lost);
       agent.pass(minute - 1);
@@ -240,26 +240,26 @@ describe('an enable on an agent', () => {
   });
 
   it('of a key that shows enabled needs nothing', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     expect(valueOf(await agent.change('enable')).operationId).toBeNull();
     expect(agent.store.operations.oldestAt()).toBeNull();
   });
 
   it('asked for again while it waits adds nothing', async () => {
-    await using agent = await givenAgent({ enabled: false });
+    await using agent = await createAgent({ enabled: false });
     const enable = await agent.record('enable');
     expect(await agent.record('enable')).toBe(enable);
   });
 
   it('of a key that was disabled when last seen, too long ago, is refused', async () => {
-    await using agent = await givenAgent({ enabled: false });
+    await using agent = await createAgent({ enabled: false });
     agent.pass(15 * 24 * hour);
     expect(refusalOf(await agent.change('enable'))).toBe('verdict_expired');
     expect(refusalOf(await agent.change('disable'))).toBeNull();
   });
 
   it('is not settled by a read as long as an attempt of a disable before it can be on its way', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
     agent.pass(second);
@@ -270,7 +270,7 @@ describe('an enable on an agent', () => {
   });
 
   it('goes behind a disable that was restored, and may have been sent', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     const disable = await agent.record('disable');
     valueOf(await agent.writer.write('restore', {}));
     await agent.restart();
@@ -279,7 +279,7 @@ describe('an enable on an agent', () => {
   });
 
   it('that waits behind a disable is not undone by a use', async () => {
-    await using agent = await givenAgent({ enabled: false });
+    await using agent = await createAgent({ enabled: false });
     await agent.record('disable');
     await agent.record('enable');
     await agent.read(agent.says(5));
@@ -288,7 +288,7 @@ describe('an enable on an agent', () => {
   });
 
   it('does not undo the first of several changes, which the others follow', async () => {
-    await using agent = await givenAgent({ enabled: false });
+    await using agent = await createAgent({ enabled: false });
     for (const trigger of ['disable', 'enable'] as const) await agent.record(trigger);
     await agent.read(agent.says(5));
     for (const trigger of ['disable', 'enable'] as const) await agent.record(trigger);
@@ -301,7 +301,7 @@ describe('an enable on an agent', () => {
   });
 
   it('waits until no attempt of a disable before it can be on its way', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
     agent.pass(second);

@@ -2,14 +2,21 @@ import { describe, expect, it } from 'vitest';
 import { AgentProducts, storedProducts } from '../../src/service/agent/products.ts';
 import type { BoundUpstream } from '../../src/service/outbox/control/upstream-binding.ts';
 import { retryAfterUntil } from '../../src/service/outbox/control/retry-after.ts';
-import { givenAgent, lost, minute, no, valueOf, type AgentStage } from '../support/stage/service-stage.ts';
+import {
+  createAgent,
+  lost,
+  minute,
+  no,
+  valueOf,
+  type AgentHarness,
+} from '../support/harness/service-harness.ts';
 
 const store = 'https://store.example';
 const other = 'https://other.example';
 const product = { productKey: 'press', secretDigest: 'digest-of-press' };
 
 async function bind(
-  agent: AgentStage,
+  agent: AgentHarness,
   baseUrl: string,
   configured: readonly (typeof product)[] = [product],
 ): Promise<BoundUpstream> {
@@ -20,8 +27,8 @@ async function bind(
 }
 
 /** An agent whose key was read with so many uses, from an upstream that names its instance. */
-async function givenRead(uses: number, instance: string): Promise<AgentStage> {
-  const agent = await givenAgent({ uses });
+async function createRead(uses: number, instance: string): Promise<AgentHarness> {
+  const agent = await createAgent({ uses });
   await bind(agent, store);
   await agent.read({ ...agent.says(uses), instance });
   return agent;
@@ -29,7 +36,7 @@ async function givenRead(uses: number, instance: string): Promise<AgentStage> {
 
 describe('an upstream that was replaced in the configuration', () => {
   it('does not settle what is in doubt at the one before: a person must, and is told', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -46,7 +53,7 @@ describe('an upstream that was replaced in the configuration', () => {
   });
 
   it('is sent a disable that is in doubt at the one before: it sets a value, and a revocation wins', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
@@ -58,7 +65,7 @@ describe('an upstream that was replaced in the configuration', () => {
   });
 
   it('is sent what was never sent, and its count explains nothing of before', async () => {
-    await using agent = await givenAgent({ uses: 5 }, { writers: 'single' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'single' });
     await bind(agent, store);
     const use = await agent.record('usage');
     await agent.restart();
@@ -71,7 +78,7 @@ describe('an upstream that was replaced in the configuration', () => {
   });
 
   it('is sent what the one before has certainly not taken', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('unreachable'));
@@ -81,7 +88,7 @@ describe('an upstream that was replaced in the configuration', () => {
   });
 
   it('settles what was lost on the way to itself, as ever', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     await agent.restart();
     await bind(agent, other);
@@ -94,7 +101,7 @@ describe('an upstream that was replaced in the configuration', () => {
   });
 
   it('lets what stands behind one in doubt go on, once no request can be on its way any more', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -105,7 +112,7 @@ describe('an upstream that was replaced in the configuration', () => {
   });
 
   it('has asked for no quiet yet, whatever the one before asked for', async () => {
-    await using agent = await givenAgent();
+    await using agent = await createAgent();
     await bind(agent, store);
     await agent.writer.write('keepRetryAfter', { until: agent.steady + minute });
     await bind(agent, store);
@@ -115,7 +122,7 @@ describe('an upstream that was replaced in the configuration', () => {
   });
 
   it('is not another one than that of a store which remembers none', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await agent.writer.write('keepRetryAfter', { until: agent.steady + minute });
@@ -125,7 +132,7 @@ describe('an upstream that was replaced in the configuration', () => {
   });
 
   it('that is the same as before changes nothing', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -139,7 +146,7 @@ describe('an upstream that was replaced in the configuration', () => {
 
 describe('a Latchkey upstream, whose answers name its instance', () => {
   it('that is another instance behind the same address does not settle what was sent to the one before', async () => {
-    await using agent = await givenRead(5, 'first');
+    await using agent = await createRead(5, 'first');
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     expect(agent.operation(use).upstream).toBe(`${store} first`);
@@ -150,7 +157,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that is another instance shows it in its answer to a change as well', async () => {
-    await using agent = await givenRead(5, 'first');
+    await using agent = await createRead(5, 'first');
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await agent.record('disable');
@@ -160,7 +167,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that is another instance since the start is no base, and its first count is no sign of another writer', async () => {
-    await using agent = await givenRead(7, 'first');
+    await using agent = await createRead(7, 'first');
     const { value, ...said } = agent.says(1);
     const outcome = { ...said, value: { ...value, licenseKey: 'KEY-2' }, instance: 'restored' };
     const read = { licenseKey: 'KEY-2', productKey: 'press', outcome, sentAt: agent.steady };
@@ -175,7 +182,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that shows itself as another one by its answer to a use is no other writer', async () => {
-    await using agent = await givenRead(7, 'first');
+    await using agent = await createRead(7, 'first');
     await agent.record('usage');
     const answer = { ...agent.says(3), instance: 'restored' };
     expect(await agent.answer(await agent.send('counter'), answer)).toMatchObject({ unexpected: null });
@@ -184,7 +191,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that became another one while a use was on its way does not settle it once its answer is lost', async () => {
-    await using agent = await givenRead(7, 'first');
+    await using agent = await createRead(7, 'first');
     const use = await agent.record('usage');
     const next = await agent.record('usage');
     await agent.record('disable');
@@ -198,7 +205,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that became another one while a use was on its way is sent it when it has certainly not arrived', async () => {
-    await using agent = await givenRead(7, 'first');
+    await using agent = await createRead(7, 'first');
     const use = await agent.record('usage');
     await agent.record('disable');
     const [flying, disable] = [await agent.send('counter'), await agent.send('state')];
@@ -209,7 +216,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that tells its instance while a use is on its way is the one to which it was sent', async () => {
-    await using agent = await givenAgent({ uses: 7 });
+    await using agent = await createAgent({ uses: 7 });
     await bind(agent, store);
     const use = await agent.record('usage');
     await agent.record('disable');
@@ -222,7 +229,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that shows itself as another one by its answer to a repeated disable has taken it', async () => {
-    await using agent = await givenRead(7, 'first');
+    await using agent = await createRead(7, 'first');
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
     agent.pass(minute);
@@ -234,7 +241,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   it.each([lost, no('unreachable'), no('refused')])(
     'that became another one while what was in doubt was on its way again holds it ($detail)',
     async (outcome) => {
-      await using agent = await givenRead(7, 'first');
+      await using agent = await createRead(7, 'first');
       const use = await agent.record('usage');
       await agent.answer(await agent.send('counter'), lost);
       valueOf(await agent.writer.write('decideOperation', { operationId: use, decision: 'retry' }));
@@ -250,7 +257,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   );
 
   it('that became another one is sent the disable that was in doubt at the one before', async () => {
-    await using agent = await givenRead(7, 'first');
+    await using agent = await createRead(7, 'first');
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
     agent.pass(minute);
@@ -269,7 +276,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   ])(
     'that became another one while a disable was on its way again is sent it until it takes or refuses it (%o)',
     async (outcome, state) => {
-      await using agent = await givenRead(7, 'first');
+      await using agent = await createRead(7, 'first');
       const disable = await agent.record('disable');
       await agent.answer(await agent.send('state'), lost);
       agent.pass(minute);
@@ -283,7 +290,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   );
 
   it('that an answer of the one before came between settles what was lost on the way to itself', async () => {
-    await using agent = await givenRead(7, 'restored');
+    await using agent = await createRead(7, 'restored');
     const use = await agent.record('usage');
     const flying = await agent.send('counter');
     const { value, ...said } = agent.says(1);
@@ -299,7 +306,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that tells its instance for the first time is no other one', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -309,7 +316,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('is not told by a cache on the way', async () => {
-    await using agent = await givenRead(5, 'first');
+    await using agent = await createRead(5, 'first');
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -318,7 +325,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that is the same instance settles as ever, also after a restart', async () => {
-    await using agent = await givenRead(5, 'first');
+    await using agent = await createRead(5, 'first');
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await agent.restart();
@@ -330,7 +337,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
 
 describe('a product in the configuration', () => {
   it('that has another key and the same secret keeps its license keys and changes', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
     const renamed = await bind(agent, store, [{ ...product, productKey: 'press-2' }]);
@@ -343,7 +350,7 @@ describe('a product in the configuration', () => {
   });
 
   it('that has another key and another secret is another product', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const another = { productKey: 'brush', secretDigest: 'digest-of-brush' };
     expect(await bind(agent, store, [another])).toMatchObject({
@@ -353,7 +360,7 @@ describe('a product in the configuration', () => {
   });
 
   it('that has the key of another one, which is removed, is recognized by its secret', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     const brush = { productKey: 'brush', secretDigest: 'digest-of-brush' };
     await bind(agent, store, [product, brush]);
     const { secretDigest } = product;
@@ -364,7 +371,7 @@ describe('a product in the configuration', () => {
   });
 
   it('that is removed is told with what waits for it, at every start until nothing does', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
     const removed = [{ productKey: 'press', operations: 1 }];
@@ -376,7 +383,7 @@ describe('a product in the configuration', () => {
   });
 
   it('that is put back has its changes again', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     await agent.record('usage');
     await bind(agent, store, []);
@@ -388,7 +395,7 @@ describe('a product in the configuration', () => {
     ['whose upstream has another address now', other, product],
     ['that is read anew with other settings of any kind', store, product],
   ])('%s need not wait out what the configuration before was refused for', async (_, baseUrl, given) => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('unauthorized'));
@@ -398,7 +405,7 @@ describe('a product in the configuration', () => {
   });
 
   it('that has another secret now waits all the same for the fence of what was lost under the one before', async () => {
-    await using agent = await givenAgent({ uses: 5 });
+    await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);

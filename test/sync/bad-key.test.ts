@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
-import { minute, second, startSyncStage, type SyncStage } from '../support/stage/sync-stage.ts';
+import { minute, second, startSyncHarness, type SyncHarness } from '../support/harness/sync-harness.ts';
 
 const broken: Outcome<never> = { outcome: 'ambiguous', status: 500, detail: 'HTTP 500', retryAfterMs: null };
 const silence: Outcome<never> = { ...broken, status: null, detail: 'no whole answer in time' };
 
 /** An agent that knows both keys; from now on the upstream fails at the bad one. */
-async function givenBadKey(how: Outcome<never>): Promise<SyncStage> {
-  const stage = await startSyncStage(['GOOD', 'BAD', 'NEW']);
-  await stage.verify('GOOD');
-  await stage.time.advance(second);
-  await stage.verify('BAD');
-  stage.vendor.instead = (_, key) => (key === 'BAD' ? how : null);
-  return stage;
+async function createBadKey(how: Outcome<never>): Promise<SyncHarness> {
+  const harness = await startSyncHarness(['GOOD', 'BAD', 'NEW']);
+  await harness.verify('GOOD');
+  await harness.time.advance(second);
+  await harness.verify('BAD');
+  harness.vendor.instead = (_, key) => (key === 'BAD' ? how : null);
+  return harness;
 }
 
 describe('one key at which the upstream always fails', () => {
@@ -20,40 +20,40 @@ describe('one key at which the upstream always fails', () => {
     ['with an error', broken],
     ['by never answering', silence],
   ])('%s does not keep the uses of the others', async (_, how) => {
-    using stage = await givenBadKey(how);
-    await stage.change('BAD', 'usage');
-    await stage.time.advance(10 * minute);
-    await stage.change('GOOD', 'usage');
-    await stage.time.advance(5 * minute);
-    expect(stage.vendor.licenses.get('GOOD')?.uses).toBe(1);
-    expect(stage.sync.uplink.status()).toMatchObject({ breaker: 'closed' });
-    expect(await stage.verify('NEW')).toMatchObject({ ok: true });
+    using harness = await createBadKey(how);
+    await harness.change('BAD', 'usage');
+    await harness.time.advance(10 * minute);
+    await harness.change('GOOD', 'usage');
+    await harness.time.advance(5 * minute);
+    expect(harness.vendor.licenses.get('GOOD')?.uses).toBe(1);
+    expect(harness.sync.uplink.status()).toMatchObject({ breaker: 'closed' });
+    expect(await harness.verify('NEW')).toMatchObject({ ok: true });
   });
 
   it('is not asked for again and again because the others are answered', async () => {
-    using stage = await givenBadKey(broken);
-    await stage.change('BAD', 'usage');
-    await stage.time.advance(minute);
-    const before = stage.vendor.asked.length;
+    using harness = await createBadKey(broken);
+    await harness.change('BAD', 'usage');
+    await harness.time.advance(minute);
+    const before = harness.vendor.asked.length;
     for (let passed = 0; passed < 60; passed += 1) {
-      await stage.change('GOOD', 'usage');
-      await stage.time.advance(minute);
+      await harness.change('GOOD', 'usage');
+      await harness.time.advance(minute);
     }
     const about = (key: string): number =>
-      stage.vendor.asked.slice(before).filter((asked) => asked.endsWith(key)).length;
-    expect(stage.vendor.licenses.get('GOOD')?.uses).toBe(60);
+      harness.vendor.asked.slice(before).filter((asked) => asked.endsWith(key)).length;
+    expect(harness.vendor.licenses.get('GOOD')?.uses).toBe(60);
     // Every other probe is about it, when nothing else goes up for half a minute; its own tries are rare.
     expect(about('BAD')).toBeLessThan(60);
   });
 
   it('is delivered when the upstream has been mended', async () => {
-    using stage = await givenBadKey(broken);
-    await stage.change('BAD', 'usage');
-    await stage.time.advance(60 * minute);
-    stage.vendor.instead = () => null;
-    await stage.time.advance(20 * minute);
-    expect(stage.vendor.licenses.get('BAD')?.uses).toBe(1);
-    expect(stage.store.operations.depth()).toMatchObject({ delivered: 1, pending: 0, uncertain: 0 });
+    using harness = await createBadKey(broken);
+    await harness.change('BAD', 'usage');
+    await harness.time.advance(60 * minute);
+    harness.vendor.instead = () => null;
+    await harness.time.advance(20 * minute);
+    expect(harness.vendor.licenses.get('BAD')?.uses).toBe(1);
+    expect(harness.store.operations.depth()).toMatchObject({ delivered: 1, pending: 0, uncertain: 0 });
   });
 });
 
@@ -69,20 +69,20 @@ describe('a change that the upstream refuses for now, though it tells of its key
   ] as const;
 
   it.each(refusals)('%s, %s: goes up ever more rarely', async (kind, reason, status) => {
-    using stage = await startSyncStage(['BAD', 'GOOD']);
-    for (const key of ['GOOD', 'BAD']) await stage.verify(key);
-    await stage.change('BAD', kind === 'enable' ? 'disable' : 'usage');
-    await stage.time.advance(minute);
+    using harness = await startSyncHarness(['BAD', 'GOOD']);
+    for (const key of ['GOOD', 'BAD']) await harness.verify(key);
+    await harness.change('BAD', kind === 'enable' ? 'disable' : 'usage');
+    await harness.time.advance(minute);
     const detail = `HTTP ${status}`;
-    stage.vendor.instead = (what, key) =>
+    harness.vendor.instead = (what, key) =>
       key === 'BAD' && what !== 'verify'
         ? { outcome: 'not_applied', reason, status, detail, retryAfterMs: null }
         : null;
-    await stage.change('BAD', kind);
-    await stage.time.advance(60 * minute);
-    const before = stage.vendor.asked.length;
-    await stage.time.advance(60 * minute);
-    const asked = stage.vendor.asked.slice(before).filter((each) => each === `${kind} BAD`);
+    await harness.change('BAD', kind);
+    await harness.time.advance(60 * minute);
+    const before = harness.vendor.asked.length;
+    await harness.time.advance(60 * minute);
+    const asked = harness.vendor.asked.slice(before).filter((each) => each === `${kind} BAD`);
     expect(asked.length).toBeGreaterThan(0);
     expect(asked.length).toBeLessThan(30);
   });
@@ -90,40 +90,40 @@ describe('a change that the upstream refuses for now, though it tells of its key
 
 describe('look-ups of odd keys at which the upstream fails', () => {
   it('close nothing for the others, however often one is looked up', async () => {
-    using stage = await startSyncStage(['NEW']);
-    stage.vendor.instead = (_, key) => (key === 'NEW' ? null : broken);
-    for (let count = 0; count < 20; count += 1) await stage.verify("'; DROP TABLE");
-    expect(stage.sync.uplink.status().breaker).toBe('closed');
-    expect(await stage.verify('NEW')).toMatchObject({ ok: true });
+    using harness = await startSyncHarness(['NEW']);
+    harness.vendor.instead = (_, key) => (key === 'NEW' ? null : broken);
+    for (let count = 0; count < 20; count += 1) await harness.verify("'; DROP TABLE");
+    expect(harness.sync.uplink.status().breaker).toBe('closed');
+    expect(await harness.verify('NEW')).toMatchObject({ ok: true });
   });
 
   it('close nothing for long when there are many: a known key shows that the upstream is there', async () => {
-    using stage = await startSyncStage(['GOOD', 'FINE', 'NEW']);
-    for (const key of ['GOOD', 'FINE']) await stage.verify(key);
-    stage.vendor.instead = (_, key) => (key.startsWith('ODD') ? broken : null);
-    for (let count = 0; count < 5; count += 1) await stage.verify(`ODD-${count}`);
-    await stage.time.advance(second);
-    expect(stage.sync.uplink.status().breaker).toBe('closed');
-    expect(await stage.verify('NEW')).toMatchObject({ ok: true });
+    using harness = await startSyncHarness(['GOOD', 'FINE', 'NEW']);
+    for (const key of ['GOOD', 'FINE']) await harness.verify(key);
+    harness.vendor.instead = (_, key) => (key.startsWith('ODD') ? broken : null);
+    for (let count = 0; count < 5; count += 1) await harness.verify(`ODD-${count}`);
+    await harness.time.advance(second);
+    expect(harness.sync.uplink.status().breaker).toBe('closed');
+    expect(await harness.verify('NEW')).toMatchObject({ ok: true });
   });
 });
 
 describe('an upstream that fails at everything, with an error', () => {
   it('is left alone but for probes, and its return is noticed', async () => {
-    using stage = await startSyncStage(['A', 'B', 'C']);
-    for (const key of ['A', 'B', 'C']) await stage.verify(key);
-    stage.vendor.instead = () => broken;
-    for (const key of ['A', 'B', 'C']) await stage.change(key, 'usage');
-    await stage.time.advance(10 * minute);
-    expect(stage.sync.uplink.status()).toMatchObject({ state: 'down', breaker: 'open' });
-    const before = stage.vendor.asked.length;
-    await stage.time.advance(10 * minute);
-    const probes = stage.vendor.asked.slice(before);
+    using harness = await startSyncHarness(['A', 'B', 'C']);
+    for (const key of ['A', 'B', 'C']) await harness.verify(key);
+    harness.vendor.instead = () => broken;
+    for (const key of ['A', 'B', 'C']) await harness.change(key, 'usage');
+    await harness.time.advance(10 * minute);
+    expect(harness.sync.uplink.status()).toMatchObject({ state: 'down', breaker: 'open' });
+    const before = harness.vendor.asked.length;
+    await harness.time.advance(10 * minute);
+    const probes = harness.vendor.asked.slice(before);
     expect(probes.length).toBeLessThanOrEqual(20);
     expect(new Set(probes)).toEqual(new Set(['verify A', 'verify B', 'verify C']));
-    stage.vendor.instead = () => null;
-    await stage.time.advance(2 * minute);
-    expect(stage.store.operations.depth()).toMatchObject({ delivered: 3, pending: 0, uncertain: 0 });
+    harness.vendor.instead = () => null;
+    await harness.time.advance(2 * minute);
+    expect(harness.store.operations.depth()).toMatchObject({ delivered: 3, pending: 0, uncertain: 0 });
   });
 });
 
@@ -136,55 +136,55 @@ describe('a quiet that the upstream asked for', () => {
     retryAfterMs: 30 * minute,
   };
 
-  async function givenQuiet(): Promise<SyncStage> {
-    const stage = await startSyncStage(['GOOD', 'NEW']);
-    await stage.verify('GOOD');
-    stage.vendor.instead = () => busy;
-    await stage.change('GOOD', 'usage');
-    await stage.time.advance(second);
-    stage.vendor.instead = () => null;
-    stage.vendor.asked.length = 0;
-    return stage;
+  async function createQuiet(): Promise<SyncHarness> {
+    const harness = await startSyncHarness(['GOOD', 'NEW']);
+    await harness.verify('GOOD');
+    harness.vendor.instead = () => busy;
+    await harness.change('GOOD', 'usage');
+    await harness.time.advance(second);
+    harness.vendor.instead = () => null;
+    harness.vendor.asked.length = 0;
+    return harness;
   }
 
   it('is kept by reads, probes and a person in a hurry', async () => {
-    using stage = await givenQuiet();
-    await stage.writer.write('retryNow', {});
-    stage.sync.uplink.closeBreaker();
-    expect(await stage.verify('NEW')).toMatchObject({ ok: false });
-    await stage.time.advance(29 * minute);
-    expect(stage.vendor.asked).toEqual([]);
-    await stage.time.advance(2 * minute);
-    expect(stage.vendor.licenses.get('GOOD')?.uses).toBe(1);
+    using harness = await createQuiet();
+    await harness.writer.write('retryNow', {});
+    harness.sync.uplink.closeBreaker();
+    expect(await harness.verify('NEW')).toMatchObject({ ok: false });
+    await harness.time.advance(29 * minute);
+    expect(harness.vendor.asked).toEqual([]);
+    await harness.time.advance(2 * minute);
+    expect(harness.vendor.licenses.get('GOOD')?.uses).toBe(1);
   });
 
   it.each([
     ['', 0],
     [', also one before which the clock was turned back', -20 * 60 * minute],
   ])('is kept across a restart%s', async (_, turnedByMs) => {
-    using stage = await givenQuiet();
-    await stage.restart({ turnedByMs });
-    await stage.writer.write('retryNow', {});
-    stage.sync.uplink.closeBreaker();
-    expect(await stage.verify('NEW')).toMatchObject({ ok: false });
-    await stage.time.advance(29 * minute);
-    expect(stage.vendor.asked).toEqual([]);
-    await stage.time.advance(4 * minute);
-    expect(stage.vendor.licenses.get('GOOD')?.uses).toBe(1);
+    using harness = await createQuiet();
+    await harness.restart({ turnedByMs });
+    await harness.writer.write('retryNow', {});
+    harness.sync.uplink.closeBreaker();
+    expect(await harness.verify('NEW')).toMatchObject({ ok: false });
+    await harness.time.advance(29 * minute);
+    expect(harness.vendor.asked).toEqual([]);
+    await harness.time.advance(4 * minute);
+    expect(harness.vendor.licenses.get('GOOD')?.uses).toBe(1);
   });
 });
 
 describe('a cache on the way that answers every read', () => {
   it('keeps a use from being sent, rather than letting it be counted from the wrong base', async () => {
-    using stage = await startSyncStage(['KEY']);
-    await stage.verify('KEY');
-    await stage.restart();
-    stage.vendor.cachedForMs = minute;
-    await stage.change('KEY', 'usage');
-    await stage.time.advance(5 * minute);
-    expect(stage.vendor.asked).not.toContain('usage KEY');
-    stage.vendor.cachedForMs = 0;
-    await stage.time.advance(20 * minute);
-    expect(stage.vendor.licenses.get('KEY')?.uses).toBe(1);
+    using harness = await startSyncHarness(['KEY']);
+    await harness.verify('KEY');
+    await harness.restart();
+    harness.vendor.cachedForMs = minute;
+    await harness.change('KEY', 'usage');
+    await harness.time.advance(5 * minute);
+    expect(harness.vendor.asked).not.toContain('usage KEY');
+    harness.vendor.cachedForMs = 0;
+    await harness.time.advance(20 * minute);
+    expect(harness.vendor.licenses.get('KEY')?.uses).toBe(1);
   });
 });

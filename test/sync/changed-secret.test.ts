@@ -1,43 +1,43 @@
 import { expect, it } from 'vitest';
-import { givenManual, key, never, productKey } from '../support/stage/manual-stage.ts';
-import { no, second, valueOf } from '../support/stage/service-stage.ts';
-import { givenTerms } from '../support/given/coupon-given.ts';
+import { createManualHarness, key, never, productKey } from '../support/harness/manual-harness.ts';
+import { no, second, valueOf } from '../support/harness/service-harness.ts';
+import { buildTerms } from '../support/builders/coupon-builders.ts';
 
 const refused = no('unauthorized');
 
 it('a refusal of the former secret, which comes after a reload, does not stop requests under the new one', async () => {
-  await using stage = await givenManual();
-  const { uplink } = stage.sync;
-  stage.sync.push.run(stage.ending.signal).catch(() => undefined);
+  await using harness = await createManualHarness();
+  const { uplink } = harness.sync;
+  harness.sync.push.run(harness.ending.signal).catch(() => undefined);
   // A read, and a use on its way.
-  stage.sync.reads.refresh(productKey, 'OTHER');
-  const read = await stage.request();
-  await stage.change('usage');
-  stage.sync.push.wake();
-  const use = await stage.request();
-  await stage.passes(second);
+  harness.sync.reads.refresh(productKey, 'OTHER');
+  const read = await harness.request();
+  await harness.change('usage');
+  harness.sync.push.wake();
+  const use = await harness.request();
+  await harness.passes(second);
   uplink.retryCredentials();
   await read.answer(refused);
   await use.answer(refused);
   expect(uplink.status().pausedProducts).toEqual([]);
-  stage.sync.reads.refresh(productKey, key);
-  await stage.passes(second);
+  harness.sync.reads.refresh(productKey, key);
+  await harness.passes(second);
   uplink.observe(refused, { owner: productKey, subject: key });
   expect(uplink.status().pausedProducts).toEqual([productKey]);
 });
 
 it('a refusal of the former API key, which comes after a reload, does not stop coupons under the new one', async () => {
-  await using stage = await givenManual();
-  const { uplink, coupons } = stage.sync;
+  await using harness = await createManualHarness();
+  const { uplink, coupons } = harness.sync;
   const listing = coupons.list(never);
-  await stage.time.settle();
-  const command = { terms: givenTerms({ code: 'NEW' }), isSentNow: true, maxPending: 10 };
-  const { operationId } = valueOf(await stage.writer.write('queueCoupon', command));
+  await harness.time.settle();
+  const command = { terms: buildTerms({ code: 'NEW' }), isSentNow: true, maxPending: 10 };
+  const { operationId } = valueOf(await harness.writer.write('queueCoupon', command));
   const creating = coupons.create(operationId, { idempotency: null });
-  await stage.time.settle();
-  const requests = stage.arrivedCoupons.splice(0);
+  await harness.time.settle();
+  const requests = harness.arrivedCoupons.splice(0);
   expect(requests.map(({ kind }) => kind)).toEqual(['list', 'create']);
-  await stage.passes(second);
+  await harness.passes(second);
   uplink.retryCredentials();
   for (const request of requests) await request.answer(refused);
   await Promise.all([listing, creating]);

@@ -1,61 +1,64 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Coupon } from '../../src/domain/checkout/coupon.ts';
-import { givenTerms } from '../support/given/coupon-given.ts';
-import { givenManual, never, type ManualStage } from '../support/stage/manual-stage.ts';
-import { lost, minute, no, second, valueOf } from '../support/stage/service-stage.ts';
+import { buildTerms } from '../support/builders/coupon-builders.ts';
+import { createManualHarness, never, type ManualHarness } from '../support/harness/manual-harness.ts';
+import { lost, minute, no, second, valueOf } from '../support/harness/service-harness.ts';
 
 describe('coupons whose creation is in doubt while a listing of theirs is not admitted', () => {
   it.each([
-    ['asks to wait', (stage: ManualStage) => stage.sync.uplink.waitUntil(stage.clock.steady() + 10 * second)],
+    [
+      'asks to wait',
+      (harness: ManualHarness) => harness.sync.uplink.waitUntil(harness.clock.steady() + 10 * second),
+    ],
     [
       'refuses the API key',
-      (stage: ManualStage) => {
+      (harness: ManualHarness) => {
         const refused = no('unauthorized');
-        stage.sync.uplink.observe({ ...refused, status: 401 }, { owner: null, subject: 'coupons' });
-        void stage.clock.sleep(10 * second, never).then(() => stage.sync.uplink.retryCredentials());
+        harness.sync.uplink.observe({ ...refused, status: 401 }, { owner: null, subject: 'coupons' });
+        void harness.clock.sleep(10 * second, never).then(() => harness.sync.uplink.retryCredentials());
       },
     ],
   ])('are looked for as soon as that is over, where the upstream %s', async (_, hinder) => {
-    await using stage = await givenManual({ uses: 5 });
-    const ids = [await givenDoubt(stage, 'SPRING'), await givenDoubt(stage, 'AUTUMN')];
-    await stage.passes(minute);
-    void stage.sync.coupons.list(never);
-    await stage.time.settle();
-    const [listing] = stage.arrivedCoupons.splice(0);
-    stage.sync.push.run(stage.ending.signal).catch(() => undefined);
-    await stage.time.settle();
-    hinder(stage);
-    const looks = vi.spyOn(stage.store.operations, 'due');
+    await using harness = await createManualHarness({ uses: 5 });
+    const ids = [await createDoubt(harness, 'SPRING'), await createDoubt(harness, 'AUTUMN')];
+    await harness.passes(minute);
+    void harness.sync.coupons.list(never);
+    await harness.time.settle();
+    const [listing] = harness.arrivedCoupons.splice(0);
+    harness.sync.push.run(harness.ending.signal).catch(() => undefined);
+    await harness.time.settle();
+    hinder(harness);
+    const looks = vi.spyOn(harness.store.operations, 'due');
     if (listing?.kind !== 'list') throw new Error('nothing was listed');
     await listing.answer(lost);
-    await stage.passes(10 * second - 1);
-    expect(stage.arrivedCoupons).toEqual([]);
+    await harness.passes(10 * second - 1);
+    expect(harness.arrivedCoupons).toEqual([]);
     expect(looks.mock.calls.length).toBeLessThan(10);
-    await stage.passes(second);
+    await harness.passes(second);
     // The second waits for the listing of the first: this listing may have been answered before the fence was over.
     for (let count = 0; count < ids.length; count += 1) {
-      const [asked, ...others] = stage.arrivedCoupons.splice(0);
+      const [asked, ...others] = harness.arrivedCoupons.splice(0);
       if (asked?.kind !== 'list' || others.length > 0) throw new Error('not one listing was asked for');
       await asked.answer({
         outcome: 'applied',
         value: { coupons: ids.map(({ coupon }) => coupon), unreadable: [] },
-        confirmedAt: stage.now,
+        confirmedAt: harness.now,
         isCached: false,
       });
-      await stage.time.settle();
+      await harness.time.settle();
     }
-    expect(ids.map(({ id }) => stage.stateOf(id))).toEqual(['delivered', 'delivered']);
+    expect(ids.map(({ id }) => harness.stateOf(id))).toEqual(['delivered', 'delivered']);
   });
 });
 
 /** A creation whose answer was lost, after many failures. */
-async function givenDoubt(stage: ManualStage, code: string): Promise<{ id: string; coupon: Coupon }> {
-  const terms = givenTerms({ code });
-  const queued = await stage.writer.write('queueCoupon', { terms, isSentNow: true, maxPending: 10 });
+async function createDoubt(harness: ManualHarness, code: string): Promise<{ id: string; coupon: Coupon }> {
+  const terms = buildTerms({ code });
+  const queued = await harness.writer.write('queueCoupon', { terms, isSentNow: true, maxPending: 10 });
   const { operationId } = valueOf(queued);
-  const answer = { operationId, outcome: lost, caller: null, policy: stage.policy };
-  valueOf(await stage.writer.write('recordCouponAnswer', answer));
-  const operation = stage.operation(operationId);
-  stage.store.operations.put({ ...operation, failures: 20 });
+  const answer = { operationId, outcome: lost, caller: null, policy: harness.policy };
+  valueOf(await harness.writer.write('recordCouponAnswer', answer));
+  const operation = harness.operation(operationId);
+  harness.store.operations.put({ ...operation, failures: 20 });
   return { id: operationId, coupon: { ...terms, id: code.length + code.charCodeAt(0) } };
 }

@@ -2,9 +2,9 @@ import { expect, it } from 'vitest';
 import { notApplied, type Applied, type Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { CouponPage, UpstreamPage } from '../../src/service/ports.ts';
 import { readCouponList } from '../../src/sync/coupon-list.ts';
-import { givenTerms } from '../support/given/coupon-given.ts';
+import { buildTerms } from '../support/builders/coupon-builders.ts';
 
-const terms = givenTerms();
+const terms = buildTerms();
 
 type ListOptions = {
   /** The most coupons that it gives at once, whatever is asked for. */

@@ -10,17 +10,17 @@ import {
 import { mirroredSince } from '../../src/service/agent/mirror.ts';
 import { CouponSync } from '../../src/sync/coupon-sync.ts';
 import { Uplink } from '../../src/sync/uplink/uplink.ts';
-import { HeldLists } from '../support/stage/held-lists.ts';
-import { AgentStage, lost, minute, valueOf } from '../support/stage/service-stage.ts';
-import { VirtualTime } from '../support/stage/virtual-clock.ts';
+import { HeldLists } from '../support/harness/held-lists.ts';
+import { AgentHarness, lost, minute, valueOf } from '../support/harness/service-harness.ts';
+import { VirtualTime } from '../support/harness/virtual-clock.ts';
 import { silent, uncounted } from '../support/silent-log.ts';
-import { givenTerms } from '../support/given/coupon-given.ts';
+import { buildTerms } from '../support/builders/coupon-builders.ts';
 
 const forEver = new AbortController().signal;
-const terms = givenTerms({ code: 'Spring' });
+const terms = buildTerms({ code: 'Spring' });
 
 /** An agent's coupons over an upstream that answers a listing when the test lets it. */
-class Office extends AgentStage {
+class Office extends AgentHarness {
   readonly time: VirtualTime = new VirtualTime();
   readonly lists: HeldLists = new HeldLists();
   readonly listings: ((coupons: Coupon[], ageMs?: number) => Promise<void>)[] = [];

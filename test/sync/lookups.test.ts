@@ -3,10 +3,10 @@ import { maxAliases } from '../../src/domain/license-key.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { LicenseAnswer } from '../../src/service/answers.ts';
-import { minute, second, startSyncStage, type SyncStage } from '../support/stage/sync-stage.ts';
+import { minute, second, startSyncHarness, type SyncHarness } from '../support/harness/sync-harness.ts';
 
 /*
- * Look-ups of license keys that are not known here. The stage has the default of `limits.misses`: two a second, and
+ * Look-ups of license keys that are not known here. The harness has the default of `limits.misses`: two a second, and
  * twenty at once.
  */
 
@@ -28,13 +28,13 @@ function codeOf(answer: Result<LicenseAnswer>): string {
 }
 
 /** What each of these keys was answered by now, in order of the answers. */
-function ask(stage: SyncStage, licenseKeys: readonly string[], asker = 'till', signal?: AbortSignal) {
+function ask(harness: SyncHarness, licenseKeys: readonly string[], asker = 'till', signal?: AbortSignal) {
   const answered: { licenseKey: string; code: string; afterMs: number }[] = [];
-  const startedAt = stage.time.elapsed;
+  const startedAt = harness.time.elapsed;
   const follow = async (licenseKey: string): Promise<void> => {
     try {
-      const answer = await stage.ask(licenseKey, asker, signal);
-      answered.push({ licenseKey, code: codeOf(answer), afterMs: stage.time.elapsed - startedAt });
+      const answer = await harness.ask(licenseKey, asker, signal);
+      answered.push({ licenseKey, code: codeOf(answer), afterMs: harness.time.elapsed - startedAt });
     } catch {
       // The caller has left.
     }
@@ -47,17 +47,17 @@ function count(answered: readonly { code: string }[], code: string): number {
   return answered.filter((answer) => answer.code === code).length;
 }
 
-function askedUpstream(stage: SyncStage, name: string): number {
-  return stage.vendor.asked.filter((asked) => asked.includes(name)).length;
+function askedUpstream(harness: SyncHarness, name: string): number {
+  return harness.vendor.asked.filter((asked) => asked.includes(name)).length;
 }
 
 /** Guesses without end, so many at once, and rests after each refusal for a second, as `Retry-After` says. */
-function guess(stage: SyncStage, atOnce: number): void {
-  const clock = stage.time.clock();
+function guess(harness: SyncHarness, atOnce: number): void {
+  const clock = harness.time.clock();
   let guesses = 0;
   const next = async (): Promise<void> => {
     guesses += 1;
-    const answer = await stage.ask(`GUESS-${guesses}`, 'till');
+    const answer = await harness.ask(`GUESS-${guesses}`, 'till');
     await clock.sleep(codeOf(answer) === 'rate_limited' ? second : 10, new AbortController().signal);
     void next();
   };
@@ -67,188 +67,188 @@ function guess(stage: SyncStage, atOnce: number): void {
 describe('a look-up of an unknown license key', () => {
   it('finds 87 new valid keys that are asked for at once, as fast as sync.rate allows', async () => {
     const licenseKeys = keys('NEW', 87);
-    using stage = await startSyncStage(licenseKeys);
-    const answered = ask(stage, licenseKeys);
-    await stage.time.advance(second);
+    using harness = await startSyncHarness(licenseKeys);
+    const answered = ask(harness, licenseKeys);
+    await harness.time.advance(second);
     // A burst of two seconds' worth, and what has been gained since.
-    expect(stage.vendor.asked.length).toBeLessThanOrEqual(15);
-    await stage.time.advance(20 * second);
+    expect(harness.vendor.asked.length).toBeLessThanOrEqual(15);
+    await harness.time.advance(20 * second);
     expect(count(answered, 'ok')).toBe(87);
   });
 
   it('waits for its turn: guesses that are sent all at once gain nothing', async () => {
-    using stage = await startSyncStage([]);
-    const answered = ask(stage, keys('GUESS', 100));
-    await stage.time.advance(10 * second);
-    expect(askedUpstream(stage, 'GUESS')).toBe(40);
-    await stage.time.advance(minute);
+    using harness = await startSyncHarness([]);
+    const answered = ask(harness, keys('GUESS', 100));
+    await harness.time.advance(10 * second);
+    expect(askedUpstream(harness, 'GUESS')).toBe(40);
+    await harness.time.advance(minute);
     expect(count(answered, 'license_not_found')).toBe(80);
     expect(count(answered, 'rate_limited')).toBe(20);
   });
 
   it('waits for 30 s at most', async () => {
-    using stage = await startSyncStage([]);
-    const answered = ask(stage, keys('GUESS', 100));
-    await stage.time.advance(29.9 * second);
+    using harness = await startSyncHarness([]);
+    const answered = ask(harness, keys('GUESS', 100));
+    await harness.time.advance(29.9 * second);
     expect(count(answered, 'rate_limited')).toBe(0);
-    await stage.time.advance(0.2 * second);
+    await harness.time.advance(0.2 * second);
     expect(answered.filter(({ code }) => code === 'rate_limited').map(({ afterMs }) => afterMs)).toEqual(
       Array.from({ length: 20 }, () => 30 * second),
     );
   });
 
   it('costs nothing for a key that is remembered as unknown', async () => {
-    using stage = await startSyncStage([]);
-    await stage.verify('REMEMBERED', 'till');
-    ask(stage, keys('GUESS', 60));
-    await stage.time.advance(second);
-    const answered = ask(stage, ['REMEMBERED']);
-    await stage.time.advance(0);
+    using harness = await startSyncHarness([]);
+    await harness.verify('REMEMBERED', 'till');
+    ask(harness, keys('GUESS', 60));
+    await harness.time.advance(second);
+    const answered = ask(harness, ['REMEMBERED']);
+    await harness.time.advance(0);
     expect(answered).toMatchObject([{ code: 'license_not_found', afterMs: 0 }]);
   });
 
   it('costs nothing for a key that exists, also if its caller leaves before the answer', async () => {
     const licenseKeys = keys('NEW', 20);
-    using stage = await startSyncStage(licenseKeys, { rate: 100 });
+    using harness = await startSyncHarness(licenseKeys, { rate: 100 });
     const leaving = new AbortController();
-    ask(stage, licenseKeys, 'till', leaving.signal);
-    await stage.time.advance(10);
-    expect(stage.vendor.asked.length).toBe(20);
+    ask(harness, licenseKeys, 'till', leaving.signal);
+    await harness.time.advance(10);
+    expect(harness.vendor.asked.length).toBe(20);
     leaving.abort(new Error('the caller left'));
-    await stage.time.advance(100);
-    const answered = ask(stage, keys('GUESS', 21));
-    await stage.time.advance(100);
+    await harness.time.advance(100);
+    const answered = ask(harness, keys('GUESS', 21));
+    await harness.time.advance(100);
     expect(count(answered, 'license_not_found')).toBe(20);
   });
 
   it('costs as many turns as products are asked', async () => {
-    using stage = await startSyncStage([], { productIds: products, rate: 100 });
-    await stage.verify('GUESS', 'till');
-    expect(stage.vendor.asked.length).toBe(60);
-    const answered = ask(stage, ['GUESS-2', 'GUESS-3']);
+    using harness = await startSyncHarness([], { productIds: products, rate: 100 });
+    await harness.verify('GUESS', 'till');
+    expect(harness.vendor.asked.length).toBe(60);
+    const answered = ask(harness, ['GUESS-2', 'GUESS-3']);
     // 60 were sent where 20 were allowed: the next turn is 20 s away.
-    await stage.time.advance(18 * second);
-    expect(stage.vendor.asked.length).toBe(60);
-    await stage.time.advance(5 * second);
-    expect(stage.vendor.asked.length).toBe(120);
-    await stage.time.advance(10 * second);
+    await harness.time.advance(18 * second);
+    expect(harness.vendor.asked.length).toBe(60);
+    await harness.time.advance(5 * second);
+    expect(harness.vendor.asked.length).toBe(120);
+    await harness.time.advance(10 * second);
     expect(answered.map(({ code }) => code)).toEqual(['license_not_found', 'rate_limited']);
   });
 
   it('costs only the products that were asked where one of the first has the key', async () => {
-    using stage = await startSyncStage(['NEW'], { productIds: products, rate: 100 });
-    expect(await stage.verify('NEW', 'till')).toMatchObject({ ok: true });
-    ask(stage, ['GUESS']);
-    await stage.time.advance(3 * second);
-    expect(askedUpstream(stage, 'GUESS')).toBe(60);
+    using harness = await startSyncHarness(['NEW'], { productIds: products, rate: 100 });
+    expect(await harness.verify('NEW', 'till')).toMatchObject({ ok: true });
+    ask(harness, ['GUESS']);
+    await harness.time.advance(3 * second);
+    expect(askedUpstream(harness, 'GUESS')).toBe(60);
   });
 
   it('costs nothing while the upstream is away, and nobody waits for it', async () => {
-    using stage = await startSyncStage([]);
-    ask(stage, keys('GUESS', 60));
-    await stage.time.advance(second);
-    stage.vendor.instead = () => unreachable;
-    await stage.time.advance(30 * second);
-    const asked = stage.vendor.asked.length;
-    const answered = ask(stage, keys('KEY', 30));
-    await stage.time.advance(100);
+    using harness = await startSyncHarness([]);
+    ask(harness, keys('GUESS', 60));
+    await harness.time.advance(second);
+    harness.vendor.instead = () => unreachable;
+    await harness.time.advance(30 * second);
+    const asked = harness.vendor.asked.length;
+    const answered = ask(harness, keys('KEY', 30));
+    await harness.time.advance(100);
     expect(answered.map(({ code, afterMs }) => [code, afterMs])).toEqual(
       Array.from({ length: 30 }, () => ['upstream_unreachable', 0]),
     );
-    expect(stage.vendor.asked.length).toBe(asked);
+    expect(harness.vendor.asked.length).toBe(asked);
   });
 
   it('sends nothing before the Retry-After of the upstream has passed', async () => {
-    using stage = await startSyncStage(['NEW']);
-    const answered = ask(stage, [...keys('GUESS', 40), 'NEW']);
-    await stage.time.advance(second);
-    stage.sync.uplink.waitUntil(stage.time.clock().steady() + 10 * second);
-    const asked = stage.vendor.asked.length;
-    await stage.time.advance(9 * second);
-    expect(stage.vendor.asked.length).toBe(asked);
+    using harness = await startSyncHarness(['NEW']);
+    const answered = ask(harness, [...keys('GUESS', 40), 'NEW']);
+    await harness.time.advance(second);
+    harness.sync.uplink.waitUntil(harness.time.clock().steady() + 10 * second);
+    const asked = harness.vendor.asked.length;
+    await harness.time.advance(9 * second);
+    expect(harness.vendor.asked.length).toBe(asked);
     expect(answered.length).toBe(41);
   });
 
   it('keeps nobody with another credential waiting, nor keys that are known', async () => {
-    using stage = await startSyncStage(['KNOWN', 'NEW']);
-    await stage.verify('KNOWN');
-    ask(stage, keys('GUESS', 100), 'crawler');
-    const before = stage.time.elapsed;
-    expect(await stage.verify('NEW', 'till')).toMatchObject({ ok: true });
-    expect(stage.time.elapsed - before).toBeLessThan(second);
-    expect(await stage.verify('KNOWN', 'crawler')).toMatchObject({ ok: true });
+    using harness = await startSyncHarness(['KNOWN', 'NEW']);
+    await harness.verify('KNOWN');
+    ask(harness, keys('GUESS', 100), 'crawler');
+    const before = harness.time.elapsed;
+    expect(await harness.verify('NEW', 'till')).toMatchObject({ ok: true });
+    expect(harness.time.elapsed - before).toBeLessThan(second);
+    expect(await harness.verify('KNOWN', 'crawler')).toMatchObject({ ok: true });
   });
 
   it('shares the request with callers who ask for the same key meanwhile, and is counted once', async () => {
-    using stage = await startSyncStage([]);
-    const answers = ['first', 'second', 'first'].map((asker) => ask(stage, ['GUESS'], asker));
-    ask(stage, keys('MORE', 19), 'first');
-    await stage.time.advance(5 * second);
+    using harness = await startSyncHarness([]);
+    const answers = ['first', 'second', 'first'].map((asker) => ask(harness, ['GUESS'], asker));
+    ask(harness, keys('MORE', 19), 'first');
+    await harness.time.advance(5 * second);
     expect(answers.map(([answer]) => answer?.code)).toEqual(Array(3).fill('license_not_found'));
-    expect(askedUpstream(stage, 'GUESS')).toBe(1);
-    expect(askedUpstream(stage, 'MORE')).toBe(19);
+    expect(askedUpstream(harness, 'GUESS')).toBe(1);
+    expect(askedUpstream(harness, 'MORE')).toBe(19);
   });
 });
 
 describe('the queue of look-ups', () => {
   it('answers new customers within a second while a guesser with the same credential has 50 keys waiting', async () => {
     const customers = keys('NEW', 20);
-    using stage = await startSyncStage(customers);
-    guess(stage, 50);
-    await stage.time.advance(minute);
+    using harness = await startSyncHarness(customers);
+    guess(harness, 50);
+    await harness.time.advance(minute);
     let atOnce = 0;
     for (const licenseKey of customers) {
       const leaving = new AbortController();
-      const first = ask(stage, [licenseKey], 'till', leaving.signal);
-      await stage.time.advance(second);
+      const first = ask(harness, [licenseKey], 'till', leaving.signal);
+      await harness.time.advance(second);
       atOnce += count(first, 'ok');
       leaving.abort(new Error('the caller left'));
       // All keys of the guesser may have been refused together, and come back together. The second time no guess is first.
-      const again = ask(stage, [licenseKey]);
-      await stage.time.advance(1.3 * second);
+      const again = ask(harness, [licenseKey]);
+      await harness.time.advance(1.3 * second);
       expect(again).toMatchObject([{ code: 'ok' }]);
     }
     expect(atOnce).toBeGreaterThanOrEqual(15);
   });
 
   it('answers a customer who asks again at once, though guesses keep it full', async () => {
-    using stage = await startSyncStage(['NEW']);
-    guess(stage, 200);
-    await stage.time.advance(35 * second);
-    const first = ask(stage, ['NEW']);
-    await stage.time.advance(5 * second);
+    using harness = await startSyncHarness(['NEW']);
+    guess(harness, 200);
+    await harness.time.advance(35 * second);
+    const first = ask(harness, ['NEW']);
+    await harness.time.advance(5 * second);
     expect(first).toMatchObject([{ code: 'rate_limited' }]);
-    const again = ask(stage, ['NEW']);
-    await stage.time.advance(1.5 * second);
+    const again = ask(harness, ['NEW']);
+    await harness.time.advance(1.5 * second);
     expect(again).toMatchObject([{ code: 'ok' }]);
   });
 
   it('serves keys that are asked for again in the order in which they were first asked for', async () => {
     const licenseKeys = keys('NEW', 6);
-    using stage = await startSyncStage(licenseKeys, { lookups: { perSecond: 0.1, maxWaiting: 128 } });
-    await stage.verify('GUESS', 'till');
+    using harness = await startSyncHarness(licenseKeys, { lookups: { perSecond: 0.1, maxWaiting: 128 } });
+    await harness.verify('GUESS', 'till');
     for (const licenseKey of licenseKeys) {
       const leaving = new AbortController();
-      ask(stage, [licenseKey], 'till', leaving.signal);
-      await stage.time.advance(10);
+      ask(harness, [licenseKey], 'till', leaving.signal);
+      await harness.time.advance(10);
       leaving.abort(new Error('the caller left'));
     }
-    const answered = ask(stage, licenseKeys.toReversed());
-    await stage.time.advance(29 * second);
+    const answered = ask(harness, licenseKeys.toReversed());
+    await harness.time.advance(29 * second);
     expect(answered.map(({ licenseKey }) => licenseKey)).toEqual(licenseKeys);
   });
 
   it('gives every other turn to keys that are asked for the first time', async () => {
-    using stage = await startSyncStage([], { lookups: { perSecond: 1, maxWaiting: 128 } });
+    using harness = await startSyncHarness([], { lookups: { perSecond: 1, maxWaiting: 128 } });
     const leaving = new AbortController();
-    ask(stage, keys('USED', 10));
-    await stage.time.advance(100);
-    ask(stage, keys('AGAIN', 5), 'till', leaving.signal);
-    await stage.time.advance(100);
+    ask(harness, keys('USED', 10));
+    await harness.time.advance(100);
+    ask(harness, keys('AGAIN', 5), 'till', leaving.signal);
+    await harness.time.advance(100);
     leaving.abort(new Error('the callers left'));
-    ask(stage, [...keys('AGAIN', 5), ...keys('FIRST', 5)]);
-    await stage.time.advance(9.5 * second);
-    const served = stage.vendor.asked.slice(10).map((asked) => asked.replace('verify ', ''));
+    ask(harness, [...keys('AGAIN', 5), ...keys('FIRST', 5)]);
+    await harness.time.advance(9.5 * second);
+    const served = harness.vendor.asked.slice(10).map((asked) => asked.replace('verify ', ''));
     expect(served.map((name) => name.replace(/-\d$/, '')).join(' ')).toMatch(
       /^(?:AGAIN FIRST ?|FIRST AGAIN ?)+/,
     );
@@ -258,72 +258,72 @@ describe('the queue of look-ups', () => {
   });
 
   it('holds no more callers than there may be, and refuses one of the key with the most callers', async () => {
-    using stage = await startSyncStage([], { lookups: { perSecond: 2, maxWaiting: 30 } });
-    ask(stage, keys('USED', 20));
-    await stage.time.advance(100);
-    const many = ask(stage, Array<string>(40).fill('GUESS'));
-    const others = ask(stage, keys('NEW', 20));
-    await stage.time.advance(1);
+    using harness = await startSyncHarness([], { lookups: { perSecond: 2, maxWaiting: 30 } });
+    ask(harness, keys('USED', 20));
+    await harness.time.advance(100);
+    const many = ask(harness, Array<string>(40).fill('GUESS'));
+    const others = ask(harness, keys('NEW', 20));
+    await harness.time.advance(1);
     expect([many.length, others.length]).toEqual([30, 0]);
     expect(count(many, 'rate_limited')).toBe(30);
   });
 
   it('refuses one of the credential with the most callers, when it is full', async () => {
-    using stage = await startSyncStage([], { lookups: { perSecond: 0.1, maxWaiting: 30 } });
-    for (const asker of ['crawler', 'till']) await stage.verify('USED', asker);
-    const crawler = ask(stage, keys('GUESS', 50), 'crawler');
-    await stage.verify('USED-BY-TILL', 'till');
-    const till = ask(stage, keys('NEW', 10), 'till');
-    await stage.time.advance(1);
+    using harness = await startSyncHarness([], { lookups: { perSecond: 0.1, maxWaiting: 30 } });
+    for (const asker of ['crawler', 'till']) await harness.verify('USED', asker);
+    const crawler = ask(harness, keys('GUESS', 50), 'crawler');
+    await harness.verify('USED-BY-TILL', 'till');
+    const till = ask(harness, keys('NEW', 10), 'till');
+    await harness.time.advance(1);
     expect(count(crawler, 'rate_limited')).toBeGreaterThanOrEqual(30);
     expect(till).toEqual([]);
   });
 
   it('gives the place of a caller who leaves to others, and remembers nothing else of that caller', async () => {
-    using stage = await startSyncStage(['NEW'], { rate: 100, lookups: { perSecond: 2, maxWaiting: 30 } });
-    ask(stage, keys('USED', 20));
-    await stage.time.advance(100);
+    using harness = await startSyncHarness(['NEW'], { rate: 100, lookups: { perSecond: 2, maxWaiting: 30 } });
+    ask(harness, keys('USED', 20));
+    await harness.time.advance(100);
     const leaving = new AbortController();
-    ask(stage, keys('GUESS', 30), 'till', leaving.signal);
+    ask(harness, keys('GUESS', 30), 'till', leaving.signal);
     leaving.abort(new Error('the callers left'));
-    const answered = ask(stage, ['NEW']);
-    await stage.time.advance(second);
+    const answered = ask(harness, ['NEW']);
+    await harness.time.advance(second);
     expect(answered).toMatchObject([{ code: 'ok' }]);
-    expect(askedUpstream(stage, 'GUESS')).toBe(0);
+    expect(askedUpstream(harness, 'GUESS')).toBe(0);
   });
 
   it('counts for another spelling of a known key, once many spellings of the key are known', async () => {
-    using stage = await startSyncStage(['KEY'], { rate: 100 });
-    stage.vendor.spells = () => 'KEY';
-    for (const spelling of keys('first', maxAliases)) await stage.verify(spelling);
-    await stage.time.advance(minute);
-    const answered = ask(stage, keys('further', 100));
-    await stage.time.advance(second);
-    expect(askedUpstream(stage, 'further')).toBeLessThanOrEqual(22);
-    await stage.time.advance(minute);
+    using harness = await startSyncHarness(['KEY'], { rate: 100 });
+    harness.vendor.spells = () => 'KEY';
+    for (const spelling of keys('first', maxAliases)) await harness.verify(spelling);
+    await harness.time.advance(minute);
+    const answered = ask(harness, keys('further', 100));
+    await harness.time.advance(second);
+    expect(askedUpstream(harness, 'further')).toBeLessThanOrEqual(22);
+    await harness.time.advance(minute);
     expect(count(answered, 'ok')).toBe(answered.length - count(answered, 'rate_limited'));
   });
 
   it('goes faster as soon as a reload allows more look-ups', async () => {
     const lookups = { perSecond: 0.1, maxWaiting: 128 };
-    using stage = await startSyncStage([], { lookups, rate: 100 });
-    ask(stage, keys('GUESS', 20));
-    await stage.time.advance(100);
-    expect(stage.vendor.asked.length).toBe(1);
+    using harness = await startSyncHarness([], { lookups, rate: 100 });
+    ask(harness, keys('GUESS', 20));
+    await harness.time.advance(100);
+    expect(harness.vendor.asked.length).toBe(1);
     lookups.perSecond = 10;
-    await stage.time.advance(11 * second);
-    expect(stage.vendor.asked.length).toBeGreaterThan(10);
+    await harness.time.advance(11 * second);
+    expect(harness.vendor.asked.length).toBeGreaterThan(10);
   });
 
   it('is empty when the process ends', async () => {
-    using stage = await startSyncStage([]);
-    const answered = ask(stage, keys('GUESS', 60));
-    await stage.time.advance(second);
-    stage.end();
-    await stage.time.advance(100);
+    using harness = await startSyncHarness([]);
+    const answered = ask(harness, keys('GUESS', 60));
+    await harness.time.advance(second);
+    harness.end();
+    await harness.time.advance(100);
     expect(answered.length).toBe(60);
-    const late = ask(stage, ['LATE']);
-    await stage.time.advance(0);
+    const late = ask(harness, ['LATE']);
+    await harness.time.advance(0);
     expect(late).toMatchObject([{ code: 'rate_limited' }]);
   });
 });

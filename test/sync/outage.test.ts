@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { SyncPolicy } from '../../src/service/outbox/policy.ts';
 import { StorageError } from '../../src/service/ports.ts';
-import { minute, second, startSyncStage } from '../support/stage/sync-stage.ts';
+import { minute, second, startSyncHarness } from '../support/harness/sync-harness.ts';
 
 const away: Outcome<never> = {
   outcome: 'not_applied',
@@ -23,22 +23,22 @@ const policy: SyncPolicy = {
 };
 
 it('the end of an outage ends the waits that it had set, also where the disk is full at that moment', async () => {
-  using stage = await startSyncStage(['KEY'], { policy });
-  await stage.verify('KEY');
-  stage.vendor.instead = () => away;
-  await stage.change('KEY', 'usage');
-  await stage.time.advance(minute);
-  const write = stage.writer.write.bind(stage.writer);
+  using harness = await startSyncHarness(['KEY'], { policy });
+  await harness.verify('KEY');
+  harness.vendor.instead = () => away;
+  await harness.change('KEY', 'usage');
+  await harness.time.advance(minute);
+  const write = harness.writer.write.bind(harness.writer);
   let refused = 0;
-  vi.spyOn(stage.writer, 'write').mockImplementation((name, ...rest) => {
+  vi.spyOn(harness.writer, 'write').mockImplementation((name, ...rest) => {
     if (name !== 'endOutage' || refused > 0) return write(name, ...rest);
     refused += 1;
     return Promise.reject(new StorageError('full', new Error('no room')));
   });
-  expect(stage.store.operations.head('KEY', 'counter')).toMatchObject({ outage: true });
-  stage.vendor.instead = () => null;
-  stage.sync.uplink.probeNow();
-  await stage.time.advance(10 * second);
+  expect(harness.store.operations.head('KEY', 'counter')).toMatchObject({ outage: true });
+  harness.vendor.instead = () => null;
+  harness.sync.uplink.probeNow();
+  await harness.time.advance(10 * second);
   expect(refused).toBe(1);
-  expect(stage.vendor.licenses.get('KEY')?.uses).toBe(1);
+  expect(harness.vendor.licenses.get('KEY')?.uses).toBe(1);
 });

@@ -1,11 +1,11 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { Wake } from '../../src/sync/wake.ts';
-import { VirtualTime } from '../support/stage/virtual-clock.ts';
+import { VirtualTime } from '../support/harness/virtual-clock.ts';
 
 const forEver = new AbortController().signal;
 
-function givenSleeper(): { time: VirtualTime; wake: Wake; sleep: Sleep; woken: number[] } {
+function createSleeper(): { time: VirtualTime; wake: Wake; sleep: Sleep; woken: number[] } {
   const time = new VirtualTime();
   const wake = new Wake(time.clock());
   const woken: number[] = [];
@@ -18,14 +18,14 @@ type Sleep = (ms: number, signal?: AbortSignal) => void;
 
 describe('a sleep that can be ended early', () => {
   it('ends by itself when its time has come', async () => {
-    const { time, sleep, woken } = givenSleeper();
+    const { time, sleep, woken } = createSleeper();
     sleep(100);
     await time.advance(200);
     expect(woken).toEqual([100]);
   });
 
   it('ends when it is woken', async () => {
-    const { time, wake, sleep, woken } = givenSleeper();
+    const { time, wake, sleep, woken } = createSleeper();
     sleep(Infinity);
     await time.advance(50);
     wake.up();
@@ -35,7 +35,7 @@ describe('a sleep that can be ended early', () => {
   });
 
   it('leaves nothing at a signal that lives as long as the process', async () => {
-    const { time, wake, sleep, woken } = givenSleeper();
+    const { time, wake, sleep, woken } = createSleeper();
     const { signal } = new AbortController();
     sleep(Infinity, signal);
     wake.up();
@@ -45,7 +45,7 @@ describe('a sleep that can be ended early', () => {
   });
 
   it('does not begin when it was woken while nobody slept, and only that once', async () => {
-    const { time, wake, sleep, woken } = givenSleeper();
+    const { time, wake, sleep, woken } = createSleeper();
     wake.up();
     wake.up();
     sleep(100);
@@ -57,7 +57,7 @@ describe('a sleep that can be ended early', () => {
   });
 
   it('ends, and does not fail, when its signal says so', async () => {
-    const { time, sleep, woken } = givenSleeper();
+    const { time, sleep, woken } = createSleeper();
     const ending = new AbortController();
     sleep(100, ending.signal);
     await time.advance(10);
@@ -69,7 +69,7 @@ describe('a sleep that can be ended early', () => {
   });
 
   it('does not begin for no time at all', async () => {
-    const { time, sleep, woken } = givenSleeper();
+    const { time, sleep, woken } = createSleeper();
     sleep(0);
     sleep(-5);
     await time.settle();

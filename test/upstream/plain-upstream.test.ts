@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { plainUpstreamOver } from '../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../src/upstream/transport.ts';
-import { asSpecified } from '../support/stage/upstream-stage.ts';
-import { VirtualTime } from '../support/stage/virtual-clock.ts';
+import { asSpecified } from '../support/harness/upstream-harness.ts';
+import { VirtualTime } from '../support/harness/virtual-clock.ts';
 
 const data = { license_key: 'KEY', enabled: true, product_link: 'p1', buyer_email: 'b@example.com' };
 const text = JSON.stringify({ data: { ...data, uses: 1, date: '2025-12-01T00:00:00Z' } });

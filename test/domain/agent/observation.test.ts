@@ -15,7 +15,7 @@ import type {
   OperationProgress,
   OperationState,
 } from '../../../src/domain/outbox/operation.ts';
-import { givenOperation } from '../../support/given/operation-given.ts';
+import { buildOperation } from '../../support/builders/operation-builders.ts';
 
 const license: License = {
   licenseKey: 'KEY',
@@ -27,7 +27,7 @@ const license: License = {
 };
 
 function operation(kind: LicenseOperationKind, progress: OperationProgress): Operation {
-  return givenOperation({ kind, subject: 'KEY', progress });
+  return buildOperation({ kind, subject: 'KEY', progress });
 }
 
 type Provenance = OperationState | 'held';

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { nextStep, type LaneView, type Step } from '../../../src/domain/outbox/lane.ts';
 import type { Observation } from '../../../src/domain/agent/observation.ts';
 import type { Operation, OperationKind } from '../../../src/domain/outbox/operation.ts';
-import { givenOperation } from '../../support/given/operation-given.ts';
+import { buildOperation } from '../../support/builders/operation-builders.ts';
 
 const boot = 4;
-const operation = givenOperation({ subject: 'KEY', nextAt: 5 });
+const operation = buildOperation({ subject: 'KEY', nextAt: 5 });
 
 function seen(uses: number, inBoot: number = boot): Observation {
   return {

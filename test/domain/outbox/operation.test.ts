@@ -15,7 +15,7 @@ import {
   type OperationEvent,
   type OperationEventType,
 } from '../../../src/domain/outbox/operation-transitions.ts';
-import { givenOperation } from '../../support/given/operation-given.ts';
+import { buildOperation } from '../../support/builders/operation-builders.ts';
 
 const at = 1000;
 
@@ -243,7 +243,7 @@ describe('doubt', () => {
 
 describe('advancing an operation', () => {
   const waiting = { id: 'id', attempts: 2, failures: 1, nextAt: 5, outage: true, lastError: 'away' };
-  const operation = givenOperation({ ...waiting, progress: pending });
+  const operation = buildOperation({ ...waiting, progress: pending });
 
   it('counts an attempt for each time it is sent, and nothing else', () => {
     const sent = advance(operation, events.send);

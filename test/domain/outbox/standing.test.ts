@@ -8,7 +8,7 @@ import type {
 } from '../../../src/domain/outbox/operation.ts';
 import { nextProgress } from '../../../src/domain/outbox/operation-transitions.ts';
 import { standingOf, type Standing, type Surroundings } from '../../../src/domain/outbox/standing.ts';
-import { givenOperation } from '../../support/given/operation-given.ts';
+import { buildOperation } from '../../support/builders/operation-builders.ts';
 
 const minute = 60_000;
 
@@ -46,7 +46,7 @@ const kinds: Record<OperationKind, true> = {
 };
 
 const operation = (kind: OperationKind, progress: OperationProgress): Operation =>
-  givenOperation({ kind, attempts: 1, progress });
+  buildOperation({ kind, attempts: 1, progress });
 
 const alone: Surroundings = {
   now: 0,

@@ -1,8 +1,19 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { apiKey, productKey, secret, setStage, type AgentStage } from '../../support/stage/agent-stage.ts';
-import { audioPlugin, conclude, desktopApp, existingPrograms } from '../../support/book/existing-programs.ts';
+import {
+  apiKey,
+  productKey,
+  secret,
+  startHarness,
+  type AgentHarness,
+} from '../../support/harness/agent-harness.ts';
+import {
+  audioPlugin,
+  conclude,
+  desktopApp,
+  existingPrograms,
+} from '../../support/reference/existing-programs.ts';
 import { freePort } from '../../support/network/free-port.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
@@ -16,9 +27,9 @@ const disabled = 'EEEEE-FFFFF-GGGGG-HHHHH';
 const ofAnother = 'JJJJJ-KKKKK-LLLLL-MMMMM';
 const unseen = 'NNNNN-PPPPP-QQQQQ-RRRRR';
 
-async function setStore(dialect: string, unknown: string, more: object = {}): Promise<AgentStage> {
+async function setStore(dialect: string, unknown: string, more: object = {}): Promise<AgentHarness> {
   const tcp = `127.0.0.1:${await freePort()}`;
-  return await setStage({
+  return await startHarness({
     licenses: [
       { licenseKey: known, uses: 3 },
       { licenseKey: disabled, enabled: false },
@@ -48,8 +59,8 @@ for (const dialect of ['payhip', 'specification']) {
       await using directory = temporaryDirectory();
       const activation = join(directory.path, 'activation');
       const command = await program.build(directory.path);
-      await using stage = await setStore(dialect, 'reset');
-      const agent = await stage.startAgent();
+      await using harness = await setStore(dialect, 'reset');
+      const agent = await harness.startAgent();
       const settings = { api: agent.process.tcp, secret, apiKey, productLink: productKey, activation };
       const concluded: string[] = [];
       const does = async (action: string, key: string): Promise<void> => {
@@ -67,7 +78,7 @@ for (const dialect of ['payhip', 'specification']) {
       await does('enable', known);
       await does('check', known);
       await agent.atRest();
-      await stage.proxy.become({ kind: 'refuse' });
+      await harness.proxy.become({ kind: 'refuse' });
       await does('check', known);
       await does('usage', known);
       await does('check', unseen);
@@ -95,7 +106,7 @@ for (const dialect of ['payhip', 'specification']) {
         // The agent is down.
         'check AAAAA: KEEP, activated',
       ]);
-      expect(stage.upstream.license(known)).toMatchObject({ uses: 3, enabled: true });
+      expect(harness.upstream.license(known)).toMatchObject({ uses: 3, enabled: true });
     },
   );
 }
@@ -104,9 +115,9 @@ test('with `unknown: problem`, a program takes the answer that nothing is known 
   await using directory = temporaryDirectory();
   const activation = join(directory.path, 'activation');
   writeFileSync(activation, unseen);
-  await using stage = await setStore('payhip', 'problem');
-  const agent = await stage.startAgent();
-  await stage.proxy.become({ kind: 'refuse' });
+  await using harness = await setStore('payhip', 'problem');
+  const agent = await harness.startAgent();
+  await harness.proxy.become({ kind: 'refuse' });
   const settings = { api: agent.process.tcp, secret, apiKey, productLink: productKey, activation };
   const command = await desktopApp.build(directory.path);
   expect(await conclude([...command, 'check', unseen], settings)).toBe('INVALID');
@@ -116,8 +127,8 @@ test('with `unknown: problem`, a program takes the answer that nothing is known 
 test('a program that takes 429 for a no finds a new license key valid while a guesser uses the same secret', async () => {
   await using directory = temporaryDirectory();
   const activation = join(directory.path, 'activation');
-  await using stage = await setStore('payhip', 'reset', { limits: { misses: 1 } });
-  const agent = await stage.startAgent();
+  await using harness = await setStore('payhip', 'reset', { limits: { misses: 1 } });
+  const agent = await harness.startAgent();
   // Ten are sent at once; the others wait.
   const guesses = Promise.allSettled(
     Array.from({ length: 40 }, (_, index) => agent.verify(`GUESS-${index}`)),

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { conclude, desktopApp } from '../../support/book/existing-programs.ts';
+import { conclude, desktopApp } from '../../support/reference/existing-programs.ts';
 import { runProcess } from '../../support/process/command-line.ts';
 import { startDaemonProcess } from '../../support/process/daemon-process.ts';
-import { startPlainUpstream } from '../../support/stage/plain-upstream.ts';
+import { startPlainUpstream } from '../../support/harness/plain-upstream.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { longPatienceMs, patienceMs } from '../../support/patience.ts';
 

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { simulate } from './simulation.ts';
-import { spoilings, type SpoilingName } from './spoiling.ts';
+import { sabotages, type SabotageName } from './sabotage.ts';
 import { troubles } from './trouble.ts';
 import type { TroubleName } from './world.ts';
 
@@ -14,7 +14,7 @@ const seedsOfAProcess = 250;
 /**
  * `npm run simulate -- --seeds 10000`: plays many seeds; prints those that fail, which replay by `--from N --seeds 1`.
  * With `--aimed` each seed makes two troubles meet, such as a restore and a listing; without, the troubles of a seed are
- * drawn. `--troubles people,wait` plays all seeds under these, `--spoiling NAME` with a spoiled protocol.
+ * drawn. `--troubles people,wait` plays all seeds under these, `--sabotage NAME` with a corrupted protocol.
  */
 const { values } = parseArgs({
   options: {
@@ -22,13 +22,13 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     steps: { type: 'string', default: '200' },
     troubles: { type: 'string' },
-    spoiling: { type: 'string' },
+    sabotage: { type: 'string' },
     aimed: { type: 'boolean', default: false },
   },
 });
 const [from, seeds, steps] = [Number(values.from), Number(values.seeds), Number(values.steps)];
 const chosen = values.troubles?.split(',').filter(isTrouble) ?? null;
-const spoiling = values.spoiling === undefined ? null : spoilings[values.spoiling as SpoilingName];
+const sabotage = values.sabotage === undefined ? null : sabotages[values.sabotage as SabotageName];
 const failed = seeds > seedsOfAProcess ? await playApart() : await playHere();
 if (process.send === undefined) {
   process.stdout.write(`${seeds - failed} of ${seeds} seeds held, ${steps} operations each\n`);
@@ -40,7 +40,7 @@ process.exitCode = failed === 0 ? 0 : 1;
 async function playHere(): Promise<number> {
   let count = 0;
   for (let seed = from; seed < from + seeds; seed += 1) {
-    const violation = await simulate({ seed, steps, troubles: chosen, spoiling, isAimed: values.aimed });
+    const violation = await simulate({ seed, steps, troubles: chosen, sabotage, isAimed: values.aimed });
     if (violation !== null) {
       count += 1;
       process.stdout.write(`seed ${seed}: ${violation}\n`);
@@ -61,7 +61,7 @@ async function playApart(): Promise<number> {
       const stretch = Math.min(seedsOfAProcess, from + seeds - start);
       const options = ['--from', String(start), '--seeds', String(stretch), '--steps', String(steps)];
       if (values.troubles !== undefined) options.push('--troubles', values.troubles);
-      if (values.spoiling !== undefined) options.push('--spoiling', values.spoiling);
+      if (values.sabotage !== undefined) options.push('--sabotage', values.sabotage);
       if (values.aimed) options.push('--aimed');
       const child = spawn(process.execPath, [fileURLToPath(import.meta.url), ...options], {
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

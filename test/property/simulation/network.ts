@@ -1,9 +1,9 @@
 import type { Exchange } from '../../../src/upstream/exchange.ts';
 import type { Transport } from '../../../src/upstream/transport.ts';
-import type { VirtualClock } from '../../support/stage/virtual-clock.ts';
+import type { VirtualClock } from '../../support/harness/virtual-clock.ts';
 import { type Asked, type Carried, type Ledger, type Reply, nobody, readRequest } from './ledger.ts';
 import type { SeededRandom } from './seeded-random.ts';
-import { calmWeather, isTroubled, type Weather } from './weather.ts';
+import { noFaults, isTroubled, type FaultProfile } from './fault-profile.ts';
 
 /** How long a client waits for an answer, in ms. */
 export const timeoutMs = 3_000;
@@ -89,7 +89,7 @@ type Way = { asked: Asked; carried: Carried; fate: Fate };
 
 /** What lies between agents and one upstream: latency, losses, gateways, firewalls and caches. */
 export class Network {
-  weather: Weather = calmWeather;
+  faultProfile: FaultProfile = noFaults;
   /** By what a page of the firewall is known for one: nothing went past it. Without, nobody can tell. */
   firewallMarks: Record<string, string> = {};
   readonly ledger: Ledger;
@@ -109,8 +109,8 @@ export class Network {
     this.#observer = parts.observer;
   }
 
-  change(weather: Partial<Weather>): void {
-    this.weather = { ...this.weather, ...weather };
+  change(faultProfile: Partial<FaultProfile>): void {
+    this.faultProfile = { ...this.faultProfile, ...faultProfile };
   }
 
   /** The way up of one process. */
@@ -143,15 +143,15 @@ export class Network {
   }
 
   #fate(asked: Asked, isFresh: boolean): Fate {
-    const { weather } = this;
-    if (weather.away !== null) return weather.away;
-    if (isTroubled(weather.poison, asked)) return weather.poison?.how ?? 'error_before';
-    if (isTroubled(weather.noRoute, asked)) return 'no_route';
-    if (this.#random.chance(weather.unauthorized)) return 'unauthorized';
-    if (isChange(asked) && this.#random.chance(weather.declining)) return 'declined';
-    if (this.#mayBeCached(asked, isFresh) && this.#random.chance(weather.caching)) return 'cached';
-    if (weather.throttling > 0 && this.#random.chance(weather.throttling)) return 'throttled';
-    if (this.#random.chance(weather.trouble)) return this.#random.pick(troubles);
+    const { faultProfile } = this;
+    if (faultProfile.away !== null) return faultProfile.away;
+    if (isTroubled(faultProfile.poison, asked)) return faultProfile.poison?.how ?? 'error_before';
+    if (isTroubled(faultProfile.noRoute, asked)) return 'no_route';
+    if (this.#random.chance(faultProfile.unauthorized)) return 'unauthorized';
+    if (isChange(asked) && this.#random.chance(faultProfile.declining)) return 'declined';
+    if (this.#mayBeCached(asked, isFresh) && this.#random.chance(faultProfile.caching)) return 'cached';
+    if (faultProfile.throttling > 0 && this.#random.chance(faultProfile.throttling)) return 'throttled';
+    if (this.#random.chance(faultProfile.trouble)) return this.#random.pick(troubles);
     return this.#random.chance(0.2) ? 'slow' : 'ok';
   }
 
@@ -253,7 +253,7 @@ export class Network {
   /** It arrives when nobody waits for it any more, but within the fence after it was sent. */
   async #late(way: Way, wayMs: number): Promise<void> {
     const rest = fenceMs - 1 - wayMs;
-    const isNear = this.weather.nearFence && this.#random.chance(0.5);
+    const isNear = this.faultProfile.nearFence && this.#random.chance(0.5);
     await this.#pass(isNear ? rest - this.#random.between(0, 50) : this.#random.between(1, rest - 1_000));
     this.#work(way);
   }
@@ -262,7 +262,7 @@ export class Network {
     const kept = asked.what === 'verify' ? this.#cache.get(urlOf(asked)) : undefined;
     // Below one second no cache says how old its answer is.
     if (kept === undefined || this.#now() - kept.at < 1_000) return false;
-    return !isFresh || this.weather.cacheIsStubborn;
+    return !isFresh || this.faultProfile.cacheIsStubborn;
   }
 
   #fromCache(asked: Asked): Exchange {
@@ -270,13 +270,13 @@ export class Network {
     if (kept === undefined) throw new Error(`nothing is cached of ${asked.subject}`);
     const age = this.#now() - kept.at;
     const date = { date: new Date(this.#upstreamTime() - age).toUTCString() };
-    const own = this.weather.isUndated ? {} : date;
+    const own = this.faultProfile.isUndated ? {} : date;
     return this.#answer(200, kept.text, { ...own, age: String(Math.floor(age / 1_000)) });
   }
 
   #retryAfter(): string {
-    const seconds = this.#random.between(0, this.weather.longestWaitS);
-    if (this.#random.chance(0.5) || this.weather.isUndated) return String(seconds);
+    const seconds = this.#random.between(0, this.faultProfile.longestWaitS);
+    if (this.#random.chance(0.5) || this.faultProfile.isUndated) return String(seconds);
     return new Date(this.#upstreamTime() + seconds * 1000).toUTCString();
   }
 
@@ -292,18 +292,18 @@ export class Network {
   }
 
   #upstreamTime(): number {
-    return this.#clock.now() + this.weather.datesAheadMs;
+    return this.#clock.now() + this.faultProfile.datesAheadMs;
   }
 
   /** What only the upstream itself says. */
   #ownHeaders(): Record<string, string> {
-    const { instance } = this.weather;
+    const { instance } = this.faultProfile;
     return instance === null ? {} : { 'latchkey-instance': `instance-${instance}` };
   }
 
   #answer(status: number, text: string, headers: Record<string, string> = {}): Exchange {
     const date = { date: new Date(this.#upstreamTime()).toUTCString() };
-    const own = this.weather.isUndated ? {} : date;
+    const own = this.faultProfile.isUndated ? {} : date;
     return { type: 'answered', status, text, headers: { ...own, ...headers } };
   }
 

@@ -8,7 +8,7 @@ const rate = 20;
 const openMs = 5_000;
 
 test('through a long outage only probes go up; after it the backlog drains at the rate, and a new key does not wait behind it', async () => {
-  using play = new Play({ seed: 5, troubles: [], spoiling: null });
+  using play = new Play({ seed: 5, troubles: [], sabotage: null });
   const { world, callers } = play;
   world.faults.crashes = 0;
   const { ledger, network, watch, agent } = world;
@@ -18,7 +18,7 @@ test('through a long outage only probes go up; after it the backlog drains at th
   const { operations } = world.machine.transaction;
   await world.pass(minuteMs);
 
-  network.weather = { ...network.weather, away: 'refused' };
+  network.faultProfile = { ...network.faultProfile, away: 'refused' };
   for (let count = 0; count < uses; count += 1) {
     callers.change(world.keys[count % world.keys.length] ?? '', 'usage');
   }
@@ -31,7 +31,7 @@ test('through a long outage only probes go up; after it the backlog drains at th
   expect(probes.length).toBeGreaterThan(10);
   expect(operations.depth().pending).toBe(uses);
 
-  network.weather = { ...network.weather, away: null };
+  network.faultProfile = { ...network.faultProfile, away: null };
   const healedAt = world.elapsed;
   const healed = watch.sent.length;
   await world.runUntil(() => operations.depth().pending < uses - 50, minuteMs);

@@ -15,8 +15,8 @@ import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { dialects } from '../../../src/upstream/dialects/all.ts';
 import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../../src/upstream/transport.ts';
-import { asSpecified } from '../../support/stage/upstream-stage.ts';
-import type { VirtualClock } from '../../support/stage/virtual-clock.ts';
+import { asSpecified } from '../../support/harness/upstream-harness.ts';
+import type { VirtualClock } from '../../support/harness/virtual-clock.ts';
 import type { Asked, Carried } from './ledger.ts';
 import {
   freshness,
@@ -26,10 +26,10 @@ import {
   type Faults,
   type Machine,
 } from './machine.ts';
-import { type Manners, withManners } from './manners.ts';
+import { type UpstreamBehaviour, withBehaviour } from './upstream-behaviour.ts';
 import { fenceMs, timeoutMs, type Network, type Sender } from './network.ts';
 import type { SeededRandom } from './seeded-random.ts';
-import { honest, type Spoiling } from './spoiling.ts';
+import { honest, type Sabotage } from './sabotage.ts';
 import { StepsAfterCommit } from './step-after-commit.ts';
 
 const silent: Log = { debug: noop, info: noop, warn: noop, error: noop };
@@ -38,12 +38,12 @@ const uncounted = { answered: noop, unexpected: noop };
 export type AgentParts = {
   machine: Machine;
   network: Network;
-  manners: Manners;
+  behaviour: UpstreamBehaviour;
   clock: VirtualClock;
   random: SeededRandom;
   configuration: Configuration;
   faults: Faults;
-  spoiling: Spoiling | null;
+  sabotage: Sabotage | null;
   /** Where the state directory is. */
   place: string;
   /** Called when what the upstream said of a key is in the store. */
@@ -64,7 +64,7 @@ export class SimulatedAgent implements Sender {
   isDead = false;
   readonly #parts: AgentParts;
   readonly #steps: StepsAfterCommit;
-  readonly #spoiling: Required<Spoiling>;
+  readonly #sabotage: Required<Sabotage>;
   readonly #baseUrl: string;
   readonly products: AgentProducts;
   readonly #ending = new AbortController();
@@ -78,17 +78,17 @@ export class SimulatedAgent implements Sender {
       storedProducts(machine.transaction.settings),
       configuredProducts(configuration),
     );
-    this.#spoiling = { ...honest, ...parts.spoiling };
-    this.writer = this.#spoiling.writer(this.#mortalWriter(), machine, clock);
+    this.#sabotage = { ...honest, ...parts.sabotage };
+    this.writer = this.#sabotage.writer(this.#mortalWriter(), machine, clock);
     const shared = { reader: machine.transaction, writer: this.writer, clock, log: silent };
-    const settings = (): SyncOptions => this.#spoiling.settings(this.#settings());
+    const settings = (): SyncOptions => this.#sabotage.settings(this.#settings());
     this.sync = new Sync({
       ...shared,
-      upstream: this.#spoiling.upstream(
-        plainUpstreamOver(this.#transport(), this.#client(), this.#spoiling.clock(clock)),
+      upstream: this.#sabotage.upstream(
+        plainUpstreamOver(this.#transport(), this.#client(), this.#sabotage.clock(clock)),
       ),
       meter: uncounted,
-      lanes: this.#spoiling.lanes(),
+      lanes: this.#sabotage.lanes(),
       settings,
       lifetime: this.#ending.signal,
     });
@@ -118,11 +118,11 @@ export class SimulatedAgent implements Sender {
 
   /** Starts the process; resolves when its store is in use, or never if it dies on the way. */
   async start(): Promise<void> {
-    this.#spoiling.beforeStart(this.#parts.machine);
+    this.#sabotage.beforeStart(this.#parts.machine);
     await this.writer.write('startAgent', {
       adminTokenDigest: 'token',
       place: this.#parts.place,
-      fenceMs: this.#spoiling.settings(this.#settings()).policy.fenceMs,
+      fenceMs: this.#sabotage.settings(this.#settings()).policy.fenceMs,
     });
     await this.#bind();
     // Of a dead process nothing is heard any more: what it awaits never comes.
@@ -163,18 +163,18 @@ export class SimulatedAgent implements Sender {
   }
 
   #transport(): Transport {
-    const { network, manners } = this.#parts;
-    return this.#spoiling.transport(withManners(network.transport(this), manners));
+    const { network, behaviour } = this.#parts;
+    return this.#sabotage.transport(withBehaviour(network.transport(this), behaviour));
   }
 
   #client(): Parameters<typeof plainUpstreamOver>[1] {
-    const { configuration, clock, manners, onDate } = this.#parts;
+    const { configuration, clock, behaviour, onDate } = this.#parts;
     return {
       baseUrl: `${this.#baseUrl}/`,
       apiKey: () => configuration.apiKey,
       secretOf: (productId) => secretOf(configuration, this.products, productId),
       ...asSpecified,
-      dialect: dialects[manners.dialect],
+      dialect: dialects[behaviour.dialect],
       onDate: (date) => {
         if (this.isDead) return;
         // As the daemon does (daemon/role/agent.ts).

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { simulate } from './simulation.ts';
-import { spoilings } from './spoiling.ts';
+import { sabotages } from './sabotage.ts';
 
 const seeds = 150;
 const steps = 200;
@@ -25,8 +25,8 @@ for (const [name, isAimed] of [
 }
 
 test('a seed replays exactly', async () => {
-  const spoiling = spoilings['the fence removed'];
-  const first = await simulate({ seed: 2, steps, spoiling });
+  const sabotage = sabotages['the fence removed'];
+  const first = await simulate({ seed: 2, steps, sabotage });
   expect(first).not.toBeNull();
-  expect(await simulate({ seed: 2, steps, spoiling })).toBe(first);
+  expect(await simulate({ seed: 2, steps, sabotage })).toBe(first);
 });

@@ -5,9 +5,9 @@ import { checkAtRest, checkStep } from './invariants.ts';
 import { longestBackoffMs, refreshMs } from './machine.ts';
 import { quietMs, timeoutMs } from './network.ts';
 import { SeededRandom } from './seeded-random.ts';
-import type { Spoiling } from './spoiling.ts';
+import type { Sabotage } from './sabotage.ts';
 import { drawTroubles, troubles, type Trouble } from './trouble.ts';
-import { calmWeather } from './weather.ts';
+import { noFaults } from './fault-profile.ts';
 import { World, type TroubleName } from './world.ts';
 
 /** After the upstream's return what waited for it must be delivered within this time, fence included, in ms. */
@@ -18,7 +18,7 @@ const aPerson = { actor: null, requestId: null, idempotency: null };
 export type SimulationOptions = {
   seed: number;
   steps: number;
-  spoiling?: Spoiling | null;
+  sabotage?: Sabotage | null;
   /** Which troubles there are; null: the seed draws them. */
   troubles?: readonly TroubleName[] | null;
   /** Whether two troubles are made to meet, again and again; which two is for the seed to say. */
@@ -29,7 +29,7 @@ export type SimulationOptions = {
 export async function simulate({
   seed,
   steps,
-  spoiling = null,
+  sabotage = null,
   troubles: chosen = null,
   isAimed = false,
 }: SimulationOptions): Promise<string | null> {
@@ -37,7 +37,7 @@ export async function simulate({
   const drawn = chosen ?? drawTroubles(random, isAimed ? 0.1 : 0.2);
   const aim = isAimed ? drawAim(random) : null;
   using play = new Play(
-    { seed, spoiling, troubles: [...new Set([...(aim?.troubles ?? []), ...drawn])] },
+    { seed, sabotage, troubles: [...new Set([...(aim?.troubles ?? []), ...drawn])] },
     aim,
   );
   try {
@@ -109,8 +109,8 @@ export class Play implements Disposable {
     Object.assign(faults, { crashes: 0, isFull: false, afterCommit: null });
     // A process may still die of what it has begun to write.
     await world.pass(0);
-    const { poison, instance } = network.weather;
-    network.weather = { ...calmWeather, poison, instance };
+    const { poison, instance } = network.faultProfile;
+    network.faultProfile = { ...noFaults, poison, instance };
     if (world.agent.isDead) await world.restart();
     for (const { heal } of this.#troubles) heal?.(world);
     // What was under way may yet bring a refusal of the credential; then a person resumes.

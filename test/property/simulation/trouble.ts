@@ -183,7 +183,7 @@ const replacement: Trouble = {
     }
     if (act === 'back up') ledger.backUp();
     if (act === 'restore') ledger.restore();
-    if (act !== 'back up') network.change({ instance: (network.weather.instance ?? 0) + 1 });
+    if (act !== 'back up') network.change({ instance: (network.faultProfile.instance ?? 0) + 1 });
   },
 };
 

@@ -1,12 +1,12 @@
-import { VirtualTime, type VirtualClock } from '../../support/stage/virtual-clock.ts';
+import { VirtualTime, type VirtualClock } from '../../support/harness/virtual-clock.ts';
 import { emptyHistory, type History, type Order } from './history.ts';
 import { Ledger } from './ledger.ts';
 import { Machine, type Configuration, type Faults } from './machine.ts';
-import { drawManners, firewallMarks, type Manners } from './manners.ts';
+import { drawBehaviour, firewallMarks, type UpstreamBehaviour } from './upstream-behaviour.ts';
 import { Network } from './network.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { SimulatedAgent } from './simulated-agent.ts';
-import type { Spoiling } from './spoiling.ts';
+import type { Sabotage } from './sabotage.ts';
 import { Watch } from './watch.ts';
 
 /** The kinds of trouble that a seed has or has not; what each does is in `trouble.ts`. */
@@ -55,7 +55,7 @@ const bringOthers: ReadonlySet<TroubleName> = new Set<TroubleName>(['others', 'r
 /** A product as the agent is configured with it. */
 export type CatalogueProduct = { key: string; secret: string; isRemoved: boolean };
 
-export type WorldOptions = { seed: number; troubles: readonly TroubleName[]; spoiling: Spoiling | null };
+export type WorldOptions = { seed: number; troubles: readonly TroubleName[]; sabotage: Sabotage | null };
 
 /** A copy of the store, and what callers had been told until then. */
 type Backup = { bytes: Uint8Array } & Pick<History, 'answered' | 'once' | 'coupons'>;
@@ -68,7 +68,7 @@ export class World implements Disposable {
   readonly faults: Faults;
   readonly ledger: Ledger;
   readonly network: Network;
-  readonly manners: Manners;
+  readonly behaviour: UpstreamBehaviour;
   readonly watch: Watch = new Watch();
   /** License keys as the upstream spells them. */
   readonly keys: readonly string[];
@@ -86,16 +86,16 @@ export class World implements Disposable {
   agent: SimulatedAgent;
   /** Where the state directory is. */
   place = 'here';
-  readonly #spoiling: Spoiling | null;
+  readonly #sabotage: Sabotage | null;
   readonly #time = new VirtualTime();
   #backup: Backup | null = null;
   #clock: VirtualClock;
 
-  constructor({ seed, troubles, spoiling }: WorldOptions) {
+  constructor({ seed, troubles, sabotage }: WorldOptions) {
     const random = new SeededRandom(seed);
     this.random = random;
     this.troubles = new Set(troubles);
-    this.#spoiling = spoiling;
+    this.#sabotage = sabotage;
     const isMany = this.troubles.has('products') || this.troubles.has('renames');
     const names = Array.from({ length: isMany ? 3 : 1 }, (_, n) => `product-${n}`);
     this.catalogue = new Map(
@@ -114,8 +114,8 @@ export class World implements Disposable {
     this.ledger.foldsCase = this.troubles.has('spellings');
     const { ledger, watch } = this;
     this.network = new Network({ ledger, clock: this.#time.clock(), random, observer: watch });
-    this.manners = drawManners(seed);
-    this.network.firewallMarks = firewallMarks[this.manners.dialect];
+    this.behaviour = drawBehaviour(seed);
+    this.network.firewallMarks = firewallMarks[this.behaviour.dialect];
     this.keys = Array.from({ length: random.between(1, 4) }, (_, index) => `KEY-${index}`);
     for (const key of this.keys) this.#addLicense(key);
     this.machine = new Machine();
@@ -144,7 +144,7 @@ export class World implements Disposable {
 
   /** Whether what is about this key cannot get through, even at rest. */
   isStuck(subject: string): boolean {
-    return this.network.weather.poison?.subject === subject.toLowerCase();
+    return this.network.faultProfile.poison?.subject === subject.toLowerCase();
   }
 
   async pass(ms: number): Promise<void> {
@@ -259,13 +259,13 @@ export class World implements Disposable {
     return new SimulatedAgent({
       machine: this.machine,
       network: this.network,
-      manners: this.manners,
+      behaviour: this.behaviour,
       clock: this.#clock,
       random: this.random,
       configuration: this.configuration,
       faults: this.faults,
       place: this.place,
-      spoiling: this.#spoiling,
+      sabotage: this.#sabotage,
       onObserved: ({ licenseKey, enabled, buyerEmail }) => {
         const key = this.ledger.fold(licenseKey);
         const number = Number(/\d+/.exec(buyerEmail)?.[0]);

@@ -5,7 +5,7 @@ import type { PostgresWriter } from '../../../src/store/postgres/writer.ts';
 import { startFaultProxy } from '../../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
 import { openCopies, use, usesIn, writerOn } from '../../support/postgres/postgres-writer.ts';
-import { account, givenLicense } from '../../support/given/store-given.ts';
+import { account, buildLicense } from '../../support/builders/store-builders.ts';
 
 const reach = { accountId: account.accountId, productKey: null };
 const soldKey = 'KEY-1';
@@ -42,7 +42,7 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
 
   async function sell(database: Database, ...licenseKeys: readonly string[]): Promise<void> {
     await database.lend(async ({ transaction }) => {
-      for (const licenseKey of licenseKeys) await transaction.licenses.add(givenLicense({ licenseKey }));
+      for (const licenseKey of licenseKeys) await transaction.licenses.add(buildLicense({ licenseKey }));
     });
   }
 

@@ -8,7 +8,7 @@ const statement = {
   key: 'fruit',
 };
 /** Reads of a table that answers in an order of its own, and what it was asked for; `turn` ends a turn. */
-function givenReads() {
+function createReads() {
   const asked: (readonly string[])[] = [];
   const colours = new Map([
     ['apple', 'red'],
@@ -37,7 +37,7 @@ function givenReads() {
 }
 
 test('what is read by one statement in one turn is one read, and each has its own row', async () => {
-  const { read, turn, asked } = givenReads();
+  const { read, turn, asked } = createReads();
   const rows = ['plum', 'apple', 'pear', 'plum'].map(read);
   expect(asked).toEqual([]);
   turn();
@@ -52,7 +52,7 @@ test('what is read by one statement in one turn is one read, and each has its ow
 });
 
 test('nobody is answered by a read that had left before', async () => {
-  const { read, turn, asked, colours } = givenReads();
+  const { read, turn, asked, colours } = createReads();
   const first = read('plum');
   turn();
   colours.set('plum', 'green');
@@ -66,7 +66,7 @@ test('nobody is answered by a read that had left before', async () => {
 });
 
 test('all that a read was for are told when it fails, and the next is another', async () => {
-  const given = givenReads();
+  const given = createReads();
   given.isAway = true;
   const rows = [given.read('plum'), given.read('pear')];
   given.turn();
@@ -78,7 +78,7 @@ test('all that a read was for are told when it fails, and the next is another', 
 });
 
 test('one statement asks for 256 keys at most', async () => {
-  const { read, turn, asked } = givenReads();
+  const { read, turn, asked } = createReads();
   const rows = Array.from({ length: 300 }, (_, index) => read(`fruit ${index}`));
   turn();
   await Promise.all(rows);

@@ -3,11 +3,11 @@ import { done } from '../../../src/domain/problem/problem.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import { tryAdvisory } from '../../../src/store/postgres/locks.ts';
-import { givenCart } from '../../support/given/coupon-given.ts';
+import { buildCart } from '../../support/builders/coupon-builders.ts';
 import { startFaultProxy, type FaultProxy } from '../../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
 import { openCopies, use, usesIn, writerOn } from '../../support/postgres/postgres-writer.ts';
-import { account, givenLicense, page } from '../../support/given/store-given.ts';
+import { account, buildLicense, page } from '../../support/builders/store-builders.ts';
 
 const reach = { accountId: account.accountId, productKey: null };
 const key = 'KEY-1';
@@ -85,7 +85,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     if (database === undefined) throw new Error('there is no copy');
     const writer = writerOn(database);
     await database.lend(async ({ transaction }) => {
-      await transaction.licenses.add(givenLicense({ licenseKey: 'KEY-2' }));
+      await transaction.licenses.add(buildLicense({ licenseKey: 'KEY-2' }));
     });
     const held = await database.lend(async (connection) => {
       await connection.begin(null, []);
@@ -117,7 +117,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     if (database === undefined) throw new Error('there is no copy');
     const writer = writerOn(database);
     await database.lend(async ({ transaction }) => {
-      await transaction.licenses.add(givenLicense({ licenseKey: 'FULL' }));
+      await transaction.licenses.add(buildLicense({ licenseKey: 'FULL' }));
     });
     const { license } = database.names;
     await database.query(`UPDATE ${license} SET uses = 9223372036854775807 WHERE license_key = 'FULL'`);
@@ -150,7 +150,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
       },
     });
     expect(made).toMatchObject({ ok: true });
-    const cart = givenCart({ productKey: 'press' });
+    const cart = buildCart({ productKey: 'press' });
     const results = await Promise.all(
       Array.from({ length: 24 }, (_, index) =>
         (writers[index % 3] ?? writerOn(databases[0] as Database)).write('redeemCoupon', {

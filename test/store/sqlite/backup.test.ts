@@ -10,14 +10,14 @@ import { DatabaseRefused } from '../../../src/store/sqlite/faults.ts';
 import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
 import { draftFrom, putInPlace } from '../../../src/store/sqlite/files/restore.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
-import { account, givenStore, type GivenStore } from '../../support/given/store-given.ts';
+import { account, createTestStore, type TestStore } from '../../support/builders/store-builders.ts';
 
 const name = (count: number): string => `Account ${count}`;
 
 /** "LKEY". */
 const applicationId = 0x4c_4b_45_59;
 
-function addAccount(store: GivenStore, count: number): void {
+function addAccount(store: TestStore, count: number): void {
   store.writing.transaction.accounts.add(
     { ...account, accountId: name(count), name: name(count) },
     name(count),
@@ -32,7 +32,7 @@ function accountsIn(path: string): string[] {
 }
 
 test('a backup is the store as it stood, for its owner alone', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   await using elsewhere = temporaryDirectory();
   for (let count = 0; count < 10; count += 1) addAccount(store, count);
   const file = join(elsewhere.path, 'copy.db');
@@ -44,7 +44,7 @@ test('a backup is the store as it stood, for its owner alone', async () => {
 });
 
 test('a backup is made while others write, and each is the store at one moment', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   await using elsewhere = temporaryDirectory();
   let count = 0;
   const made = new AbortController();
@@ -69,7 +69,7 @@ test('a backup is made while others write, and each is the store at one moment',
 });
 
 test('what happened to license keys, and who did what, comes back with a backup', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   await using elsewhere = temporaryDirectory();
   const [before, after] = [
     { uses: 0, enabled: true },
@@ -96,7 +96,7 @@ test('what happened to license keys, and who did what, comes back with a backup'
 });
 
 test('a backup overwrites nothing', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   await using elsewhere = temporaryDirectory();
   const file = join(elsewhere.path, 'copy.db');
   writeFileSync(file, 'precious');
@@ -105,7 +105,7 @@ test('a backup overwrites nothing', async () => {
 });
 
 test('a backup is put in the place of a database, which is kept beside it, each time', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   await using elsewhere = temporaryDirectory();
   addAccount(store, 1);
   const backup = join(elsewhere.path, 'copy.db');
@@ -123,7 +123,7 @@ test('a backup is put in the place of a database, which is kept beside it, each 
 });
 
 test('what the replaced database still had in its log is kept with it', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   await using elsewhere = temporaryDirectory();
   addAccount(store, 1);
   const backup = join(elsewhere.path, 'copy.db');
@@ -140,7 +140,7 @@ test('what the replaced database still had in its log is kept with it', async ()
 });
 
 test('a copy of a directory that was in use is taken with its log', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   await using elsewhere = temporaryDirectory();
   addAccount(store, 1);
   cpSync(store.directory, join(elsewhere.path, 'copied'), { recursive: true });
@@ -164,7 +164,7 @@ test('a backup of an older schema is brought up, and nothing is left beside it',
 });
 
 test('a backup of a newer schema is refused by its own name', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   await using elsewhere = temporaryDirectory();
   const backup = join(elsewhere.path, 'newer.db');
   backUp(store.databasePath, backup);
@@ -175,7 +175,7 @@ test('a backup of a newer schema is refused by its own name', async () => {
 });
 
 test('a file that is no sound database of ours is refused, and nothing is left of it', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   await using elsewhere = temporaryDirectory();
   for (let count = 0; count < 200; count += 1) addAccount(store, count);
   const good = join(elsewhere.path, 'good.db');
@@ -184,7 +184,7 @@ test('a file that is no sound database of ours is refused, and nothing is left o
     'text.db': Buffer.from('not a database at all, but long enough to look at'.repeat(10)),
     'empty.db': Buffer.alloc(0),
     'cut.db': readFileSync(good).subarray(0, 20_000),
-    'spoiled.db': Buffer.from(readFileSync(good)).fill(0x55, 8192, 30_000),
+    'corrupted.db': Buffer.from(readFileSync(good)).fill(0x55, 8192, 30_000),
   };
   for (const [file, content] of Object.entries(files)) writeFileSync(join(elsewhere.path, file), content);
   new DatabaseSync(join(elsewhere.path, 'foreign.db')).exec(

@@ -6,15 +6,15 @@ import { traced } from '../../../src/domain/outbox/operation-trace.ts';
 import { StorageError } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { prepareCommitter, type CommandOutcome, type Committer } from '../../../src/store/sqlite/commit.ts';
-import { givenOperation } from '../../support/given/operation-given.ts';
-import { givenStore, type GivenStore } from '../../support/given/store-given.ts';
+import { buildOperation } from '../../support/builders/operation-builders.ts';
+import { createTestStore, type TestStore } from '../../support/builders/store-builders.ts';
 
 type Command = (transaction: Transaction) => unknown;
 
 const done = { ok: true };
 const refused = { ok: false };
 
-function givenCommitter(store: GivenStore): Committer<Command> {
+function createCommitter(store: TestStore): Committer<Command> {
   return prepareCommitter<Command>(store.writing, {
     run: (transaction, command) => command(transaction),
     isRefusal: (result) => result === refused,
@@ -28,7 +28,7 @@ function set(name: string): Command {
   };
 }
 
-function written(store: GivenStore, names: readonly string[]): string[] {
+function written(store: TestStore, names: readonly string[]): string[] {
   return names.filter((name) => store.reading.reader.settings.get(name) !== null);
 }
 
@@ -45,22 +45,26 @@ function sqliteError(errcode: number): Error {
 }
 
 test('the commands of a batch are committed together and answered in order', async () => {
-  await using store = givenStore();
-  const outcomes = await givenCommitter(store).commitBatch([set('a'), () => written(store, ['a']), set('b')]);
+  await using store = createTestStore();
+  const outcomes = await createCommitter(store).commitBatch([
+    set('a'),
+    () => written(store, ['a']),
+    set('b'),
+  ]);
   // The second command looked from outside, while nothing was committed.
   expect(outcomes).toEqual([{ result: done }, { result: [] }, { result: done }]);
   expect(written(store, ['a', 'b'])).toEqual(['a', 'b']);
 });
 
 test('what happened to operations is told of the commands that were committed, and of no other', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const tracing =
     (name: string, end: () => unknown): Command =>
     ({ operations, trace }) => {
-      trace.add(traced('queued', operations.add(givenOperation({ id: name }))));
+      trace.add(traced('queued', operations.add(buildOperation({ id: name }))));
       return end();
     };
-  const outcomes = await givenCommitter(store).commitBatch([
+  const outcomes = await createCommitter(store).commitBatch([
     tracing('a', () => done),
     tracing('b', () => refused),
     tracing('c', () => {
@@ -74,8 +78,8 @@ test('what happened to operations is told of the commands that were committed, a
 });
 
 test('a setting that was undone is not remembered, one that was not is, also by the next batch', async () => {
-  await using store = givenStore();
-  const committer = givenCommitter(store);
+  await using store = createTestStore();
+  const committer = createCommitter(store);
   const setTo =
     (value: string, end: () => unknown): Command =>
     ({ settings }) => {
@@ -112,19 +116,19 @@ test('a setting that was undone is not remembered, one that was not is, also by 
 });
 
 test('a refusal writes nothing and harms no other', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const refusing: Command = ({ settings }) => {
     settings.set('b', 'set');
     return refused;
   };
-  const outcomes = await givenCommitter(store).commitBatch([set('a'), refusing, set('c')]);
+  const outcomes = await createCommitter(store).commitBatch([set('a'), refusing, set('c')]);
   expect(outcomes).toEqual([{ result: done }, { result: refused }, { result: done }]);
   expect(written(store, ['a', 'b', 'c'])).toEqual(['a', 'c']);
 });
 
 test('commands are run a second time only when another one of their batch had written what it then refused', async () => {
-  await using store = givenStore();
-  const committer = givenCommitter(store);
+  await using store = createTestStore();
+  const committer = createCommitter(store);
   let runs = 0;
   const counted: Command = (transaction) => {
     runs += 1;
@@ -152,8 +156,8 @@ test.for([
     { error: new TypeError('wrong') },
   ],
 ] as const)('a command alone that %s writes nothing, and the next one is taken', async ([, end, outcome]) => {
-  await using store = givenStore();
-  const committer = givenCommitter(store);
+  await using store = createTestStore();
+  const committer = createCommitter(store);
   const failing: Command = ({ settings }) => {
     settings.set('a', 'set');
     return end();
@@ -164,20 +168,20 @@ test.for([
 });
 
 test('a command that throws writes nothing and harms no other', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const error = new TypeError('wrong');
   const throwing: Command = ({ settings }) => {
     settings.set('b', 'set');
     throw error;
   };
-  const outcomes = await givenCommitter(store).commitBatch([set('a'), throwing, set('c')]);
+  const outcomes = await createCommitter(store).commitBatch([set('a'), throwing, set('c')]);
   expect(outcomes).toEqual([{ result: done }, { error }, { result: done }]);
   expect(written(store, ['a', 'b', 'c'])).toEqual(['a', 'c']);
 });
 
 test('a command that breaks a rule of the schema is only its own error', async () => {
-  await using store = givenStore();
-  const committer = givenCommitter(store);
+  await using store = createTestStore();
+  const committer = createCommitter(store);
   const breaking: Command = ({ licenses }) => {
     licenses.add({
       licenseKey: 'KEY',
@@ -198,8 +202,8 @@ test('a command that breaks a rule of the schema is only its own error', async (
 });
 
 test('a batch that SQLite took back whole is done again one by one', async () => {
-  await using store = givenStore();
-  const committer = givenCommitter(store);
+  await using store = createTestStore();
+  const committer = createCommitter(store);
   const filling: Command = () => {
     store.writing.database.exec('ROLLBACK');
     throw sqliteError(13);
@@ -211,19 +215,19 @@ test('a batch that SQLite took back whole is done again one by one', async () =>
 });
 
 test('a batch that was taken back behind the back of a command is done again one by one', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const swallowing: Command = () => {
     store.writing.database.exec('ROLLBACK');
     return done;
   };
-  const outcomes = await givenCommitter(store).commitBatch([set('a'), swallowing, set('c')]);
+  const outcomes = await createCommitter(store).commitBatch([set('a'), swallowing, set('c')]);
   expect(faults(outcomes)).toEqual([null, 'Error: the transaction was rolled back', null]);
   expect(written(store, ['a', 'c'])).toEqual(['a', 'c']);
 });
 
 test.for([10, 1034, 11, 26])('after the storage error %i nothing more is taken', async (errcode) => {
-  await using store = givenStore();
-  const committer = givenCommitter(store);
+  await using store = createTestStore();
+  const committer = createCommitter(store);
   const failing: Command = () => {
     throw sqliteError(errcode);
   };
@@ -241,7 +245,7 @@ test.for([10, 1034, 11, 26])('after the storage error %i nothing more is taken',
 });
 
 test('nobody knows of the commands whose COMMIT failed: what it wrote may be found after a new start', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { database } = store.writing;
   const failing = Object.create(database, {
     isTransaction: { get: () => database.isTransaction },
@@ -271,8 +275,8 @@ test('nobody knows of the commands whose COMMIT failed: what it wrote may be fou
 });
 
 test('while another program holds the file writes fail, and go on when it lets go', async () => {
-  await using store = givenStore();
-  const committer = givenCommitter(store);
+  await using store = createTestStore();
+  const committer = createCommitter(store);
   using other = new DatabaseSync(store.databasePath);
   other.exec('BEGIN IMMEDIATE');
   expect(faults(await committer.commitBatch([set('a'), set('b')]))).toEqual(['failed', 'failed']);
@@ -282,8 +286,8 @@ test('while another program holds the file writes fail, and go on when it lets g
 });
 
 test('a second batch while one is running is refused, and writes nothing into its transaction', async () => {
-  await using store = givenStore();
-  const committer = givenCommitter(store);
+  await using store = createTestStore();
+  const committer = createCommitter(store);
   const waited = Promise.withResolvers<unknown>();
   const waiting: Command = ({ settings }) => {
     settings.set('a', 'set');
@@ -301,7 +305,7 @@ const descriptors = '/proc/self/fd';
 test.runIf(existsSync(descriptors))(
   'what a large command must be able to undo lies in a file of the state directory, gone with its process (skipped where there is no /proc)',
   async () => {
-    await using store = givenStore();
+    await using store = createTestStore();
     const temporaryFiles = (): string[] =>
       readdirSync(descriptors)
         .map((name) => readIfLink(join(descriptors, name)))
@@ -312,7 +316,7 @@ test.runIf(existsSync(descriptors))(
       during = temporaryFiles();
       return done;
     };
-    const committer = givenCommitter(store);
+    const committer = createCommitter(store);
     const refusing: Command = (transaction) => {
       large(transaction);
       return refused;
@@ -338,7 +342,7 @@ test.for([
 ] as const)(
   'an error %i of SQLite on a disk that takes no more, as by its quota, means %s',
   async ([errcode, fault]) => {
-    await using store = givenStore();
+    await using store = createTestStore();
     const committer = prepareCommitter<Command>(store.writing, {
       run: (transaction, command) => command(transaction),
       isRefusal: () => false,

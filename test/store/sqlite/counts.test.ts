@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
 import { prepareReader, prepareTransaction } from '../../../src/store/sqlite/tables.ts';
-import { account, givenLicense, givenObservation, product } from '../../support/given/store-given.ts';
+import { account, buildLicense, buildObservation, product } from '../../support/builders/store-builders.ts';
 
 const hourMs = 3_600_000;
 const products = ['press', 'plug'];
@@ -29,7 +29,7 @@ test('the licenses of each product and state are counted as they are, whatever w
   fc.assert(
     fc.property(fc.array(act, { maxLength: 30 }), (acts) => {
       const { database, licenses } = given();
-      for (const [name, row] of acts) licenses[name](givenLicense(row));
+      for (const [name, row] of acts) licenses[name](buildLicense(row));
       const rows = database.prepare('SELECT product_key AS productKey, enabled FROM license').all();
       for (const productKey of [undefined, ...products, 'nothing']) {
         for (const enabled of [undefined, true, false]) {
@@ -56,11 +56,11 @@ test('the few licenses of one account are listed by its products, not sought amo
   accounts.add({ ...account, accountId: 'small' }, 'small');
   sold.add({ ...product, productKey: 'small', accountId: 'small' }, 'small');
   for (let number = 0; number < 20_001; number += 1) {
-    licenses.add(givenLicense({ licenseKey: `A${number}`, productKey: 'press' }));
+    licenses.add(buildLicense({ licenseKey: `A${number}`, productKey: 'press' }));
   }
   const keys = ['Z3', 'Z1', 'Z2'];
   for (const licenseKey of keys) {
-    licenses.add(givenLicense({ licenseKey, productKey: 'small', enabled: licenseKey !== 'Z2' }));
+    licenses.add(buildLicense({ licenseKey, productKey: 'small', enabled: licenseKey !== 'Z2' }));
   }
   const prepared = vi.spyOn(DatabaseSync.prototype, 'prepare');
   const list = (accountId: string, limit: number, enabled?: boolean): string[] =>
@@ -99,7 +99,7 @@ test('purchases are counted as they are, whatever was done to them', () => {
     fc.property(fc.array(purchase, { maxLength: 20 }), span, span, (rows, since, until) => {
       const { licenses, purchases } = given();
       for (const number of [0, 1, 2, 3, 4, 5, 6]) {
-        licenses.add(givenLicense({ licenseKey: `KEY-${number}`, productKey: products[number % 2] ?? '' }));
+        licenses.add(buildLicense({ licenseKey: `KEY-${number}`, productKey: products[number % 2] ?? '' }));
       }
       for (const row of rows) {
         if (purchases.get(row.purchaseId) === null) purchases.add(row);
@@ -124,7 +124,7 @@ test.for([3, 2_001])('an export of %i purchases holds those of its product and a
   database.exec('BEGIN');
   for (let number = 0; number < sold; number += 1) {
     const licenseKey = `KEY-${String(number).padStart(5, '0')}`;
-    licenses.add(givenLicense({ licenseKey, productKey: number % 3 === 0 ? 'plug' : 'press' }));
+    licenses.add(buildLicense({ licenseKey, productKey: number % 3 === 0 ? 'plug' : 'press' }));
     // Sorted otherwise than the license keys.
     const purchaseId = String((number * 7_919) % 10_007).padStart(5, '0');
     purchases.add({ purchaseId, licenseKey, createdAt: number, refundedAt: null });
@@ -159,7 +159,7 @@ test.for([3, 2_001])('the latest of %i purchases of a product are listed first',
   database.exec('BEGIN');
   for (let number = 0; number < sold; number += 1) {
     const licenseKey = `KEY-${number}`;
-    licenses.add(givenLicense({ licenseKey }));
+    licenses.add(buildLicense({ licenseKey }));
     purchases.add({ purchaseId: String(number), licenseKey, createdAt: number, refundedAt: null });
   }
   database.exec('COMMIT');
@@ -203,8 +203,8 @@ test('observations are counted by their age as they are, whatever was done to th
         } else {
           const { productKey, enabled, confirmedAt, gone } = act;
           const local = { uses: 0, enabled, pending: 0 };
-          const license = givenLicense({ licenseKey });
-          observations.put(givenObservation({ license, local, productKey, confirmedAt, gone }));
+          const license = buildLicense({ licenseKey });
+          observations.put(buildObservation({ license, local, productKey, confirmedAt, gone }));
         }
       }
       const rows = database
@@ -228,9 +228,9 @@ test('thousands that were confirmed within the hour in which a class ends are di
   const { database, observations } = given();
   database.exec('BEGIN');
   for (let number = 0; number < 10_001; number += 1) {
-    const license = givenLicense({ licenseKey: `KEY-${number}` });
+    const license = buildLicense({ licenseKey: `KEY-${number}` });
     const local = { uses: 0, enabled: true, pending: 0 };
-    observations.put(givenObservation({ license, local, confirmedAt: 2 * hourMs + number }));
+    observations.put(buildObservation({ license, local, confirmedAt: 2 * hourMs + number }));
   }
   database.exec('COMMIT');
   const quarter = 2.25 * hourMs;

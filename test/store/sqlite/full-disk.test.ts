@@ -85,7 +85,7 @@ test.runIf(canMount).for([
   async ([, leftKib]) => {
     await using disk = smallDisk(8192);
     const directory = join(disk.path, 'state');
-    const { databasePath } = givenSettings(directory, 2048);
+    const { databasePath } = createSettings(directory, 2048);
     const files = readdirSync(directory);
     disk.fill(leftKib);
     const steps = [...migrations, 'CREATE TABLE added AS SELECT * FROM setting;'];
@@ -100,7 +100,7 @@ test.runIf(canMount).for([
 );
 
 /** A state directory whose database has so many KiB of settings. */
-function givenSettings(directory: string, kib: number): { databasePath: string } {
+function createSettings(directory: string, kib: number): { databasePath: string } {
   using store = openStore({ directory });
   using writing = openWriting(store.databasePath);
   write(writing.transaction, { name: 'given', kib });

@@ -4,7 +4,7 @@ import { isRefusal } from '../../../src/service/access/idempotency.ts';
 import type { WriterContext } from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
-import { at, givenStore } from '../../support/given/store-given.ts';
+import { at, createTestStore } from '../../support/builders/store-builders.ts';
 
 const context: WriterContext = {
   now: at,
@@ -15,7 +15,7 @@ const context: WriterContext = {
 };
 
 test('a use case runs in place, and its answer is stored under its idempotency key', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const writer = localWriter(store.writing, { run: runUseCase, isRefusal, context: () => context });
   const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
   const added = await writer.write('addAccount', { name: 'Default', apiKey: null }, { idempotency });

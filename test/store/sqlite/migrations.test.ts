@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { operationStates } from '../../../src/domain/outbox/operation.ts';
 import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
 import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
-import { givenOperation } from '../../support/given/operation-given.ts';
-import { page } from '../../support/given/store-given.ts';
+import { buildOperation } from '../../support/builders/operation-builders.ts';
+import { page } from '../../support/builders/store-builders.ts';
 
 type Given = { kind?: string; subject?: string; columns: string; values: string };
 
@@ -26,7 +26,7 @@ const lanes: Readonly<Record<string, string>> = {
 };
 
 /** A database of the fifth schema with an operation in each state, and one that was removed after all of them. */
-function givenFifth(): DatabaseSync {
+function createFifth(): DatabaseSync {
   const database = new DatabaseSync(':memory:');
   takeSteps(database, 0, migrations.slice(0, 5));
   const add = (name: string, state: string, { kind = 'usage', subject = 'KEY-1', ...more }: Given): void =>
@@ -58,7 +58,7 @@ function contentsOf(database: DatabaseSync): unknown {
 }
 
 test('a store of the fifth schema keeps every operation and all history, and what they add up to', () => {
-  using database = givenFifth();
+  using database = createFifth();
   const before = contentsOf(database);
   takeSteps(database, 5, migrations);
   expect(contentsOf(database)).toEqual(before);
@@ -76,10 +76,10 @@ test('a store of the fifth schema keeps every operation and all history, and wha
 });
 
 test('a store of the fifth schema goes on numbering and counting its operations', () => {
-  using database = givenFifth();
+  using database = createFifth();
   takeSteps(database, 5, migrations);
   const { operations } = prepareTransaction(database);
-  const added = operations.add(givenOperation());
+  const added = operations.add(buildOperation());
   expect(added.seq).toBe(operationStates.length + 2);
   operations.put({ ...added, progress: { state: 'delivered', finishedAt: 20 } });
   expect(operations.depth()).toMatchObject({ pending: 1, delivered: 2 });

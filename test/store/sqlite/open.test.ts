@@ -13,20 +13,20 @@ import {
 import { migrate, migrations } from '../../../src/store/sqlite/files/migrations.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../../support/temporary.ts';
-import { givenStore } from '../../support/given/store-given.ts';
+import { createTestStore } from '../../support/builders/store-builders.ts';
 
 function permissions(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);
 }
 
 /** Opens and closes a store, so that there is a database. */
-function givenDatabase(temporary: TemporaryDirectory): { directory: string; databasePath: string } {
+function createDatabase(temporary: TemporaryDirectory): { directory: string; databasePath: string } {
   using store = openStore({ directory: temporary.path });
   return { directory: temporary.path, databasePath: store.databasePath };
 }
 
 test('a new state directory and all that is in it belong to the owner alone', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   store.writing.transaction.settings.set('a', 'b');
   expect(permissions(store.directory)).toBe('700');
   const files = readdirSync(store.directory).sort();
@@ -36,7 +36,7 @@ test('a new state directory and all that is in it belong to the owner alone', as
 
 test('what was written is there when the store is opened again', async () => {
   await using temporary = temporaryDirectory();
-  const { directory, databasePath } = givenDatabase(temporary);
+  const { directory, databasePath } = createDatabase(temporary);
   {
     using _ = openStore({ directory });
     using writing = openWriting(databasePath);
@@ -57,7 +57,7 @@ test('a reading connection may open a database before the writing one does', asy
 });
 
 test('both connections are guarded, and commits are durable', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const pragma = (database: DatabaseSync, name: string) =>
     Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0];
   for (const { database } of [store.writing, store.reading]) {
@@ -77,7 +77,7 @@ test('a second opening in the same process is refused, and does not loosen the f
   openStore({ directory: temporary.path })[Symbol.dispose]();
 });
 
-async function givenHolder(directory: string): Promise<ChildProcess> {
+async function createHolder(directory: string): Promise<ChildProcess> {
   const open = import.meta.resolve('../../../src/store/sqlite/files/open.ts');
   const script = `const { openStore } = await import(${JSON.stringify(open)});
     globalThis.store = openStore({ directory: ${JSON.stringify(directory)} });
@@ -93,7 +93,7 @@ async function givenHolder(directory: string): Promise<ChildProcess> {
 
 test('a directory that another process holds is refused, and free once that process is killed', async () => {
   await using temporary = temporaryDirectory();
-  const holder = await givenHolder(temporary.path);
+  const holder = await createHolder(temporary.path);
   expect(() => openStore({ directory: temporary.path })).toThrow(StateDirectoryHeld);
   expect(() => openStore({ directory: temporary.path })).toThrow(
     `Another process is using the state directory ${temporary.path}`,
@@ -146,7 +146,7 @@ test("another program's database is refused and left as it is", async () => {
 
 test('a database of a newer schema is refused', async () => {
   await using temporary = temporaryDirectory();
-  const { directory, databasePath } = givenDatabase(temporary);
+  const { directory, databasePath } = createDatabase(temporary);
   using newer = new DatabaseSync(databasePath);
   newer.exec(`PRAGMA user_version = ${migrations.length + 1}`);
   newer.close();
@@ -156,7 +156,7 @@ test('a database of a newer schema is refused', async () => {
 
 test('a damaged database is refused', async () => {
   await using temporary = temporaryDirectory();
-  const { directory, databasePath } = givenDatabase(temporary);
+  const { directory, databasePath } = createDatabase(temporary);
   const header = readFileSync(databasePath).subarray(0, 100);
   writeFileSync(databasePath, Buffer.concat([header, Buffer.alloc(5000, 'x')]));
   expect(() => openStore({ directory })).toThrow(DatabaseRefused);
@@ -171,7 +171,7 @@ test('a log that lost its database is not given a new one', async () => {
 test('a start that was cut off while the database was made leaves nothing in the way', async () => {
   await using temporary = temporaryDirectory();
   writeFileSync(join(temporary.path, 'latchkey.db.new'), 'half');
-  givenDatabase(temporary);
+  createDatabase(temporary);
   expect(readdirSync(temporary.path).sort()).toEqual(['latchkey.db', 'latchkey.lock']);
 });
 
@@ -187,7 +187,7 @@ test('a state directory that cannot be made is named', async () => {
 
 test('a migration leaves a copy of the older database beside it', async () => {
   await using temporary = temporaryDirectory();
-  const { databasePath } = givenDatabase(temporary);
+  const { databasePath } = createDatabase(temporary);
   const steps = [...migrations, 'CREATE TABLE added (a TEXT) STRICT;'];
   migrate(databasePath, steps);
   const copy = `${databasePath}.schema-${migrations.length}`;
@@ -201,7 +201,7 @@ test('a migration leaves a copy of the older database beside it', async () => {
 
 test('a migration that fails changes nothing', async () => {
   await using temporary = temporaryDirectory();
-  const { directory, databasePath } = givenDatabase(temporary);
+  const { directory, databasePath } = createDatabase(temporary);
   const files = readdirSync(directory);
   const steps = [...migrations, 'CREATE TABLE added (a TEXT) STRICT;', 'not SQL'];
   expect(() => migrate(databasePath, steps)).toThrow('syntax error');

@@ -8,8 +8,8 @@ import {
   type OperationKind,
   type OperationProgress,
 } from '../../../src/domain/outbox/operation.ts';
-import { givenOperation } from '../../support/given/operation-given.ts';
-import { givenStore, type GivenStore } from '../../support/given/store-given.ts';
+import { buildOperation } from '../../support/builders/operation-builders.ts';
+import { createTestStore, type TestStore } from '../../support/builders/store-builders.ts';
 
 const count = fc.maxSafeInteger();
 const instant = fc.maxSafeNat();
@@ -72,7 +72,7 @@ const identity = fc
   .map((made) => ({ ...made }));
 
 /** Runs a check in a transaction that leaves nothing behind. */
-function tried(store: GivenStore, check: () => void): void {
+function tried(store: TestStore, check: () => void): void {
   const { database } = store.writing;
   database.exec('BEGIN');
   try {
@@ -83,7 +83,7 @@ function tried(store: GivenStore, check: () => void): void {
 }
 
 test('an operation comes out of the outbox as it went in, and as it was put', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const property = fc.property(identity, delivery, delivery, (who, first, then) =>
     tried(store, () => {
@@ -99,9 +99,9 @@ test('an operation comes out of the outbox as it went in, and as it was put', as
 });
 
 test('the schema refuses columns that a state does not have', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { database, transaction } = store.writing;
-  const { id } = transaction.operations.add(givenOperation());
+  const { id } = transaction.operations.add(buildOperation());
   const assignments = [
     "state = 'delivered'",
     "state = 'in_flight'",
@@ -123,13 +123,13 @@ test('the schema refuses columns that a state does not have', async () => {
 type Act = { act: 'add' | 'put' | 'prune'; progress: OperationProgress; pick: number };
 
 test('the depth agrees with a count, whatever happens to the outbox', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { database, transaction } = store.writing;
   const { operations } = transaction;
   const counted = database.prepare('SELECT state, count(*) AS count FROM outbox GROUP BY state');
   const take = ({ act, progress: next, pick }: Act, known: Operation[]): void => {
     const chosen = known[pick % Math.max(known.length, 1)];
-    if (act === 'add') known.push(operations.add(givenOperation({ progress: next })));
+    if (act === 'add') known.push(operations.add(buildOperation({ progress: next })));
     if (act === 'put' && chosen !== undefined && operations.get(chosen.id) !== null) {
       operations.put({ ...chosen, progress: next });
     }
@@ -153,16 +153,16 @@ test('the depth agrees with a count, whatever happens to the outbox', async () =
 });
 
 test('of many products only those are looked into whose lanes have been due for longest', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const waits = Array.from({ length: 40 }, (_, index) => ({
     subject: `K${index}`,
     nextAt: (index * 7) % 40,
   }));
   for (const { subject, nextAt } of waits) {
-    operations.add(givenOperation({ subject, nextAt, productKey: `P${nextAt % 20}` }));
+    operations.add(buildOperation({ subject, nextAt, productKey: `P${nextAt % 20}` }));
   }
-  operations.add(givenOperation({ kind: 'create_coupon', subject: 'C', nextAt: 3, productKey: null }));
+  operations.add(buildOperation({ kind: 'create_coupon', subject: 'C', nextAt: 3, productKey: null }));
   const reads = vi.spyOn(StatementSync.prototype, 'all');
   const due = operations.due(30, 5, (productKey) => productKey !== 'P1');
   const readsMade = reads.mock.calls.length;
@@ -180,9 +180,9 @@ test('of many products only those are looked into whose lanes have been due for 
 });
 
 test('of a million operations in a state few are in memory at once, and each is met once, though it leaves the state', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const { operations } = store.writing.transaction;
-  const added = Array.from({ length: 2_001 }, () => operations.add(givenOperation()).seq);
+  const added = Array.from({ length: 2_001 }, () => operations.add(buildOperation()).seq);
   const reads = vi.spyOn(StatementSync.prototype, 'all');
   const met: number[] = [];
   for (const operation of operations.withState('pending')) {

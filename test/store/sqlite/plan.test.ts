@@ -1,6 +1,6 @@
 import { afterAll, expect, test, vi } from 'vitest';
 import type * as Statements from '../../../src/store/sqlite/statements.ts';
-import { givenStore, type GivenStore } from '../../support/given/store-given.ts';
+import { createTestStore, type TestStore } from '../../support/builders/store-builders.ts';
 
 const made = new Set<string>();
 
@@ -28,13 +28,13 @@ const { prepareTransaction } = await import('../../../src/store/sqlite/tables.ts
 vi.doUnmock('../../../src/store/sqlite/statements.ts');
 
 /** Every statement that a transaction makes, the reader's among them. */
-function statementsOf(store: GivenStore): string[] {
+function statementsOf(store: TestStore): string[] {
   made.clear();
   prepareTransaction(store.writing.database);
   return [...made];
 }
 
-function planOf(store: GivenStore, sql: string): string[] {
+function planOf(store: TestStore, sql: string): string[] {
   const rows = store.writing.database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
   return rows.map((row) => String(row['detail']));
 }
@@ -74,7 +74,7 @@ const bounded: ReadonlySet<string> = new Set([
 ]);
 
 test('no statement but those for people reads a whole table', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const statements = statementsOf(store);
   expect(statements.length).toBeGreaterThan(50);
   const scanning = statements.filter((sql) =>
@@ -86,7 +86,7 @@ test('no statement but those for people reads a whole table', async () => {
 });
 
 /** The steps of the only statement that has this in it. */
-function stepsOf(store: GivenStore, part: string): ReadonlySet<string> {
+function stepsOf(store: TestStore, part: string): ReadonlySet<string> {
   const found = statementsOf(store).filter((sql) => sql.includes(part));
   expect(found).toHaveLength(1);
   // The SQLite of Node 24 makes a filter in memory besides, of what the subquery has found.
@@ -123,7 +123,7 @@ test.for([
     'SEARCH license_history USING PRIMARY KEY (license_key=? AND number>? AND number<?)',
   ],
 ] as const)('a page of a list (%s) is searched by its cursor, however deep it is', async ([part, step]) => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const found = statementsOf(store).filter(
     (sql) => sql.includes(part) && /LIMIT \?\d+ OFFSET \?\d+$/.test(sql),
   );
@@ -132,7 +132,7 @@ test.for([
 });
 
 test('an export of one product, or of an account with few licenses, looks at no license of others', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const exports = statementsOf(store).filter((sql) =>
     /WHERE license_key > \?4 AND product_key (= \?1|IN)/.test(sql),
   );
@@ -141,14 +141,14 @@ test('an export of one product, or of an account with few licenses, looks at no 
 });
 
 test('the open operations are walked in their order, and of those before a page nothing but an index is read', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   expect(stepsOf(store, "state = 'dead' AND seq > ?1 ORDER BY seq LIMIT")).toEqual(
     new Set([...merge, rowBySeq, 'SEARCH outbox USING COVERING INDEX outbox_state (state=? AND rowid>?)']),
   );
 });
 
 test('what is open of a key that has a million changes is walked in their order, and read a page at a time', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   expect(stepsOf(store, '(?2 IS NULL OR state = ?2) AND seq > ?3 ORDER BY seq LIMIT')).toEqual(
     new Set([
       ...merge,
@@ -160,7 +160,7 @@ test('what is open of a key that has a million changes is walked in their order,
 });
 
 test('only what one key shows, the coupons with one code, what one buyer or key bought, what is sold and exported of few products, and what is in doubt elsewhere, is sorted after it was read', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const sorting = statementsOf(store).filter((sql) =>
     planOf(store, sql).some((step) => step.includes('TEMP B-TREE')),
   );

@@ -18,7 +18,7 @@ import { Ballast } from '../../../src/store/sqlite/ballast.ts';
 import { StateDirectoryRefused } from '../../../src/store/sqlite/faults.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
 import { replaceFile } from '../../../src/store/sqlite/files/private-file.ts';
-import { givenStore } from '../../support/given/store-given.ts';
+import { createTestStore } from '../../support/builders/store-builders.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -158,7 +158,7 @@ test("files that are not the daemon's own may be links", async () => {
 });
 
 test('a file that is made takes the place of a link, and does not follow it', async () => {
-  await using store = givenStore();
+  await using store = createTestStore();
   const precious = join(store.directory, 'precious');
   writeFileSync(precious, 'text');
   for (const name of ['listen.json', 'listen.json.new', 'latchkey.ballast']) {

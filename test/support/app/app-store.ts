@@ -16,7 +16,7 @@ import { openStore } from '../../../src/store/sqlite/files/open.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
 import { urlOf } from '../postgres/postgres-url.ts';
 import { writerOn } from '../postgres/postgres-writer.ts';
-import { VirtualTime } from '../stage/virtual-clock.ts';
+import { VirtualTime } from '../harness/virtual-clock.ts';
 
 /** Where the authorities of this project keep their records; null: on SQLite. */
 export const postgresOfProject: DatabaseAddress | null = inject('postgres') ?? null;

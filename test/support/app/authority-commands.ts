@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { WriterContext } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import type { CommandOf, TransactionOf, UseCaseName } from '../../../src/service/writer.ts';
-import { givenCart } from '../given/coupon-given.ts';
-import { at } from '../given/store-given.ts';
+import { buildCart } from '../builders/coupon-builders.ts';
+import { at } from '../builders/store-builders.ts';
 
 /** The use cases that keep to the tables of an authority, and so run on any engine. */
 export type AuthorityUseCase = {
@@ -103,7 +103,7 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   redeemCoupon: {
     accountId: 'default',
     order: 'A-1',
-    cart: givenCart({ productKey: 'press' }),
+    cart: buildCart({ productKey: 'press' }),
   },
   voidRedemption: { accountId: 'default', order: 'A-1' },
   updateCoupon: {

@@ -1,5 +1,5 @@
 import type { AuthorityReader, AuthorityTransaction } from '../../../src/service/tables.ts';
-import { givenStore } from '../given/store-given.ts';
+import { createTestStore } from '../builders/store-builders.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../postgres/postgres.ts';
 
 /** The store of an authority, on one of the engines. */
@@ -17,7 +17,7 @@ export interface Engine extends AsyncDisposable {
 async function sqlite(): Promise<Engine> {
   return {
     async open() {
-      const store = givenStore();
+      const store = createTestStore();
       const { database, transaction } = store.writing;
       return {
         reader: store.reading.reader,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { startFaultProxy, type FaultProxy } from './fault-proxy.ts';
-import { startPlainUpstream, type PlainUpstream } from '../stage/plain-upstream.ts';
+import { startPlainUpstream, type PlainUpstream } from '../harness/plain-upstream.ts';
 import { httpClient, sendRaw, type HttpAnswer, type RawAnswer } from './raw-http.ts';
 
 const key = 'KEY-1';
@@ -25,7 +25,7 @@ interface Scene extends AsyncDisposable {
   readonly use: (signal?: AbortSignal) => Promise<HttpAnswer>;
 }
 
-async function stage(): Promise<Scene> {
+async function startHarness(): Promise<Scene> {
   const upstream = await startPlainUpstream({
     apiKey: 'api-1',
     products: [{ productKey: 'p1', secret: 'secret-1' }],
@@ -53,7 +53,7 @@ async function stage(): Promise<Scene> {
 
 describe('a fault proxy', () => {
   test('passes everything until told otherwise', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { upstream, use, useAnew } = scene;
     expect((await useAnew()).status).toBe(200);
     expect((await use()).status).toBe(200);
@@ -61,7 +61,7 @@ describe('a fault proxy', () => {
   });
 
   test('refuses connections, ends those that stood, and comes back on its port', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { proxy, use, useAnew } = scene;
     await use();
     const { port } = proxy;
@@ -77,7 +77,7 @@ describe('a fault proxy', () => {
   });
 
   test('swallows everything as a black hole, on connections that stood as on new ones', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { proxy, upstream, use, useAnew } = scene;
     await use();
     await proxy.become({ kind: 'blackhole' });
@@ -87,7 +87,7 @@ describe('a fault proxy', () => {
   });
 
   test('resets a connection as soon as it stands', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { proxy, upstream, use } = scene;
     await proxy.become({ kind: 'reset_on_connect' });
     await expect(use()).rejects.toMatchObject({
@@ -97,7 +97,7 @@ describe('a fault proxy', () => {
   });
 
   test('resets the connection after the request was carried out', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { proxy, upstream, use, useAnew } = scene;
     await proxy.become({ kind: 'reset_answer', containing: 'something else' });
     expect((await useAnew()).status).toBe(200);
@@ -109,7 +109,7 @@ describe('a fault proxy', () => {
   });
 
   test('forwards the request and never the answer when half open, and does not heal such a connection', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { proxy, upstream, useAnew } = scene;
     await proxy.become({ kind: 'half_open' });
     const asked = useAnew(1_000);
@@ -121,7 +121,7 @@ describe('a fault proxy', () => {
   });
 
   test('cuts the answer after so many bytes', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { proxy, upstream, use, useAnew } = scene;
     await use();
     await proxy.become({ kind: 'cut_answer', afterBytes: 17 });
@@ -131,7 +131,7 @@ describe('a fault proxy', () => {
   });
 
   test('delays each way', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { proxy, upstream, use } = scene;
     await proxy.become({ kind: 'latency', delayMs: 40 });
     const before = performance.now();
@@ -141,14 +141,14 @@ describe('a fault proxy', () => {
   });
 
   test('resets its callers when the target is away', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { upstream, useAnew } = scene;
     await upstream.stop();
     expect(await useAnew()).toMatchObject({ raw: '', ending: 'reset' });
   });
 
   test('leaves nothing open when disposed of', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { proxy, upstream, use, useAnew } = scene;
     await proxy.become({ kind: 'half_open' });
     const asked = use().catch(String);

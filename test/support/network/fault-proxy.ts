@@ -71,7 +71,7 @@ export class FaultProxy implements AsyncDisposable {
     return this.#connections.size;
   }
 
-  /** Changes the weather, for open connections too; resolves once the listener is open or closed as it says. */
+  /** Changes the faults, for open connections too; resolves once the listener is open or closed as it says. */
   async become(fault: NetworkFault): Promise<void> {
     this.#fault = fault;
     for (const connection of this.#connections) connection.answeredBytes = 0;

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { eventually } from '../stage/agent-stage.ts';
+import { eventually } from '../harness/agent-harness.ts';
 import { freePort } from '../network/free-port.ts';
-import { readExample } from '../book/guides.ts';
+import { readExample } from '../reference/guides.ts';
 import { hasProgram } from '../process/installed.ts';
 
 /** Whether HAProxy is installed here. */

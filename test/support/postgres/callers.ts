@@ -1,9 +1,9 @@
 import { deepStrictEqual as equal, ok } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../stage/agent-stage.ts';
+import { eventually } from '../harness/agent-harness.ts';
 import type { Copies, Copy } from './copy-processes.ts';
-import { firstUses, Ledger, redemptionLimit, redemptionsOf, type Told } from '../stage/ledger.ts';
+import { firstUses, Ledger, redemptionLimit, redemptionsOf, type Told } from '../harness/ledger.ts';
 import type { HttpAnswer } from '../network/raw-http.ts';
 
 const secret = 'the-secret-of-the-press';

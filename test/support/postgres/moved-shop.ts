@@ -30,7 +30,7 @@ export interface Shop {
 const odd = String.raw`Ünïcode "quoted" \back\slash\n 'single' \N 漢字 😀`;
 
 /** Sells for a while at an authority, by every kind of write, each under an idempotency key. */
-export async function givenShop(call: Caller): Promise<Shop> {
+export async function createShop(call: Caller): Promise<Shop> {
   const writes: (Write & { answered: Answered })[] = [];
   let made = 0;
   async function write(

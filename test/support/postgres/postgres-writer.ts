@@ -9,7 +9,7 @@ import { migrate } from '../../../src/store/postgres/migrations.ts';
 import { PostgresWriter, type PostgresRun } from '../../../src/store/postgres/writer.ts';
 import type { FaultProxy } from '../network/fault-proxy.ts';
 import type { PostgresServer } from './postgres.ts';
-import { account, givenLicense, product } from '../given/store-given.ts';
+import { account, buildLicense, product } from '../builders/store-builders.ts';
 
 /** How all but the first copy reach the database, and when it ends a statement. */
 type Way = { through?: FaultProxy | undefined; statementTimeoutMs?: number | undefined };
@@ -31,7 +31,7 @@ export async function openCopies(
     await connection.begin(null, []);
     await connection.transaction.accounts.add(account, 'digest');
     await connection.transaction.products.add(product, 'digest');
-    await connection.transaction.licenses.add(givenLicense());
+    await connection.transaction.licenses.add(buildLicense());
     await connection.commit();
   });
   const dispose = async (): Promise<void> => {

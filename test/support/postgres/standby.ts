@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { DatabaseAddress } from '../../../src/store/postgres/client.ts';
 import { Database } from '../../../src/store/postgres/database.ts';
-import { eventually } from '../stage/agent-stage.ts';
+import { eventually } from '../harness/agent-harness.ts';
 import { endWithThisProcess } from '../process/ends-with-process.ts';
 import { freePort } from '../network/free-port.ts';
 import { postgresProgram, userOfServer } from './postgres.ts';

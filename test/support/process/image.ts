@@ -10,7 +10,7 @@ const repository = join(import.meta.dirname, '../../..');
 const dockerfile = readFileSync(join(repository, 'examples/Dockerfile'), 'utf8');
 const [build = '', image = ''] = dockerfile.split(/^(?=FROM )/m).slice(1);
 
-/** Carries out both stages of `examples/Dockerfile` without Docker: its very commands, in folders of this machine. */
+/** Carries out both harnesses of `examples/Dockerfile` without Docker: its very commands, in folders of this machine. */
 export async function makeImage(): Promise<Image> {
   const place = temporaryDirectory();
   const context = join(place.path, 'build');
@@ -95,12 +95,12 @@ export class Image implements AsyncDisposable {
   }
 }
 
-function commandsOf(stage: string): string[] {
-  return [...stage.matchAll(/^RUN (.+)$/gm)].map(([, command]) => command ?? '');
+function commandsOf(harness: string): string[] {
+  return [...harness.matchAll(/^RUN (.+)$/gm)].map(([, command]) => command ?? '');
 }
 
-function wordsOf(stage: string, pattern: RegExp): string[] {
-  return [...stage.matchAll(pattern)].flatMap(([, words]) => words?.split(' ') ?? []);
+function wordsOf(harness: string, pattern: RegExp): string[] {
+  return [...harness.matchAll(pattern)].flatMap(([, words]) => words?.split(' ') ?? []);
 }
 
 /** What an instruction in the form of a JSON list says. */

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { vi } from 'vitest';
 import { runProcess } from './command-line.ts';
 import { type DaemonProcess, startDaemonProcess } from './daemon-process.ts';
-import { commandsIn, wordsOf } from '../book/guides.ts';
+import { commandsIn, wordsOf } from '../reference/guides.ts';
 import { patience } from '../patience.ts';
 
 /**

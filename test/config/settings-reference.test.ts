@@ -4,7 +4,7 @@ import { format, resolveConfig } from 'prettier';
 import { expect, test } from 'vitest';
 import { settingsOf } from '../../src/config/description.ts';
 import { root } from '../../src/config/settings/root.ts';
-import { settingsTables, writeKey } from '../support/book/settings-book.ts';
+import { settingsTables, writeKey } from '../support/reference/settings-reference.ts';
 
 const book = join(import.meta.dirname, '../../src/config/README.md');
 const mark = '<!-- What follows is generated: npm run docs -->';

@@ -5,10 +5,10 @@ import type { LocalFile } from '../../../src/config/file/local-file.ts';
 import type { Sources } from '../../../src/config/source.ts';
 import { certificate } from '../network/certificate.ts';
 
-/** The folder of the configuration file that `given` names. */
+/** The folder of the configuration file that `configSources` names. */
 export const folder = '/srv/latchkey';
 
-export interface Given {
+export interface ConfigInput {
   /** The text of the configuration file; it is named on the command line. */
   readonly text?: string;
   readonly flags?: Sources['flags'];
@@ -28,7 +28,7 @@ export interface Given {
 const certificates = { '/etc/ca.pem': certificate, '/srv/ca.pem': certificate };
 
 /** Sources on a machine that has these files and no others. */
-export function given(what: Given = {}): Sources {
+export function configSources(what: ConfigInput = {}): Sources {
   const {
     text,
     flags,
@@ -40,7 +40,11 @@ export function given(what: Given = {}): Sources {
     local = 'safe',
   } = what;
   const path = `${folder}/config.yaml`;
-  const all: Given['files'] = { ...certificates, ...files, ...(text !== undefined && { [path]: text }) };
+  const all: ConfigInput['files'] = {
+    ...certificates,
+    ...files,
+    ...(text !== undefined && { [path]: text }),
+  };
   return {
     file: text === undefined ? file : path,
     flags,
@@ -74,21 +78,21 @@ export function notADirectory(): Error {
 }
 
 /** The configuration made of sound sources. */
-export function configurationOf(what: Given = {}): Configuration {
-  const result = parseConfiguration(given(what));
+export function configurationOf(what: ConfigInput = {}): Configuration {
+  const result = parseConfiguration(configSources(what));
   if (!result.ok) throw new Error(result.faults.map(formatFault).join('\n'));
   return result.configuration;
 }
 
 /** The lines that a report would show; none when the sources are sound. */
-export function faultsOf(what: Given): readonly string[] {
-  const result = parseConfiguration(given(what));
+export function faultsOf(what: ConfigInput): readonly string[] {
+  const result = parseConfiguration(configSources(what));
   return result.ok ? [] : result.faults.map(formatFault);
 }
 
 /** The warnings that a start would log; throws when the sources are not sound. */
-export function warningsOf(what: Given): readonly string[] {
-  const result = parseConfiguration(given(what));
+export function warningsOf(what: ConfigInput): readonly string[] {
+  const result = parseConfiguration(configSources(what));
   if (!result.ok) throw new Error(result.faults.map(formatFault).join('\n'));
   return result.warnings.map(formatFault);
 }

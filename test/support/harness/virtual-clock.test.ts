@@ -4,7 +4,7 @@ import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
 const never = new AbortController().signal;
 const hour = 3_600_000;
 
-function givenClock(): { time: VirtualTime; clock: VirtualClock; woken: string[]; sleeper: Sleeper } {
+function createClock(): { time: VirtualTime; clock: VirtualClock; woken: string[]; sleeper: Sleeper } {
   const time = new VirtualTime();
   const clock = time.clock({ wall: 0 });
   const woken: string[] = [];
@@ -18,7 +18,7 @@ type Sleeper = (name: string, ms: number) => Promise<void>;
 
 describe('virtual time', () => {
   it('wakes sleepers in the order of their time, then of their coming', async () => {
-    const { time, woken, sleeper } = givenClock();
+    const { time, woken, sleeper } = createClock();
     void sleeper('third', 20);
     void sleeper('first', 10);
     void sleeper('second', 10);
@@ -29,7 +29,7 @@ describe('virtual time', () => {
   });
 
   it('lets everything run that follows from a waking before the next one wakes', async () => {
-    const { time, clock, woken } = givenClock();
+    const { time, clock, woken } = createClock();
     const loop = async (name: string, ms: number): Promise<void> => {
       for (let turn = 0; turn < 2; turn += 1) {
         await clock.sleep(ms, never);
@@ -44,7 +44,7 @@ describe('virtual time', () => {
   });
 
   it('ends at the instant asked for, whoever sleeps beyond it', async () => {
-    const { time, clock, woken, sleeper } = givenClock();
+    const { time, clock, woken, sleeper } = createClock();
     void sleeper('late', 101);
     await time.advance(100);
     expect(clock.steady()).toBe(100);
@@ -53,7 +53,7 @@ describe('virtual time', () => {
   });
 
   it('passes even for a loop that sleeps for no time at all', async () => {
-    const { time, clock } = givenClock();
+    const { time, clock } = createClock();
     let turns = 0;
     const loop = async (): Promise<void> => {
       for (;;) {
@@ -67,7 +67,7 @@ describe('virtual time', () => {
   });
 
   it('ends a sleep with the reason of its signal', async () => {
-    const { time, clock } = givenClock();
+    const { time, clock } = createClock();
     const controller = new AbortController();
     const reason = new Error('enough');
     const sleep = clock.sleep(10, controller.signal);
@@ -78,7 +78,7 @@ describe('virtual time', () => {
   });
 
   it('runs until a condition holds, and no longer', async () => {
-    const { time, clock, woken, sleeper } = givenClock();
+    const { time, clock, woken, sleeper } = createClock();
     void sleeper('one', 10);
     void sleeper('two', 20);
     await time.runUntil(() => woken.length === 1, 100);
@@ -88,7 +88,7 @@ describe('virtual time', () => {
   });
 
   it('runs until nobody sleeps any more, but for ever', async () => {
-    const { time, clock, woken, sleeper } = givenClock();
+    const { time, clock, woken, sleeper } = createClock();
     void sleeper('for ever', Infinity);
     void sleeper('one', 10).then(() => sleeper('two', 15));
     await time.runUntilIdle(hour);
@@ -99,7 +99,7 @@ describe('virtual time', () => {
   });
 
   it('refuses to pass twice at once', async () => {
-    const { time } = givenClock();
+    const { time } = createClock();
     const first = time.advance(10);
     await expect(time.advance(10)).rejects.toThrow('already');
     await first;
@@ -109,7 +109,7 @@ describe('virtual time', () => {
 
 describe('the clock of a virtual machine', () => {
   it('follows its wall clock forwards, never backwards, and its steady time not at all', async () => {
-    const { time, clock } = givenClock();
+    const { time, clock } = createClock();
     clock.jumpWall(hour);
     expect(clock.now()).toBe(hour);
     clock.mark();
@@ -122,7 +122,7 @@ describe('the clock of a virtual machine', () => {
   });
 
   it('wakes nobody of a process that is gone, and starts the next from the mark', async () => {
-    const { time, clock, woken, sleeper } = givenClock();
+    const { time, clock, woken, sleeper } = createClock();
     const ending = new AbortController();
     void sleeper('gone', 10);
     void clock.sleep(10, ending.signal).catch(() => woken.push('told'));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { expect, test } from 'vitest';
 import { errorCodeOf, exitCode } from '../../src/cli/exit-code.ts';
-import { commandsBook } from '../support/book/commands-book.ts';
+import { commandsBook } from '../support/reference/commands-reference.ts';
 
 const book = join(import.meta.dirname, '../../src/cli/README.md');
 const mark = '<!-- What follows is generated: npm run docs -->';

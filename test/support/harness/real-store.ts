@@ -14,7 +14,7 @@ export interface RealStoreOptions extends PlainUpstreamOptions {
 }
 
 /** What makes an upstream such a store: errors, headers and members of its own, and the first version of its API. */
-export function realManners(unknown: Unknown = 'bad request'): Partial<PlainUpstreamOptions> {
+export function realStoreOptions(unknown: Unknown = 'bad request'): Partial<PlainUpstreamOptions> {
   return {
     apiKeyHeader: 'payhip-api-key',
     errorBody: (message) => ({ data: [], error: true, message }),
@@ -25,7 +25,7 @@ export function realManners(unknown: Unknown = 'bad request'): Partial<PlainUpst
 }
 
 export function startRealStore({ unknown, ...options }: RealStoreOptions): Promise<PlainUpstream> {
-  return startPlainUpstream({ ...realManners(unknown), ...options });
+  return startPlainUpstream({ ...realStoreOptions(unknown), ...options });
 }
 
 const unknownAnswers: Readonly<Record<Unknown, (body: unknown) => { status: number; body: unknown }>> = {

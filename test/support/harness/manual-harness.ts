@@ -6,7 +6,7 @@ import type { CouponPage, StorageError, Upstream } from '../../../src/service/po
 import { KeyLanes } from '../../../src/sync/key-lanes.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { HeldLists } from './held-lists.ts';
-import { AgentStage, key, minute, productKey, second, valueOf } from './service-stage.ts';
+import { AgentHarness, key, minute, productKey, second, valueOf } from './service-harness.ts';
 import { silent, uncounted } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
 
@@ -27,7 +27,7 @@ export type ArrivedCoupon =
 const never: AbortSignal = new AbortController().signal;
 
 /** An agent with its sync over virtual time, and an upstream that answers when the test says so. */
-export class ManualStage extends AgentStage {
+export class ManualHarness extends AgentHarness {
   readonly time: VirtualTime = new VirtualTime();
   readonly lanes: KeyLanes = new KeyLanes();
   readonly clock: VirtualClock;
@@ -153,12 +153,12 @@ export class ManualStage extends AgentStage {
   }
 }
 
-/** A stage whose agent has seen the key with so many uses since its start. */
-export async function givenManual({ uses = 5 }: { uses?: number } = {}): Promise<ManualStage> {
-  const stage = new ManualStage();
-  await stage.start();
-  await stage.read(stage.says(uses));
-  return stage;
+/** A harness whose agent has seen the key with so many uses since its start. */
+export async function createManualHarness({ uses = 5 }: { uses?: number } = {}): Promise<ManualHarness> {
+  const harness = new ManualHarness();
+  await harness.start();
+  await harness.read(harness.says(uses));
+  return harness;
 }
 
 export { key, never, productKey };

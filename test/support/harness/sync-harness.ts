@@ -28,7 +28,7 @@ const never = new AbortController().signal;
 const product = 'press';
 
 /** What an answer becomes, by what is asked and about which key; null: what it would have been. */
-type Spoil = (what: 'verify' | LicenseOperationKind, key: string) => Outcome<never> | null;
+type Corrupt = (what: 'verify' | LicenseOperationKind, key: string) => Outcome<never> | null;
 
 /** An upstream in memory, which answers after 20 ms. */
 export class Vendor implements Upstream {
@@ -36,9 +36,9 @@ export class Vendor implements Upstream {
   /** What it was asked, in order. */
   readonly asked: string[] = [];
   /** What comes instead of doing what was asked. */
-  instead: Spoil = () => null;
+  instead: Corrupt = () => null;
   /** What comes instead of the answer, after doing what was asked. */
-  loses: Spoil = () => null;
+  loses: Corrupt = () => null;
   /** For how long a cache on the way has kept the answers to reads, in ms. */
   cachedForMs = 0;
   /** How the upstream itself spells a key that it is asked about. */
@@ -103,7 +103,7 @@ const missing: Outcome<never> = {
 };
 
 /** An agent's service, loops and store in this process, on virtual time, over a vendor in memory. */
-export class SyncStage implements Disposable {
+export class SyncHarness implements Disposable {
   readonly time: VirtualTime = new VirtualTime();
   readonly vendor: Vendor;
   #clock: VirtualClock = this.time.clock();
@@ -112,7 +112,7 @@ export class SyncStage implements Disposable {
   readonly store: Transaction;
   readonly #options: SyncOptions;
 
-  /** Use `startSyncStage`. */
+  /** Use `startSyncHarness`. */
   constructor(keys: readonly string[], options: Partial<SyncOptions>) {
     takeSteps(this.#database, 0, migrations);
     this.store = prepareTransaction(this.#database);
@@ -263,11 +263,11 @@ const defaults: SyncOptions = {
 };
 
 /** Starts an agent over a vendor who knows these keys. */
-export async function startSyncStage(
+export async function startSyncHarness(
   keys: readonly string[],
   options: Partial<SyncOptions> = {},
-): Promise<SyncStage> {
-  const stage = new SyncStage(keys, options);
-  await stage.start();
-  return stage;
+): Promise<SyncHarness> {
+  const harness = new SyncHarness(keys, options);
+  await harness.start();
+  return harness;
 }

@@ -3,7 +3,7 @@ import type { Operation } from '../../../src/domain/outbox/operation.ts';
 let made = 0;
 
 /** A use of a license key that waits for its first attempt. */
-export function givenOperation(with_: Partial<Operation> = {}): Operation {
+export function buildOperation(with_: Partial<Operation> = {}): Operation {
   made += 1;
   return {
     id: `operation-${made}`,

@@ -27,7 +27,7 @@ export type ClientSettings = Partial<Omit<PlainUpstreamSettings, 'proxy' | 'trus
   proxy?: string;
 };
 
-/** A client whose credentials fit the staged upstream. */
+/** A client whose credentials fit the upstream of the harness. */
 export function clientOf(baseUrl: string, { ca, proxy, ...settings }: ClientSettings = {}): Client {
   return plainUpstream(
     {
@@ -47,7 +47,7 @@ export function clientOf(baseUrl: string, { ca, proxy, ...settings }: ClientSett
   );
 }
 
-export interface Stage extends AsyncDisposable {
+export interface Harness extends AsyncDisposable {
   readonly server: PlainUpstream;
   /** The network between the client and the server. */
   readonly network: FaultProxy;
@@ -55,10 +55,10 @@ export interface Stage extends AsyncDisposable {
 }
 
 /** An upstream with one license, a network to break, and a client behind it. */
-export async function stage(
+export async function startHarness(
   settings: ClientSettings = {},
   options: Partial<PlainUpstreamOptions> = {},
-): Promise<Stage> {
+): Promise<Harness> {
   const server = await startPlainUpstream({
     apiKey: 'api-1',
     products: [{ productKey: 'p1', secret: 'secret-1' }],

@@ -25,7 +25,7 @@ export const credentials: Readonly<Record<string, string>> = {
 
 export type LicenseChangeKind = 'usage' | 'decrease' | 'disable' | 'enable';
 
-/** Parts of a configuration, each laid over that of the stage. */
+/** Parts of a configuration, each laid over that of the harness. */
 export interface Configuration {
   readonly listen?: object;
   readonly upstream?: object;
@@ -35,7 +35,7 @@ export interface Configuration {
   readonly limits?: object;
 }
 
-export interface StageOptions {
+export interface HarnessOptions {
   /** A key alone is an enabled license without uses. */
   readonly licenses?: readonly (string | (Partial<LicenseSeed> & { licenseKey: string }))[];
   readonly upstream?: Partial<PlainUpstreamOptions>;
@@ -177,14 +177,14 @@ export class Agent implements AsyncDisposable {
 }
 
 /** An upstream with a ledger, a network before it that can be broken, and a place for an agent to live in. */
-export class AgentStage implements AsyncDisposable {
+export class AgentHarness implements AsyncDisposable {
   readonly upstream: PlainUpstream;
   readonly proxy: FaultProxy;
   readonly #home: TemporaryDirectory;
   #configuration: Configuration;
   #agent: Agent | null = null;
 
-  /** Use `setStage`. */
+  /** Use `startHarness`. */
   constructor(parts: {
     home: TemporaryDirectory;
     upstream: PlainUpstream;
@@ -207,7 +207,7 @@ export class AgentStage implements AsyncDisposable {
 
   /** The agent that runs now; throws when there is none. */
   get agent(): Agent {
-    if (this.#agent === null) throw new Error('no agent runs on this stage');
+    if (this.#agent === null) throw new Error('no agent runs on this harness');
     return this.#agent;
   }
 
@@ -243,7 +243,7 @@ export class AgentStage implements AsyncDisposable {
 }
 
 /** Sets up an upstream, the network and a directory; no agent runs yet. */
-export async function setStage(options: StageOptions = {}): Promise<AgentStage> {
+export async function startHarness(options: HarnessOptions = {}): Promise<AgentHarness> {
   const { licenses = [], configuration = {} } = options;
   const buyer = { productKey, buyerEmail: 'buyer@example.com' };
   const upstream = await startPlainUpstream({
@@ -256,19 +256,19 @@ export async function setStage(options: StageOptions = {}): Promise<AgentStage> 
     ...options.upstream,
   });
   const proxy = await startFaultProxy(upstream.port);
-  return new AgentStage({ home: temporaryDirectory(), upstream, proxy, configuration });
+  return new AgentHarness({ home: temporaryDirectory(), upstream, proxy, configuration });
 }
 
-/** Sets up a stage with an agent that knows all its licenses; leaves nothing open if that fails. */
-export async function setStageWithAgent(options: StageOptions = {}): Promise<AgentStage> {
+/** Sets up a harness with an agent that knows all its licenses; leaves nothing open if that fails. */
+export async function startAgentHarness(options: HarnessOptions = {}): Promise<AgentHarness> {
   await using setting = new AsyncDisposableStack();
-  const stage = setting.use(await setStage(options));
-  const agent = await stage.startAgent();
+  const harness = setting.use(await startHarness(options));
+  const agent = await harness.startAgent();
   await agent.learn(
     (options.licenses ?? []).map((given) => (typeof given === 'string' ? given : given.licenseKey)),
   );
   setting.move();
-  return stage;
+  return harness;
 }
 
 /**

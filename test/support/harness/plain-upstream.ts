@@ -30,10 +30,10 @@ export interface LedgerEntry extends LedgerEntryDraft {
   /** Whether it changed a license or made a coupon. */
   counted: boolean;
   /**
-   * `waiting`: not answered yet; `sent`: as the specification says; `spoiled`: a 2xx with another body;
+   * `waiting`: not answered yet; `sent`: as the specification says; `corrupted`: a 2xx with another body;
    * `lost`: the connection ended first; `status:…`: answered with that status, not 2xx.
    */
-  answered: 'waiting' | 'sent' | 'spoiled' | 'lost' | `status:${number}`;
+  answered: 'waiting' | 'sent' | 'corrupted' | 'lost' | `status:${number}`;
 }
 
 /** What goes wrong with one request; `counted` says whether it was carried out first. */
@@ -90,7 +90,7 @@ export function firewallPage(status = 403): Fault {
 }
 
 /** Carried out, then a 200 whose body is something else. */
-export function spoilBody(body = '<!doctype html><title>Welcome</title>', type = 'text/html'): Fault {
+export function corruptBody(body = '<!doctype html><title>Welcome</title>', type = 'text/html'): Fault {
   return { kind: 'replaced', counted: true, status: 200, headers: { 'content-type': type }, body };
 }
 
@@ -416,7 +416,7 @@ export class PlainUpstream implements AsyncDisposable {
         return;
       case 'replaced':
         if (fault.counted) this.#carryOut(entry);
-        this.#send(entry, response, fault, 'spoiled');
+        this.#send(entry, response, fault, 'corrupted');
         return;
       default:
         fault satisfies never;
@@ -427,7 +427,7 @@ export class PlainUpstream implements AsyncDisposable {
     entry: LedgerEntry,
     response: ServerResponse,
     { status, headers, body }: WireAnswer,
-    success: 'sent' | 'spoiled' = 'sent',
+    success: 'sent' | 'corrupted' = 'sent',
   ): void {
     if (response.destroyed) return;
     this.#note(entry, status < 300 ? success : `status:${status}`);
@@ -438,7 +438,7 @@ export class PlainUpstream implements AsyncDisposable {
     const answer = wire(this.#carryOut(entry));
     const half = answer.body.slice(0, answer.body.length / 2);
     if (ending === 'clean') {
-      this.#send(entry, response, { ...answer, body: half }, 'spoiled');
+      this.#send(entry, response, { ...answer, body: half }, 'corrupted');
       return;
     }
     this.#note(entry, 'lost');

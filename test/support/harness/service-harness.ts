@@ -31,7 +31,7 @@ export const key = 'KEY-1';
 export const productKey = 'press';
 
 /** A store on a real file, its writer in place, and time that the test turns by hand. */
-export class Stage implements AsyncDisposable {
+export class Harness implements AsyncDisposable {
   /** `Clock.now` and `Clock.steady` of the next command. */
   now: number = Date.UTC(2026, 0, 1);
   steady: number = Date.UTC(2026, 0, 1);
@@ -113,7 +113,7 @@ export function refusalOf(result: Result<unknown>): ProblemCode | null {
 }
 
 /** An agent's store after its start, and what happens between it and its upstream, step by step. */
-export class AgentStage extends Stage {
+export class AgentHarness extends Harness {
   policy: SyncPolicy = {
     fenceMs: minute,
     writers: 'single',
@@ -267,15 +267,15 @@ export class AgentStage extends Stage {
 }
 
 /** An agent that has seen the key with so many uses since its start. */
-export async function givenAgent(
+export async function createAgent(
   { uses = 5, enabled = true }: { uses?: number; enabled?: boolean } = {},
   policy: Partial<SyncPolicy> = {},
-): Promise<AgentStage> {
-  const stage = new AgentStage();
-  stage.policy = { ...stage.policy, ...policy };
-  await stage.start();
-  await stage.read(stage.says(uses, { enabled }));
-  return stage;
+): Promise<AgentHarness> {
+  const harness = new AgentHarness();
+  harness.policy = { ...harness.policy, ...policy };
+  await harness.start();
+  await harness.read(harness.says(uses, { enabled }));
+  return harness;
 }
 
 /** What the upstream tells beside the count. */

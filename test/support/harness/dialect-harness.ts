@@ -14,11 +14,11 @@ export type Role = 'authority' | 'agent';
 export const secret = 'lk_prod_of_the_editor';
 export const otherSecret = 'lk_prod_of_the_player';
 
-/** What callers of the stage know. */
+/** What callers of the harness know. */
 export type Credentials = { apiKey: string; secret: string; token: string; verifyToken: string };
 
 /** A daemon over a catalogue of two products, asked over one of its listeners; an agent has an authority above it. */
-export interface DialectStage extends AsyncDisposable {
+export interface DialectHarness extends AsyncDisposable {
   readonly credentials: Credentials;
   readonly addresses: Daemon['addresses'];
   send(call: Call): Promise<string[]>;
@@ -37,12 +37,12 @@ export type Call = {
  * Starts real daemons in this process. `listen` is laid over the listeners of the one that is asked, `more` over
  * the rest of its configuration.
  */
-export async function setDialectStage(
+export async function startDialectHarness(
   role: Role,
   listener: 'tcp' | 'socket',
   listen: object = {},
   more: object = {},
-): Promise<DialectStage> {
+): Promise<DialectHarness> {
   await using setting = new AsyncDisposableStack();
   const home = setting.use(temporaryDirectory()).path;
   const start = async (name: string, tree: object): Promise<Daemon> => {

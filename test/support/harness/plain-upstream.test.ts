@@ -19,7 +19,7 @@ import {
   redirect,
   refusal,
   serverError,
-  spoilBody,
+  corruptBody,
   startPlainUpstream,
   truncateBody,
   type Fault,
@@ -40,7 +40,7 @@ interface Scene extends AsyncDisposable {
   readonly use: () => Promise<HttpAnswer>;
 }
 
-async function stage(options: Partial<PlainUpstreamOptions> = {}): Promise<Scene> {
+async function startHarness(options: Partial<PlainUpstreamOptions> = {}): Promise<Scene> {
   const upstream = await startPlainUpstream({
     apiKey: 'api-1',
     products: [
@@ -71,7 +71,7 @@ async function stage(options: Partial<PlainUpstreamOptions> = {}): Promise<Scene
 
 describe('a plain upstream that works', () => {
   test('answers a verify with the license object of the specification', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { client } = scene;
     const answer = await client.get(`/api/v2/license/verify?license_key=${key}`, { headers: secret });
     expect(answer.status).toBe(200);
@@ -89,7 +89,7 @@ describe('a plain upstream that works', () => {
   });
 
   test('changes a license and tells in the ledger what counted', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { client, upstream } = scene;
     for (const name of ['usage', 'usage', 'decrease', 'disable', 'disable', 'enable']) {
       const form = { license_key: key };
@@ -113,7 +113,7 @@ describe('a plain upstream that works', () => {
     [true, 0],
     [false, -1],
   ])('takes a decrease at zero by its choice: floorAtZero %s gives %i', async (floorAtZero, uses) => {
-    await using scene = await stage({ floorAtZero });
+    await using scene = await startHarness({ floorAtZero });
     const { client, upstream } = scene;
     await client.put('/api/v2/license/decrease', { headers: secret, form: { license_key: key } });
     expect(upstream.license(key).uses).toBe(uses);
@@ -121,7 +121,7 @@ describe('a plain upstream that works', () => {
   });
 
   test('refuses with a JSON object what the specification does not allow', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { client, upstream } = scene;
     const path = '/api/v2/license/usage';
     const form = { license_key: key };
@@ -140,7 +140,7 @@ describe('a plain upstream that works', () => {
   });
 
   test('follows what others do: another writer, a refund, a rolled secret, a deletion', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { client, upstream, use } = scene;
     upstream.useElsewhere(key, 5);
     upstream.refund(key);
@@ -156,7 +156,7 @@ describe('a plain upstream that works', () => {
   });
 
   test('makes, lists and reads coupons', async () => {
-    await using scene = await stage({ listOrder: 'descending', createdStatus: 201 });
+    await using scene = await startHarness({ listOrder: 'descending', createdStatus: 201 });
     const { client, upstream } = scene;
     const made = await client.post('/api/v2/coupons', { headers: account, form: coupon });
     expect(made).toMatchObject({
@@ -173,9 +173,9 @@ describe('a plain upstream that works', () => {
   });
 
   test('refuses a coupon that breaks a rule, and a code twice unless it chose otherwise', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { client, upstream } = scene;
-    await using other = await stage({ uniqueCodes: false });
+    await using other = await startHarness({ uniqueCodes: false });
     const refused = [
       { ...coupon, amount_off: '5' },
       { ...coupon, percent_off: '101' },
@@ -196,7 +196,7 @@ describe('a plain upstream that works', () => {
   });
 
   test('stops, refuses connections, and starts again on its port with its state', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { upstream, use } = scene;
     await use();
     const { port } = upstream;
@@ -214,7 +214,7 @@ describe('a plain upstream that fails on purpose', () => {
     ['a lost request', loseRequest, 0],
     ['a body cut off', cutBody, 1],
   ] as const)('%s ends the connection', async (_name, fault, uses) => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { upstream, use } = scene;
     upstream.fault = every(fault);
     await expect(use()).rejects.toThrow(/closed|socket|terminated/i);
@@ -230,23 +230,23 @@ describe('a plain upstream that fails on purpose', () => {
     ["a hoster's 404", firewallPage(404), { status: 404, uses: 0, type: /html/ }],
     ['an empty 4xx', emptyAnswer(400), { status: 400, uses: 0, type: /^$/ }],
     ['a refused credential', refusal(401), { status: 401, uses: 0, type: /json/ }],
-    ['a page as 200', spoilBody(), { status: 200, uses: 1, type: /html/ }],
-    ['garbage as JSON', spoilBody('{"data":', 'text/plain'), { status: 200, uses: 1, type: /plain/ }],
+    ['a page as 200', corruptBody(), { status: 200, uses: 1, type: /html/ }],
+    ['garbage as JSON', corruptBody('{"data":', 'text/plain'), { status: 200, uses: 1, type: /plain/ }],
     ['a rate limit', rateLimited(7), { status: 429, uses: 0, type: /json/ }],
     ['a redirect', redirect('http://127.0.0.1:1/'), { status: 307, uses: 0, type: /^$/ }],
   ])('%s comes back as it is', async (_name, fault, { status, uses, type }) => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { upstream, use } = scene;
     upstream.fault = every(fault);
     const answer = await use();
     expect(answer.status).toBe(status);
     expect(answer.headers['content-type'] ?? '').toMatch(type);
     expect(upstream.license(key).uses).toBe(uses);
-    expect(upstream.ledger[0]?.answered).toBe(status < 300 ? 'spoiled' : `status:${status}`);
+    expect(upstream.ledger[0]?.answered).toBe(status < 300 ? 'corrupted' : `status:${status}`);
   });
 
   test('half of the JSON comes as a whole 200', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { upstream } = scene;
     upstream.fault = every(truncateBody);
     const answer = await sendRaw(
@@ -259,7 +259,7 @@ describe('a plain upstream that fails on purpose', () => {
   });
 
   test('a rate limit names its wait in seconds or as a date', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { upstream, use } = scene;
     upstream.fault = everyNth(1, rateLimited(30));
     expect((await use()).headers['retry-after']).toBe('30');
@@ -268,7 +268,7 @@ describe('a plain upstream that fails on purpose', () => {
   });
 
   test('a hanging request is kept until the upstream stops', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { upstream, use } = scene;
     upstream.fault = every(hang());
     const asked = use().catch(String);
@@ -280,7 +280,7 @@ describe('a plain upstream that fails on purpose', () => {
   });
 
   test('a late answer was counted at once', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { upstream, use } = scene;
     upstream.fault = every(delayAnswer(30));
     const asked = use();
@@ -291,7 +291,7 @@ describe('a plain upstream that fails on purpose', () => {
   });
 
   test('a request that outlives its caller counts when he has gone', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { client, upstream } = scene;
     upstream.fault = every(outliveCaller);
     const caller = new AbortController();
@@ -311,7 +311,7 @@ describe('a plain upstream that fails on purpose', () => {
   });
 
   test('a plan strikes every nth or the first few of what it chooses', async () => {
-    await using scene = await stage();
+    await using scene = await startHarness();
     const { client, upstream, use } = scene;
     const path = `/api/v2/license/verify?license_key=${key}`;
     const verify = (): Promise<HttpAnswer> => client.get(path, { headers: secret });

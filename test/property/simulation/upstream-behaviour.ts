@@ -7,10 +7,10 @@ import { missing } from './ledger.ts';
 import { SeededRandom } from './seeded-random.ts';
 
 /** How an upstream says what the specification leaves open. */
-export type Manners = { dialect: DialectName; unknown: 'bad request' | 'empty' | 'no data' };
+export type UpstreamBehaviour = { dialect: DialectName; unknown: 'bad request' | 'empty' | 'no data' };
 
-/** The manners of a seed's upstream, by random choices of their own: the rest of the seed plays as without them. */
-export function drawManners(seed: number): Manners {
+/** The behaviour of a seed's upstream, by random choices of their own: the rest of the seed plays as without them. */
+export function drawBehaviour(seed: number): UpstreamBehaviour {
   const random = new SeededRandom(seed ^ 0x5eed);
   return { dialect: random.pick(dialectNames), unknown: random.pick(['bad request', 'empty', 'no data']) };
 }
@@ -21,13 +21,13 @@ export const firewallMarks: Readonly<Record<DialectName, Record<string, string>>
   payhip: { server: 'cloudflare', 'cf-mitigated': 'challenge' },
 };
 
-/** The way to an upstream with manners, given the way to one that speaks as specified. */
-export function withManners(transport: Transport, { dialect, unknown }: Manners): Transport {
+/** The way to an upstream with behaviour, given the way to one that speaks as specified. */
+export function withBehaviour(transport: Transport, { dialect, unknown }: UpstreamBehaviour): Transport {
   if (dialect === 'specification') return transport;
   return {
     async send(request, signal) {
       const { came, leave } = await transport.send(request, signal);
-      return { came: mannered(came, request, unknown), leave };
+      return { came: behaving(came, request, unknown), leave };
     },
     [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
   };
@@ -35,10 +35,10 @@ export function withManners(transport: Transport, { dialect, unknown }: Manners)
 
 const missingText = JSON.stringify(missing.body);
 
-function mannered(
+function behaving(
   came: Exchange,
   { method, path }: Dispatcher.DispatchOptions,
-  unknown: Manners['unknown'],
+  unknown: UpstreamBehaviour['unknown'],
 ): Exchange {
   if (came.type === 'failed' || !path.includes('/license/')) return came;
   // What has lost its body would say here that the key is unknown; nothing else than the upstream may say so.

@@ -5,12 +5,12 @@ import { KeyLanes } from '../../../src/sync/key-lanes.ts';
 import type { SyncOptions } from '../../../src/sync/sync.ts';
 import type { UpstreamClock } from '../../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../../src/upstream/transport.ts';
-import type { VirtualClock } from '../../support/stage/virtual-clock.ts';
+import type { VirtualClock } from '../../support/harness/virtual-clock.ts';
 import type { Machine } from './machine.ts';
 import { fenceMs } from './network.ts';
 
-/** One way to spoil the protocol, by what it puts between the parts of the product. */
-export type Spoiling = {
+/** One way to corrupt the protocol, by what it puts between the parts of the product. */
+export type Sabotage = {
   writer?: (writer: Writer, machine: Machine, clock: VirtualClock) => Writer;
   upstream?: (upstream: Upstream) => Upstream;
   transport?: (transport: Transport) => Transport;
@@ -22,7 +22,7 @@ export type Spoiling = {
 };
 
 /** The protocol as it is. */
-export const honest: Required<Spoiling> = {
+export const honest: Required<Sabotage> = {
   writer: (writer) => writer,
   upstream: (upstream) => upstream,
   transport: (transport) => transport,
@@ -32,8 +32,8 @@ export const honest: Required<Spoiling> = {
   beforeStart: () => undefined,
 };
 
-/** Ways to spoil the protocol, each of which the simulation must find. */
-export const spoilings: Readonly<Record<SpoilingName, Spoiling>> = {
+/** Ways to corrupt the protocol, each of which the simulation must find. */
+export const sabotages: Readonly<Record<SabotageName, Sabotage>> = {
   'the fence removed': withPolicy({ fenceMs: 0 }),
   'a fence that is a second short': withPolicy({ fenceMs: fenceMs - 1_000 }),
   'a blind retry': { upstream: blindly },
@@ -64,7 +64,7 @@ export const spoilings: Readonly<Record<SpoilingName, Spoiling>> = {
   'next_at kept after the return of the upstream': { writer: (writer) => idle(writer, 'endOutage') },
 };
 
-export type SpoilingName =
+export type SabotageName =
   | 'the fence removed'
   | 'a fence that is a second short'
   | 'a blind retry'
@@ -88,7 +88,7 @@ export type SpoilingName =
   | 'products that are not remembered'
   | 'next_at kept after the return of the upstream';
 
-function withPolicy(policy: Partial<SyncOptions['policy']>): Spoiling {
+function withPolicy(policy: Partial<SyncOptions['policy']>): Sabotage {
   return {
     settings: (settings) => ({ ...settings, policy: { ...settings.policy, ...policy } }),
   };
@@ -173,7 +173,7 @@ function forgetful(writer: Writer, machine: Machine): Writer {
     } catch (error) {
       if (name !== 'recordAnswer') throw error;
       unmark(machine);
-      return refuse('operation_not_open', 'spoiled');
+      return refuse('operation_not_open', 'corrupted');
     }
   });
 }

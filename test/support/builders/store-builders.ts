@@ -24,14 +24,14 @@ export const product: Product = {
   archivedAt: null,
 };
 
-export function givenLicense(with_: Partial<License> = {}): License {
+export function buildLicense(with_: Partial<License> = {}): License {
   const license = { licenseKey: 'KEY-1', productKey: 'press', buyerEmail: 'a@example.com' };
   return { ...license, uses: 0, enabled: true, createdAt: at, ...with_ };
 }
 
-export function givenObservation(with_: Partial<Observation> = {}): Observation {
+export function buildObservation(with_: Partial<Observation> = {}): Observation {
   return {
-    license: givenLicense({ productKey: 'https://store.example/press', uses: -1 }),
+    license: buildLicense({ productKey: 'https://store.example/press', uses: -1 }),
     local: { uses: 0, enabled: false, pending: 2 },
     productKey: 'press',
     confirmedAt: at,
@@ -47,14 +47,14 @@ export function givenObservation(with_: Partial<Observation> = {}): Observation 
 }
 
 /** A store of its own on a real file, with its writing and its reading connection. */
-export interface GivenStore extends AsyncDisposable {
+export interface TestStore extends AsyncDisposable {
   readonly directory: string;
   readonly databasePath: string;
   readonly writing: WritingConnection;
   readonly reading: ReadingConnection;
 }
 
-export function givenStore(): GivenStore {
+export function createTestStore(): TestStore {
   const owned = new AsyncDisposableStack();
   const directory = join(owned.use(temporaryDirectory()).path, 'state');
   const { databasePath } = owned.use(openStore({ directory }));

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { simulate } from './simulation.ts';
-import { spoilings, type SpoilingName } from './spoiling.ts';
+import { sabotages, type SabotageName } from './sabotage.ts';
 import type { TroubleName } from './world.ts';
 
 const seeds = 200;
 const steps = 200;
 
-/** The trouble that shows each way to spoil the protocol, and the promise that it breaks. */
-const broken: Readonly<Record<SpoilingName, [TroubleName[], RegExp]>> = {
+/** The trouble that shows each way to corrupt the protocol, and the promise that it breaks. */
+const broken: Readonly<Record<SabotageName, [TroubleName[], RegExp]>> = {
   'the fence removed': [[], /the fence|invariant [24]/],
   'a fence that is a second short': [[], /the fence|invariant [24]/],
   'a blind retry': [[], /the fence|invariant 2/],
@@ -40,10 +40,10 @@ const broken: Readonly<Record<SpoilingName, [TroubleName[], RegExp]>> = {
 
 for (const [name, [troubles, pattern]] of Object.entries(broken)) {
   test(`the simulation finds ${name} within ${seeds} seeds`, { timeout: 600_000 }, async () => {
-    const spoiling = spoilings[name as SpoilingName];
+    const sabotage = sabotages[name as SabotageName];
     let violation: string | null = null;
     for (let seed = 1; seed <= seeds && violation === null; seed += 1) {
-      violation = await simulate({ seed, steps, spoiling, troubles });
+      violation = await simulate({ seed, steps, sabotage, troubles });
     }
     expect(violation).toMatch(pattern);
   });

@@ -2,7 +2,7 @@ import type { Coupon, CouponTerms } from '../../../src/domain/checkout/coupon.ts
 import type { Cart, CartLine } from '../../../src/domain/checkout/quote.ts';
 
 /** 20 % off every product of the seller, for ever. */
-export function givenTerms(changes: Partial<CouponTerms> = {}): CouponTerms {
+export function buildTerms(changes: Partial<CouponTerms> = {}): CouponTerms {
   return {
     scope: { type: 'multi' },
     discount: { type: 'percent', percentOff: 20 },
@@ -17,12 +17,12 @@ export function givenTerms(changes: Partial<CouponTerms> = {}): CouponTerms {
 }
 
 /** A coupon with these terms. */
-export function givenCoupon({ id = 1, ...changes }: Partial<Coupon> = {}): Coupon {
-  return { id, ...givenTerms(changes) };
+export function buildCoupon({ id = 1, ...changes }: Partial<Coupon> = {}): Coupon {
+  return { id, ...buildTerms(changes) };
 }
 
 /** One piece of `press` for 10.00. */
-export function givenLine(changes: Partial<CartLine> = {}): CartLine {
+export function buildLine(changes: Partial<CartLine> = {}): CartLine {
   return {
     productKey: 'press',
     amount: 1000,
@@ -33,6 +33,6 @@ export function givenLine(changes: Partial<CartLine> = {}): CartLine {
   };
 }
 
-export function givenCart(...lines: readonly Partial<CartLine>[]): Cart {
-  return { code: 'spring', currency: null, lines: lines.map(givenLine) };
+export function buildCart(...lines: readonly Partial<CartLine>[]): Cart {
+  return { code: 'spring', currency: null, lines: lines.map(buildLine) };
 }

@@ -1,4 +1,4 @@
-import type { Call, Credentials } from './dialect-stage.ts';
+import type { Call, Credentials } from './dialect-harness.ts';
 
 /** A call by the name under which its answer is kept. */
 export type NamedCall = Call & { readonly what: string };

@@ -4,7 +4,7 @@ import type { Asked } from './ledger.ts';
 export type Target = { subject: string | null; what: Asked['what'] | null };
 
 /** What the network and the upstream do to requests at the moment. Shares are from 0 to 1. */
-export type Weather = {
+export type FaultProfile = {
   /** The share of requests that meet one of the common troubles. */
   trouble: number;
   /** Nothing gets there at all: refused, or silence. */
@@ -34,7 +34,7 @@ export type Weather = {
   instance: number | null;
 };
 
-export const calmWeather: Weather = {
+export const noFaults: FaultProfile = {
   trouble: 0,
   away: null,
   unauthorized: 0,
