@@ -42,13 +42,6 @@ const retry: Record<OperationKind, Effect> = {
     operation.progress.state === 'pending'
       ? triedAgain(isHeldUp)
       : 'Its code is looked for in the store first, and it is created only where that is free: never twice.',
-  redeem: (subject) => sentAgain(subject, oncePerOrder),
-  void: (subject) => sentAgain(subject, oncePerOrder),
-};
-
-const oncePerOrder = {
-  clean: 'and counts once for its order.',
-  doubt: 'That does no harm: it counts once for its order.',
 };
 
 function triedAgain(isHeldUp: boolean): string {
@@ -99,16 +92,6 @@ const drop: Record<OperationKind, Effect> = {
       doubt:
         'It is gone from here. If it was created, the coupon stays in the store, and is listed from there.',
     }),
-  redeem: (subject) =>
-    givenUp(subject, {
-      clean: 'the store never learns of this redemption.',
-      doubt: 'If it was applied, the store keeps the redemption.',
-    }),
-  void: (subject) =>
-    givenUp(subject, {
-      clean: 'the store keeps the redemption.',
-      doubt: 'If it was applied, the redemption stays voided.',
-    }),
 };
 
 function givenUp({ operation }: Subject, { clean, doubt }: { clean: string; doubt: string }): string {
@@ -127,8 +110,6 @@ const confirm: Record<OperationKind, Effect> = {
   enable: () => `${nothingSent} The key stays as the store has it.`,
   create_coupon: () =>
     `${nothingSent} It is the coupon that the store lists under its code, also for orders that redeemed it here.`,
-  redeem: () => nothingSent,
-  void: () => nothingSent,
 };
 
 const nothingSent = 'It counts as delivered, and nothing is sent.';

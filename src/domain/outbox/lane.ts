@@ -50,8 +50,6 @@ export function nextStep(lane: LaneView): Step {
       return justRead ? { step: 'send', operation: head, baseUses: null } : { step: 'read' };
     case 'disable':
     case 'create_coupon':
-    case 'redeem':
-    case 'void':
       return { step: 'send', operation: head, baseUses: null };
     default:
       return head.kind satisfies never;

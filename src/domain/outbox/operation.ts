@@ -1,11 +1,11 @@
 /** A local change to deliver upward. */
-export type OperationKind = 'usage' | 'decrease' | 'disable' | 'enable' | 'create_coupon' | 'redeem' | 'void';
+export type OperationKind = 'usage' | 'decrease' | 'disable' | 'enable' | 'create_coupon';
 
 /** The kinds that are sent about a license key. */
 export type LicenseOperationKind = Extract<OperationKind, 'usage' | 'decrease' | 'disable' | 'enable'>;
 
-/** First-in-first-out queues: a key's counter, a key's state, a coupon code, an order. */
-export type LaneName = 'counter' | 'state' | 'coupon' | 'redemption';
+/** First-in-first-out queues: a key's counter, a key's state, a coupon code. */
+export type LaneName = 'counter' | 'state' | 'coupon';
 
 export const laneOf: Record<OperationKind, LaneName> = {
   usage: 'counter',
@@ -13,8 +13,6 @@ export const laneOf: Record<OperationKind, LaneName> = {
   disable: 'state',
   enable: 'state',
   create_coupon: 'coupon',
-  redeem: 'redemption',
-  void: 'redemption',
 };
 
 /** Why an operation is dead: the upstream refused it, or does not know the license key any more. */
@@ -57,7 +55,7 @@ export type OperationIdentity = {
   /** Local order of arrival. */
   seq: number;
   kind: OperationKind;
-  /** The license key, the coupon code or the order it is about. */
+  /** The license key or the coupon code that it is about. */
   subject: string;
   /** The id of the product (`Product`) under whose secret it is sent; null for coupons. */
   productKey: string | null;

@@ -132,7 +132,6 @@ function meaningOf(operation: Operation): string {
 const onceNothingArrives = 'Once no attempt of it can still be on its way,';
 const countRead = `${onceNothingArrives} the count in the store is read, and shows whether it was.`;
 const keyRead = `${onceNothingArrives} the key is read from the store, and shows whether it was.`;
-const orderRead = `${onceNothingArrives} its order is looked for in the store.`;
 
 const readBack: Record<OperationKind, string> = {
   usage: countRead,
@@ -140,8 +139,6 @@ const readBack: Record<OperationKind, string> = {
   disable: keyRead,
   enable: keyRead,
   create_coupon: `${onceNothingArrives} its code is looked for among the coupons of the store.`,
-  redeem: orderRead,
-  void: orderRead,
 };
 
 const movedOn = 'the store has moved on';
@@ -152,8 +149,6 @@ const conflicts: Record<OperationKind, string> = {
   disable: movedOn,
   enable: 'the key was disabled in the store after it was seen enabled here, and a revocation wins',
   create_coupon: 'the store has another coupon with this code',
-  redeem: movedOn,
-  void: movedOn,
 };
 
 const causes: Record<OperationWait['cause'], string> = {

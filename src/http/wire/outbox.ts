@@ -36,7 +36,7 @@ export type OperationObject = {
 
 const shape = z.object({
   id: z.string(),
-  kind: z.enum(['usage', 'decrease', 'disable', 'enable', 'create_coupon', 'redeem', 'void']),
+  kind: z.enum(['usage', 'decrease', 'disable', 'enable', 'create_coupon']),
   license_key: z.string().nullable(),
   subject: z.string(),
   state: z.enum(operationStates),

@@ -265,8 +265,6 @@ describe('the lanes', () => {
     disable: 'state',
     enable: 'state',
     create_coupon: 'coupon',
-    redeem: 'redemption',
-    void: 'redemption',
   };
 
   it('keep what counts apart from what sets a state', () => {

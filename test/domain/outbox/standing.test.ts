@@ -41,8 +41,6 @@ const kinds: Record<OperationKind, true> = {
   disable: true,
   enable: true,
   create_coupon: true,
-  redeem: true,
-  void: true,
 };
 
 const operation = (kind: OperationKind, progress: OperationProgress): Operation =>
