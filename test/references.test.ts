@@ -5,14 +5,12 @@ import {
   operationStates,
   type OperationProgress,
   type OperationState,
-} from '../src/domain/outbox/operation.ts';
-import {
   nextProgress,
   operationTransitions,
   type OperationEvent,
   type OperationEventType,
-} from '../src/domain/outbox/operation-transitions.ts';
-import { tracePoints } from '../src/domain/outbox/operation-trace.ts';
+  tracePoints,
+} from '../src/domain/outbox/operation.ts';
 
 const repository = join(import.meta.dirname, '..');
 const read = (path: string): string => readFileSync(join(repository, path), 'utf8');

@@ -1,5 +1,5 @@
-import { version } from '../config/version.ts';
 import { promises as files } from 'node:fs';
+import { version } from '../config/version.ts';
 import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
@@ -7,7 +7,7 @@ import { Rates } from '../http/entry/request-rates.ts';
 import { exportPage } from '../http/wire/bulk/export.ts';
 import type { Log } from '../service/ports.ts';
 import type { AuthorityReader } from '../service/tables.ts';
-import { readStanding } from '../service/outbox/standing.ts';
+import { readStanding } from '../service/outbox/decision.ts';
 import { countedLicensing } from './counted-licensing.ts';
 import type { ConnectionCounts } from './gauges.ts';
 import { logOf } from './log/part.ts';

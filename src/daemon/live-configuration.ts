@@ -1,5 +1,5 @@
 import type { UpstreamCredentials } from '../service/access/credential.ts';
-import type { SyncPolicy } from '../service/outbox/policy.ts';
+import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { AgentCheckoutParts } from '../service/agent/checkout.ts';
 import type { AgentCouponingParts } from '../service/agent/coupon.ts';
 import type { AgentLicensingParts } from '../service/agent/license-lookup.ts';

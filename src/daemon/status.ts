@@ -1,5 +1,4 @@
 import { version } from '../config/version.ts';
-import { lastSuccessAt } from '../service/outbox/control/last-success.ts';
 import type { RecordCounts, Status, StorageState, UpstreamStatus } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
@@ -9,6 +8,7 @@ import type { Metrics } from './metrics.ts';
 import type { Role } from './role/role.ts';
 import type { LocalStore } from './store/store-writer.ts';
 import { proxyTo } from './upstream-settings.ts';
+import { lastSuccessAt } from '../service/outbox/sync-marks.ts';
 
 export type StatusParts = {
   instance: string;

@@ -3,7 +3,7 @@ import type { Operation } from '../domain/outbox/operation.ts';
 import type { Principal } from '../domain/access/principal.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { RoleName } from '../domain/role.ts';
-import type { Standing } from '../domain/outbox/standing.ts';
+import type { Standing } from '../domain/outbox/explanation.ts';
 import type { Credentials, KnownGrants } from '../service/access/credential.ts';
 import type { AgentProducts } from '../service/agent/products.ts';
 import type { Checkout, Couponing, Licensing } from '../service/answers.ts';

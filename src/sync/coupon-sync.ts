@@ -10,7 +10,6 @@ import {
   type NotApplied,
   type Outcome,
 } from '../domain/outbox/outcome.ts';
-import { provisionalCoupon } from '../service/outbox/queue/coupon-payload.ts';
 import {
   StorageError,
   type Clock,
@@ -24,12 +23,13 @@ import {
   type Upstream,
 } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
-import type { SyncPolicy } from '../service/outbox/policy.ts';
+import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { Reader } from '../service/tables.ts';
 import { nameOfUnreadable, readCouponList } from './coupon-list.ts';
 import { persist } from './persist.ts';
 import type { Priority } from './uplink/rate.ts';
 import type { Uplink } from './uplink/uplink.ts';
+import { provisionalCoupon } from '../service/outbox/provisional-coupon.ts';
 
 export type CouponSyncParts = {
   reader: Reader;

@@ -1,10 +1,10 @@
 import type { License } from '../domain/license.ts';
-import type { Step } from '../domain/outbox/lane.ts';
+import type { Step } from '../domain/outbox/delivery.ts';
 import type { LicenseOperationKind, Operation } from '../domain/outbox/operation.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
 import type { Clock, Log, Upstream } from '../service/ports.ts';
 import type { CommandOf, Writer } from '../service/writer.ts';
-import type { SyncPolicy } from '../service/outbox/policy.ts';
+import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { LaneKey } from '../service/outbox/tables.ts';

@@ -1,5 +1,5 @@
 import type { Log } from '../service/ports.ts';
-import type { SyncPolicy } from '../service/outbox/policy.ts';
+import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 
 /**

@@ -18,7 +18,7 @@ import {
   type Upstream,
 } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
-import type { SyncPolicy } from '../service/outbox/policy.ts';
+import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { KeyLanes } from './key-lanes.ts';

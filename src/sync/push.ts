@@ -1,5 +1,5 @@
 import type { Deliveries } from '../service/ports.ts';
-import type { SyncPolicy } from '../service/outbox/policy.ts';
+import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { LaneKey } from '../service/outbox/tables.ts';
 import { DeliveryWaits } from './delivery-waits.ts';
 import { takeStep, type StepParts } from './lane-step.ts';

@@ -1,7 +1,7 @@
 import type { BreakerPolicy } from '../domain/outbox/circuit-breaker.ts';
 import type { Clock, Log, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
-import type { SyncPolicy } from '../service/outbox/policy.ts';
+import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { CouponSync } from './coupon-sync.ts';

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { tracePoints } from '../../src/domain/outbox/operation-trace.ts';
 import { eventually, startHarness, type Agent } from '../support/harness/agent-harness.ts';
 import type { LogLine } from '../support/process/daemon-process.ts';
 import {
@@ -10,6 +9,7 @@ import {
   movesCounter,
   refusal,
 } from '../support/harness/plain-upstream.ts';
+import { tracePoints } from '../../src/domain/outbox/operation.ts';
 
 const points: ReadonlySet<unknown> = new Set(tracePoints);
 

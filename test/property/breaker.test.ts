@@ -13,7 +13,7 @@ import {
   type Arbitrary,
 } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { backoffMs } from '../../src/domain/outbox/backoff.ts';
+import { backoffMs } from '../../src/domain/outbox/delivery.ts';
 import {
   closedBreaker,
   nextBreaker,

@@ -13,9 +13,9 @@ import { describe, expect, it } from 'vitest';
 import type { License } from '../../src/domain/license.ts';
 import type { LaneName } from '../../src/domain/outbox/operation.ts';
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../src/domain/outbox/outcome.ts';
-import type { Decision } from '../../src/domain/outbox/decision.ts';
-import type { SyncPolicy } from '../../src/service/outbox/policy.ts';
 import { createAgent, lost, minute, no, type AgentHarness } from '../support/harness/service-harness.ts';
+import type { Decision } from '../../src/domain/outbox/explanation.ts';
+import type { SyncPolicy } from '../../src/service/outbox/queue.ts';
 
 type Said =
   | { kind: 'says'; uses: number; enabled: boolean }

@@ -11,7 +11,7 @@ import {
   string,
 } from 'fast-check';
 import { describe, it, expect } from 'vitest';
-import { countApplied, type CounterKind } from '../../src/domain/outbox/count.ts';
+import { countApplied, type CounterKind } from '../../src/domain/outbox/delivery.ts';
 import { licenseKeyBytes, licenseKeyFrom, parseLicenseKey } from '../../src/domain/license-key.ts';
 import { changeLicense, countAfter, type License, type LicenseTrigger } from '../../src/domain/license.ts';
 

@@ -4,12 +4,10 @@ import {
   operationStates,
   type OperationProgress,
   type OperationState,
-} from '../../src/domain/outbox/operation.ts';
-import {
   nextProgress,
   type OperationEvent,
   type OperationEventType,
-} from '../../src/domain/outbox/operation-transitions.ts';
+} from '../../src/domain/outbox/operation.ts';
 
 /** What may happen next: which of the events that can, and with what. */
 const happening = record({

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { rememberedTime } from '../../src/service/lifecycle/clock-mark.ts';
 import { lastProductName } from '../../src/service/agent/product.ts';
-import { isPaused } from '../../src/service/outbox/control/pause-sync.ts';
 import {
   createAgent,
   hour,
@@ -15,6 +14,7 @@ import {
   valueOf,
   type AgentHarness,
 } from '../support/harness/service-harness.ts';
+import { isPaused } from '../../src/service/outbox/sync-marks.ts';
 
 const off = { enabled: false };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Decision } from '../../src/domain/outbox/decision.ts';
+import type { Decision } from '../../src/domain/outbox/explanation.ts';
 import {
   createAgent,
   hour,

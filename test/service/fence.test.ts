@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Decision } from '../../src/domain/outbox/decision.ts';
-import { retryAfterUntil } from '../../src/service/outbox/control/retry-after.ts';
+import type { Decision } from '../../src/domain/outbox/explanation.ts';
 import {
   createAgent,
   lost,
@@ -10,6 +9,7 @@ import {
   valueOf,
   type AgentHarness,
 } from '../support/harness/service-harness.ts';
+import { retryAfterUntil } from '../../src/service/outbox/sync-marks.ts';
 
 async function decide(agent: AgentHarness, operationId: string, decision: Decision): Promise<void> {
   valueOf(await agent.writer.write('decideOperation', { operationId, decision }));

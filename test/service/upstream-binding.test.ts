@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { AgentProducts, storedProducts } from '../../src/service/agent/products.ts';
-import type { BoundUpstream } from '../../src/service/outbox/control/upstream-binding.ts';
-import { retryAfterUntil } from '../../src/service/outbox/control/retry-after.ts';
 import {
   createAgent,
   lost,
@@ -10,6 +8,8 @@ import {
   valueOf,
   type AgentHarness,
 } from '../support/harness/service-harness.ts';
+import type { BoundUpstream } from '../../src/service/outbox/upstream-state.ts';
+import { retryAfterUntil } from '../../src/service/outbox/sync-marks.ts';
 
 const store = 'https://store.example';
 const other = 'https://other.example';

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
-import type { SyncPolicy } from '../../src/service/outbox/policy.ts';
+import type { SyncPolicy } from '../../src/service/outbox/queue.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import { minute, second, startSyncHarness } from '../support/harness/sync-harness.ts';
 

@@ -1,6 +1,5 @@
-import { defaultBackoffPolicy } from '../../domain/outbox/backoff.ts';
+import { defaultBackoffPolicy, defaultFenceMs } from '../../domain/outbox/delivery.ts';
 import { defaultBreakerPolicy } from '../../domain/outbox/circuit-breaker.ts';
-import { defaultFenceMs } from '../../domain/outbox/fence.ts';
 import type { SectionOf } from '../description.ts';
 
 const backoffKeys = {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Traced } from '../../domain/outbox/operation-trace.ts';
+import type { Traced } from '../../domain/outbox/operation.ts';
 import { credentialLabel } from '../../service/access/credential.ts';
 import type { Log } from '../../service/ports.ts';
 import type { Reader } from '../../service/tables.ts';

@@ -5,8 +5,6 @@ import { lastProductName } from '../../service/agent/product.ts';
 import { agentCouponing } from '../../service/agent/coupon.ts';
 import { agentLicensing } from '../../service/agent/license.ts';
 import { agentCredentials } from '../../service/access/credential.ts';
-import { isPaused } from '../../service/outbox/control/pause-sync.ts';
-import { retryAfterUntil } from '../../service/outbox/control/retry-after.ts';
 import { KeyLanes } from '../../sync/key-lanes.ts';
 import { Sync } from '../../sync/sync.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
@@ -18,6 +16,7 @@ import type { Log } from '../../service/ports.ts';
 import type { Reader } from '../../service/tables.ts';
 import type { Role, RoleParts } from './role.ts';
 import { syncControl } from './sync-control.ts';
+import { isPaused, retryAfterUntil } from '../../service/outbox/sync-marks.ts';
 
 /** Builds an agent: the client of its upstream, the sync loops, and what answers callers. */
 export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists }): Role {

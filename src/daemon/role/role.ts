@@ -1,4 +1,4 @@
-import type { Obstacle } from '../../domain/outbox/standing.ts';
+import type { Obstacle } from '../../domain/outbox/explanation.ts';
 import type { ProductName } from '../../http/dialects/dialect.ts';
 import type { Credentials } from '../../service/access/credential.ts';
 import type { TokenUses } from '../../service/access/token-use.ts';

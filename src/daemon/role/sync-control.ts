@@ -1,8 +1,8 @@
 import type { SyncControl } from '../../service/ports.ts';
 import type { Writer } from '../../service/writer.ts';
-import { isPaused } from '../../service/outbox/control/pause-sync.ts';
 import type { Reader } from '../../service/tables.ts';
 import type { Sync } from '../../sync/sync.ts';
+import { isPaused } from '../../service/outbox/sync-marks.ts';
 
 /** Pauses, resumes and hurries synchronization: in the store first, then in the running loops. */
 export function syncControl({ reader, writer }: { reader: Reader; writer: Writer }, sync: Sync): SyncControl {

@@ -49,7 +49,7 @@ export const operationStates: readonly OperationState[] = [
 export type UnfinishedState = Extract<OperationState, 'pending' | 'in_flight' | 'uncertain'>;
 
 /** What an operation is, apart from where it stands. */
-export type OperationIdentity = {
+type OperationIdentity = {
   /** UUIDv7, global, kept across restores. */
   id: string;
   /** Local order of arrival. */
@@ -94,4 +94,284 @@ export function isHeld({ progress }: Pick<Operation, 'progress'>): boolean {
 export function isDoubtful({ progress }: Pick<Operation, 'progress'>): boolean {
   if (progress.state === 'uncertain') return true;
   return (progress.state === 'pending' || progress.state === 'in_flight') && progress.doubtful;
+}
+
+/*
+ * The way of an operation (src/sync/README.md, Operation states):
+ *
+ *             send            applied
+ *   pending ────────▶ in_flight ────────▶ delivered        (inferred, if it was doubtful)
+ *     ▲ ▲  not_applied │   │ ambiguous
+ *     │ └──────────────┘   ▼        read_applied
+ *     └─────────────── uncertain ───────▶ delivered        (inferred, if another writer could explain it)
+ *        read_absent       │ hold, refused
+ *                          ▼
+ *                   uncertain, held ───▶ a person: retry, drop, confirm
+ *
+ *   refused:  pending, in_flight ▶ dead, unless it may have been applied: then it is held.
+ *   repeat:   a disable whose answer was lost goes back to pending, doubtful.
+ *   A person may also retry, drop or confirm what is dead or conflicted; a coupon is looked for before it is retried.
+ */
+
+/** Everything that can happen to an operation. Times are epoch ms. */
+export type OperationEvent =
+  | { type: 'send'; baseUses: number | null; at: number }
+  /** `certain`: it does not matter whether an earlier attempt was applied as well. */
+  | { type: 'applied'; certain: boolean; at: number }
+  | { type: 'not_applied' }
+  | { type: 'ambiguous' }
+  /** The answer was lost, and sending it again does no harm. */
+  | { type: 'repeat' }
+  | { type: 'refused'; cause: DeathCause }
+  /** A read made for this attempt shows that there is nothing to send. */
+  | { type: 'needless'; at: number }
+  /** It may have been delivered without this store knowing; `lasting`: no read can make that certain. */
+  | { type: 'doubt'; baseUses: number | null; lasting: boolean }
+  /** It may have been delivered before this start, but is sent all the same. */
+  | { type: 'suspect' }
+  /** Read-back shows it applied; `certain` when no other writer could have made it look so. */
+  | { type: 'read_applied'; certain: boolean; at: number }
+  /** Read-back shows it not applied; `certain` as above. */
+  | { type: 'read_absent'; certain: boolean }
+  /** The license key that it died with is known to the upstream again. */
+  | { type: 'revive' }
+  | { type: 'hold' }
+  | { type: 'conflict' }
+  | { type: 'cancel'; at: number }
+  /** A later change of the same value was delivered. */
+  | { type: 'overtaken'; at: number }
+  | { type: 'retry' }
+  /** A person has it looked for upstream, to be sent again where it is not found. */
+  | { type: 'look' }
+  | { type: 'drop'; at: number }
+  | { type: 'confirm'; at: number };
+
+export type OperationEventType = OperationEvent['type'];
+
+type ProgressOf<State extends OperationState> = Extract<OperationProgress, { state: State }>;
+type EventOf<Type extends OperationEventType> = Extract<OperationEvent, { type: Type }>;
+
+/** One cell: the next progress, or null where the event cannot happen in that state. */
+type Cell<State extends OperationState, Type extends OperationEventType> =
+  ((progress: ProgressOf<State>, event: EventOf<Type>) => OperationProgress) | null;
+
+type Row<State extends OperationState> = { [Type in OperationEventType]: Cell<State, Type> };
+
+const nothing = {
+  send: null,
+  applied: null,
+  not_applied: null,
+  ambiguous: null,
+  repeat: null,
+  refused: null,
+  needless: null,
+  doubt: null,
+  suspect: null,
+  read_applied: null,
+  read_absent: null,
+  hold: null,
+  revive: null,
+  conflict: null,
+  cancel: null,
+  overtaken: null,
+  retry: null,
+  look: null,
+  drop: null,
+  confirm: null,
+} as const;
+
+const finish =
+  (state: 'delivered' | 'inferred' | 'cancelled' | 'dropped') =>
+  (_: OperationProgress, { at }: { at: number }): OperationProgress => ({ state, finishedAt: at });
+const delivered = finish('delivered');
+const dropped = finish('dropped');
+const cancelled = finish('cancelled');
+const inferred = finish('inferred');
+const conflicted = (): OperationProgress => ({ state: 'conflicted' });
+const pending = (): OperationProgress => ({ state: 'pending', doubtful: false });
+const uncertain = (baseUses: number | null, doubtful: boolean): OperationProgress => ({
+  state: 'uncertain',
+  doubtful,
+  baseUses,
+  held: false,
+});
+const held = (baseUses: number | null, doubtful: boolean): OperationProgress => ({
+  state: 'uncertain',
+  doubtful,
+  baseUses,
+  held: true,
+});
+/** The answer to this attempt is clear; an earlier one may have been applied as well. */
+const applied = ({ doubtful }: { doubtful: boolean }, { at }: { at: number }): OperationProgress => ({
+  state: doubtful ? 'inferred' : 'delivered',
+  finishedAt: at,
+});
+
+/** The machine of one outbox entry: state × event. A missing cell does not compile. */
+export const operationTransitions: { [State in OperationState]: Row<State> } = {
+  pending: {
+    ...nothing,
+    send: ({ doubtful }, { baseUses, at }) => ({ state: 'in_flight', doubtful, baseUses, sentAt: at }),
+    needless: applied,
+    refused: ({ doubtful }, { cause }) => (doubtful ? held(null, true) : { state: 'dead', cause }),
+    doubt: ({ doubtful }, { baseUses, lasting }) => uncertain(baseUses, doubtful || lasting),
+    suspect: () => ({ state: 'pending', doubtful: true }),
+    hold: ({ doubtful }) => held(null, doubtful),
+    conflict: conflicted,
+    cancel: cancelled,
+    retry: (progress) => progress,
+    drop: dropped,
+  },
+  in_flight: {
+    ...nothing,
+    applied: (progress, { certain, at }) =>
+      certain ? { state: 'delivered', finishedAt: at } : applied(progress, { at }),
+    not_applied: ({ doubtful }) => ({ state: 'pending', doubtful }),
+    ambiguous: ({ doubtful, baseUses }) => uncertain(baseUses, doubtful),
+    repeat: () => ({ state: 'pending', doubtful: true }),
+    refused: ({ doubtful, baseUses }, { cause }) =>
+      doubtful ? held(baseUses, true) : { state: 'dead', cause },
+    doubt: ({ doubtful, baseUses }, event) =>
+      uncertain(baseUses ?? event.baseUses, doubtful || event.lasting),
+    conflict: conflicted,
+    cancel: cancelled,
+  },
+  uncertain: {
+    ...nothing,
+    // What may have been applied is never called dead, which says that it was not.
+    refused: ({ doubtful, baseUses }) => held(baseUses, doubtful),
+    doubt: (progress, { baseUses, lasting }) => ({
+      ...progress,
+      doubtful: progress.doubtful || lasting,
+      baseUses: progress.baseUses ?? baseUses,
+    }),
+    read_applied: ({ doubtful }, { certain, at }) => ({
+      state: certain && !doubtful ? 'delivered' : 'inferred',
+      finishedAt: at,
+    }),
+    read_absent: ({ doubtful }, { certain }) => ({ state: 'pending', doubtful: doubtful || !certain }),
+    hold: ({ doubtful, baseUses }) => held(baseUses, doubtful),
+    conflict: conflicted,
+    overtaken: inferred,
+    // A person sends again what may have been applied before: nothing can make that certain any more.
+    retry: () => ({ state: 'pending', doubtful: true }),
+    look: ({ doubtful }) => uncertain(null, doubtful),
+    drop: dropped,
+    confirm: delivered,
+  },
+  conflicted: {
+    ...nothing,
+    overtaken: cancelled,
+    retry: pending,
+    look: () => uncertain(null, false),
+    drop: dropped,
+    confirm: delivered,
+  },
+  dead: {
+    ...nothing,
+    // It may have come back with its key, and gone up, in a past that this store does not remember.
+    doubt: ({ cause }, { baseUses, lasting }) =>
+      cause === 'missing' ? uncertain(baseUses, lasting) : { state: 'dead', cause },
+    revive: ({ cause }) => (cause === 'missing' ? pending() : { state: 'dead', cause }),
+    overtaken: cancelled,
+    retry: pending,
+    look: () => uncertain(null, false),
+    drop: dropped,
+    confirm: delivered,
+  },
+  delivered: nothing,
+  inferred: nothing,
+  cancelled: nothing,
+  dropped: nothing,
+};
+
+/** Where the event leads from here; null when it cannot happen in this state. */
+export function nextProgress(progress: OperationProgress, event: OperationEvent): OperationProgress | null {
+  // The table is exact per cell; the two lookups together are more than the compiler can correlate.
+  const cell = operationTransitions[progress.state][event.type] as
+    ((progress: OperationProgress, event: OperationEvent) => OperationProgress) | null;
+  return cell === null ? null : cell(progress, event);
+}
+
+/** The operation after the event; the only function that changes one. Throws where the table has no cell. */
+export function advance(operation: Operation, event: OperationEvent): Operation {
+  const progress = nextProgress(operation.progress, event);
+  if (progress === null) {
+    throw new Error(`operation ${operation.id} is ${operation.progress.state}: no ${event.type} from there`);
+  }
+  const attempts = event.type === 'send' ? operation.attempts + 1 : operation.attempts;
+  return { ...operation, attempts, progress };
+}
+
+/** What the log tells of the way of an operation (src/sync/README.md, The log of an operation). */
+export const tracePoints = [
+  'queued',
+  'sent',
+  'delivered',
+  'in_doubt',
+  'settled',
+  'held',
+  'dead',
+  'revived',
+  'conflicted',
+  'cancelled',
+  'retried',
+  'dropped',
+  'confirmed',
+] as const;
+
+type TracePoint = (typeof tracePoints)[number];
+
+/** A point on the way of an operation, and what the log tells of the operation as it stood then. */
+export type Traced = Pick<
+  Operation,
+  'id' | 'kind' | 'subject' | 'productKey' | 'attempts' | 'credential' | 'requestId' | 'lastError'
+> & { point: TracePoint; state: OperationState };
+
+/** What is told of an operation at a point. */
+export function traced(point: TracePoint, operation: Operation): Traced {
+  const { id, kind, subject, productKey, attempts, credential, requestId, lastError, progress } = operation;
+  const { state } = progress;
+  return { point, id, kind, subject, productKey, state, attempts, credential, requestId, lastError };
+}
+
+/** The point that an event brings an operation to; null: it waits to be sent again, as the loops tell with the reason. */
+export function tracePointOf(event: OperationEvent, after: OperationProgress): TracePoint | null {
+  switch (event.type) {
+    case 'send':
+      return 'sent';
+    case 'applied':
+      return 'delivered';
+    case 'ambiguous':
+    case 'repeat':
+    case 'suspect':
+    case 'doubt':
+      return 'in_doubt';
+    case 'needless':
+    case 'read_applied':
+    case 'read_absent':
+    case 'overtaken':
+      return 'settled';
+    case 'refused':
+      return after.state === 'dead' ? 'dead' : 'held';
+    case 'hold':
+      return 'held';
+    case 'revive':
+      return 'revived';
+    case 'conflict':
+      return 'conflicted';
+    case 'cancel':
+      return 'cancelled';
+    case 'retry':
+    case 'look':
+      return 'retried';
+    case 'drop':
+      return 'dropped';
+    case 'confirm':
+      return 'confirmed';
+    case 'not_applied':
+      return null;
+    default:
+      return event satisfies never;
+  }
 }

@@ -6,8 +6,12 @@ import {
   type Operation,
   type OperationState,
 } from '../../domain/outbox/operation.ts';
-import type { Decision } from '../../domain/outbox/decision.ts';
-import { waitCauses, type OperationWait, type Standing } from '../../domain/outbox/standing.ts';
+import {
+  type Decision,
+  waitCauses,
+  type OperationWait,
+  type Standing,
+} from '../../domain/outbox/explanation.ts';
 import type { Page } from '../../domain/page.ts';
 import { oneOf } from './common/kind.ts';
 import { soughtLicenseKey } from './license.ts';

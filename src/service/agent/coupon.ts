@@ -7,7 +7,7 @@ import type { CouponAnswer, Couponing, CouponList } from '../answers.ts';
 import { inKnownCode } from '../checkout/spelling.ts';
 import { wasAnswered } from '../access/idempotency.ts';
 import { afterCommit } from '../after-commit.ts';
-import { refuseTakenCode, type QueuedCoupon } from '../outbox/queue/coupon.ts';
+import { refuseTakenCode, type QueuedCoupon } from '../outbox/coupon-creation.ts';
 import { mirroredSince } from './mirror.ts';
 import { provenanceOf } from './provenance.ts';
 import { listUnstored } from './unstored-coupons.ts';

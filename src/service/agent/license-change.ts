@@ -5,7 +5,7 @@ import { done, type Problem, type Result } from '../../domain/problem/problem.ts
 import { wasAnswered } from '../access/idempotency.ts';
 import { afterCommit } from '../after-commit.ts';
 import type { LicenseAnswer, LicenseChangeRequest } from '../answers.ts';
-import type { QueuedChange } from '../outbox/queue/license-change.ts';
+import type { QueuedChange } from '../outbox/license-change.ts';
 import type { Awaitable } from '../tables.ts';
 import { answerOf, candidates, lookUp, reaches, type LicensingParts } from './license-lookup.ts';
 

@@ -4,11 +4,7 @@ import { licenseNotFound } from '../access/license-access.ts';
 import type { HistoryPage } from '../access/tables.ts';
 import type { LicenseHistory, Licensing } from '../answers.ts';
 import { findPlainKeys } from '../license-spelling.ts';
-import {
-  isOfFormerAddress,
-  upstreamAddressSince,
-  type AddressSince,
-} from '../outbox/control/upstream-binding.ts';
+import { isOfFormerAddress, upstreamAddressSince, type AddressSince } from '../outbox/upstream-state.ts';
 import { change } from './license-change.ts';
 import { reaches, type AgentLicensingParts, type LicensingParts } from './license-lookup.ts';
 import { verify, verifyNow } from './license-verify.ts';

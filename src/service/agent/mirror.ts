@@ -2,8 +2,8 @@ import type { Coupon } from '../../domain/checkout/coupon.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { confirmTime } from '../lifecycle/clock-mark.ts';
-import { adoptCoupon, forgetUnlisted, provisionalIdToAdopt } from '../outbox/settlement/created-coupon.ts';
 import type { Reader, Transaction } from '../tables.ts';
+import { adoptCoupon, forgetUnlisted, provisionalIdToAdopt } from '../outbox/provisional-coupon.ts';
 
 const mirroredAt = 'coupons_mirrored_at';
 

@@ -1,9 +1,8 @@
 import type { TimeMark } from '../../domain/clock.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { shiftRetryAfter } from '../outbox/control/retry-after.ts';
-import { shiftLostPast } from '../outbox/settlement/lost-past.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction } from '../tables.ts';
+import { shiftRetryAfter, shiftLostPast } from '../outbox/sync-marks.ts';
 
 const highWater = 'high_water';
 const unconfirmed = 'high_water_unconfirmed';

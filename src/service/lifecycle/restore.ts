@@ -1,5 +1,5 @@
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { doubtAll } from '../outbox/settlement/doubt.ts';
+import { doubtAll } from '../outbox/restart.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 

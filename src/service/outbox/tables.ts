@@ -1,6 +1,5 @@
 import type { Backlog } from '../../domain/agent/observation.ts';
-import type { Traced } from '../../domain/outbox/operation-trace.ts';
-import type { LaneName, Operation, OperationState } from '../../domain/outbox/operation.ts';
+import type { Traced, LaneName, Operation, OperationState } from '../../domain/outbox/operation.ts';
 import type { Page } from '../../domain/page.ts';
 
 /** A lane that has something to do: the subject, and which of its lanes. */

@@ -1,4 +1,4 @@
-import type { Traced } from '../../domain/outbox/operation-trace.ts';
+import type { Traced } from '../../domain/outbox/operation.ts';
 import type { Trace } from '../../service/outbox/tables.ts';
 
 /** Collects what happens to operations, until the committer takes it. */

@@ -5,7 +5,7 @@ import {
   type BreakerEvent,
   type BreakerPolicy,
 } from '../../domain/outbox/circuit-breaker.ts';
-import type { Obstacle } from '../../domain/outbox/standing.ts';
+import type { Obstacle } from '../../domain/outbox/explanation.ts';
 import {
   isAnswer,
   isOutage,

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
+import { buildOperation } from '../../support/builders/operation-builders.ts';
 import {
   isDoubtful,
   laneOf,
@@ -7,15 +8,13 @@ import {
   type OperationKind,
   type OperationProgress,
   type OperationState,
-} from '../../../src/domain/outbox/operation.ts';
-import {
   advance,
   nextProgress,
   operationTransitions,
   type OperationEvent,
   type OperationEventType,
-} from '../../../src/domain/outbox/operation-transitions.ts';
-import { buildOperation } from '../../support/builders/operation-builders.ts';
+  tracePointOf,
+} from '../../../src/domain/outbox/operation.ts';
 
 const at = 1000;
 
@@ -270,4 +269,20 @@ describe('the lanes', () => {
   it('keep what counts apart from what sets a state', () => {
     expect(laneOf).toEqual(lanes);
   });
+});
+
+const heldInDoubt: OperationProgress = { state: 'uncertain', doubtful: true, baseUses: null, held: true };
+
+test('everything that can happen to an operation is told, but for an attempt that was refused for now, which is told with its reason', () => {
+  const types = Object.keys(operationTransitions.pending) as OperationEvent['type'][];
+  const silent = types.filter(
+    (type) => tracePointOf({ type, at: 0 } as OperationEvent, heldInDoubt) === null,
+  );
+  expect(silent).toEqual(['not_applied']);
+});
+
+test('what is refused is told as dead, or as held where it may have been applied', () => {
+  const refused: OperationEvent = { type: 'refused', cause: 'refused' };
+  expect(tracePointOf(refused, { state: 'dead', cause: 'refused' })).toBe('dead');
+  expect(tracePointOf(refused, heldInDoubt)).toBe('held');
 });

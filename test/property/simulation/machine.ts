@@ -1,7 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { TimeMark } from '../../../src/domain/clock.ts';
 import { rememberedTime } from '../../../src/service/lifecycle/clock-mark.ts';
-import type { SyncPolicy } from '../../../src/service/outbox/policy.ts';
+import type { SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
 import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';

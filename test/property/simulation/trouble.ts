@@ -1,4 +1,4 @@
-import type { Decision } from '../../../src/domain/outbox/decision.ts';
+import type { Decision } from '../../../src/domain/outbox/explanation.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import type { CatalogueProduct, TroubleName, World } from './world.ts';
 

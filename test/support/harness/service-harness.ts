@@ -11,13 +11,13 @@ import { defaultFreshnessPolicy, type FreshnessPolicy } from '../../../src/domai
 import { isRefusal } from '../../../src/service/access/idempotency.ts';
 import type { Idempotency, WriterContext } from '../../../src/service/ports.ts';
 import type { Writer } from '../../../src/service/writer.ts';
-import type { QueuedChange } from '../../../src/service/outbox/queue/license-change.ts';
-import type { RecordedAnswer } from '../../../src/service/outbox/delivery/record-answer.ts';
-import type { RecordedRead } from '../../../src/service/outbox/settlement/record-read.ts';
-import type { SyncPolicy } from '../../../src/service/outbox/policy.ts';
+import type { QueuedChange } from '../../../src/service/outbox/license-change.ts';
+import type { RecordedAnswer } from '../../../src/service/outbox/record-answer.ts';
+import type { RecordedRead } from '../../../src/service/outbox/record-read.ts';
+import type { SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { runUseCase } from '../../../src/service/run.ts';
-import type { Step } from '../../../src/domain/outbox/lane.ts';
+import type { Step } from '../../../src/domain/outbox/delivery.ts';
 import { openWriting } from '../../../src/store/sqlite/connection.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';

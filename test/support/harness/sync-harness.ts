@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { defaultBackoffPolicy } from '../../../src/domain/outbox/backoff.ts';
+import { defaultBackoffPolicy } from '../../../src/domain/outbox/delivery.ts';
 import { defaultBreakerPolicy } from '../../../src/domain/outbox/circuit-breaker.ts';
 import { changeLicense, type License } from '../../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
@@ -11,7 +11,6 @@ import type { Result } from '../../../src/domain/problem/problem.ts';
 import type { Upstream, UpstreamChange } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import type { Writer } from '../../../src/service/writer.ts';
-import { retryAfterUntil } from '../../../src/service/outbox/control/retry-after.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
@@ -20,6 +19,7 @@ import { KeyLanes } from '../../../src/sync/key-lanes.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { silent, uncounted } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
+import { retryAfterUntil } from '../../../src/service/outbox/sync-marks.ts';
 
 export const second = 1000;
 export const minute: number = 60 * second;

@@ -1,5 +1,5 @@
 import { withNext } from '../../../domain/page.ts';
-import type { Decision } from '../../../domain/outbox/decision.ts';
+import type { Decision } from '../../../domain/outbox/explanation.ts';
 import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
 import { parsePlainLicenseKey } from '../../../domain/license-key.ts';
 import { refuse } from '../../../domain/problem/problem.ts';

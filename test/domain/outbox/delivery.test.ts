@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { nextStep, type LaneView, type Step } from '../../../src/domain/outbox/lane.ts';
+import {
+  nextStep,
+  type LaneView,
+  type Step,
+  backoffMs,
+  countApplied,
+  type CounterKind,
+} from '../../../src/domain/outbox/delivery.ts';
 import type { Observation } from '../../../src/domain/agent/observation.ts';
 import type { Operation, OperationKind } from '../../../src/domain/outbox/operation.ts';
 import { buildOperation } from '../../support/builders/operation-builders.ts';
@@ -129,5 +136,54 @@ describe('the head of a lane', () => {
     const progress = { state: 'in_flight', doubtful: false, baseUses: 3, sentAt: 1 } as const;
     expect(stepOf({ ...operation, progress }, 'seen at 3')).toEqual({ step: 'none' });
     expect(stepOf(null, 'seen at 3')).toEqual({ step: 'none' });
+  });
+});
+
+const policy = { firstMs: 1000, maxMs: 60_000 };
+const last = 1 - 2 ** -53;
+
+describe('the wait after failures', () => {
+  it('may be as long as twice the one before, up to the cap', () => {
+    const longest = [1, 2, 3, 6, 7, 50].map((failures) => backoffMs(policy, failures, last));
+    expect(longest).toEqual([1000, 2000, 4000, 32_000, 60_000, 60_000]);
+  });
+
+  it('is drawn anew from all of that, also beyond the cap', () => {
+    expect([1, 3, 50].map((failures) => backoffMs(policy, failures, 0.25))).toEqual([250, 1000, 15_000]);
+  });
+
+  it('is never none at all', () => {
+    expect(backoffMs(policy, 1, 0)).toBe(1);
+  });
+
+  it('stays a number after any number of failures', () => {
+    expect(backoffMs(policy, 1e9, last)).toBe(60_000);
+    expect(backoffMs(policy, 0, last)).toBe(1000);
+  });
+});
+
+const use = 'usage';
+const take = 'decrease';
+
+type Row = { base: number; kinds: CounterKind[]; read: number; applied: number | null; why: string };
+
+const rows: Row[] = [
+  { base: 5, kinds: [], read: 5, applied: 0, why: 'nothing was in doubt' },
+  { base: 5, kinds: [], read: 6, applied: null, why: 'somebody else counted' },
+  { base: 5, kinds: [use], read: 5, applied: 0, why: 'it did not arrive' },
+  { base: 5, kinds: [use], read: 6, applied: 1, why: 'it arrived' },
+  { base: 5, kinds: [use], read: 7, applied: null, why: 'somebody else counted too' },
+  { base: 5, kinds: [use], read: 4, applied: null, why: 'somebody else took one back' },
+  { base: 5, kinds: [take], read: 4, applied: 1, why: 'it arrived' },
+  { base: 5, kinds: [use, use, use], read: 7, applied: 2, why: 'two of three arrived' },
+  { base: 5, kinds: [use, take], read: 5, applied: 2, why: 'none or both: the count is the same' },
+  { base: 5, kinds: [use, take], read: 6, applied: 1, why: 'the first arrived' },
+  { base: 0, kinds: [take, use], read: 0, applied: 1, why: 'taking back at 0 changes nothing' },
+  { base: 0, kinds: [take, use], read: 1, applied: 2, why: 'both arrived' },
+];
+
+describe('what a count tells of doubtful operations', () => {
+  it.each(rows)('from $base over $kinds to $read: $applied, for $why', ({ base, kinds, read, applied }) => {
+    expect(countApplied(base, kinds, read)).toBe(applied);
   });
 });

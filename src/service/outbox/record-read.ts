@@ -1,29 +1,26 @@
-import type { License } from '../../../domain/license.ts';
+import type { License } from '../../domain/license.ts';
 import {
   nextRefreshAt,
   noBoot,
   observeMissing,
   readAsOf,
   type Observation,
-} from '../../../domain/agent/observation.ts';
-import { isDoubtful } from '../../../domain/outbox/operation.ts';
-import { isMissing, isOutage, type Applied, type Outcome } from '../../../domain/outbox/outcome.ts';
-import { done, type Result } from '../../../domain/problem/problem.ts';
-import { currentBoot } from '../../lifecycle/boot.ts';
-import { confirmTime } from '../../lifecycle/clock-mark.ts';
-import type { Context } from '../../ports.ts';
-import type { Transaction } from '../../tables.ts';
-import { putObservation, scheduleHead, waitAfterFailure, type Failure } from '../lane.ts';
-import type { SyncPolicy } from '../policy.ts';
-import type { UnexpectedCount } from '../delivery/record-answer.ts';
-import { refuseOperation, reviveOperations } from '../delivery/refusal.ts';
-import { settleCounter } from './settle-counter.ts';
-import { settleState } from './settle-state.ts';
-import { observeInstance } from '../control/upstream-binding.ts';
-import { lostPastUntil } from './lost-past.ts';
-import { adoptSpelling } from './spelling.ts';
+} from '../../domain/agent/observation.ts';
+import { isDoubtful } from '../../domain/outbox/operation.ts';
+import { isMissing, isOutage, type Applied, type Outcome } from '../../domain/outbox/outcome.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
+import { currentBoot } from '../lifecycle/boot.ts';
+import { confirmTime } from '../lifecycle/clock-mark.ts';
+import type { Context } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+import { putObservation, scheduleHead, waitAfterFailure, type Failure, type SyncPolicy } from './queue.ts';
+import { type UnexpectedCount, refuseOperation, reviveOperations } from './record-answer.ts';
+import { settleCounter, settleState } from './reconcile.ts';
+import { observeInstance } from './upstream-state.ts';
+import { maxAliases } from '../../domain/license-key.ts';
+import { lostPastUntil } from './sync-marks.ts';
 
-export type RecordRead = {
+type RecordRead = {
   licenseKey: string;
   productKey: string;
   outcome: Outcome<License>;
@@ -203,4 +200,42 @@ function postponeDueLanes(
       scheduleHead(transaction, licenseKey, lane, waitAfterFailure(head, failure, policy, context));
     }
   }
+}
+
+/**
+ * Takes note of how the upstream itself spells a license key that it was asked for in another way: its own
+ * spelling is the one subject of observation and lanes, every other is an alias. Two spellings with lanes of
+ * their own would count one use for the other. Gives `known` when the key was already known under its own
+ * spelling, and this read was made beside its lanes. (src/sync/README.md, Queues)
+ */
+function adoptSpelling(
+  transaction: Transaction,
+  asked: string,
+  own: string,
+  { now, steady }: Context,
+): 'same' | 'known' | 'adopted' {
+  if (asked === own) return 'same';
+  const { observations, operations } = transaction;
+  const underOwn = observations.get(own);
+  const underAsked = observations.get(asked);
+  if (underAsked?.license.licenseKey !== own) observations.addAlias(asked, own, { at: now, max: maxAliases });
+  const isKnown = underOwn !== null && underOwn.license.licenseKey === own;
+  if (underAsked === null || underAsked.license.licenseKey !== asked) return isKnown ? 'known' : 'adopted';
+  // The key was known here under the other spelling alone, or under both.
+  operations.moveToSubject(asked, own);
+  transaction.history.respell(asked, own);
+  observations.remove(asked);
+  observations.moveAliases(asked, own);
+  // Known under both, its count may contain what was counted under the other.
+  const manyWriters = underOwn?.manyWriters === true || underAsked.manyWriters;
+  const kept = isKnown
+    ? { ...underOwn, boot: noBoot, manyWriters }
+    : { ...underAsked, license: { ...underAsked.license, licenseKey: own } };
+  putObservation(transaction, kept);
+  for (const lane of ['counter', 'state'] as const) {
+    const head = operations.head(own, lane);
+    if (head !== null && head.progress.state !== 'in_flight')
+      scheduleHead(transaction, own, lane, { at: steady });
+  }
+  return isKnown ? 'known' : 'adopted';
 }

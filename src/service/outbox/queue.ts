@@ -1,20 +1,40 @@
-import { backoffMs } from '../../domain/outbox/backoff.ts';
+import { type BackoffPolicy, backoffMs } from '../../domain/outbox/delivery.ts';
 import {
+  type RefreshPolicy,
   localState,
   localStateByBacklog,
   type Observation,
   type SeenBefore,
 } from '../../domain/agent/observation.ts';
-import { laneOf, type LaneName, type Operation } from '../../domain/outbox/operation.ts';
-import { advance, type OperationEvent } from '../../domain/outbox/operation-transitions.ts';
-import { traced, tracePointOf } from '../../domain/outbox/operation-trace.ts';
+import {
+  laneOf,
+  type LaneName,
+  type Operation,
+  advance,
+  type OperationEvent,
+  traced,
+  tracePointOf,
+} from '../../domain/outbox/operation.ts';
 import type { Context } from '../ports.ts';
-import type { SyncPolicy } from './policy.ts';
 import type { Reader, Transaction } from '../tables.ts';
-import { lostPastUntil } from './settlement/lost-past.ts';
+import { done, refuse, type Result } from '../../domain/problem/problem.ts';
+import { lostPastUntil } from './sync-marks.ts';
+
+/** How operations are delivered (configuration `sync` and `freshness`). Times are ms. */
+export type SyncPolicy = {
+  /** Quiet time before a lost answer is read back. */
+  fenceMs: number;
+  /** `single`: this agent alone changes `uses`. */
+  writers: 'single' | 'many';
+  /** What becomes of doubt that another writer could explain. */
+  onDoubt: 'infer' | 'hold';
+  backoff: BackoffPolicy;
+  /** How far apart two 404s must be for the key to be gone. */
+  goneMs: number;
+} & RefreshPolicy;
 
 /** When the head of a lane may take its next step (by `Clock.steady`), and why it waits; `failures`: in a row. */
-export type Wait = { at: number; outage?: boolean; failures?: number; lastError?: string | null };
+type Wait = { at: number; outage?: boolean; failures?: number; lastError?: string | null };
 
 /** Moves an operation by an event and stores it; one that leaves the front of its lane waits for nothing. */
 export function move(transaction: Transaction, operation: Operation, event: OperationEvent): Operation {
@@ -104,4 +124,64 @@ export function putObservation(
 /** The lane an operation stands in. */
 export function laneOfOperation(operation: Operation): LaneName {
   return laneOf[operation.kind];
+}
+
+/** A change to be carried upward; the license key, coupon code or order it is about is its subject. */
+type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productKey'> &
+  Partial<Pick<Operation, 'seenEnabled' | 'payload'>>;
+
+/** Refuses a change when `sync.max_pending` operations wait: nothing already accepted is dropped for room. */
+export function refuseWhenFull(transaction: Transaction, maxPending: number): Result<null> {
+  if (transaction.operations.unfinished() < maxPending) return done(null);
+  return refuse(
+    'storage_full',
+    'The outbox is full (sync.max_pending): changes are taken again once the upstream has taken some.',
+  );
+}
+
+/** Adds an operation at the end of its lane; one that is alone there is due at once. */
+export function enqueue(
+  { operations, trace }: Transaction,
+  { kind, subject, productKey, seenEnabled = null, payload = null }: NewOperation,
+  { now, steady, random, actor, requestId }: Context,
+): Operation {
+  const isHead = operations.isIdle(subject, laneOf[kind]);
+  const operation = operations.add({
+    id: random.uuid(now),
+    kind,
+    subject,
+    productKey,
+    createdAt: now,
+    credential: actor,
+    requestId,
+    attempts: 0,
+    failures: 0,
+    nextAt: isHead ? steady : null,
+    outage: false,
+    fencedUntil: null,
+    upstream: null,
+    lastError: null,
+    seenEnabled,
+    payload,
+    progress: { state: 'pending', doubtful: false },
+  });
+  trace.add(traced('queued', operation));
+  return operation;
+}
+
+const finishedKeptMs = 7 * 24 * 3_600_000;
+
+/**
+ * Removes at most so many operations that have been finished for 7 days. Operations that a jump of the clock, which was
+ * taken back since, has dated in the future are dated to now: otherwise they would stay for as long as the jump was.
+ * Returns how many operations were removed or dated. `removalTime`: epoch ms (domain/clock.ts).
+ */
+export function pruneOperations(
+  transaction: Transaction,
+  { removalTime, limit }: { removalTime: number; limit: number },
+  { now }: Pick<Context, 'now'>,
+): Result<{ removed: number }> {
+  const { operations } = transaction;
+  const dated = operations.bringBack(now, limit);
+  return done({ removed: dated + operations.prune(removalTime - finishedKeptMs, limit) });
 }

@@ -1,15 +1,14 @@
-import { done, type Result } from '../../../domain/problem/problem.ts';
-import { isCountInQuestion, type Observation } from '../../../domain/agent/observation.ts';
-import { beginBoot, currentBoot } from '../../lifecycle/boot.ts';
-import { isDoubtful, type Operation } from '../../../domain/outbox/operation.ts';
-import type { ProductList } from '../../../domain/agent/product.ts';
-import { doubtCoupons, forgetCoupons } from '../../agent/mirror.ts';
-import { storedProducts, storeProducts } from '../../agent/products.ts';
-import type { Context } from '../../ports.ts';
-import type { Reader, Transaction } from '../../tables.ts';
-import { forgetLastSuccess } from './last-success.ts';
-import { forgetRetryAfter } from './retry-after.ts';
-import { move, putObservation, scheduleHead, laneOfOperation } from '../lane.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
+import { isCountInQuestion, type Observation } from '../../domain/agent/observation.ts';
+import { beginBoot, currentBoot } from '../lifecycle/boot.ts';
+import { isDoubtful, type Operation } from '../../domain/outbox/operation.ts';
+import type { ProductList } from '../../domain/agent/product.ts';
+import { doubtCoupons, forgetCoupons } from '../agent/mirror.ts';
+import { storedProducts, storeProducts } from '../agent/products.ts';
+import type { Context } from '../ports.ts';
+import type { Reader, Transaction } from '../tables.ts';
+import { move, putObservation, scheduleHead, laneOfOperation } from './queue.ts';
+import { forgetLastSuccess, forgetRetryAfter } from './sync-marks.ts';
 
 const boundTo = 'upstream';
 const boundInstance = 'upstream_instance';
@@ -17,7 +16,7 @@ const boundSince = 'upstream_boot';
 const addressSince = 'upstream_address';
 
 /** The upstream and the products as they are configured now. */
-export type BindUpstream = {
+type BindUpstream = {
   baseUrl: string;
   products: ProductList;
 };

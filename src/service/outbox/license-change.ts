@@ -1,18 +1,17 @@
-import type { LicenseTrigger } from '../../../domain/license.ts';
-import { addLocalChange, localLicense, type Observation } from '../../../domain/agent/observation.ts';
-import { isHeld, laneOf, type Operation } from '../../../domain/outbox/operation.ts';
-import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
-import type { FreshnessPolicy } from '../../../domain/agent/freshness.ts';
-import { verdict } from '../../../domain/agent/verdict.ts';
-import { isOfFormerAddress, upstreamAddressSince } from '../control/upstream-binding.ts';
-import { recordChange } from '../../access/history.ts';
-import { licenseNotFound } from '../../access/license-access.ts';
-import type { Context } from '../../ports.ts';
-import type { Transaction } from '../../tables.ts';
-import { enqueue, refuseWhenFull } from './enqueue.ts';
-import { move, putObservation } from '../lane.ts';
+import type { LicenseTrigger } from '../../domain/license.ts';
+import { addLocalChange, localLicense, type Observation } from '../../domain/agent/observation.ts';
+import { isHeld, laneOf, type Operation } from '../../domain/outbox/operation.ts';
+import { done, refuse, type Result } from '../../domain/problem/problem.ts';
+import type { FreshnessPolicy } from '../../domain/agent/freshness.ts';
+import { verdict } from '../../domain/agent/verdict.ts';
+import { isOfFormerAddress, upstreamAddressSince } from './upstream-state.ts';
+import { recordChange } from '../access/history.ts';
+import { licenseNotFound } from '../access/license-access.ts';
+import type { Context } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+import { enqueue, refuseWhenFull, move, putObservation } from './queue.ts';
 
-export type QueueChange = {
+type QueueChange = {
   /** The configured products that the credential reaches. */
   productKeys: readonly string[];
   licenseKey: string;

@@ -1,19 +1,80 @@
-import type { Coupon } from '../../../domain/checkout/coupon.ts';
-import type { Operation } from '../../../domain/outbox/operation.ts';
-import { isRefused, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
-import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
-import { confirmTime } from '../../lifecycle/clock-mark.ts';
-import type { Context, Idempotency } from '../../ports.ts';
-import type { Transaction } from '../../tables.ts';
-import { hasTerms, provisionalCoupon } from '../queue/coupon-payload.ts';
-import type { QueuedCoupon } from '../queue/coupon.ts';
-import { adoptCoupon } from '../settlement/created-coupon.ts';
-import { move, scheduleHead } from '../lane.ts';
-import type { SyncPolicy } from '../policy.ts';
-import { awaitNextAttempt, operationInFlight, recordAmbiguous } from './failed-attempt.ts';
-import { refuseOperation } from './refusal.ts';
+import {
+  foldCouponCode,
+  isPlainCouponCode,
+  unusualCode,
+  type CouponTerms,
+  type Coupon,
+} from '../../domain/checkout/coupon.ts';
+import { done, refuse, refuseParameters, type Result } from '../../domain/problem/problem.ts';
+import type { Context, Idempotency } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+import type { MirroredCoupon } from '../agent/tables.ts';
+import { enqueue, refuseWhenFull, fencedUntil, move, scheduleHead, type SyncPolicy } from './queue.ts';
+import { send } from './plan-step.ts';
+import type { Operation } from '../../domain/outbox/operation.ts';
+import { isRefused, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
+import { confirmTime } from '../lifecycle/clock-mark.ts';
+import { awaitNextAttempt, operationInFlight, recordAmbiguous, refuseOperation } from './record-answer.ts';
+import { couponPayload, provisionalCoupon, hasTerms, adoptCoupon } from './provisional-coupon.ts';
 
-export type RecordCouponAnswer = {
+type QueueCoupon = {
+  terms: CouponTerms;
+  /**
+   * It is sent at once, for the caller who waits: it is committed as in flight, so that a process that ends
+   * before the answer finds out by the upstream's list what became of it. It waits all the same where an earlier
+   * request for this code may still be on its way.
+   */
+  isSentNow: boolean;
+  maxPending: number;
+};
+
+/** The coupon under its provisional id, and the operation that creates it; `isSent`: it is to be sent now. */
+export type QueuedCoupon = MirroredCoupon & { operationId: string; isSent: boolean };
+
+/** Keeps a coupon under a provisional id, with the operation that will create it upstream. */
+export function queueCoupon(
+  transaction: Transaction,
+  { terms, isSentNow, maxPending }: QueueCoupon,
+  context: Context,
+): Result<QueuedCoupon> {
+  const { mirror } = transaction;
+  if (!isPlainCouponCode(terms.code)) return refuseParameters([unusualCode]);
+  // Where the upstream can be asked, it says itself what it thinks of a code that it has.
+  if (mirror.provisionalByCode(terms.code) !== null || (!isSentNow && mirror.byCode(terms.code) !== null)) {
+    return refuseTakenCode();
+  }
+  const room = refuseWhenFull(transaction, maxPending);
+  if (!room.ok) return room;
+  const coupon = { ...terms, id: mirror.provisionalId() };
+  const mirrored = { coupon, confirmedAt: null };
+  mirror.put(mirrored);
+  const subject = foldCouponCode(terms.code);
+  const isSent = isSentNow && isLaneFree(transaction, subject, context);
+  const operation = enqueue(
+    transaction,
+    {
+      kind: 'create_coupon',
+      subject,
+      productKey: null,
+      payload: couponPayload(coupon),
+    },
+    context,
+  );
+  if (isSent) send(transaction, operation, { baseUses: null, at: context.steady });
+  return done({ ...mirrored, operationId: operation.id, isSent });
+}
+
+/** The refusal of a code that a coupon has which is known here. */
+export function refuseTakenCode(): Result<never> {
+  return refuse('coupon_code_taken', 'There already is a coupon with this code.');
+}
+
+function isLaneFree(transaction: Transaction, subject: string, { steady }: Context): boolean {
+  const isEmpty = transaction.operations.tail(subject, 'coupon') === null;
+  return isEmpty && fencedUntil(transaction, { subject, lane: 'coupon', asDisable: false }, steady) === null;
+}
+
+type RecordCouponAnswer = {
   operationId: string;
   outcome: Outcome<Coupon>;
   /** The caller who waits for the answer: a refusal is passed on, and the creation is undone. Null: none. */
@@ -120,7 +181,7 @@ function leaveNothing(
   move(transaction, operation, { type: 'cancel', at: now });
 }
 
-export type RecordCouponListing = {
+type RecordCouponListing = {
   operationId: string;
   /** The upstream's coupon with this code; null: it has none. */
   listed: Coupon | null;

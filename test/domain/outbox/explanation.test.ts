@@ -1,13 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { eventOfDecision, type Decision } from '../../../src/domain/outbox/decision.ts';
-import type {
-  Operation,
-  OperationKind,
-  OperationProgress,
-  OperationState,
+import {
+  eventOfDecision,
+  type Decision,
+  standingOf,
+  type Standing,
+  type Surroundings,
+} from '../../../src/domain/outbox/explanation.ts';
+import {
+  type Operation,
+  type OperationKind,
+  type OperationProgress,
+  type OperationState,
+  nextProgress,
 } from '../../../src/domain/outbox/operation.ts';
-import { nextProgress } from '../../../src/domain/outbox/operation-transitions.ts';
-import { standingOf, type Standing, type Surroundings } from '../../../src/domain/outbox/standing.ts';
 import { buildOperation } from '../../support/builders/operation-builders.ts';
 
 const minute = 60_000;

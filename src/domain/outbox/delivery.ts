@@ -1,5 +1,6 @@
 import type { Observation } from '../agent/observation.ts';
 import type { Operation } from './operation.ts';
+import { countAfter } from '../license.ts';
 
 /** What the head of a lane needs next. */
 export type Step =
@@ -68,4 +69,46 @@ function canCount({ observation, boot }: LaneView): boolean {
 
 function send(operation: Operation, { observation }: LaneView): Step {
   return { step: 'send', operation, baseUses: observation?.license.uses ?? null };
+}
+
+/*
+ * The fence: after an answer was lost, the request itself may still be on its way (in a proxy, in a slow
+ * server) and be applied late. Until the fence has passed, nothing that it could overtake or be overtaken by
+ * is sent, and no read of the upstream can say what became of it. (src/sync/README.md, After a lost response)
+ */
+
+/** The default of `sync.fence`, in ms. */
+export const defaultFenceMs = 60_000;
+
+/** How long to wait between attempts, in ms (configuration `sync.backoff`). */
+export type BackoffPolicy = { firstMs: number; maxMs: number };
+
+/** The default of `sync.backoff`. */
+export const defaultBackoffPolicy: BackoffPolicy = { firstMs: 1_000, maxMs: 15 * 60_000 };
+
+/**
+ * The wait before the next attempt: exponential with full jitter, the jitter applied after the cap.
+ * `failures` counts from 1; `draw` is a random number in [0, 1).
+ */
+export function backoffMs(policy: BackoffPolicy, failures: number, draw: number): number {
+  const ceiling = Math.min(policy.firstMs * 2 ** (Math.max(failures, 1) - 1), policy.maxMs);
+  return Math.max(1, Math.round(ceiling * draw));
+}
+
+/** A counter operation, as far as arithmetic goes. */
+export type CounterKind = 'usage' | 'decrease';
+
+/**
+ * Settles doubtful counter operations by what the upstream's count became: how many of `kinds`, in
+ * order from the first, explain the way from `base` to `read`. The longest such run is taken, since every
+ * run that ends at `read` leads to the same final count. Null when none explains it: another writer.
+ */
+export function countApplied(base: number, kinds: readonly CounterKind[], read: number): number | null {
+  let uses = base;
+  let applied = uses === read ? 0 : null;
+  for (const [index, kind] of kinds.entries()) {
+    uses = countAfter(uses, kind);
+    if (uses === read) applied = index + 1;
+  }
+  return applied;
 }

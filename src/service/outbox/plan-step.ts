@@ -1,13 +1,13 @@
-import { nextStep, type Step } from '../../../domain/outbox/lane.ts';
-import type { LaneName } from '../../../domain/outbox/operation.ts';
-import { done, type Result } from '../../../domain/problem/problem.ts';
-import { currentBoot } from '../../lifecycle/boot.ts';
-import type { Context } from '../../ports.ts';
-import type { Transaction } from '../../tables.ts';
-import { fencedUntil, scheduleHead } from '../lane.ts';
-import { send } from './send.ts';
+import { nextStep, type Step } from '../../domain/outbox/delivery.ts';
+import { type LaneName, type Operation, advance, traced } from '../../domain/outbox/operation.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
+import { currentBoot } from '../lifecycle/boot.ts';
+import type { Context } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+import { fencedUntil, scheduleHead } from './queue.ts';
+import { boundUpstream } from './upstream-state.ts';
 
-export type PlanStep = {
+type PlanStep = {
   subject: string;
   lane: LaneName;
   /** The lane has been read for this very attempt. */
@@ -44,4 +44,17 @@ export function planStep(
   const { baseUses } = step;
   const operation = send(transaction, head, { baseUses, at: steady });
   return done({ step: 'send', operation, baseUses });
+}
+
+/** Marks an operation as in flight, to the upstream that is bound now: its request may leave once this is committed. */
+export function send(
+  transaction: Transaction,
+  operation: Operation,
+  { baseUses, at }: { baseUses: number | null; at: number },
+): Operation {
+  const advanced = advance(operation, { type: 'send', baseUses, at });
+  const sent = { ...advanced, upstream: boundUpstream(transaction), nextAt: null };
+  transaction.operations.put(sent);
+  transaction.trace.add(traced('sent', sent));
+  return sent;
 }

@@ -1,24 +1,41 @@
-import { countAfter, type License } from '../../../domain/license.ts';
+import { countAfter, type License } from '../../domain/license.ts';
 import {
   isCountInQuestion,
   readAsOf,
   refreshAtAfterChange,
   type Observation,
-} from '../../../domain/agent/observation.ts';
-import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
-import type { Outcome } from '../../../domain/outbox/outcome.ts';
-import { done, type Result } from '../../../domain/problem/problem.ts';
-import { currentBoot, isOfEarlierBoot } from '../../lifecycle/boot.ts';
-import { confirmTime } from '../../lifecycle/clock-mark.ts';
-import type { Context } from '../../ports.ts';
-import type { Transaction } from '../../tables.ts';
-import { isOfOtherUpstream, observeInstance } from '../control/upstream-binding.ts';
-import { fencedUntil, laneOfOperation, move, putObservation, scheduleHead } from '../lane.ts';
-import type { SyncPolicy } from '../policy.ts';
-import { awaitNextAttempt, operationInFlight, recordAmbiguous } from './failed-attempt.ts';
-import { endOvertaken, refuseOperation, reviveOperations } from './refusal.ts';
+} from '../../domain/agent/observation.ts';
+import {
+  type Operation,
+  type OperationState,
+  isHeld,
+  isDoubtful,
+  type DeathCause,
+} from '../../domain/outbox/operation.ts';
+import {
+  type Outcome,
+  isOutage,
+  type Ambiguous,
+  type NotApplied,
+  type Applied,
+} from '../../domain/outbox/outcome.ts';
+import { done, type Result, refuse } from '../../domain/problem/problem.ts';
+import { currentBoot, isOfEarlierBoot } from '../lifecycle/boot.ts';
+import { confirmTime } from '../lifecycle/clock-mark.ts';
+import type { Context } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+import { isOfOtherUpstream, observeInstance, holdIfElsewhere } from './upstream-state.ts';
+import {
+  fencedUntil,
+  laneOfOperation,
+  move,
+  putObservation,
+  scheduleHead,
+  type SyncPolicy,
+  waitAfterFailure,
+} from './queue.ts';
 
-export type RecordAnswer = {
+type RecordAnswer = {
   operationId: string;
   outcome: Outcome<License>;
   /** The key's other lane had a request under way too: only this lane's member of the answer counts. */
@@ -180,4 +197,146 @@ function updateObservation(
 ): void {
   const observation = transaction.observations.get(licenseKey);
   if (observation !== null) putObservation(transaction, { ...observation, ...change });
+}
+
+/** The operation to which an answer belongs; what is not in flight has no answer to record. */
+export function operationInFlight({ operations }: Transaction, operationId: string): Result<Operation> {
+  const operation = operations.get(operationId);
+  if (operation === null || operation.progress.state !== 'in_flight') {
+    return refuse('operation_not_open', 'The operation is not in flight.');
+  }
+  return done(operation);
+}
+
+/** Lets an operation that was not applied, and is pending again, wait for its next attempt. */
+export function awaitNextAttempt(
+  transaction: Transaction,
+  operation: Operation,
+  { outcome, policy }: { outcome: NotApplied; policy: SyncPolicy },
+  context: Context,
+): void {
+  // An earlier attempt of it may have been applied where the upstream was another one.
+  if (isHeld(holdIfElsewhere(transaction, operation, context))) return;
+  const failure = { ...outcome, outage: isOutage(outcome) };
+  const wait = waitAfterFailure(operation, failure, policy, context);
+  scheduleHead(transaction, operation.subject, laneOfOperation(operation), wait);
+}
+
+/** Records that nobody can tell whether an operation was applied. */
+export function recordAmbiguous(
+  transaction: Transaction,
+  operation: Operation,
+  { outcome, policy }: { outcome: Ambiguous; policy: SyncPolicy },
+  context: Context,
+): void {
+  const wait = waitAfterFailure(operation, { ...outcome, outage: true }, policy, context);
+  const lost = loseAnswer(transaction, operation, policy, context);
+  if (isHeld(lost)) return;
+  // What is read back waits for its fence and for what the upstream asked for, not for a backoff.
+  const at = lost.progress.state === 'pending' ? wait.at : context.steady + (outcome.retryAfterMs ?? 0);
+  scheduleHead(transaction, operation.subject, laneOfOperation(operation), { ...wait, at });
+}
+
+type Postpone = {
+  operationId: string;
+  outcome: Exclude<Outcome<never>, Applied<never>>;
+  policy: SyncPolicy;
+};
+
+/** Lets an operation wait after a read that it needed brought nothing. */
+export function postpone(
+  transaction: Transaction,
+  { operationId, outcome, policy }: Postpone,
+  context: Context,
+): Result<null> {
+  const operation = transaction.operations.get(operationId);
+  if (operation === null) return done(null);
+  const wait = waitAfterFailure(operation, { ...outcome, outage: isOutage(outcome) }, policy, context);
+  scheduleHead(transaction, operation.subject, laneOfOperation(operation), wait);
+  return done(null);
+}
+
+/** Lets every lane that an outage had made wait go on: the upstream answers again. */
+export function endOutage(
+  transaction: Transaction,
+  _: Record<string, never>,
+  { steady }: Context,
+): Result<null> {
+  transaction.operations.endOutage(steady);
+  return done(null);
+}
+
+/**
+ * The upstream will never take this operation. It is dead, unless an earlier attempt may have been applied:
+ * then it is held for a person, with both facts. (src/sync/README.md, Operation states)
+ */
+export function refuseOperation(
+  transaction: Transaction,
+  operation: Operation,
+  { cause, detail }: { cause: DeathCause; detail: string },
+): Operation {
+  const lastError = isDoubtful(operation)
+    ? `${detail}; an earlier attempt of it may have been applied`
+    : detail;
+  return move(transaction, { ...operation, lastError }, { type: 'refused', cause });
+}
+
+/**
+ * A change of the state was delivered: whatever became of those before it that are held, it matters no longer. Disables
+ * that the upstream had refused hold the key until an enable is delivered.
+ */
+export function endOvertaken(
+  transaction: Transaction,
+  delivered: Operation,
+  { now }: Pick<Context, 'now'>,
+): void {
+  const { operations } = transaction;
+  const { subject, seq } = delivered;
+  const refused = delivered.kind === 'enable' ? operations.dead(subject).filter(isDisable) : [];
+  for (const operation of [...refused, ...operations.held(subject, 'state')]) {
+    if (operation.seq < seq) move(transaction, operation, { type: 'overtaken', at: now });
+  }
+}
+
+function isDisable({ kind }: Operation): boolean {
+  return kind === 'disable';
+}
+
+/** The upstream knows the key again: what had died because it was missing goes back to its lane, in its order. */
+export function reviveOperations(
+  transaction: Transaction,
+  licenseKey: string,
+  { steady }: Pick<Context, 'steady'>,
+): void {
+  const { operations } = transaction;
+  const isMissing = ({ progress }: Operation): boolean =>
+    progress.state === 'dead' && progress.cause === 'missing';
+  const revived = operations.dead(licenseKey).filter(isMissing);
+  for (const lane of new Set(revived.map(laneOfOperation))) {
+    // One that a person has retried meanwhile stands behind those that come back.
+    const head = operations.head(licenseKey, lane);
+    if (head !== null) operations.put({ ...head, nextAt: null, outage: false });
+    for (const operation of revived.filter((each) => laneOfOperation(each) === lane)) {
+      move(transaction, operation, { type: 'revive' });
+    }
+    scheduleHead(transaction, licenseKey, lane, { at: steady });
+  }
+}
+
+/**
+ * The answer to an attempt was lost: until the fence has passed, it may still be applied. A disable sets a
+ * value, so it is simply repeated, but nothing else of its lane overtakes it; anything else becomes
+ * uncertain and is read back after the fence, or held where the upstream has become another meanwhile.
+ * (src/sync/README.md, After a lost response)
+ */
+export function loseAnswer(
+  transaction: Transaction,
+  operation: Operation,
+  { fenceMs }: { fenceMs: number },
+  context: Context,
+): Operation {
+  const until = context.steady + fenceMs;
+  const event = operation.kind === 'disable' ? 'repeat' : 'ambiguous';
+  const lost = move(transaction, { ...operation, fencedUntil: until }, { type: event });
+  return holdIfElsewhere(transaction, lost, context);
 }

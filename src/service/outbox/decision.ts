@@ -1,25 +1,30 @@
-import { noBoot } from '../../../domain/agent/observation.ts';
-import { countAfter } from '../../../domain/license.ts';
-import { eventOfDecision, type Decision } from '../../../domain/outbox/decision.ts';
+import { noBoot } from '../../domain/agent/observation.ts';
+import { countAfter } from '../../domain/license.ts';
+import {
+  eventOfDecision,
+  type Decision,
+  standingOf,
+  type Obstacle,
+  type Standing,
+} from '../../domain/outbox/explanation.ts';
 import {
   isDoubtful,
   isHeld,
   laneOf,
   type Operation,
   type OperationState,
-} from '../../../domain/outbox/operation.ts';
-import { nextProgress } from '../../../domain/outbox/operation-transitions.ts';
-import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
-import { provisionalCoupon } from '../queue/coupon-payload.ts';
-import { adoptOnceListed } from '../settlement/created-coupon.ts';
-import { move, putObservation, scheduleHead } from '../lane.ts';
-import type { Context } from '../../ports.ts';
-import type { Transaction } from '../../tables.ts';
+  nextProgress,
+} from '../../domain/outbox/operation.ts';
+import { done, refuse, type Result } from '../../domain/problem/problem.ts';
+import { move, putObservation, scheduleHead, fencedUntil } from './queue.ts';
+import type { Context } from '../ports.ts';
+import type { Transaction, Reader } from '../tables.ts';
+import { provisionalCoupon, adoptOnceListed } from './provisional-coupon.ts';
 
-export type DecideOperation = { operationId: string; decision: Decision };
+type DecideOperation = { operationId: string; decision: Decision };
 
 /** The operation as it stands now, and the state that was decided about. */
-export type DecidedOperation = { operation: Operation; was: OperationState };
+type DecidedOperation = { operation: Operation; was: OperationState };
 
 /** Carries out a person's decision about an operation (src/sync/README.md, Operation states). */
 export function decideOperation(
@@ -107,4 +112,22 @@ function followUp(transaction: Transaction, operation: Operation, decision: Deci
 function questionsCount(operation: Operation, decision: Decision): boolean {
   const isShown = isHeld(operation) && decision === 'confirm';
   return laneOf[operation.kind] === 'counter' && isDoubtful(operation) && !isShown;
+}
+
+/** Tells how an operation of this store stands; `steady` is `Clock.steady`. */
+export function readStanding(
+  reader: Reader,
+  operation: Operation,
+  { obstacle, steady }: { obstacle: Obstacle | null; steady: number },
+): Standing {
+  const { subject, kind } = operation;
+  const lane = laneOf[kind];
+  const seen = reader.observations.get(subject);
+  return standingOf(operation, {
+    now: steady,
+    fencedUntil: fencedUntil(reader, { subject, lane, asDisable: kind === 'disable' }, steady),
+    isHead: reader.operations.head(subject, lane)?.id === operation.id,
+    obstacle,
+    shown: seen && { uses: seen.license.uses, enabled: seen.license.enabled, at: seen.confirmedAt },
+  });
 }

@@ -1,0 +1,219 @@
+import { countApplied, type CounterKind } from '../../domain/outbox/delivery.ts';
+import type { License } from '../../domain/license.ts';
+import { isCountInQuestion, type Observation } from '../../domain/agent/observation.ts';
+import type { Operation } from '../../domain/outbox/operation.ts';
+import { isOfEarlierBoot, lastSeqBefore } from '../lifecycle/boot.ts';
+import type { Context } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+import { fencedUntil, move, scheduleHead, type SyncPolicy } from './queue.ts';
+import { type UnexpectedCount, endOvertaken } from './record-answer.ts';
+import { boundUpstream, isOfOtherUpstream } from './upstream-state.ts';
+
+/** A read of a key, beside what was last seen of it. */
+type Settling = { observation: Observation; read: License; sentAt: number; policy: SyncPolicy };
+
+type SettledCounter = {
+  /** Whether the count read may be counted from: nothing is on its way, or in doubt, that it could contain. */
+  settled: boolean;
+  /** A count that neither the last answer nor this agent's doubtful operations explain. */
+  unexpected: UnexpectedCount | null;
+};
+
+const unsettled: SettledCounter = { settled: false, unexpected: null };
+
+/** Settles the counter operations in doubt by the count that was read. (src/sync/README.md, After a lost response) */
+export function settleCounter(
+  transaction: Transaction,
+  settling: Settling,
+  context: Context,
+): SettledCounter {
+  const { observation, read, sentAt, policy } = settling;
+  const { operations } = transaction;
+  const subject = observation.license.licenseKey;
+  if (fencedUntil(transaction, { subject, lane: 'counter', asDisable: false }, sentAt) !== null)
+    return unsettled;
+  const head = operations.head(subject, 'counter');
+  const doubtful = operations.uncertain(subject, 'counter');
+  // What another upstream has counted explains nothing here; what was sent to this one was sent on a count of its own.
+  const isSentHere = doubtful[0]?.upstream === boundUpstream(transaction);
+  const isForeign = !isSentHere && isOfOtherUpstream(transaction, observation);
+  const base = isForeign ? read.uses : (baseOf(doubtful) ?? observation.license.uses);
+  const applied = countApplied(base, doubtful.map(counterKind), read.uses);
+  const isOnlyWriter = policy.writers === 'single' && !observation.manyWriters;
+  if (applied === null && isOfEarlierBoot(transaction, observation)) {
+    const seen = { readUses: read.uses, isOnlyWriter, lastSeq: lastSeqBefore(transaction) };
+    if (doubtEarlier(transaction, observation, seen, context.steady + policy.fenceMs)) return unsettled;
+  }
+  if (doubtful.length > 0)
+    settleDoubtful(transaction, doubtful, { ...settling, applied, isOnlyWriter }, context);
+  endNeedlessDecrease(transaction, settling, context);
+  scheduleNext(transaction, subject, head, context);
+  const isExplained = applied !== null || isCountInQuestion(observation);
+  return { settled: true, unexpected: isExplained ? null : { expected: base, got: read.uses } };
+}
+
+/** Why one is held, whatever went wrong on the way there. */
+const unproven =
+  'it may have been applied: another writer, a lost past or an earlier attempt could explain the count as well';
+
+/** As many as the count has moved, in order, were applied; the rest are sent. */
+function settleDoubtful(
+  transaction: Transaction,
+  doubtful: readonly Operation[],
+  { policy, applied, isOnlyWriter }: Settling & { applied: number | null; isOnlyWriter: boolean },
+  { now }: Context,
+): void {
+  // Where one of them may have been delivered by a past that is not remembered, the count tells of none for sure.
+  const certain = applied !== null && isOnlyWriter && !doubtful.some(hasLastingDoubt);
+  for (const [index, operation] of doubtful.entries()) {
+    if (index >= (applied ?? doubtful.length)) {
+      move(transaction, operation, { type: 'read_absent', certain });
+    } else if (!certain && policy.onDoubt === 'hold') {
+      move(transaction, { ...operation, lastError: unproven }, { type: 'hold' });
+    } else {
+      move(transaction, operation, { type: 'read_applied', certain, at: now });
+    }
+  }
+}
+
+function hasLastingDoubt({ progress }: Operation): boolean {
+  return progress.state === 'uncertain' && progress.doubtful;
+}
+
+/** A read made for this attempt shows 0: a decrease at the head has nothing to take back. */
+function endNeedlessDecrease(
+  transaction: Transaction,
+  { observation, read, sentAt }: Settling,
+  { now }: Context,
+): void {
+  const head = transaction.operations.head(observation.license.licenseKey, 'counter');
+  if (head === null || head.nextAt === null || sentAt < head.nextAt || read.uses > 0) return;
+  if (head.kind === 'decrease' && head.progress.state === 'pending') {
+    move(transaction, head, { type: 'needless', at: now });
+  }
+}
+
+/** Schedules the head for now, unless it is the same one as before and still waits. */
+function scheduleNext(
+  transaction: Transaction,
+  subject: string,
+  before: Operation | null,
+  { steady }: Context,
+): void {
+  const head = transaction.operations.head(subject, 'counter');
+  const isWaiting = head !== null && head.id === before?.id && head.nextAt !== null && head.nextAt > steady;
+  if (!isWaiting) scheduleHead(transaction, subject, 'counter', { at: steady });
+}
+
+/** Settles the head of a key's state lane by a read. (src/sync/README.md, Queues) */
+export function settleState(
+  transaction: Transaction,
+  { observation, read, sentAt }: Settling,
+  context: Context,
+): void {
+  const { operations } = transaction;
+  const subject = observation.license.licenseKey;
+  const isFenced = (asDisable: boolean): boolean =>
+    fencedUntil(transaction, { subject, lane: 'state', asDisable }, sentAt) !== null;
+  if (read.enabled && !isFenced(false)) endHeldEnables(transaction, subject, context);
+  const head = operations.head(subject, 'state');
+  if (head === null || head.progress.state === 'in_flight') return;
+  if (isFenced(head.kind === 'disable')) return;
+  const isAsWanted = read.enabled === (head.kind === 'enable');
+  const isSettled =
+    head.progress.state === 'uncertain'
+      ? settleDoubt(transaction, head, isAsWanted, context)
+      : settlePending(transaction, head, isAsWanted, context);
+  const wasDue = head.nextAt !== null && head.nextAt <= sentAt;
+  if (isSettled || wasDue) scheduleHead(transaction, subject, 'state', { at: context.steady });
+}
+
+/**
+ * The key is enabled, as was asked for: by one that is held, which an agent above may have had to pass on first, or by
+ * somebody else. A person has nothing left to decide.
+ */
+function endHeldEnables(transaction: Transaction, subject: string, { now }: Context): void {
+  const held = transaction.operations.held(subject, 'state').filter(({ kind }) => kind === 'enable');
+  for (const enable of held) move(transaction, enable, { type: 'read_applied', certain: false, at: now });
+}
+
+function settleDoubt(
+  transaction: Transaction,
+  head: Operation,
+  isAsWanted: boolean,
+  context: Context,
+): boolean {
+  if (isAsWanted) {
+    move(transaction, head, { type: 'read_applied', certain: true, at: context.now });
+    endOvertaken(transaction, head, context);
+  } else if (head.kind === 'enable') {
+    // It never arrived, or it did and the key was disabled since: a revocation is not undone by repeating it.
+    const lastError = 'the answer was lost and the key is disabled: it never arrived, or was revoked since';
+    move(transaction, { ...head, lastError }, { type: 'hold' });
+  } else {
+    move(transaction, head, { type: 'read_absent', certain: true });
+  }
+  return true;
+}
+
+/** An enable that was asked for on a key that was seen enabled does not undo a disable that came since. */
+function settlePending(
+  transaction: Transaction,
+  head: Operation,
+  isAsWanted: boolean,
+  context: Context,
+): boolean {
+  if (head.kind !== 'enable') return false;
+  if (isAsWanted) {
+    move(transaction, head, { type: 'needless', at: context.now });
+    endOvertaken(transaction, head, context);
+    return true;
+  }
+  if (head.seenEnabled !== true) return false;
+  const lastError = 'the key was disabled after it was seen enabled here: a revocation wins';
+  move(transaction, { ...head, lastError }, { type: 'conflict' });
+  return true;
+}
+
+/**
+ * The first read after a start shows a count that the doubtful operations do not explain. If this agent is
+ * the only writer, and all operations from before the start together explain it, they may have been delivered
+ * in a past that this store does not remember (a snapshot): they are read back at `settleAt`. Otherwise
+ * another writer changed the count: the operations are sent, and end inferred. Returns whether they are to be
+ * read back.
+ */
+function doubtEarlier(
+  transaction: Transaction,
+  observation: Observation,
+  seen: { readUses: number; isOnlyWriter: boolean; lastSeq: number },
+  settleAt: number,
+): boolean {
+  const { licenseKey, uses } = observation.license;
+  const earlier = transaction.operations.lane(licenseKey, 'counter').filter(({ seq }) => seq <= seen.lastSeq);
+  const pending = earlier.filter(({ progress }) => progress.state === 'pending');
+  const base = baseOf(earlier) ?? uses;
+  const explains = countApplied(base, earlier.map(counterKind), seen.readUses) !== null;
+  const isOurs = seen.isOnlyWriter && explains && pending.length > 0;
+  for (const operation of pending) {
+    if (isOurs) {
+      const fenced = { ...operation, fencedUntil: settleAt };
+      move(transaction, fenced, { type: 'doubt', baseUses: uses, lasting: true });
+    } else {
+      move(transaction, operation, { type: 'suspect' });
+    }
+  }
+  if (isOurs) {
+    const lastError = 'the count upstream moved while this process was away';
+    scheduleHead(transaction, licenseKey, 'counter', { at: settleAt, lastError });
+  }
+  return isOurs;
+}
+
+/** The count on which the first of doubtful operations was sent, as far as it is known. */
+function baseOf([first]: readonly Operation[]): number | null {
+  return first?.progress.state === 'uncertain' ? first.progress.baseUses : null;
+}
+
+function counterKind({ kind }: Operation): CounterKind {
+  return kind === 'decrease' ? 'decrease' : 'usage';
+}

@@ -1,0 +1,80 @@
+import { isHeld, laneOf, type LaneName, advance } from '../../domain/outbox/operation.ts';
+import type { Context } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+import { scheduleHead, putObservation } from './queue.ts';
+import { loseAnswer } from './record-answer.ts';
+import { renewLostPast, beginLostPast } from './sync-marks.ts';
+
+/**
+ * The clock may have been turned while the process was stopped, so the time that passed is unknown: at a start,
+ * every fence that had not certainly passed at `reached` (`Clock.steady`) begins anew, and so does that of
+ * every operation in doubt.
+ */
+export function renewFences(
+  transaction: Transaction,
+  { reached, fenceMs }: { reached: number; fenceMs: number },
+  { steady }: Context,
+): void {
+  const { operations } = transaction;
+  const fencedUntil = steady + fenceMs;
+  operations.extendFences(reached, fencedUntil);
+  renewLostPast(transaction, { reached, until: fencedUntil });
+  const lanes = new Map<string, { subject: string; lane: LaneName }>();
+  for (const operation of operations.withState('uncertain')) {
+    if (!isHeld(operation)) {
+      operations.put({ ...operation, fencedUntil });
+      const { subject, kind } = operation;
+      const lane = laneOf[kind];
+      lanes.set(`${subject}\n${lane}`, { subject, lane });
+    }
+  }
+  for (const { subject, lane } of lanes.values()) {
+    const head = operations.head(subject, lane);
+    scheduleHead(transaction, subject, lane, {
+      at: Math.max(steady, head?.nextAt ?? steady),
+      failures: head?.failures ?? 0,
+      outage: head?.outage ?? false,
+    });
+  }
+}
+
+/** What was in flight when the process ended may or may not have been applied. */
+export function doubtInFlight(transaction: Transaction, policy: { fenceMs: number }, context: Context): void {
+  const lastError = 'the process ended while this was in flight';
+  for (const operation of transaction.operations.withState('in_flight')) {
+    const lost = loseAnswer(transaction, { ...operation, lastError }, policy, context);
+    scheduleHead(transaction, lost.subject, laneOf[lost.kind], { at: context.steady });
+  }
+}
+
+/**
+ * After a restore or a copy, the original may have delivered what this store still holds: every unfinished
+ * operation is read back against the last observation, and ends inferred at best; what the original had under
+ * way is waited for.
+ * (src/sync/README.md, Start, restore and copy)
+ */
+export function doubtAll(transaction: Transaction): void {
+  beginLostPast(transaction);
+  const { operations, observations } = transaction;
+  const shownAnew = new Set<string>();
+  const lastError = 'this store was restored or copied: it may have been delivered before';
+  // Those in doubt come first, or the others would be met again as such.
+  for (const state of ['uncertain', 'in_flight', 'pending', 'dead'] as const) {
+    for (const operation of operations.withState(state)) {
+      const baseUses = observations.get(operation.subject)?.license.uses ?? null;
+      const doubted = advance(operation, { type: 'doubt', baseUses, lasting: true });
+      if (doubted.progress.state === 'dead') continue;
+      if (state === 'dead') shownAnew.add(operation.subject);
+      operations.put({
+        ...doubted,
+        nextAt: null,
+        outage: false,
+        lastError: operation.lastError ?? lastError,
+      });
+    }
+  }
+  for (const subject of shownAnew) {
+    const observation = observations.get(subject);
+    if (observation !== null) putObservation(transaction, observation);
+  }
+}

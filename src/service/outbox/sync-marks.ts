@@ -1,0 +1,106 @@
+import { done, type Result } from '../../domain/problem/problem.ts';
+import type { Context } from '../ports.ts';
+import type { Reader, Transaction } from '../tables.ts';
+
+const lastSuccess = 'upstream_last_success_at';
+
+/** When the upstream last did what was asked, in epoch ms, also before a restart; null: never. */
+export function lastSuccessAt({ settings }: Reader): number | null {
+  const at = Number(settings.get(lastSuccess) ?? 0);
+  return at > 0 ? at : null;
+}
+
+/** Remembers across restarts when the upstream last did what was asked. */
+export function keepLastSuccess({ settings }: Transaction, { at }: { at: number }): Result<null> {
+  settings.set(lastSuccess, String(at));
+  return done(null);
+}
+
+/** Another upstream has done nothing yet. */
+export function forgetLastSuccess({ settings }: Transaction): void {
+  settings.set(lastSuccess, '0');
+}
+
+const retryAfter = 'retry_after_until';
+
+/** Until when the upstream asked for quiet (`Retry-After`), by `Clock.steady`; 0 when it never did. */
+export function retryAfterUntil(reader: Reader): number {
+  return Number(reader.settings.get(retryAfter) ?? 0);
+}
+
+/** Remembers across restarts until when the upstream asked for quiet; the longest wait holds. */
+export function keepRetryAfter(transaction: Transaction, { until }: { until: number }): Result<null> {
+  if (until > retryAfterUntil(transaction)) transaction.settings.set(retryAfter, String(until));
+  return done(null);
+}
+
+/** Moves the wait when `Clock.steady` has begun anew. */
+export function shiftRetryAfter(transaction: Transaction, byMs: number): void {
+  const until = retryAfterUntil(transaction);
+  if (until > 0) transaction.settings.set(retryAfter, String(until + byMs));
+}
+
+/** Another upstream has asked for nothing yet. */
+export function forgetRetryAfter({ settings }: Transaction): void {
+  settings.set(retryAfter, '0');
+}
+
+const paused = 'sync_paused';
+
+/** Whether a person has paused sync; it stays so across restarts. */
+export function isPaused(reader: Reader): boolean {
+  return reader.settings.get(paused) === '1';
+}
+
+/** Remembers that a person paused sync, or let it go on, which ends every wait but fences. */
+export function pauseSync(
+  transaction: Transaction,
+  { isPaused: value }: { isPaused: boolean },
+  { steady }: Context,
+): Result<null> {
+  transaction.settings.set(paused, value ? '1' : '0');
+  if (!value) transaction.operations.endBackoff(steady);
+  return done(null);
+}
+
+/** Ends every wait in the outbox except fences: `sync now`. */
+export function retryNow(
+  transaction: Transaction,
+  _: Record<string, never>,
+  { steady }: Context,
+): Result<null> {
+  transaction.operations.endBackoff(steady);
+  return done(null);
+}
+
+/*
+ * After a restore or a copy, the past that this store does not remember may have requests on their way, about
+ * any subject. Until they are dead, nothing is changed upstream, and no read is counted from or settles
+ * anything. (src/sync/README.md, Start, restore and copy)
+ */
+
+const lostPast = 'lost_past_until';
+
+/** Until when requests of a lost past may still arrive, by `Clock.steady`; 0 when there is none. */
+export function lostPastUntil({ settings }: Reader): number {
+  return Number(settings.get(lostPast) ?? 0);
+}
+
+/** From now on this store has a lost past; its fence begins with the next start. */
+export function beginLostPast({ settings }: Transaction): void {
+  settings.set(lostPast, String(Number.MAX_SAFE_INTEGER));
+}
+
+/** At a start: a fence that had not certainly passed at `reached` begins anew, and ends at `until`. */
+export function renewLostPast(
+  transaction: Transaction,
+  { reached, until }: { reached: number; until: number },
+): void {
+  if (lostPastUntil(transaction) > reached) transaction.settings.set(lostPast, String(until));
+}
+
+/** Moves the fence when `Clock.steady` has begun anew. */
+export function shiftLostPast(transaction: Transaction, byMs: number): void {
+  const until = lostPastUntil(transaction);
+  if (until > 0) transaction.settings.set(lostPast, String(until + byMs));
+}
