@@ -50,7 +50,7 @@ test('regular expressions that are made at run time consist of escaped text or o
   expect(expressions.flatMap(({ made }) => made).sort()).toEqual([
     'src/http/wire/common/problem.ts',
     'src/store/sqlite/files/restore.ts',
-    'src/upstream/detail.ts',
+    'src/upstream/classification.ts',
   ]);
 });
 

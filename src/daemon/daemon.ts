@@ -6,7 +6,7 @@ import type { App } from '../http/app.ts';
 import { TokenUses } from '../service/access/token-use.ts';
 import type { Status } from '../service/status.ts';
 import type { AuthorityReader } from '../service/tables.ts';
-import { persist } from '../sync/persist.ts';
+import { persist } from '../sync/waiting.ts';
 import { appOf } from './app.ts';
 import type { ConnectionCounts } from './gauges.ts';
 import { Health } from './health.ts';

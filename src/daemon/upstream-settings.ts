@@ -3,7 +3,7 @@ import type { TlsSettings } from '../config/file/tls-files.ts';
 import type { DialectName } from '../domain/dialect.ts';
 import { apiKeyHeaders } from '../domain/header-names.ts';
 import type { ConnectionSettings } from '../upstream/connections.ts';
-import { dialects } from '../upstream/dialects/all.ts';
+import { dialects } from '../upstream/dialects.ts';
 import { chooseProxy, type ProxyChoice } from '../upstream/proxy.ts';
 import type { PlainUpstreamSettings } from '../upstream/plain-upstream.ts';
 import { readFiles } from './certificate.ts';

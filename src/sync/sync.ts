@@ -5,16 +5,13 @@ import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { CouponSync } from './coupon-sync.ts';
-import type { KeyLanes } from './key-lanes.ts';
-import type { LookupLimits } from './uplink/lookup-queue.ts';
-import { persist } from './persist.ts';
-import { probe } from './upstream-probe.ts';
-import { preload } from './preload.ts';
-import { LicensePull } from './pull.ts';
+import type { KeyLanes } from './keyed-mutex.ts';
+import type { LookupLimits } from './lookup-queue.ts';
+import { persist, Wake } from './waiting.ts';
+import { probe, preload, refresh } from './background-reads.ts';
+import { LicensePull } from './license-reads.ts';
 import { Push } from './push.ts';
-import { refresh } from './refresh.ts';
-import { Uplink } from './uplink/uplink.ts';
-import { Wake } from './wake.ts';
+import { Uplink } from './upstream-limiter.ts';
 
 /** What is configured now. */
 export type SyncOptions = {

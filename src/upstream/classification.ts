@@ -1,11 +1,9 @@
 import { parseDatetime } from '../domain/datetime.ts';
 import { instanceHeader, provenanceHeaderNames } from '../domain/header-names.ts';
 import { notApplied, type Applied, type NotAppliedReason, type Outcome } from '../domain/outbox/outcome.ts';
-import { describeFailure, messageOf, told } from './detail.ts';
-import type { Dialect, RequestKind } from './dialects/dialect.ts';
+import type { Dialect, RequestKind } from './dialects.ts';
 import { type Answered, type Exchange, type Failed, headerOf, tooLarge } from './exchange.ts';
-import { parseHttpDate, parseRetryAfter } from './http-date.ts';
-import { type JsonObject, type Parsed, readObject } from './json.ts';
+import { type JsonObject, type Parsed, readObject } from './wire.ts';
 
 const longestForeignWaitMs = 15 * 60_000;
 /** The highest `Age` of RFC 9111, in seconds. */
@@ -203,4 +201,141 @@ function cachedForMsOf({ headers }: Answered): number {
 /** An agent's answer is as old as its own observation: a chain of agents adds no grace. */
 function confirmedAtOf({ headers }: Answered, now: number): number {
   return parseDatetime(headerOf(headers, provenanceHeaderNames.confirmedAt.toLowerCase()) ?? '') ?? now;
+}
+
+const maximumMessageLength = 200;
+
+const failures: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  EPIPE: 'connection reset',
+  EAI_AGAIN: 'name resolution failed',
+  ENOTFOUND: 'host name unknown',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'network unreachable',
+  ETIMEDOUT: 'connection timed out',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  // Node's own texts for these, and for most certificates, name options of Node, or places in the source of OpenSSL.
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'a self-signed certificate that is not trusted here',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'what answers does not speak TLS',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'what answers does not speak TLS',
+  // No request has a time of its own for the head of its answer: only CONNECT does.
+  UND_ERR_HEADERS_TIMEOUT: 'the proxy did not answer in time',
+  UND_ERR_SOCKET: 'connection closed before the whole answer came',
+  UND_ERR_HEADERS_OVERFLOW: 'the headers of the answer are too large',
+  // undici asserts that nobody was answered 101 who did not ask for it.
+  ERR_ASSERTION: 'the answer breaks HTTP',
+  UND_ERR_DESTROYED: 'the client is closed',
+};
+
+/** What is wrong with the certificate of who answered: it is past its time, not trusted here, or another server's. */
+export type CertificateFault = 'ended' | 'untrusted' | 'foreign';
+
+const certificateFaults: Readonly<Record<string, CertificateFault>> = {
+  CERT_HAS_EXPIRED: 'ended',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'untrusted',
+  SELF_SIGNED_CERT_IN_CHAIN: 'untrusted',
+  UNABLE_TO_GET_ISSUER_CERT: 'untrusted',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'untrusted',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'untrusted',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'foreign',
+};
+
+const certificateDetails: Readonly<Partial<Record<CertificateFault, string>>> = {
+  ended: 'the certificate has ended',
+  untrusted: 'a certificate of an authority that is not trusted here',
+};
+
+/** The fault of a certificate for which no whole answer came; null: it was another reason. */
+export function certificateFaultOf(error: Error): CertificateFault | null {
+  return certificateFaults[codeOf(error)] ?? null;
+}
+
+/** Begins the codes of what OpenSSL refuses. */
+const tlsPrefix = 'ERR_SSL_';
+
+/** Says why no whole answer came. */
+export function describeFailure(error: Error): string {
+  const code = codeOf(error);
+  const fault = certificateFaultOf(error);
+  const known = failures[code] ?? (fault === null ? undefined : certificateDetails[fault]);
+  if (known !== undefined) return known;
+  if (code.startsWith(tlsPrefix)) {
+    return `TLS failed: ${code.slice(tlsPrefix.length).toLowerCase().replaceAll('_', ' ')}`;
+  }
+  return cleaned(error.message) || code || error.name;
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+/**
+ * Finds the upstream's own message in a problem's body, as `told`: the first string among `detail`, `message` and
+ * `error`, then the `detail` of each of its `errors`; null when there is none.
+ */
+export function messageOf(body: Readonly<Record<string, unknown>>, hidden: readonly string[]): string | null {
+  const text = [body['detail'], body['message'], body['error']].find((value) => typeof value === 'string');
+  if (text === undefined) return null;
+  return told([...new Set([text, ...faultsIn(body)])].join(' '), hidden) || null;
+}
+
+/** What others say, on one line, at most 200 characters, with `***` in place of every hidden text. */
+function told(text: string, hidden: readonly string[]): string {
+  return cleaned(masked(text, hidden));
+}
+
+/** What a store that tells the faults of parameters apart, such as Latchkey, says of each. */
+function faultsIn({ errors }: Readonly<Record<string, unknown>>): string[] {
+  if (!Array.isArray(errors)) return [];
+  return errors.flatMap((each: unknown) => {
+    const isTold = typeof each === 'object' && each !== null && 'detail' in each;
+    return isTold && typeof each.detail === 'string' ? [each.detail] : [];
+  });
+}
+
+function masked(text: string, hidden: readonly string[]): string {
+  const words = hidden.flatMap((word) => (word === '' ? [] : [word, ...writtenForms(word)]));
+  const patterns = words.map((word) => RegExp.escape(word));
+  return patterns.length === 0 ? text : text.replaceAll(new RegExp(patterns.join('|'), 'giu'), '***');
+}
+
+/** As a word stands in a query and in JSON: an upstream may quote the request itself. */
+function writtenForms(word: string): string[] {
+  return [
+    new URLSearchParams([['', word]]).toString().slice(1),
+    encodeURIComponent(word.toWellFormed()),
+    encodeURI(word.toWellFormed()),
+    JSON.stringify(word).slice(1, -1),
+  ];
+}
+
+function cleaned(text: string): string {
+  const line = text.replaceAll(/[\p{C}\s]+/gu, ' ').trim();
+  return line.slice(0, maximumMessageLength).toWellFormed();
+}
+
+const maximumRetryAfterMs = 86_400_000;
+
+/** Reads an HTTP date in any of its three forms (RFC 9110 section 5.6.7) as epoch ms; null when it is none. */
+export function parseHttpDate(text: string): number | null {
+  // Date.parse alone takes nearly anything for a date; every HTTP date begins with a weekday.
+  if (!/^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /.test(text)) return null;
+  const epochMs = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
+  return Number.isNaN(epochMs) ? null : epochMs;
+}
+
+/**
+ * Reads `Retry-After` (RFC 9110 section 10.2.3) as a wait in ms, 0 to 24 h; null when it is neither seconds
+ * nor a date. A date counts from `now`, in epoch ms: the answer's own clock, where it showed one.
+ */
+export function parseRetryAfter(text: string, now: number): number | null {
+  const value = text.trim();
+  if (/^-?\d+$/.test(value)) return bounded(Number(value) * 1_000);
+  const date = parseHttpDate(value);
+  return date === null ? null : bounded(date - now);
+}
+
+function bounded(ms: number): number {
+  return Math.min(Math.max(ms, 0), maximumRetryAfterMs);
 }

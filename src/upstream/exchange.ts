@@ -1,7 +1,8 @@
 import type { Dispatcher } from 'undici';
+import type { Connections, ConnectionSettings } from './connections.ts';
 
 /** Header values by lower-case name. */
-export type Headers = Readonly<Record<string, string | string[] | undefined>>;
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 /** A whole answer, whatever it says. */
 export type Answered = { type: 'answered'; status: number; headers: Headers; text: string };
@@ -21,7 +22,7 @@ const maximumAnswerBytes = 1_048_576;
 export const tooLarge: Error = new Error('the answer is larger than 1 MiB');
 
 /** What ends a request before its answer: somebody's wish, or the time that it may take in all. */
-export type Ends = { signal: AbortSignal; timeoutMs: number };
+type Ends = { signal: AbortSignal; timeoutMs: number };
 
 /**
  * Makes one request and reads its whole answer, up to 1 MiB; never rejects.
@@ -29,7 +30,7 @@ export type Ends = { signal: AbortSignal; timeoutMs: number };
  * What ends it does so at once, also while it waits for a connection, and a request that has not begun by
  * then is never written.
  */
-export function exchange(
+function exchange(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
   ends: Ends,
@@ -119,4 +120,45 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
 export function headerOf(headers: Headers, name: string): string | null {
   const value = headers[name];
   return (Array.isArray(value) ? value[0] : value) ?? null;
+}
+
+/** What came of one request, and how to distrust the connection that it used. */
+type Carried = {
+  came: Exchange;
+  /** Lets the next request begin on a new connection. */
+  leave: () => void;
+};
+
+/** Carries requests to one upstream. */
+export interface Transport extends AsyncDisposable {
+  /** Makes one request and reads its whole answer within the timeout; never repeats it, never rejects. */
+  send(request: Dispatcher.DispatchOptions, signal: AbortSignal): Promise<Carried>;
+}
+
+/** Carries requests over keep-alive connections to the base URL; what makes them is loaded for the first request. */
+export function networkTransport(settings: ConnectionSettings): Transport {
+  let opening: Promise<Connections> | null = null;
+  return {
+    async send(request, signal) {
+      let connections: Connections;
+      try {
+        opening ??= open(settings);
+        connections = await opening;
+      } catch (error) {
+        // The environment names a wrong proxy, or there are too many open files: the next request tries again.
+        opening = null;
+        const came: Exchange = { type: 'failed', sent: false, error: error as Error, headers: {} };
+        return { came, leave: () => undefined };
+      }
+      const { current } = connections;
+      const came = await exchange(current, request, { signal, timeoutMs: settings.timeoutMs });
+      return { came, leave: () => connections.leave(current) };
+    },
+    [Symbol.asyncDispose]: async () => (await opening?.catch(() => null))?.[Symbol.asyncDispose](),
+  };
+}
+
+async function open(settings: ConnectionSettings): Promise<Connections> {
+  const { Connections: Opened } = await import('./connections.ts');
+  return new Opened(settings);
 }

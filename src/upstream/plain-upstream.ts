@@ -6,8 +6,8 @@ import { notApplied, type Outcome } from '../domain/outbox/outcome.ts';
 import type { Clock, CouponPage, Upstream, UpstreamChange, UpstreamPage } from '../service/ports.ts';
 import { classify, sentAtOf, type Understanding } from './classification.ts';
 import type { ConnectionSettings } from './connections.ts';
-import type { Dialect, RequestKind } from './dialects/dialect.ts';
-import { networkTransport, type Transport } from './transport.ts';
+import type { Dialect, RequestKind } from './dialects.ts';
+import { networkTransport, type Transport } from './exchange.ts';
 import { readCoupon, readLicense, writeCoupon, writeLicenseKey } from './wire.ts';
 
 /** How requests of the specification are made and their answers understood; the functions are asked anew for each request. */

@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { type Coupon, couponFaults, couponTerms, type CouponTerms } from '../domain/checkout/coupon.ts';
-import { formatDatetime } from '../domain/datetime.ts';
+import { formatDatetime, isInstant, parseDatetime } from '../domain/datetime.ts';
 import { mostUsesFromOutside, type License, type LicenseExtra } from '../domain/license.ts';
 import { plainText } from '../domain/text.ts';
 import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';
-import { parseForeignDate } from './foreign-date.ts';
-import type { Parsed } from './json.ts';
 
 /** Of a license's members that the specification does not have, as JSON. */
 const maximumExtraBytes = 1_024;
@@ -213,4 +211,71 @@ function read<Value>(schema: z.ZodType<Value>, body: unknown): Parsed<Value> {
 
 function foldKey(licenseKey: string): string {
   return plainText(licenseKey).trim().toLowerCase();
+}
+
+/** What a body turned out to say: the value, or what is wrong with it. */
+export type Parsed<Value> = { value: Value } | { fault: string };
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Reads a body that must be a JSON object. */
+export function readObject(text: string): Parsed<JsonObject> {
+  if (text.trim() === '') return { fault: 'the answer is empty' };
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? { value } : { fault: 'the answer is not a JSON object' };
+  } catch {
+    return {
+      fault: isHtml(text) ? 'the answer is HTML, not JSON: a firewall or proxy?' : 'the answer is not JSON',
+    };
+  }
+}
+
+/** Whether a body is a page for people. */
+export function isHtml(text: string): boolean {
+  return /^\s*<(?:!doctype|html|head|body|\?xml)/i.test(text);
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const isoDate =
+  /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(?:[.,](\d{1,9}))?)? ?(Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?$/i;
+const mailDate =
+  /^(?:[A-Z][a-z]{2}, )?\d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|UTC|[+-]\d{4})$/;
+/** In seconds this is the year 2286, in ms the year 1970. */
+const mostSeconds = 10_000_000_000;
+
+/**
+ * Reads a date as other systems write it, as epoch ms: ISO 8601 (without a zone it is UTC), RFC 2822, or a number of
+ * seconds or ms since 1970; null when it is none of these.
+ */
+export function parseForeignDate(given: unknown): number | null {
+  const epochMs = typeof given === 'string' ? parseText(given.trim()) : parseNumber(given);
+  return epochMs !== null && isInstant(epochMs) ? epochMs : null;
+}
+
+function parseText(text: string): number | null {
+  const iso = isoDate.exec(text);
+  if (iso !== null) {
+    const [, day, minutes = '00:00', seconds = ':00', fraction, zone] = iso;
+    return parseDatetime(
+      `${day}T${minutes}${seconds}${fraction === undefined ? '' : `.${fraction}`}${zoneOf(zone)}`,
+    );
+  }
+  if (/^\d{9,13}$/.test(text)) return parseNumber(Number(text));
+  const epochMs = mailDate.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(epochMs) ? null : epochMs;
+}
+
+/** As RFC 3339 writes it. */
+function zoneOf(zone: string | undefined): string {
+  const offset = /^([+-]\d{2}):?(\d{2})?$/.exec(zone ?? '');
+  return offset === null ? 'Z' : `${offset[1]}:${offset[2] ?? '00'}`;
+}
+
+function parseNumber(given: unknown): number | null {
+  if (typeof given !== 'number' || !Number.isFinite(given)) return null;
+  return Math.round(Math.abs(given) < mostSeconds ? given * 1_000 : given);
 }

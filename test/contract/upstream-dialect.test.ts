@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dialects } from '../../src/upstream/dialects/all.ts';
+import { dialects } from '../../src/upstream/dialects.ts';
 import {
   emptyAnswer,
   every,

@@ -9,7 +9,7 @@ import {
 } from '../../src/service/ports.ts';
 import { mirroredSince } from '../../src/service/agent/mirror.ts';
 import { CouponSync } from '../../src/sync/coupon-sync.ts';
-import { Uplink } from '../../src/sync/uplink/uplink.ts';
+import { Uplink } from '../../src/sync/upstream-limiter.ts';
 import { HeldLists } from '../support/harness/held-lists.ts';
 import { AgentHarness, lost, minute, valueOf } from '../support/harness/service-harness.ts';
 import { VirtualTime } from '../support/harness/virtual-clock.ts';

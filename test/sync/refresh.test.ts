@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/service/ports.ts';
-import { refresh } from '../../src/sync/refresh.ts';
+import { refresh } from '../../src/sync/background-reads.ts';
 import { hour, minute, no, second } from '../support/harness/service-harness.ts';
 import {
   createManualHarness,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { plainUpstreamOver } from '../../src/upstream/plain-upstream.ts';
-import type { Transport } from '../../src/upstream/transport.ts';
+import type { Transport } from '../../src/upstream/exchange.ts';
 import { asSpecified } from '../support/harness/upstream-harness.ts';
 import { VirtualTime } from '../support/harness/virtual-clock.ts';
 

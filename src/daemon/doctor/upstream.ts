@@ -1,20 +1,23 @@
 import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
 import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
-import { isIP } from 'node:net';
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
 import { formatDestination } from '../../config/value/address.ts';
 import { formatReason } from '../../config/fault/fault.ts';
 import { formatDatetime } from '../../domain/datetime.ts';
 import { isAnswer, isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
-import { classify, isFrom, sentAtOf } from '../../upstream/classification.ts';
+import {
+  classify,
+  isFrom,
+  sentAtOf,
+  certificateFaultOf,
+  type CertificateFault,
+} from '../../upstream/classification.ts';
 import type { ConnectionSettings } from '../../upstream/connections.ts';
-import { certificateFaultOf, type CertificateFault } from '../../upstream/detail.ts';
-import { dialects } from '../../upstream/dialects/all.ts';
-import type { Dialect } from '../../upstream/dialects/dialect.ts';
-import type { Exchange } from '../../upstream/exchange.ts';
+import { dialects, type Dialect } from '../../upstream/dialects.ts';
+import { type Exchange, networkTransport } from '../../upstream/exchange.ts';
 import { formatProxy } from '../../upstream/proxy.ts';
-import { networkTransport } from '../../upstream/transport.ts';
 import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
 import { isPlainToOthers } from '../../config/fault/warning.ts';
 import { counted } from '../../domain/text.ts';

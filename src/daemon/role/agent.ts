@@ -5,7 +5,7 @@ import { lastProductName } from '../../service/agent/product.ts';
 import { agentCouponing } from '../../service/agent/coupon.ts';
 import { agentLicensing } from '../../service/agent/license.ts';
 import { agentCredentials } from '../../service/access/credential.ts';
-import { KeyLanes } from '../../sync/key-lanes.ts';
+import { KeyLanes } from '../../sync/keyed-mutex.ts';
 import { Sync } from '../../sync/sync.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { formatProxy, type ProxyChoice } from '../../upstream/proxy.ts';

@@ -1,5 +1,4 @@
-import type { Exchange } from '../../../src/upstream/exchange.ts';
-import type { Transport } from '../../../src/upstream/transport.ts';
+import type { Exchange, Transport } from '../../../src/upstream/exchange.ts';
 import type { VirtualClock } from '../../support/harness/virtual-clock.ts';
 import { type Asked, type Carried, type Ledger, type Reply, nobody, readRequest } from './ledger.ts';
 import type { SeededRandom } from './seeded-random.ts';

@@ -1,10 +1,10 @@
 import { done, refuse } from '../../../src/domain/problem/problem.ts';
 import type { Upstream, WriteOptions } from '../../../src/service/ports.ts';
 import type { CommandOf, UseCaseName, Writer } from '../../../src/service/writer.ts';
-import { KeyLanes } from '../../../src/sync/key-lanes.ts';
+import { KeyLanes } from '../../../src/sync/keyed-mutex.ts';
 import type { SyncOptions } from '../../../src/sync/sync.ts';
 import type { UpstreamClock } from '../../../src/upstream/plain-upstream.ts';
-import type { Transport } from '../../../src/upstream/transport.ts';
+import type { Transport } from '../../../src/upstream/exchange.ts';
 import type { VirtualClock } from '../../support/harness/virtual-clock.ts';
 import type { Machine } from './machine.ts';
 import { fenceMs } from './network.ts';

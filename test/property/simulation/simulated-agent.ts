@@ -10,11 +10,11 @@ import { StorageError, type Log, type SyncControl, type WriteOptions } from '../
 import { runUseCase } from '../../../src/service/run.ts';
 import type { CommandOf, CommandResult, UseCaseName, Writer } from '../../../src/service/writer.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
-import { persist } from '../../../src/sync/persist.ts';
+import { persist } from '../../../src/sync/waiting.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
-import { dialects } from '../../../src/upstream/dialects/all.ts';
+import { dialects } from '../../../src/upstream/dialects.ts';
 import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
-import type { Transport } from '../../../src/upstream/transport.ts';
+import type { Transport } from '../../../src/upstream/exchange.ts';
 import { asSpecified } from '../../support/harness/upstream-harness.ts';
 import type { VirtualClock } from '../../support/harness/virtual-clock.ts';
 import type { Asked, Carried } from './ledger.ts';

@@ -1,8 +1,6 @@
 import type { Dispatcher } from 'undici';
-import type { DialectName } from '../../../src/domain/dialect.ts';
-import { dialectNames } from '../../../src/domain/dialect.ts';
-import type { Exchange } from '../../../src/upstream/exchange.ts';
-import type { Transport } from '../../../src/upstream/transport.ts';
+import { type DialectName, dialectNames } from '../../../src/domain/dialect.ts';
+import type { Exchange, Transport } from '../../../src/upstream/exchange.ts';
 import { missing } from './ledger.ts';
 import { SeededRandom } from './seeded-random.ts';
 

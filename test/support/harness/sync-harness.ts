@@ -15,7 +15,7 @@ import { runUseCase } from '../../../src/service/run.ts';
 import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
 import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
-import { KeyLanes } from '../../../src/sync/key-lanes.ts';
+import { KeyLanes } from '../../../src/sync/keyed-mutex.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { silent, uncounted } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { bucketAt, giveBack, spend, waitOf, type Bucket, type Rate } from '../../domain/token-bucket.ts';
-import type { Clock } from '../../service/ports.ts';
+import { bucketAt, giveBack, spend, waitOf, type Bucket, type Rate } from '../domain/token-bucket.ts';
+import type { Clock } from '../service/ports.ts';
 
 /** A credential that has looked up nothing for a while can look up this many seconds' worth of keys at once. */
 const burstSeconds = 10;
@@ -20,7 +20,7 @@ export type LookupLimits = {
 };
 
 /** A license key that is not known here, and who asks for it. */
-export type Lookup = {
+type Lookup = {
   credential: string;
   licenseKey: string;
   /** How many products will be asked for the key. */
@@ -38,7 +38,7 @@ export interface LookupTurn extends Disposable {
 }
 
 /** The queue is full, or the caller has waited for too long. */
-export type LookupRefusal = { refused: true; retryAfterMs: number };
+type LookupRefusal = { refused: true; retryAfterMs: number };
 
 type Caller = { enteredAt: number; answer: (turn: LookupTurn | LookupRefusal) => void };
 

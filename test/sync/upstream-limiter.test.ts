@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { NotAppliedReason, Outcome } from '../../../src/domain/outbox/outcome.ts';
-import { Uplink, type Admission } from '../../../src/sync/uplink/uplink.ts';
-import { VirtualTime, type VirtualClock } from '../../support/harness/virtual-clock.ts';
+import type { NotAppliedReason, Outcome } from '../../src/domain/outbox/outcome.ts';
+import { Uplink, type Admission } from '../../src/sync/upstream-limiter.ts';
+import { VirtualTime, type VirtualClock } from '../support/harness/virtual-clock.ts';
 
 const forEver = new AbortController().signal;
 const second = 1000;

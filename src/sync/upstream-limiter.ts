@@ -4,8 +4,8 @@ import {
   type Breaker,
   type BreakerEvent,
   type BreakerPolicy,
-} from '../../domain/outbox/circuit-breaker.ts';
-import type { Obstacle } from '../../domain/outbox/explanation.ts';
+} from '../domain/outbox/circuit-breaker.ts';
+import type { Obstacle } from '../domain/outbox/explanation.ts';
 import {
   isAnswer,
   isOutage,
@@ -13,20 +13,19 @@ import {
   type Ambiguous,
   type NotApplied,
   type Outcome,
-} from '../../domain/outbox/outcome.ts';
-import type { Clock, Log } from '../../service/ports.ts';
-import type { UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
+} from '../domain/outbox/outcome.ts';
+import type { Clock, Log } from '../service/ports.ts';
+import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
 import { CredentialStates, type CredentialOwner, type CredentialSettings } from './credential-states.ts';
-import { UpstreamHealth } from './health.ts';
-import { Rate, type Priority } from './rate.ts';
+import { Rate, type Priority } from './rate-limiter.ts';
 
-export type UplinkSettings = CredentialSettings & {
+type UplinkSettings = CredentialSettings & {
   /** Requests a second. */
   rate: number;
   breaker: BreakerPolicy;
 };
 
-export type UplinkParts = {
+type UplinkParts = {
   clock: Clock;
   log: Log;
   meter: UpstreamMeter;
@@ -47,7 +46,7 @@ export type Admission = { admitted: true } | { admitted: false; detail: string; 
  * Under whose credential a request was sent, and what it was about: a license key, a coupon. `sentAt`: when, by
  * `Clock.steady`; left out: just now.
  */
-export type Asked = { owner: CredentialOwner; subject: string; sentAt?: number };
+type Asked = { owner: CredentialOwner; subject: string; sentAt?: number };
 
 /** A read that shows whether the upstream is there, or accepts a credential again, and when (`Clock.steady`). */
 export type Probe = { at: number; of: 'upstream' } | { at: number; of: 'credential'; owner: CredentialOwner };
@@ -284,5 +283,61 @@ export class Uplink {
     if (news !== 'refused' || outcome.outcome === 'applied') return;
     this.#health.failed(outcome.detail);
     onChange();
+  }
+}
+
+type Health = Pick<
+  UpstreamStatus,
+  'state' | 'since' | 'lastSuccessAt' | 'lastError' | 'lastErrorAt' | 'recoveredAt'
+>;
+
+/** Whether the upstream is there, since when, and what went wrong last. It decides nothing: people are told of it. */
+class UpstreamHealth {
+  readonly #clock: Clock;
+  #state: 'up' | 'down' | 'unknown' = 'unknown';
+  #since: number;
+  #lastSuccessAt: number | null = null;
+  /** What went wrong last, when, and since when all is well again (epoch ms; null: it is not). */
+  #trouble: { detail: string; at: number; overAt: number | null } | null = null;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#since = clock.now();
+  }
+
+  get state(): 'up' | 'down' | 'unknown' {
+    return this.#state;
+  }
+
+  /** What went wrong last; null: nothing yet. */
+  get lastError(): string | null {
+    return this.#trouble?.detail ?? null;
+  }
+
+  become(state: 'up' | 'down'): void {
+    this.#state = state;
+    this.#since = this.#clock.now();
+  }
+
+  failed(detail: string): void {
+    this.#trouble = { detail, at: this.#clock.now(), overAt: null };
+  }
+
+  /** `isUnhindered`: nothing holds up what would go up, so that the last trouble is over if the upstream is there. */
+  succeeded(isUnhindered: boolean): void {
+    this.#lastSuccessAt = this.#clock.now();
+    if (this.#trouble !== null && this.#state === 'up' && isUnhindered)
+      this.#trouble.overAt ??= this.#lastSuccessAt;
+  }
+
+  status(): Health {
+    return {
+      state: this.#state,
+      since: this.#since,
+      lastSuccessAt: this.#lastSuccessAt,
+      lastError: this.lastError,
+      lastErrorAt: this.#trouble?.at ?? null,
+      recoveredAt: this.#trouble?.overAt ?? null,
+    };
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../../service/ports.ts';
+import type { Clock } from '../service/ports.ts';
 
 /** Who asks to go up: a waiting caller, an operation, or a refresh behind an answer. */
 export type Priority = 'caller' | 'push' | 'refresh';

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { Wake } from '../../src/sync/wake.ts';
+import { Wake } from '../../src/sync/waiting.ts';
 import { VirtualTime } from '../support/harness/virtual-clock.ts';
 
 const forEver = new AbortController().signal;

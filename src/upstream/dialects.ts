@@ -1,13 +1,30 @@
-import { headerOf } from '../exchange.ts';
-import { isHtml } from '../json.ts';
-import { readReadableCoupons } from '../wire.ts';
-import type { Dialect, DialectAnswer, RequestKind } from './dialect.ts';
+import type { NotAppliedReason } from '../domain/outbox/outcome.ts';
+import type { CouponPage } from '../service/ports.ts';
+import { type Answered, headerOf } from './exchange.ts';
+import { type JsonObject, type Parsed, isHtml, readReadableCoupons, readCoupons } from './wire.ts';
+import type { DialectName } from '../domain/dialect.ts';
+
+/** What a request asked for. */
+export type RequestKind = 'verify' | 'change' | 'createCoupon' | 'listCoupons' | 'getCoupon';
+
+/** A whole answer, and its body where that is a JSON object. */
+type DialectAnswer = Pick<Answered, 'status' | 'headers' | 'text'> & { body: JsonObject | null };
+
+/** Why a request was certainly not applied, and what the answer was, for people. */
+type DialectRefusal = { reason: NotAppliedReason; what: string };
+
+/** How a store speaks where the specification leaves it open. */
+export type Dialect = {
+  /** Understands what only this dialect says so; null: the answer is read as the specification has it. */
+  refusalOf(answer: DialectAnswer, request: RequestKind): DialectRefusal | null;
+  readCoupons(body: unknown): Parsed<CouponPage>;
+};
 
 /** What asks about one thing, which may not be there. */
 const asksForOne: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'change', 'getCoupon']);
 
 /** A store that says "unknown" by 400 or by an empty 200, behind a firewall (src/sync/README.md, What a response proves). */
-export const payhip: Dialect = {
+const payhip: Dialect = {
   refusalOf(answer, request) {
     if (isChallenge(answer)) return { reason: 'challenged', what: 'a firewall asks for a proof' };
     if (isUnknown(answer, request)) return { reason: 'missing', what: 'the store does not know it' };
@@ -39,3 +56,12 @@ function hasEmptyData(body: DialectAnswer['body']): boolean {
   const { data } = body;
   return data === null || data === '' || (typeof data === 'object' && Object.keys(data).length === 0);
 }
+
+/** The specification and nothing else. */
+const specification: Dialect = {
+  refusalOf: () => null,
+  readCoupons,
+};
+
+/** Every dialect that an upstream may speak, by its name in the configuration (`upstream.dialect`). */
+export const dialects: Readonly<Record<DialectName, Dialect>> = { specification, payhip };

@@ -1,4 +1,4 @@
-import type { Clock } from '../service/ports.ts';
+import { type Clock, StorageError } from '../service/ports.ts';
 
 /**
  * A sleep that can be ended early; a call to wake up while nobody sleeps is not lost.
@@ -41,3 +41,25 @@ export class Wake {
 
 /** Made once: an error of its own for each time would be most of the cost of waking. */
 const early = new Error('woken');
+
+/** How long to wait for room on a full disk before trying to record again, in ms. */
+const fullDiskWaitMs = 1000;
+
+/**
+ * Records what the loops have to, and keeps trying while the disk is full: the upstream's answer exists
+ * only here until it is written. Rejects on any other fault, or with the signal's reason.
+ */
+export async function persist<Value>(
+  clock: Clock,
+  signal: AbortSignal,
+  record: () => Promise<Value>,
+): Promise<Value> {
+  for (;;) {
+    try {
+      return await record();
+    } catch (error) {
+      if (!(error instanceof StorageError) || error.fault !== 'full') throw error;
+      await clock.sleep(fullDiskWaitMs, signal);
+    }
+  }
+}

@@ -21,12 +21,11 @@ import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
-import type { KeyLanes } from './key-lanes.ts';
-import { LookupQueue, type LookupLimits, type LookupTurn } from './uplink/lookup-queue.ts';
-import { tellOfOtherWriter } from './other-writer.ts';
-import { persist } from './persist.ts';
-import type { Priority } from './uplink/rate.ts';
-import type { Uplink } from './uplink/uplink.ts';
+import type { KeyLanes } from './keyed-mutex.ts';
+import { LookupQueue, type LookupLimits, type LookupTurn } from './lookup-queue.ts';
+import { persist } from './waiting.ts';
+import type { Priority } from './rate-limiter.ts';
+import type { Uplink } from './upstream-limiter.ts';
 
 /** For how long a 404 about a known key is not believed after another known key was answered 404 as well, in ms. */
 const disbeliefMs = 60_000;
@@ -40,7 +39,7 @@ const enoughUnderWay = 1_000;
 /** How many unknown keys are remembered at most. By `max` there would be room for all of them from the start. */
 const unknownKeys = { maxSize: 10_000, sizeCalculation: () => 1 };
 
-export type LicensePullParts = {
+type LicensePullParts = {
   reader: Reader;
   writer: Writer;
   upstream: Upstream;
@@ -294,4 +293,17 @@ async function withSignal<Value>(work: Promise<Value>, signal: AbortSignal): Pro
   const leave = (): void => reject(signal.reason as Error);
   signal.addEventListener('abort', leave, { once: true });
   return await Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', leave));
+}
+
+/**
+ * Tells of a count at the upstream that this agent's own operations do not explain. It is worth a warning only where
+ * the configuration says that there is no other writer.
+ */
+export function tellOfOtherWriter(
+  { log, meter }: { log: Log; meter: UpstreamMeter },
+  count: { licenseKey: string; expected: number; got: number; operation?: string },
+  { writers }: Pick<SyncPolicy, 'writers'>,
+): void {
+  meter.unexpected();
+  log[writers === 'single' ? 'warn' : 'info'](count, 'another writer changed the count of a key');
 }

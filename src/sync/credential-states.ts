@@ -1,5 +1,5 @@
-import { isAnswer, type Outcome } from '../../domain/outbox/outcome.ts';
-import type { Clock, Log } from '../../service/ports.ts';
+import { isAnswer, type Outcome } from '../domain/outbox/outcome.ts';
+import type { Clock, Log } from '../service/ports.ts';
 
 /** How soon after the first refusal of a credential a read asks whether it is really refused, in ms. */
 const firstPauseMs = 1_000;
@@ -17,7 +17,7 @@ export type CredentialSettings = {
   hasApiKey: boolean;
 };
 
-export type CredentialStatesParts = { clock: Clock; log: Log; settings: () => CredentialSettings };
+type CredentialStatesParts = { clock: Clock; log: Log; settings: () => CredentialSettings };
 
 /** Which credentials there are to send under, and which of them the upstream refuses. */
 export class CredentialStates {

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { Rate, type Priority } from '../../../src/sync/uplink/rate.ts';
-import { VirtualTime, type VirtualClock } from '../../support/harness/virtual-clock.ts';
+import { Rate, type Priority } from '../../src/sync/rate-limiter.ts';
+import { VirtualTime, type VirtualClock } from '../support/harness/virtual-clock.ts';
 
 const forEver = new AbortController().signal;
 const second = 1000;

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import type { LaneName } from '../../src/domain/outbox/operation.ts';
-import { KeyLanes, type LaneGuard } from '../../src/sync/key-lanes.ts';
+import { KeyLanes, type LaneGuard } from '../../src/sync/keyed-mutex.ts';
 import { VirtualTime } from '../support/harness/virtual-clock.ts';
 
 const forEver = new AbortController().signal;

@@ -1,16 +1,20 @@
 import type { Clock, Upstream } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
-import type { KeyLanes } from './key-lanes.ts';
-import type { LicensePull } from './pull.ts';
-import type { Probe, Uplink } from './uplink/uplink.ts';
-import type { Wake } from './wake.ts';
+import type { KeyLanes } from './keyed-mutex.ts';
+import { type LicensePull, isUnsent } from './license-reads.ts';
+import type { Probe, Uplink } from './upstream-limiter.ts';
+import { type Wake, persist } from './waiting.ts';
+import type { PreloadKey, PreloadOutcome } from '../domain/agent/preload.ts';
+import { parsePlainLicenseKey } from '../domain/license-key.ts';
+import { isMissing } from '../domain/outbox/outcome.ts';
+import type { Writer } from '../service/writer.ts';
 
 /** Asked for when few license keys are known here: any answer of the upstream shows that it is there. */
 const probeKey = 'LATCHKEY-PROBE';
 /** How many keys of a product the probes go round. */
 const keysInTurn = 8;
 
-export type ProbeParts = {
+type ProbeParts = {
   reader: Reader;
   upstream: Upstream;
   clock: Clock;
@@ -107,4 +111,94 @@ async function probeCoupons(
   const outcome = await upstream.listCoupons({ limit: 1, offset: 0 }, lifetime);
   uplink.observe(outcome, { owner: null, subject: 'coupons', sentAt });
   return true;
+}
+
+/** How many keys are read at a time. */
+const batch = 50;
+/** How long to rest when nothing is due, as a part of `freshness.refresh`. */
+const restPart = 0.05;
+
+type RefreshParts = {
+  reader: Reader;
+  clock: Clock;
+  reads: LicensePull;
+  uplink: Uplink;
+  refreshMs: () => number;
+};
+
+/** Reads every key that is due for it in the background, as fast as the rate's share for refreshes allows. */
+export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise<void> {
+  const { reader, clock, reads, uplink, refreshMs } = parts;
+  while (!signal.aborted) {
+    const due = uplink.admission().admitted ? reader.observations.toRefresh(clock.steady(), batch) : [];
+    const outcomes = await Promise.all(
+      due.map(({ productKey, license }) => reads.read(productKey, license.licenseKey, 'refresh')),
+    );
+    // Where nothing could be asked, or recorded as on a full disk, the same keys would be due again at once.
+    if (due.length < batch || outcomes.every(isUnsent)) {
+      // Ended early only by the signal, which the loop looks at.
+      await clock.sleep(Math.max(1, refreshMs() * restPart), signal).catch(() => undefined);
+    }
+  }
+}
+
+/** How long to rest while nothing may go up, nothing is left, or nothing of it was answered; the latter two longer each time, in ms. */
+const shortestRestMs = 5_000;
+const longestRestMs = 300_000;
+
+type PreloadParts = {
+  reader: Reader;
+  writer: Writer;
+  clock: Clock;
+  reads: LicensePull;
+  uplink: Uplink;
+  /** Ends a rest early. */
+  wake: Wake;
+  productIds: () => readonly string[];
+};
+
+/** Fetches the license keys that an operator has named, as fast as the rate's share for refreshes allows. */
+export async function preload(parts: PreloadParts, signal: AbortSignal): Promise<void> {
+  const { reader, writer, clock, uplink, wake } = parts;
+  let restMs = shortestRestMs;
+  while (!signal.aborted) {
+    if (!uplink.admission().admitted) {
+      await wake.wait(shortestRestMs, signal);
+      continue;
+    }
+    const left = reader.preload.left(batch);
+    const outcomes = await Promise.all(left.map((key) => fetchKey(parts, key)));
+    if (outcomes.length > 0) {
+      // A full disk must not end the loops; one that is full at the end only loses what can be asked again.
+      await persist(clock, signal, () => writer.write('recordPreload', { outcomes })).catch(
+        (error: unknown) => {
+          if (!signal.aborted) throw error;
+        },
+      );
+    }
+    if (outcomes.some(({ found }) => found !== 'unreachable')) {
+      restMs = shortestRestMs;
+    } else {
+      await wake.wait(restMs, signal);
+      restMs = Math.min(restMs * 2, longestRestMs);
+    }
+  }
+}
+
+async function fetchKey(
+  { reads, productIds }: PreloadParts,
+  { licenseKey, productKey }: PreloadKey,
+): Promise<PreloadOutcome> {
+  let found: PreloadOutcome['found'] = 'missing';
+  const plain = parsePlainLicenseKey(licenseKey) ?? licenseKey;
+  const spellings = plain === licenseKey ? [licenseKey] : [licenseKey, plain];
+  const products = productKey === null ? productIds() : [productKey];
+  const questions = spellings.flatMap((key) => products.map((product) => ({ key, product })));
+  for (const { key, product } of questions) {
+    const outcome = await reads.read(product, key, 'refresh');
+    if (outcome.outcome === 'applied') return { licenseKey, found: 'found' };
+    // It may be a key of this product, or of another whose secret is not refused.
+    if (!isMissing(outcome)) found = 'unreachable';
+  }
+  return { licenseKey, found };
 }
