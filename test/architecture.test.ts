@@ -34,7 +34,7 @@ const floors: Readonly<Record<string, Allowance>> = {
   upstream: { folders: ['domain'], files: ['service/ports.ts'], modules: true },
   sync: {
     folders: ['domain'],
-    // The lanes of the outbox, what it hands to the use cases (policy, payload of a coupon), what it tells of itself.
+    // The queues of the outbox, what it hands to the use cases (policy, payload of a coupon), what it tells of itself.
     files: [
       ...writing,
       'service/outbox/queue.ts',

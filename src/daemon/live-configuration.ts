@@ -71,12 +71,12 @@ export class LiveConfiguration {
 
   #syncOptions(): SyncOptions {
     const { sync, freshness, limits } = this.#configuration;
-    const { rate, lanes, breaker } = sync;
+    const { rate, concurrency, breaker } = sync;
     const { unknownMs } = freshness;
     const { probeMs, apiKey } = this.upstream;
     return {
       rate,
-      lanes,
+      concurrency,
       breaker,
       unknownMs,
       lookups: { perSecond: limits.misses, maxWaiting: Math.ceil(limits.connections / 2) },

@@ -1,6 +1,6 @@
 import type { Coupon, CouponTerms } from '../domain/checkout/coupon.ts';
 import type { License } from '../domain/license.ts';
-import type { LaneName, LicenseOperationKind } from '../domain/outbox/operation.ts';
+import type { QueueName, LicenseOperationKind } from '../domain/outbox/operation.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
 import type { Result } from '../domain/problem/problem.ts';
 
@@ -189,8 +189,8 @@ export interface Deliveries {
     wait: { waitMs: number; untilFailure: boolean },
     signal: AbortSignal,
   ): Promise<void>;
-  /** There is something new in the outbox, in this lane where one is named. */
-  wake(lane?: { subject: string; lane: LaneName }): void;
+  /** There is something new in the outbox, in this queue where one is named. */
+  wake(queue?: { subject: string; queue: QueueName }): void;
 }
 
 /** What a person does about the way up; each is an act on record, and its result is for one answer only. */

@@ -1,6 +1,6 @@
 import type { Clock, Upstream } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
-import type { KeyLanes } from './keyed-mutex.ts';
+import type { KeyedMutex } from './keyed-mutex.ts';
 import { type LicensePull, isUnsent } from './license-reads.ts';
 import type { Probe, Uplink } from './upstream-limiter.ts';
 import { type Wake, persist } from './waiting.ts';
@@ -18,7 +18,7 @@ type ProbeParts = {
   reader: Reader;
   upstream: Upstream;
   clock: Clock;
-  lanes: KeyLanes;
+  mutex: KeyedMutex;
   uplink: Uplink;
   reads: LicensePull;
   wake: Wake;
@@ -52,7 +52,7 @@ async function probeOnce(
   { next, turn }: { next: Probe; turn: number },
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { upstream, clock, lanes, uplink, reads, settings, lifetime } = parts;
+  const { upstream, clock, mutex, uplink, reads, settings, lifetime } = parts;
   const owner = next.of === 'credential' ? next.owner : undefined;
   if (owner === null) return probeCoupons(parts, signal);
   const asked = owner === undefined ? productInTurn(acceptedProducts(parts), turn) : { product: owner, turn };
@@ -67,7 +67,7 @@ async function probeOnce(
     uplink.observe(outcome, { owner: product, subject: probeKey, sentAt });
     return true;
   }
-  using _lanes = await lanes.enter(licenseKey, ['counter', 'state'], signal);
+  using _guard = await mutex.enter(licenseKey, ['counter', 'state'], signal);
   const admission = await uplink.admitProbe(signal);
   if (!admission.admitted) return false;
   await reads.readNow(product, licenseKey);

@@ -21,7 +21,7 @@ import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
-import type { KeyLanes } from './keyed-mutex.ts';
+import type { KeyedMutex } from './keyed-mutex.ts';
 import { LookupQueue, type LookupLimits, type LookupTurn } from './lookup-queue.ts';
 import { persist } from './waiting.ts';
 import type { Priority } from './rate-limiter.ts';
@@ -46,7 +46,7 @@ type LicensePullParts = {
   clock: Clock;
   log: Log;
   meter: UpstreamMeter;
-  lanes: KeyLanes;
+  mutex: KeyedMutex;
   uplink: Uplink;
   policy: () => SyncPolicy;
   /** How long an unknown key is remembered, in ms. */
@@ -137,7 +137,7 @@ export class LicensePull implements Pull {
     if (this.#underWay.size < enoughUnderWay) void this.read(productKey, licenseKey, 'refresh');
   }
 
-  /** Reads a key whose lanes the caller holds; waits for room on a full disk. */
+  /** Reads a key whose queues the caller holds; waits for room on a full disk. */
   async readNow(productKey: string, licenseKey: string): Promise<Outcome<License>> {
     const { clock, lifetime } = this.#parts;
     const read = await this.#ask(productKey, licenseKey);
@@ -172,8 +172,8 @@ export class LicensePull implements Pull {
     licenseKey: string,
     { priority, asker }: { priority: Priority; asker: string },
   ): Promise<ReadOutcome> {
-    const { lanes, uplink, clock, lifetime } = this.#parts;
-    using _guard = await lanes.enter(licenseKey, ['counter', 'state'], lifetime);
+    const { mutex, uplink, clock, lifetime } = this.#parts;
+    using _guard = await mutex.enter(licenseKey, ['counter', 'state'], lifetime);
     const admission = await uplink.admit(priority, lifetime, asker);
     if (!admission.admitted) return notApplied('unreachable', admission.detail);
     const isAccepted = uplink.isAccepted(productKey);

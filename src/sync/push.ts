@@ -1,6 +1,6 @@
 import type { Deliveries, Clock, Log, Upstream } from '../service/ports.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
-import type { LaneKey } from '../service/outbox/tables.ts';
+import type { QueueKey } from '../service/outbox/tables.ts';
 import { Wake, persist } from './waiting.ts';
 import type { License } from '../domain/license.ts';
 import type { Step } from '../domain/outbox/delivery.ts';
@@ -10,30 +10,30 @@ import type { CommandOf, Writer } from '../service/writer.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { CouponSync } from './coupon-sync.ts';
-import type { KeyLanes, LaneGuard } from './keyed-mutex.ts';
+import type { KeyedMutex, MutexGuard } from './keyed-mutex.ts';
 import { tellOfOtherWriter, type LicensePull } from './license-reads.ts';
 import type { Uplink } from './upstream-limiter.ts';
 
 /** The longest sleep between two looks at the outbox, in ms: it bounds the delay after the machine slept. */
 const longestSleepMs = 30_000;
-/** How many due lanes are read from the store at once, for each that is worked on at once. */
+/** How many due queues are read from the store at once, for each that is worked on at once. */
 const readAhead = 4;
 
 type PushParts = Omit<StepParts, 'onAnswered' | 'onRecorded' | 'settings'> & {
-  settings: () => { lanes: number; policy: SyncPolicy };
+  settings: () => { concurrency: number; policy: SyncPolicy };
 };
 
 /** What the steps of a run need, what ends it, and who is told that the store failed. */
 type Run = { steps: StepParts; signal: AbortSignal; fail: (error: unknown) => void };
 
-/** Delivers the outbox: takes lanes whose head is due, up to `sync.lanes` at once, each one step at a time. */
+/** Delivers the outbox: takes queues whose head is due, up to `sync.concurrency` at once, each one step at a time. */
 export class Push implements Deliveries {
   readonly #parts: PushParts;
   readonly #active = new Map<string, Promise<void>>();
   /** How many of those have their answer, which is being recorded: nothing of them is on its way. */
   #recording = 0;
-  /** Lanes that were due when the outbox was last read, and have not been started; longest due first. */
-  #due: LaneKey[] = [];
+  /** Queues that were due when the outbox was last read, and have not been started; longest due first. */
+  #due: QueueKey[] = [];
   readonly #wake: Wake;
   readonly #waits: DeliveryWaits;
 
@@ -43,23 +43,23 @@ export class Push implements Deliveries {
     this.#waits = new DeliveryWaits(parts);
   }
 
-  wake(lane?: Pick<LaneKey, 'subject' | 'lane'>): void {
-    if (lane === undefined) {
+  wake(queue?: Pick<QueueKey, 'subject' | 'queue'>): void {
+    if (queue === undefined) {
       this.#wake.up();
       this.#waits.look();
-    } else if (this.#mayStart(lane)) {
+    } else if (this.#mayStart(queue)) {
       this.#wake.up();
     }
   }
 
   /**
-   * Whether something new in a lane may be sent now. Else it is looked for anyway: at the end of each step, after a
+   * Whether something new in a queue may be sent now. Else it is looked for anyway: at the end of each step, after a
    * pause and when the upstream is back. A change that is recorded meanwhile must not cost a look of its own.
    */
-  #mayStart(lane: Pick<LaneKey, 'subject' | 'lane'>): boolean {
+  #mayStart(queue: Pick<QueueKey, 'subject' | 'queue'>): boolean {
     const admission = this.#parts.uplink.admission();
     const isStopped = !admission.admitted && admission.againAt === null;
-    return !isStopped && this.#hasRoom() && !this.#active.has(nameOf(lane));
+    return !isStopped && this.#hasRoom() && !this.#active.has(nameOf(queue));
   }
 
   /** Runs until the signal, then until what is in flight has been answered. Rejects when the store failed. */
@@ -99,7 +99,7 @@ export class Push implements Deliveries {
     return this.#waits.settled(...awaited);
   }
 
-  /** Starts due lanes as long as there is room; returns how long nothing more is to be started, in ms. */
+  /** Starts due queues as long as there is room; returns how long nothing more is to be started, in ms. */
   #startDue(run: Run): number {
     const { reader, clock, uplink, settings } = this.#parts;
     const now = clock.steady();
@@ -108,38 +108,38 @@ export class Push implements Deliveries {
       const admission = uplink.admission();
       if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
       if (!this.#hasRoom()) return Infinity;
-      const due = reader.operations.due(now, settings().lanes * readAhead, (owner) =>
+      const due = reader.operations.due(now, settings().concurrency * readAhead, (owner) =>
         uplink.isAccepted(owner),
       );
-      this.#due = due.filter((lane) => !this.#active.has(nameOf(lane)));
+      this.#due = due.filter((queue) => !this.#active.has(nameOf(queue)));
       if (this.#due.length === 0) return (reader.operations.nextDueAt(now) ?? Infinity) - now;
     }
     return Infinity;
   }
 
   /**
-   * Starts lanes that are known to be due as long as there is room, those first that have been for the longest. The
+   * Starts queues that are known to be due as long as there is room, those first that have been for the longest. The
    * outbox is read again only when all have been started: what has become due meanwhile stands behind them.
    */
   #startKnown(run: Run): void {
     const { uplink } = this.#parts;
-    // By the time that something may go up again, other lanes may be due.
+    // By the time that something may go up again, other queues may be due.
     if (!uplink.admission().admitted) this.#due = [];
     while (this.#due.length > 0 && this.#hasRoom() && !run.signal.aborted) {
-      const lane = this.#due.shift();
-      if (lane !== undefined && uplink.isAccepted(lane.productKey)) this.#start(lane, run);
+      const queue = this.#due.shift();
+      if (queue !== undefined && uplink.isAccepted(queue.productKey)) this.#start(queue, run);
     }
   }
 
-  /** One request is under way in each lane, and as many again may be waiting for their answer to be recorded. */
+  /** One request is under way in each queue, and as many again may be waiting for their answer to be recorded. */
   #hasRoom(): boolean {
-    const { lanes } = this.#parts.settings();
-    return this.#active.size - this.#recording < lanes && this.#active.size < 2 * lanes;
+    const { concurrency } = this.#parts.settings();
+    return this.#active.size - this.#recording < concurrency && this.#active.size < 2 * concurrency;
   }
 
-  #start(lane: LaneKey, run: Run): void {
-    const name = nameOf(lane);
-    const step = takeStep(run.steps, lane, run.signal)
+  #start(queue: QueueKey, run: Run): void {
+    const name = nameOf(queue);
+    const step = takeStep(run.steps, queue, run.signal)
       .catch((error: unknown) => {
         if (!run.signal.aborted) run.fail(error);
       })
@@ -153,8 +153,8 @@ export class Push implements Deliveries {
   }
 }
 
-function nameOf({ lane, subject }: Pick<LaneKey, 'subject' | 'lane'>): string {
-  return `${lane} ${subject}`;
+function nameOf({ queue, subject }: Pick<QueueKey, 'subject' | 'queue'>): string {
+  return `${queue} ${subject}`;
 }
 
 type StepParts = {
@@ -164,7 +164,7 @@ type StepParts = {
   clock: Clock;
   log: Log;
   meter: UpstreamMeter;
-  lanes: KeyLanes;
+  mutex: KeyedMutex;
   uplink: Uplink;
   reads: LicensePull;
   coupons: CouponSync;
@@ -177,34 +177,34 @@ type StepParts = {
   lifetime: AbortSignal;
 };
 
-/** Takes one step of a lane: a send, or a read and what follows from it at once. */
-async function takeStep(parts: StepParts, lane: LaneKey, signal: AbortSignal): Promise<void> {
-  const { reader, lanes, uplink, reads, coupons } = parts;
+/** Takes one step of a queue: a send, or a read and what follows from it at once. */
+async function takeStep(parts: StepParts, queue: QueueKey, signal: AbortSignal): Promise<void> {
+  const { reader, mutex, uplink, reads, coupons } = parts;
   {
-    using guard = await lanes.enter(lane.subject, [lane.lane], signal);
-    const needs = await follow(parts, { lane, justRead: false, guard }, signal);
+    using guard = await mutex.enter(queue.subject, [queue.queue], signal);
+    const needs = await follow(parts, { queue, justRead: false, guard }, signal);
     if (needs !== 'read') return;
   }
-  if (lane.lane === 'coupon') {
-    const head = reader.operations.head(lane.subject, lane.lane);
+  if (queue.queue === 'coupon') {
+    const head = reader.operations.head(queue.subject, queue.queue);
     if (head !== null) await coupons.settle(head);
     return;
   }
-  using guard = await lanes.enter(lane.subject, ['counter', 'state'], signal);
+  using guard = await mutex.enter(queue.subject, ['counter', 'state'], signal);
   const admission = await uplink.admit('push', signal);
-  if (!admission.admitted || lane.productKey === null) return;
-  const outcome = await reads.readNow(lane.productKey, lane.subject);
+  if (!admission.admitted || queue.productKey === null) return;
+  const outcome = await reads.readNow(queue.productKey, queue.subject);
   if (outcome.outcome === 'applied' && !outcome.isCached)
-    await follow(parts, { lane, justRead: true, guard }, signal);
+    await follow(parts, { queue, justRead: true, guard }, signal);
 }
 
-/** Plans the next step of a lane and sends what is to be sent; a read is left to the caller, who holds one lane only. */
+/** Plans the next step of a queue and sends what is to be sent; a read is left to the caller, who holds one queue only. */
 async function follow(
   parts: StepParts,
-  { lane, justRead, guard }: { lane: LaneKey; justRead: boolean; guard: LaneGuard },
+  { queue, justRead, guard }: { queue: QueueKey; justRead: boolean; guard: MutexGuard },
   signal: AbortSignal,
 ): Promise<'read' | 'nothing'> {
-  const command = { subject: lane.subject, lane: lane.lane, justRead };
+  const command = { subject: queue.subject, queue: queue.queue, justRead };
   // What held up a plan on a full disk may have taken long: it is admitted anew each time.
   const planned = await persist(parts.clock, signal, () => planAdmitted(parts, command, signal));
   if (planned === null) return 'nothing';
@@ -234,7 +234,7 @@ async function planAdmitted(
   }
 }
 
-async function send(parts: StepParts, operation: Operation, guard: LaneGuard): Promise<void> {
+async function send(parts: StepParts, operation: Operation, guard: MutexGuard): Promise<void> {
   const { writer, clock, log, uplink, coupons, settings, lifetime } = parts;
   if (operation.kind === 'create_coupon') {
     await coupons.send(operation);
@@ -246,7 +246,7 @@ async function send(parts: StepParts, operation: Operation, guard: LaneGuard): P
   const { policy } = settings();
   parts.onAnswered();
   const recorded = await persist(clock, lifetime, () => {
-    // While a full disk kept the answer back, the other lane may have been sent something, and answered.
+    // While a full disk kept the answer back, the other queue may have been sent something, and answered.
     const { overlapped } = guard;
     return writer.write('recordAnswer', { operationId: operation.id, outcome, overlapped, policy });
   }).finally(parts.onRecorded);

@@ -5,7 +5,7 @@ import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { CouponSync } from './coupon-sync.ts';
-import type { KeyLanes } from './keyed-mutex.ts';
+import type { KeyedMutex } from './keyed-mutex.ts';
 import type { LookupLimits } from './lookup-queue.ts';
 import { persist, Wake } from './waiting.ts';
 import { probe, preload, refresh } from './background-reads.ts';
@@ -17,8 +17,8 @@ import { Uplink } from './upstream-limiter.ts';
 export type SyncOptions = {
   /** Requests a second. */
   rate: number;
-  /** Concurrent lanes. */
-  lanes: number;
+  /** How many queues send at once. */
+  concurrency: number;
   breaker: BreakerPolicy;
   policy: SyncPolicy;
   /** How long an unknown key is remembered, in ms. */
@@ -40,7 +40,7 @@ export type SyncParts = {
   clock: Clock;
   log: Log;
   meter: UpstreamMeter;
-  lanes: KeyLanes;
+  mutex: KeyedMutex;
   settings: () => SyncOptions;
   /** Ends requests under way. */
   lifetime: AbortSignal;

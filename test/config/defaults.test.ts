@@ -27,7 +27,7 @@ test('without any configuration this is an authority with the defaults of the co
     freshness: { fresh: '1d', stale: '7d', grace: '14d', refresh: '6h', unknown: '1m', gone: '1d' },
     sync: {
       rate: 5,
-      lanes: 4,
+      concurrency: 4,
       fence: '1m',
       writers: 'many',
       on_doubt: 'infer',

@@ -165,7 +165,7 @@ test.each([
   ['sync: { backoff: { first: 1h } }', 'sync.backoff.first: must not be longer than max'],
   ['sync: { writers: none }', 'sync.writers: must be one of many, single'],
   ['sync: { rate: 0 }', 'sync.rate: must be a number above 0'],
-  ['sync: { lanes: 1.5 }', 'sync.lanes: must be a whole number above 0'],
+  ['sync: { concurrency: 1.5 }', 'sync.concurrency: must be a whole number above 0'],
   ['limits: { body_bytes: 16KB }', 'limits.body_bytes: must be a size'],
   ['limits: { rate: fast }', 'limits.rate: must be a number, 0 or above'],
   ['{}\n---\n{}', 'file: is not valid YAML: multiple docs'],

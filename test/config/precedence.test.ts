@@ -24,11 +24,11 @@ test('flags beat the environment, the environment beats the file, the file beats
 
 test('what a stronger source does not mention is kept from the weaker ones', () => {
   const { sync } = configurationOf({
-    text: 'sync: { lanes: 9, backoff: { first: 2s } }',
+    text: 'sync: { concurrency: 9, backoff: { first: 2s } }',
     environment: { LATCHKEY_SYNC__BACKOFF__MAX: '1m' },
-    flags: { sync: { rate: 50, lanes: undefined } },
+    flags: { sync: { rate: 50, concurrency: undefined } },
   });
-  expect(sync).toMatchObject({ rate: 50, lanes: 9, backoff: { firstMs: 2000, maxMs: 60_000 } });
+  expect(sync).toMatchObject({ rate: 50, concurrency: 9, backoff: { firstMs: 2000, maxMs: 60_000 } });
 });
 
 test('null, or an empty variable, is the same as not given', () => {

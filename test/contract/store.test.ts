@@ -203,7 +203,7 @@ test('the census counts enabled keys by their age, disabled ones apart, and none
   expect(observations.census(since)).toStrictEqual({ fresh: 2, stale: 1, grace: 1, expired: 3, disabled: 2 });
 });
 
-test('the head of a lane is its first unfinished operation that nobody must decide', async () => {
+test('the head of a queue is its first unfinished operation that nobody must decide', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const held = { state: 'uncertain', doubtful: false, baseUses: 4, held: true } as const;
@@ -215,7 +215,7 @@ test('the head of a lane is its first unfinished operation that nobody must deci
   operations.add(buildOperation({ kind: 'disable' }));
   operations.add(buildOperation({ subject: 'KEY-2' }));
   expect(operations.head('KEY-1', 'counter')).toStrictEqual(head);
-  expect(operations.lane('KEY-1', 'counter')).toStrictEqual([head, behind]);
+  expect(operations.queue('KEY-1', 'counter')).toStrictEqual([head, behind]);
   expect(operations.tail('KEY-1', 'counter')).toStrictEqual(last);
   expect(operations.head('KEY-3', 'counter')).toBeNull();
 });
@@ -235,7 +235,7 @@ test('a key shows its unfinished operations and the disables that stand, in orde
   expect(operations.shown('KEY-1')).toStrictEqual(shown);
 });
 
-test('lanes are due in the order of their instants, without those of excluded products', async () => {
+test('queues are due in the order of their instants, without those of excluded products', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   operations.add(buildOperation({ subject: 'A', nextAt: 30 }));
@@ -251,14 +251,14 @@ test('lanes are due in the order of their instants, without those of excluded pr
   expect(due(30, 10, (productKey) => productKey !== 'other')).toEqual(['C', 'A']);
   expect(due(9, 10, any)).toEqual([]);
   expect(operations.due(20, 10, (productKey) => productKey === null)).toStrictEqual([
-    { subject: 'C', lane: 'coupon', productKey: null },
+    { subject: 'C', queue: 'coupon', productKey: null },
   ]);
   expect(operations.nextDueAt(0)).toBe(10);
   expect(operations.nextDueAt(30)).toBe(50);
   expect(operations.nextDueAt(50)).toBeNull();
 });
 
-test('lanes of any number of products are due', async () => {
+test('queues of any number of products are due', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   for (const productKey of ['b', 'd', 'a', 'c', 'e']) {
@@ -270,7 +270,7 @@ test('lanes of any number of products are due', async () => {
   expect(due.toSorted()).toEqual(['a', 'b', 'd', 'e']);
 });
 
-test('the end of an outage lets only the lanes that it held up go on', async () => {
+test('the end of an outage lets only the queues that it held up go on', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const outage = operations.add(buildOperation({ subject: 'A', nextAt: 90, outage: true }));

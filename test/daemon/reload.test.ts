@@ -47,7 +47,7 @@ const wanted = configurationOf({
     freshness: { fresh: '1s', stale: '2s', grace: '3s', refresh: '1s', unknown: '1s', gone: '1s' },
     sync: {
       rate: 1,
-      lanes: 1,
+      concurrency: 1,
       fence: '1s',
       writers: 'single',
       on_doubt: 'hold',
@@ -79,7 +79,7 @@ test('SIGHUP takes over secrets, products, freshness, sync, rates of callers, me
     'products[0].name',
     'products[0].secret',
     ...['fresh', 'stale', 'grace', 'refresh', 'unknown', 'gone'].map((key) => `freshness.${key}`),
-    ...['rate', 'lanes', 'fence', 'writers', 'on_doubt', 'max_pending'].map((key) => `sync.${key}`),
+    ...['rate', 'concurrency', 'fence', 'writers', 'on_doubt', 'max_pending'].map((key) => `sync.${key}`),
     'sync.backoff.first',
     'sync.backoff.max',
     'sync.breaker.failures',
@@ -140,7 +140,7 @@ test('a role is never changed: upstream and products stay with the rest taken ov
 
 test('the loops are given the settings of the configuration in force, also after a reload', () => {
   const live = new LiveConfiguration(running);
-  expect(live.sync()).toMatchObject({ lanes: running.sync.lanes, productIds: ['A'] });
+  expect(live.sync()).toMatchObject({ concurrency: running.sync.concurrency, productIds: ['A'] });
   live.replace(wanted);
-  expect(live.sync()).toMatchObject({ lanes: 1, productIds: ['A', 'B'], policy: { fenceMs: 1000 } });
+  expect(live.sync()).toMatchObject({ concurrency: 1, productIds: ['A', 'B'], policy: { fenceMs: 1000 } });
 });

@@ -13,7 +13,7 @@ test('a pause lasts across a restart and a reload, and nothing at all goes up me
   const asked = harness.upstream.ledger.length;
 
   agent = await harness.startAgent({ upstream: { probe: '200ms' } });
-  await harness.reconfigure({ sync: { lanes: 4 } });
+  await harness.reconfigure({ sync: { concurrency: 4 } });
   const use = await agent.change('usage', 'KEY');
   expect([use.status, use.headers['latchkey-pending']]).toEqual([200, '1']);
   expect((await agent.createCoupon({ code: 'LATER' })).status).toBe(201);

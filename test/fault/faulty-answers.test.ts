@@ -155,7 +155,7 @@ async function expectAsAnswered(harness: AgentHarness, answered: Map<string, num
 }
 
 /** Nobody waits for a breaker here: what one operation meets must not keep another from its own fault. */
-const oneByOne = { sync: { breaker: { failures: 100_000 }, lanes: 32 } };
+const oneByOne = { sync: { breaker: { failures: 100_000 }, concurrency: 32 } };
 
 test.concurrent(
   'every fault of the upstream × every operation, asked for while it is there: each counts once',

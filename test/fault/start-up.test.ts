@@ -32,7 +32,11 @@ async function refusedStart(directory: string, configuration: object): Promise<E
 
 const configurationFaults: [string, object, string[]][] = [
   ['an unknown key', { sync: { fenze: '60s' } }, ['sync.fenze: unknown key; did you mean fence?']],
-  ['a value of the wrong type', { sync: { lanes: 'many' } }, ['sync.lanes: must be a whole number above 0']],
+  [
+    'a value of the wrong type',
+    { sync: { concurrency: 'many' } },
+    ['sync.concurrency: must be a whole number above 0'],
+  ],
   [
     'a secret file that cannot be read',
     { products: [{ key: 'product', secret_file: '/nowhere/secret' }] },
@@ -47,8 +51,8 @@ const configurationFaults: [string, object, string[]][] = [
   ],
   [
     'each of two faults',
-    { sync: { rate: 'fast', lanes: 0 } },
-    ['sync.rate: must be a number above 0', 'sync.lanes: must be a whole number above 0'],
+    { sync: { rate: 'fast', concurrency: 0 } },
+    ['sync.rate: must be a number above 0', 'sync.concurrency: must be a whole number above 0'],
   ],
 ];
 

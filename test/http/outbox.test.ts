@@ -105,7 +105,7 @@ test('the outbox shows what of one license key is not finished', async () => {
   expect(await list('license_key=NONE')).toEqual(['0']);
 });
 
-test('a person sends a dead operation again, which is the head of its lane then', async () => {
+test('a person sends a dead operation again, which is the head of its queue then', async () => {
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
   operations.add({ ...operation('a', { state: 'dead', cause: 'refused' }), lastError: 'HTTP 422' });

@@ -141,7 +141,7 @@ const lists: readonly List[] = [
     add: async (opened, number) =>
       opened
         .agentTables()
-        .operations.add(buildOperation({ id: key(number), subject: 'KEY-1', lane: undefined } as never)),
+        .operations.add(buildOperation({ id: key(number), subject: 'KEY-1', queue: undefined } as never)),
     name: ({ id }) => id,
     isAppended: true,
   })),

@@ -11,7 +11,7 @@ import {
 } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { License } from '../../src/domain/license.ts';
-import type { LaneName } from '../../src/domain/outbox/operation.ts';
+import type { QueueName } from '../../src/domain/outbox/operation.ts';
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../src/domain/outbox/outcome.ts';
 import { createAgent, lost, minute, no, type AgentHarness } from '../support/harness/service-harness.ts';
 import type { Decision } from '../../src/domain/outbox/explanation.ts';
@@ -23,14 +23,14 @@ type Said =
   | { kind: 'no'; reason: NotAppliedReason };
 type Act =
   | { act: 'change'; trigger: 'usage' | 'decrease' | 'enable' | 'disable' }
-  | { act: 'plan'; lane: LaneName; justRead: boolean }
+  | { act: 'plan'; queue: QueueName; justRead: boolean }
   | { act: 'answer'; said: Said; overlapped: boolean }
   | { act: 'read'; said: Said; agoMs: number }
   | { act: 'decide'; which: number; decision: Decision }
   | { act: 'pass'; ms: number }
   | { act: 'endOutage' | 'retryNow' | 'pruneOperations' | 'restart' };
 
-const lane = constantFrom<LaneName>('counter', 'state');
+const queue = constantFrom<QueueName>('counter', 'state');
 const reasons: NotAppliedReason[] = [
   'unreachable',
   'refused',
@@ -55,7 +55,7 @@ const act: Arbitrary<Act> = oneof(
     arbitrary: record({ act: constantFrom('change' as const), trigger: constantFrom(...triggers) }),
     weight: 2,
   },
-  { arbitrary: record({ act: constantFrom('plan' as const), lane, justRead: boolean() }), weight: 3 },
+  { arbitrary: record({ act: constantFrom('plan' as const), queue, justRead: boolean() }), weight: 3 },
   { arbitrary: record({ act: constantFrom('answer' as const), said, overlapped: boolean() }), weight: 3 },
   record({ act: constantFrom('read' as const), said, agoMs: integer({ min: 0, max: 2000 }) }),
   record({
@@ -86,7 +86,7 @@ async function perform(agent: AgentHarness, one: Exclude<Act, { act: 'change' }>
   const { operations } = agent.store;
   switch (one.act) {
     case 'plan':
-      await agent.plan(one.lane, one);
+      await agent.plan(one.queue, one);
       return;
     case 'answer': {
       const [flying] = operations.withState('in_flight');
@@ -96,7 +96,7 @@ async function perform(agent: AgentHarness, one: Exclude<Act, { act: 'change' }>
       return;
     }
     case 'read': {
-      // A read has both lanes to itself.
+      // A read has both queues to itself.
       const isBusy = operations.depth().in_flight > 0;
       const sentAt = agent.steady - one.agoMs;
       if (!isBusy) await agent.read(outcomeOf(agent, one.said), { sentAt });
@@ -129,7 +129,7 @@ describe('a key on an agent, whatever is done and answered in whatever order', (
   const writers = constantFrom<SyncPolicy['writers']>('single', 'many');
   const onDoubt = constantFrom<SyncPolicy['onDoubt']>('infer', 'hold');
 
-  it('shows what the upstream last said with what waits, keeps its lanes in order, and loses no change', async () => {
+  it('shows what the upstream last said with what waits, keeps its queues in order, and loses no change', async () => {
     await assert(
       asyncProperty(record({ writers, onDoubt }), acts, async (policy, all) => {
         await using agent = await createAgent({ uses: 3 }, policy);

@@ -111,7 +111,7 @@ describe('a delivered change', () => {
     expect(await agent.send('counter')).toMatchObject({ id: behind });
   });
 
-  it('spares the read that a 404 to the other lane had asked for', async () => {
+  it('spares the read that a 404 to the other queue had asked for', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.record('disable');

@@ -5,7 +5,7 @@ import { createAgent, lost, minute, no, type AgentHarness } from '../support/har
 
 /** Sends the next operation and records its answer, without what the harness looks at in between. */
 async function deliverNext({ writer, policy }: AgentHarness, outcome: Outcome<License>): Promise<void> {
-  const step = await writer.write('planStep', { subject: 'KEY-1', lane: 'counter', justRead: false });
+  const step = await writer.write('planStep', { subject: 'KEY-1', queue: 'counter', justRead: false });
   if (!step.ok || step.value.step !== 'send') throw new Error('nothing to send');
   const operationId = step.value.operation.id;
   await writer.write('recordAnswer', { operationId, outcome, overlapped: false, policy });
@@ -20,7 +20,7 @@ describe('a key with a long queue', () => {
     await agent.read(agent.says(6));
     for (let more = 0; more < 50; more += 1) await agent.record('usage');
     const { operations } = agent.store;
-    const whole = [vi.spyOn(operations, 'shown'), vi.spyOn(operations, 'lane')];
+    const whole = [vi.spyOn(operations, 'shown'), vi.spyOn(operations, 'queue')];
     await deliverNext(agent, agent.says(9));
     const { policy, steady } = agent;
     await agent.writer.write('recordRead', {
@@ -44,7 +44,7 @@ describe('a key with a long queue', () => {
       await agent.record('decrease');
     }
     const { operations } = agent.store;
-    const whole = [vi.spyOn(operations, 'shown'), vi.spyOn(operations, 'lane')];
+    const whole = [vi.spyOn(operations, 'shown'), vi.spyOn(operations, 'queue')];
     for (let pair = 0; pair < 10; pair += 1) {
       await deliverNext(agent, agent.says(2));
       await deliverNext(agent, agent.says(1));

@@ -35,7 +35,7 @@ describe('a use that is recorded on an agent', () => {
     expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 0 });
   });
 
-  it('keeps its place in its lane: the next one waits for it, then goes on the new count', async () => {
+  it('keeps its place in its queue: the next one waits for it, then goes on the new count', async () => {
     await using agent = await createAgent({ uses: 5 });
     const first = await agent.record('usage');
     const second_ = await agent.record('decrease');
@@ -311,7 +311,7 @@ describe('a use whose answer was lost', () => {
     expect(agent.observation.manyWriters).toBe(true);
   });
 
-  it('is held for a person where that is asked for, and leaves the lane to those behind it', async () => {
+  it('is held for a person where that is asked for, and leaves the queue to those behind it', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
     const use = await agent.record('usage');
     const next = await agent.record('usage');
@@ -540,7 +540,7 @@ describe('a key that the upstream does not know any more', () => {
     await agent.read(no('missing'));
     await agent.writer.write('decideOperation', { operationId: other, decision: 'retry' });
     await agent.read(agent.says(5));
-    expect(agent.store.operations.lane(key, 'counter').map(({ id }) => id)).toEqual([first, other]);
+    expect(agent.store.operations.queue(key, 'counter').map(({ id }) => id)).toEqual([first, other]);
     expect((await agent.send('counter')).id).toBe(first);
   });
 

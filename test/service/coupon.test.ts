@@ -46,9 +46,9 @@ class CouponHarness extends AgentHarness {
 
   async sendCoupon(): Promise<Operation> {
     const planned = valueOf(
-      await this.writer.write('planStep', { subject, lane: 'coupon', justRead: false }),
+      await this.writer.write('planStep', { subject, queue: 'coupon', justRead: false }),
     );
-    if (planned.step !== 'send') throw new Error(`the coupon lane needs ${planned.step}`);
+    if (planned.step !== 'send') throw new Error(`the coupon queue needs ${planned.step}`);
     return planned.operation;
   }
 

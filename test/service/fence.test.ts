@@ -89,7 +89,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
 
-  it('not in either lane of a key by a restart', async () => {
+  it('not in either queue of a key by a restart', async () => {
     await using agent = await createAgent({ uses: 5, enabled: false });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -155,7 +155,7 @@ describe('the quiet that the upstream asked for', () => {
 });
 
 describe('a wait that has not passed', () => {
-  it('is not overtaken by a look at its lane', async () => {
+  it('is not overtaken by a look at its queue', async () => {
     await using agent = await createAgent();
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('throttled', 60 * minute));

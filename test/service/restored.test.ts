@@ -153,13 +153,13 @@ describe('what a lost past had under way is waited for', () => {
     async (trigger) => {
       await using agent = await createRestored();
       await agent.record(trigger);
-      const lane = trigger === 'usage' ? 'counter' : 'state';
-      expect(await agent.plan(lane)).toEqual({ step: 'none' });
+      const queue = trigger === 'usage' ? 'counter' : 'state';
+      expect(await agent.plan(queue)).toEqual({ step: 'none' });
       valueOf(await agent.writer.write('retryNow', {}));
-      expect(await agent.plan(lane)).toEqual({ step: 'none' });
-      expect(agent.dueIn(lane)).toBe(minute);
+      expect(await agent.plan(queue)).toEqual({ step: 'none' });
+      expect(agent.dueIn(queue)).toBe(minute);
       agent.pass(minute);
-      expect((await agent.plan(lane)).step).not.toBe('none');
+      expect((await agent.plan(queue)).step).not.toBe('none');
     },
   );
 

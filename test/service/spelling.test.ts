@@ -26,7 +26,7 @@ async function readAs(agent: AgentHarness, asked: string, answer: Applied<Licens
   agent.check();
 }
 
-describe('one key, one lane, however it is spelled', () => {
+describe('one key, one queue, however it is spelled', () => {
   it('a key that is asked for in another spelling is the one that is known', async () => {
     await using agent = await createAgent({ uses: 5 });
     await readAs(agent, 'key-1', agent.says(5));
@@ -52,10 +52,10 @@ describe('one key, one lane, however it is spelled', () => {
     await agent.record('disable');
     await readAs(agent, 'KEY-1', answer);
     const { operations, observations } = agent.store;
-    for (const lane of ['counter', 'state'] as const) {
-      expect(operations.head('Key-1', lane)?.nextAt).toBe(agent.steady);
+    for (const queue of ['counter', 'state'] as const) {
+      expect(operations.head('Key-1', queue)?.nextAt).toBe(agent.steady);
     }
-    expect(operations.lane('Key-1', 'counter').map(({ id }) => id)).toEqual([operationId, other]);
+    expect(operations.queue('Key-1', 'counter').map(({ id }) => id)).toEqual([operationId, other]);
     expect(observations.get('KEY-1')).toMatchObject({
       license: { licenseKey: 'Key-1', uses: 3 },
       local: { uses: 5, pending: 3, enabled: false },
@@ -72,7 +72,7 @@ describe('one key, one lane, however it is spelled', () => {
     // The upstream has one key of them, whose count contains that use.
     await readAs(agent, 'KEY-1', { ...answer, value: { ...answer.value, uses: 6 } });
     valueOf(await agent.change('usage', { licenseKey: 'Key-1' }));
-    const planned = { subject: 'Key-1', lane: 'counter', justRead: false } as const;
+    const planned = { subject: 'Key-1', queue: 'counter', justRead: false } as const;
     expect(valueOf(await agent.writer.write('planStep', planned))).toEqual({ step: 'read' });
     await readAs(agent, 'Key-1', { ...answer, value: { ...answer.value, uses: 6 } });
     expect(agent.store.observations.get('Key-1')).toMatchObject({ manyWriters: false, license: { uses: 6 } });
@@ -101,7 +101,7 @@ describe('one key, one lane, however it is spelled', () => {
     expect([agent.stateOf(first), agent.stateOf(String(second))]).toEqual(['delivered', 'delivered']);
   });
 
-  it('a read in another spelling, beside the lanes of the key, settles nothing', async () => {
+  it('a read in another spelling, beside the queues of the key, settles nothing', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     const sent = await agent.send('counter');
@@ -117,7 +117,7 @@ describe('one key, one lane, however it is spelled', () => {
     const own = agent.says(5);
     await readAs(agent, 'KEY-1', { ...own, value: { ...own.value, licenseKey: 'Key-1' } });
     const { operations, observations } = agent.store;
-    expect(operations.lane('Key-1', 'counter').map(({ id }) => id)).toEqual(uses);
+    expect(operations.queue('Key-1', 'counter').map(({ id }) => id)).toEqual(uses);
     expect(operations.head('Key-1', 'counter')?.nextAt).toBe(agent.steady);
     expect(observations.get('KEY-1')?.license.licenseKey).toBe('Key-1');
     expect(observations.get('Key-1')?.local).toMatchObject({ uses: 7, pending: 2 });

@@ -126,7 +126,7 @@ describe('a disable on an agent', () => {
     expect(await agent.send('state')).toMatchObject({ id: disable });
   });
 
-  it('beside a use under way leaves what each lane knows to itself', async () => {
+  it('beside a use under way leaves what each queue knows to itself', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.record('disable');
@@ -292,7 +292,7 @@ describe('an enable on an agent', () => {
     for (const trigger of ['disable', 'enable'] as const) await agent.record(trigger);
     await agent.read(agent.says(5));
     for (const trigger of ['disable', 'enable'] as const) await agent.record(trigger);
-    expect(agent.store.operations.lane('KEY-1', 'state').map(({ kind }) => kind)).toEqual([
+    expect(agent.store.operations.queue('KEY-1', 'state').map(({ kind }) => kind)).toEqual([
       'disable',
       'enable',
       'disable',

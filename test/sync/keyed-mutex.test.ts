@@ -1,24 +1,24 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import type { LaneName } from '../../src/domain/outbox/operation.ts';
-import { KeyLanes, type LaneGuard } from '../../src/sync/keyed-mutex.ts';
+import type { QueueName } from '../../src/domain/outbox/operation.ts';
+import { KeyedMutex, type MutexGuard } from '../../src/sync/keyed-mutex.ts';
 import { VirtualTime } from '../support/harness/virtual-clock.ts';
 
 const forEver = new AbortController().signal;
 const time = new VirtualTime();
 
-/** Lanes, and who is in them by name. */
+/** Queues, and who is in them by name. */
 class Gate {
-  readonly lanes: KeyLanes = new KeyLanes();
+  readonly mutex: KeyedMutex = new KeyedMutex();
   readonly log: string[] = [];
-  readonly #visits = new Map<string, LaneGuard>();
+  readonly #visits = new Map<string, MutexGuard>();
 
   async come(
     name: string,
-    lanes: readonly LaneName[],
+    queues: readonly QueueName[],
     { key = 'KEY', signal = forEver }: { key?: string; signal?: AbortSignal } = {},
   ): Promise<void> {
-    void this.#enter(name, { key, lanes, signal });
+    void this.#enter(name, { key, queues, signal });
     await time.settle();
   }
 
@@ -34,27 +34,27 @@ class Gate {
 
   async #enter(
     name: string,
-    where: { key: string; lanes: readonly LaneName[]; signal: AbortSignal },
+    where: { key: string; queues: readonly QueueName[]; signal: AbortSignal },
   ): Promise<void> {
     try {
-      this.#visits.set(name, await this.lanes.enter(where.key, where.lanes, where.signal));
+      this.#visits.set(name, await this.mutex.enter(where.key, where.queues, where.signal));
       this.log.push(`${name} in`);
     } catch (error) {
       this.log.push(`${name} gives up: ${String(error)}`);
     }
   }
 
-  #visit(name: string): LaneGuard {
+  #visit(name: string): MutexGuard {
     const visit = this.#visits.get(name);
     if (visit === undefined) throw new Error(`${name} is not in`);
     return visit;
   }
 }
 
-const both: readonly LaneName[] = ['counter', 'state'];
+const both: readonly QueueName[] = ['counter', 'state'];
 
-describe('the lanes of a key', () => {
-  it('let in one for each lane', async () => {
+describe('the queues of a key', () => {
+  it('let in one for each queue', async () => {
     const gate = new Gate();
     await gate.come('a', ['counter']);
     await gate.come('b', ['counter']);
@@ -64,7 +64,7 @@ describe('the lanes of a key', () => {
     expect(gate.log).toEqual(['a in', 'a out', 'b in', 'c in']);
   });
 
-  it('let one of each lane in side by side', async () => {
+  it('let one of each queue in side by side', async () => {
     const gate = new Gate();
     await gate.come('a', ['counter']);
     await gate.come('b', ['state']);

@@ -200,10 +200,10 @@ describe('a stale key', () => {
 
 describe('a read of a key', () => {
   it.each(['counter', 'state'] as const)(
-    'waits for the request that is under way in its %s lane',
-    async (lane) => {
+    'waits for the request that is under way in its %s queue',
+    async (queue) => {
       await using harness = await createManualHarness();
-      const other = await harness.lanes.enter(key, [lane], never);
+      const other = await harness.mutex.enter(key, [queue], never);
       void find(harness);
       expect(await harness.requested()).toEqual([]);
       other[Symbol.dispose]();
@@ -212,13 +212,13 @@ describe('a read of a key', () => {
   );
 
   it.each(['counter', 'state'] as const)(
-    'lets nothing into the %s lane until it is in the store',
-    async (lane) => {
+    'lets nothing into the %s queue until it is in the store',
+    async (queue) => {
       await using harness = await createManualHarness();
       void find(harness);
       const request = await harness.request();
       let usesThen: number | null = null;
-      void harness.lanes.enter(key, [lane], never).then(() => (usesThen = harness.observation.license.uses));
+      void harness.mutex.enter(key, [queue], never).then(() => (usesThen = harness.observation.license.uses));
       await harness.time.settle();
       expect(usesThen).toBeNull();
       await request.answer(harness.says(9));
@@ -256,7 +256,7 @@ describe('a read of a key', () => {
     expect(harness.unexpected).toHaveLength(1);
   });
 
-  it('under the lanes of the loops waits for room on a full disk', async () => {
+  it('under the queues of the loops waits for room on a full disk', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.fault = new StorageError('full', null);
     const read = harness.sync.reads.readNow(productKey, key);
@@ -268,7 +268,7 @@ describe('a read of a key', () => {
     expect(harness.observation.license.uses).toBe(7);
   });
 
-  it('under the lanes of the loops ends with a store that failed', async () => {
+  it('under the queues of the loops ends with a store that failed', async () => {
     await using harness = await createManualHarness();
     harness.fault = new StorageError('failed', null);
     const read = harness.sync.reads.readNow(productKey, key);

@@ -59,7 +59,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('goes up one by one in its lane, each at once after the answer before it', async () => {
+  it('goes up one by one in its queue, each at once after the answer before it', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const { request } = await createFlying(harness);
     await harness.record('decrease');
@@ -74,21 +74,21 @@ describe('what waits in the outbox', () => {
     const { request } = await createFlying(harness);
     const reads = vi.spyOn(harness.store.operations, 'due');
     await harness.record('usage');
-    harness.sync.push.wake({ subject: key, lane: 'counter' });
+    harness.sync.push.wake({ subject: key, queue: 'counter' });
     await harness.time.settle();
     expect(reads).not.toHaveBeenCalled();
     await request.answer(harness.says(6));
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('costs the loop nothing while no lane is free, and goes up when one is', async () => {
+  it('costs the loop nothing while no queue is free, and goes up when one is', async () => {
     await using harness = await createManualHarness({ uses: 5 });
-    harness.options = { ...harness.options, lanes: 1 };
+    harness.options = { ...harness.options, concurrency: 1 };
     const { request } = await createFlying(harness);
     await harness.learn('OTHER');
     const sleeps = vi.spyOn(harness.clock, 'sleep');
     await harness.change('usage', { licenseKey: 'OTHER' });
-    harness.sync.push.wake({ subject: 'OTHER', lane: 'counter' });
+    harness.sync.push.wake({ subject: 'OTHER', queue: 'counter' });
     await harness.time.settle();
     expect(sleeps).not.toHaveBeenCalled();
     await request.answer(harness.says(6));
@@ -102,7 +102,7 @@ describe('what waits in the outbox', () => {
     await harness.time.settle();
     const sleeps = vi.spyOn(harness.clock, 'sleep');
     await harness.record('usage');
-    harness.sync.push.wake({ subject: key, lane: 'counter' });
+    harness.sync.push.wake({ subject: key, queue: 'counter' });
     await harness.time.settle();
     expect(sleeps).not.toHaveBeenCalled();
     harness.sync.uplink.resume();
@@ -115,21 +115,21 @@ describe('what waits in the outbox', () => {
     await harness.time.settle();
     harness.sync.uplink.waitUntil(harness.clock.steady() + 2 * second);
     await harness.record('usage');
-    harness.sync.push.wake({ subject: key, lane: 'counter' });
+    harness.sync.push.wake({ subject: key, queue: 'counter' });
     await harness.passes(2 * second);
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('goes up at once when its lane is told of, and nothing of it is under way', async () => {
+  it('goes up at once when its queue is told of, and nothing of it is under way', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     await createFlying(harness);
     await harness.learn('OTHER');
     await harness.change('usage', { licenseKey: 'OTHER' });
-    harness.sync.push.wake({ subject: 'OTHER', lane: 'counter' });
+    harness.sync.push.wake({ subject: 'OTHER', queue: 'counter' });
     expect(await harness.requested()).toEqual(['usage OTHER']);
   });
 
-  it('goes up beside the other lane of its key; an answer that overlapped says nothing of that one', async () => {
+  it('goes up beside the other queue of its key; an answer that overlapped says nothing of that one', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     await harness.record('usage');
     await harness.record('disable');
@@ -149,9 +149,9 @@ describe('what waits in the outbox', () => {
     expect(harness.local).toEqual({ uses: 6, enabled: false, pending: 0 });
   });
 
-  it('goes up in as many lanes at once as are configured', async () => {
+  it('goes up in as many queues at once as are configured', async () => {
     await using harness = await createManualHarness({ uses: 5 });
-    harness.options = { ...harness.options, lanes: 2 };
+    harness.options = { ...harness.options, concurrency: 2 };
     for (const licenseKey of ['A', 'B', 'C', 'D']) {
       await harness.learn(licenseKey);
       await harness.change('usage', { licenseKey });
@@ -163,7 +163,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toHaveLength(1);
   });
 
-  it('goes up in no more lanes than are configured meanwhile', async () => {
+  it('goes up in no more queues than are configured meanwhile', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     for (const licenseKey of ['A', 'B', 'C', 'D', 'E', 'F', 'G']) {
       await harness.learn(licenseKey);
@@ -171,14 +171,14 @@ describe('what waits in the outbox', () => {
     }
     run(harness);
     expect(await harness.requested()).toHaveLength(4);
-    harness.options = { ...harness.options, lanes: 3 };
+    harness.options = { ...harness.options, concurrency: 3 };
     harness.sync.push.wake();
     expect(await harness.requested()).toHaveLength(4);
   });
 
   it('goes up in the place of what has been answered, before that is recorded, but not of ever more', async () => {
     await using harness = await createManualHarness({ uses: 5 });
-    harness.options = { ...harness.options, lanes: 1 };
+    harness.options = { ...harness.options, concurrency: 1 };
     for (const licenseKey of ['A', 'B', 'C']) {
       await harness.learn(licenseKey);
       await harness.change('usage', { licenseKey });
@@ -199,7 +199,7 @@ describe('what waits in the outbox', () => {
 
   it('is not looked for in the store once for each that was delivered', async () => {
     await using harness = await createManualHarness({ uses: 5 });
-    harness.options = { ...harness.options, lanes: 2 };
+    harness.options = { ...harness.options, concurrency: 2 };
     const keys = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H'];
     for (const licenseKey of keys) {
       await harness.learn(licenseKey);
@@ -219,7 +219,7 @@ describe('what waits in the outbox', () => {
 
   it('of a product whose secret has been refused meanwhile stays, and holds up no other', async () => {
     await using harness = await createManualHarness({ uses: 5 });
-    harness.options = { ...harness.options, lanes: 1 };
+    harness.options = { ...harness.options, concurrency: 1 };
     for (const licenseKey of ['A', 'B']) {
       await harness.learn(licenseKey);
       await harness.change('usage', { licenseKey });
@@ -273,15 +273,15 @@ describe('what waits in the outbox', () => {
   });
 
   it.each(['counter', 'state'] as const)(
-    'is read back while nothing else may enter the %s lane of its key',
-    async (lane) => {
+    'is read back while nothing else may enter the %s queue of its key',
+    async (queue) => {
       await using harness = await createManualHarness({ uses: 5 });
       await harness.record('usage');
       await harness.answer(await harness.send('counter'), lost);
       run(harness);
       await harness.passes(minute);
       const read = await harness.request();
-      const entering = harness.lanes.enter(key, [lane], never);
+      const entering = harness.mutex.enter(key, [queue], never);
       expect(await isOver(harness, entering)).toBe(false);
       await read.answer(harness.says(6));
       expect(await isOver(harness, entering)).toBe(true);
@@ -517,7 +517,7 @@ describe('carrying up', () => {
 
   it('ends without a fault where an operation has not had its turn', async () => {
     await using harness = await createManualHarness();
-    using _reading = await harness.lanes.enter(key, ['counter', 'state'], never);
+    using _reading = await harness.mutex.enter(key, ['counter', 'state'], never);
     const use = await harness.record('usage');
     const { ending, ended } = run(harness);
     await harness.time.settle();

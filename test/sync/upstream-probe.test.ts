@@ -93,13 +93,13 @@ describe('an upstream that nobody asked for anything for a while', () => {
 
 describe('a probe', () => {
   it.each(['counter', 'state'] as const)(
-    'lets nothing into the %s lane of its key meanwhile',
-    async (lane) => {
+    'lets nothing into the %s queue of its key meanwhile',
+    async (queue) => {
       await using harness = await createRunning();
       await harness.passes(minute);
       const request = await harness.request();
       let isIn = false;
-      void harness.lanes.enter(key, [lane], never).then(() => (isIn = true));
+      void harness.mutex.enter(key, [queue], never).then(() => (isIn = true));
       await harness.time.settle();
       expect(isIn).toBe(false);
       await request.answer(harness.says(5));

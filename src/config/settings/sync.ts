@@ -38,7 +38,7 @@ export const sync = {
       unit: 'requests a second',
       purpose: 'The maximum request rate to the upstream; a burst may be two seconds’ worth.',
     },
-    lanes: {
+    concurrency: {
       kind: 'count',
       default: 4,
       unit: 'license keys',

@@ -5,7 +5,7 @@ import { lastProductName } from '../../service/agent/product.ts';
 import { agentCouponing } from '../../service/agent/coupon.ts';
 import { agentLicensing } from '../../service/agent/license.ts';
 import { agentCredentials } from '../../service/access/credential.ts';
-import { KeyLanes } from '../../sync/keyed-mutex.ts';
+import { KeyedMutex } from '../../sync/keyed-mutex.ts';
 import { Sync } from '../../sync/sync.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { formatProxy, type ProxyChoice } from '../../upstream/proxy.ts';
@@ -22,7 +22,7 @@ import { isPaused, retryAfterUntil } from '../../service/outbox/sync-marks.ts';
 export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists }): Role {
   const { current, reader, clock, tokenUses: uses } = parts;
   const upstream = connect(parts);
-  const sync = new Sync({ ...parts, upstream, lanes: new KeyLanes(), settings: () => current.sync() });
+  const sync = new Sync({ ...parts, upstream, mutex: new KeyedMutex(), settings: () => current.sync() });
   if (isPaused(reader)) sync.uplink.pause();
   const productIds = (): readonly string[] => current.productIds();
   const isConfigured = (): boolean => current.upstream.apiKey !== null;
@@ -100,7 +100,7 @@ async function bind({ current, writer, log }: RoleParts): Promise<void> {
 
 function connect({ instance, current, clock, writer, log }: RoleParts): ReturnType<typeof plainUpstream> {
   const { upstream } = current;
-  const maxConnections = (): number => current.configuration.sync.lanes * 2 + 2;
+  const maxConnections = (): number => current.configuration.sync.concurrency * 2 + 2;
   const read = upstream.caFile === null ? null : readCertificates(upstream.caFile, readNamedFile);
   if (read?.ok === false) throw new Error(`upstream.ca_file: ${read.text}`);
   const ca = read?.pem ?? null;

@@ -2,7 +2,7 @@ import type { Observation } from '../agent/observation.ts';
 import type { Operation } from './operation.ts';
 import { countAfter } from '../license.ts';
 
-/** What the head of a lane needs next. */
+/** What the head of a queue needs next. */
 export type Step =
   /** Nothing, or what is in flight. */
   | { step: 'none' }
@@ -12,8 +12,8 @@ export type Step =
   | { step: 'read' }
   | { step: 'send'; operation: Operation; baseUses: number | null };
 
-/** A lane as the writer sees it at one instant. */
-export type LaneView = {
+/** A queue as the writer sees it at one instant. */
+export type QueueView = {
   /** The first that is unfinished, leaving out those that a person must decide. */
   head: Operation | null;
   observation: Observation | null;
@@ -21,31 +21,31 @@ export type LaneView = {
   boot: number;
   /** `Clock.steady`. */
   now: number;
-  /** Until when an earlier request of this lane may still be on its way; null when none is. */
+  /** Until when an earlier request of this queue may still be on its way; null when none is. */
   fencedUntil: number | null;
-  /** An operation of the lane waits to be read back; it need not be the head, once a person has retried another. */
+  /** An operation of the queue waits to be read back; it need not be the head, once a person has retried another. */
   hasDoubt: boolean;
-  /** The lane has been read for this very attempt. */
+  /** The queue has been read for this very attempt. */
   justRead: boolean;
 };
 
 /**
- * The next step of a lane (src/sync/README.md, Queues and After a lost response). When its head is due is for the
+ * The next step of a queue (src/sync/README.md, Queues and After a lost response). When its head is due is for the
  * store's `next_at` to say; this decides only what is done then.
  */
-export function nextStep(lane: LaneView): Step {
-  const { head, observation, justRead, now, fencedUntil, hasDoubt } = lane;
+export function nextStep(queue: QueueView): Step {
+  const { head, observation, justRead, now, fencedUntil, hasDoubt } = queue;
   if (head === null || head.progress.state === 'in_flight') return { step: 'none' };
   if (fencedUntil !== null && fencedUntil > now) return { step: 'wait', until: fencedUntil };
   if (head.progress.state === 'uncertain' || hasDoubt) return { step: 'read' };
   if (!justRead && observation !== null && mayBeMissing(observation)) return { step: 'read' };
   switch (head.kind) {
     case 'usage':
-      return canCount(lane) ? send(head, lane) : { step: 'read' };
+      return canCount(queue) ? send(head, queue) : { step: 'read' };
     case 'decrease':
       // Never sent at 0: only a read made for this attempt may decide that there is nothing to take back.
-      return canCount(lane) && observation !== null && observation.license.uses > 0
-        ? send(head, lane)
+      return canCount(queue) && observation !== null && observation.license.uses > 0
+        ? send(head, queue)
         : { step: 'read' };
     case 'enable':
       return justRead ? { step: 'send', operation: head, baseUses: null } : { step: 'read' };
@@ -63,11 +63,11 @@ function mayBeMissing({ missingSince, readFirst }: Observation): boolean {
 }
 
 /** Whether there is a count to send on: one that was seen since the start, and is not in question. */
-function canCount({ observation, boot }: LaneView): boolean {
+function canCount({ observation, boot }: QueueView): boolean {
   return observation !== null && observation.boot === boot;
 }
 
-function send(operation: Operation, { observation }: LaneView): Step {
+function send(operation: Operation, { observation }: QueueView): Step {
   return { step: 'send', operation, baseUses: observation?.license.uses ?? null };
 }
 

@@ -55,9 +55,9 @@ export type Standing = {
 /** What there is to know of an operation besides itself. Instants by `Clock.steady`. */
 export type Surroundings = {
   now: number;
-  /** Until when an earlier request of its lane may still be on its way; null when none is. */
+  /** Until when an earlier request of its queue may still be on its way; null when none is. */
   fencedUntil: number | null;
-  /** It is the first of its lane that is unfinished and not held. */
+  /** It is the first of its queue that is unfinished and not held. */
   isHead: boolean;
   obstacle: Obstacle | null;
   shown: ShownLicense | null;

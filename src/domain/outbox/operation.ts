@@ -5,9 +5,9 @@ export type OperationKind = 'usage' | 'decrease' | 'disable' | 'enable' | 'creat
 export type LicenseOperationKind = Extract<OperationKind, 'usage' | 'decrease' | 'disable' | 'enable'>;
 
 /** First-in-first-out queues: a key's counter, a key's state, a coupon code. */
-export type LaneName = 'counter' | 'state' | 'coupon';
+export type QueueName = 'counter' | 'state' | 'coupon';
 
-export const laneOf: Record<OperationKind, LaneName> = {
+export const queueOf: Record<OperationKind, QueueName> = {
   usage: 'counter',
   decrease: 'counter',
   disable: 'state',
@@ -68,7 +68,7 @@ type OperationIdentity = {
   attempts: number;
   /** Times in a row that the way up failed: the exponent of the backoff. */
   failures: number;
-  /** When the head of its lane may take its next step; null for those behind the head, held or finished. */
+  /** When the head of its queue may take its next step; null for those behind the head, held or finished. */
   nextAt: number | null;
   /** `nextAt` was set by an outage: the first success after it clears the wait. */
   outage: boolean;

@@ -1,6 +1,6 @@
 import { freshnessAt } from '../../domain/agent/freshness.ts';
 import type { Observation } from '../../domain/agent/observation.ts';
-import { laneOf } from '../../domain/outbox/operation.ts';
+import { queueOf } from '../../domain/outbox/operation.ts';
 import { done, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { wasAnswered } from '../access/idempotency.ts';
 import { afterCommit } from '../after-commit.ts';
@@ -40,7 +40,7 @@ export async function change(
   // A repeated request is answered as it was before, however long it would wait this time.
   if (operationId === null || isReplay) return done(answerOf(parts, observation, cache));
   const deliver = (): Awaitable<Observation> => {
-    parts.deliveries.wake({ subject: observation.license.licenseKey, lane: laneOf[trigger] });
+    parts.deliveries.wake({ subject: observation.license.licenseKey, queue: queueOf[trigger] });
     if (trigger !== 'enable' && waitMs === 0) return observation;
     return afterWaiting(parts, request, { observation, operationId }, signal);
   };

@@ -49,7 +49,7 @@ export function queueCoupon(
   const mirrored = { coupon, confirmedAt: null };
   mirror.put(mirrored);
   const subject = foldCouponCode(terms.code);
-  const isSent = isSentNow && isLaneFree(transaction, subject, context);
+  const isSent = isSentNow && isQueueFree(transaction, subject, context);
   const operation = enqueue(
     transaction,
     {
@@ -69,9 +69,9 @@ export function refuseTakenCode(): Result<never> {
   return refuse('coupon_code_taken', 'There already is a coupon with this code.');
 }
 
-function isLaneFree(transaction: Transaction, subject: string, { steady }: Context): boolean {
+function isQueueFree(transaction: Transaction, subject: string, { steady }: Context): boolean {
   const isEmpty = transaction.operations.tail(subject, 'coupon') === null;
-  return isEmpty && fencedUntil(transaction, { subject, lane: 'coupon', asDisable: false }, steady) === null;
+  return isEmpty && fencedUntil(transaction, { subject, queue: 'coupon', asDisable: false }, steady) === null;
 }
 
 type RecordCouponAnswer = {

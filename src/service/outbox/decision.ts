@@ -10,7 +10,7 @@ import {
 import {
   isDoubtful,
   isHeld,
-  laneOf,
+  queueOf,
   type Operation,
   type OperationState,
   nextProgress,
@@ -41,13 +41,13 @@ export function decideOperation(
       `The operation is ${operation.progress.state}: it takes no ${decision}.`,
     );
   }
-  const lane = laneOf[operation.kind];
-  // Whatever stood at the front of the lane stands behind a retried one now.
-  const head = transaction.operations.head(operation.subject, lane);
+  const queue = queueOf[operation.kind];
+  // Whatever stood at the front of the queue stands behind a retried one now.
+  const head = transaction.operations.head(operation.subject, queue);
   if (head !== null) transaction.operations.put({ ...head, nextAt: null, outage: false });
   const decided = move(transaction, decision === 'retry' ? asRetried(operation) : operation, event);
   if (head?.progress.state !== 'in_flight') {
-    scheduleHead(transaction, operation.subject, lane, { at: context.steady });
+    scheduleHead(transaction, operation.subject, queue, { at: context.steady });
   }
   if (decision === 'confirm') countConfirmed(transaction, operation);
   followUp(transaction, operation, decision);
@@ -111,7 +111,7 @@ function followUp(transaction: Transaction, operation: Operation, decision: Deci
  */
 function questionsCount(operation: Operation, decision: Decision): boolean {
   const isShown = isHeld(operation) && decision === 'confirm';
-  return laneOf[operation.kind] === 'counter' && isDoubtful(operation) && !isShown;
+  return queueOf[operation.kind] === 'counter' && isDoubtful(operation) && !isShown;
 }
 
 /** Tells how an operation of this store stands; `steady` is `Clock.steady`. */
@@ -121,12 +121,12 @@ export function readStanding(
   { obstacle, steady }: { obstacle: Obstacle | null; steady: number },
 ): Standing {
   const { subject, kind } = operation;
-  const lane = laneOf[kind];
+  const queue = queueOf[kind];
   const seen = reader.observations.get(subject);
   return standingOf(operation, {
     now: steady,
-    fencedUntil: fencedUntil(reader, { subject, lane, asDisable: kind === 'disable' }, steady),
-    isHead: reader.operations.head(subject, lane)?.id === operation.id,
+    fencedUntil: fencedUntil(reader, { subject, queue, asDisable: kind === 'disable' }, steady),
+    isHead: reader.operations.head(subject, queue)?.id === operation.id,
     obstacle,
     shown: seen && { uses: seen.license.uses, enabled: seen.license.enabled, at: seen.confirmedAt },
   });

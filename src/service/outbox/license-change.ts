@@ -1,6 +1,6 @@
 import type { LicenseTrigger } from '../../domain/license.ts';
 import { addLocalChange, localLicense, type Observation } from '../../domain/agent/observation.ts';
-import { isHeld, laneOf, type Operation } from '../../domain/outbox/operation.ts';
+import { isHeld, queueOf, type Operation } from '../../domain/outbox/operation.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import type { FreshnessPolicy } from '../../domain/agent/freshness.ts';
 import { verdict } from '../../domain/agent/verdict.ts';
@@ -73,7 +73,7 @@ export function queueChange(
 }
 
 /**
- * What makes the change unnecessary: the same change of state is the last in its lane and under way, or the key was seen
+ * What makes the change unnecessary: the same change of state is the last in its queue and under way, or the key was seen
  * enabled and the observation is fresh. An older one does not count: the key may have been disabled since.
  */
 function findNeedless(
@@ -82,7 +82,7 @@ function findNeedless(
   { trigger, isFresh }: { trigger: QueueChange['trigger']; isFresh: boolean },
 ): QueuedChange | null {
   if (trigger !== 'enable' && trigger !== 'disable') return null;
-  const last = operations.tail(observation.license.licenseKey, laneOf[trigger]);
+  const last = operations.tail(observation.license.licenseKey, queueOf[trigger]);
   if (last?.kind === trigger && !isHeld(last)) return { observation, operationId: last.id };
   const isEnabled = trigger === 'enable' && isFresh && observation.local.enabled;
   return isEnabled ? { observation, operationId: null } : null;
@@ -98,7 +98,7 @@ function undoDisable(
   enable: Operation,
   { now }: Context,
 ): boolean {
-  const [disable, ...behind] = transaction.operations.lane(enable.subject, 'state');
+  const [disable, ...behind] = transaction.operations.queue(enable.subject, 'state');
   const undone =
     observation.license.enabled &&
     disable?.kind === 'disable' &&

@@ -1,5 +1,5 @@
 import { nextStep, type Step } from '../../domain/outbox/delivery.ts';
-import { type LaneName, type Operation, advance, traced } from '../../domain/outbox/operation.ts';
+import { type QueueName, type Operation, advance, traced } from '../../domain/outbox/operation.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { currentBoot } from '../lifecycle/boot.ts';
 import type { Context } from '../ports.ts';
@@ -9,35 +9,35 @@ import { boundUpstream } from './upstream-state.ts';
 
 type PlanStep = {
   subject: string;
-  lane: LaneName;
-  /** The lane has been read for this very attempt. */
+  queue: QueueName;
+  /** The queue has been read for this very attempt. */
   justRead: boolean;
 };
 
 /**
- * Decides what the head of a lane needs next. An operation to send is committed as `in_flight` here, so
+ * Decides what the head of a queue needs next. An operation to send is committed as `in_flight` here, so
  * that the mark is in the store before the first byte leaves.
  */
 export function planStep(
   transaction: Transaction,
-  { subject, lane, justRead }: PlanStep,
+  { subject, queue, justRead }: PlanStep,
   { steady }: Context,
 ): Result<Step> {
   const { operations, observations } = transaction;
-  const head = operations.head(subject, lane);
+  const head = operations.head(subject, queue);
   if (head === null || head.nextAt === null || head.nextAt > steady) return done({ step: 'none' });
   const step = nextStep({
     head,
     observation: observations.get(subject),
     boot: currentBoot(transaction),
     now: steady,
-    fencedUntil: fencedUntil(transaction, { subject, lane, asDisable: head.kind === 'disable' }, steady),
+    fencedUntil: fencedUntil(transaction, { subject, queue, asDisable: head.kind === 'disable' }, steady),
     // A count is read back for all in doubt at once; a change of state is settled when it has come to the front.
-    hasDoubt: lane === 'counter' && operations.uncertain(subject, lane).length > 0,
+    hasDoubt: queue === 'counter' && operations.uncertain(subject, queue).length > 0,
     justRead,
   });
   if (step.step === 'wait') {
-    scheduleHead(transaction, subject, lane, { ...head, at: step.until });
+    scheduleHead(transaction, subject, queue, { ...head, at: step.until });
     return done({ step: 'none' });
   }
   if (step.step !== 'send') return done(step);

@@ -7,8 +7,8 @@ import {
   type SeenBefore,
 } from '../../domain/agent/observation.ts';
 import {
-  laneOf,
-  type LaneName,
+  queueOf,
+  type QueueName,
   type Operation,
   advance,
   type OperationEvent,
@@ -33,10 +33,10 @@ export type SyncPolicy = {
   goneMs: number;
 } & RefreshPolicy;
 
-/** When the head of a lane may take its next step (by `Clock.steady`), and why it waits; `failures`: in a row. */
+/** When the head of a queue may take its next step (by `Clock.steady`), and why it waits; `failures`: in a row. */
 type Wait = { at: number; outage?: boolean; failures?: number; lastError?: string | null };
 
-/** Moves an operation by an event and stores it; one that leaves the front of its lane waits for nothing. */
+/** Moves an operation by an event and stores it; one that leaves the front of its queue waits for nothing. */
 export function move(transaction: Transaction, operation: Operation, event: OperationEvent): Operation {
   const moved: Operation = { ...advance(operation, event), nextAt: null, outage: false };
   transaction.operations.put(moved);
@@ -46,35 +46,35 @@ export function move(transaction: Transaction, operation: Operation, event: Oper
 }
 
 /**
- * Until when nothing of a lane may be sent, or settled by what was read, since an earlier request may still be on
+ * Until when nothing of a queue may be sent, or settled by what was read, since an earlier request may still be on
  * its way; null when that is before `now`. `asDisable`: to send a disable, which may follow another one.
  */
 export function fencedUntil(
   reader: Reader,
-  { subject, lane, asDisable }: { subject: string; lane: LaneName; asDisable: boolean },
+  { subject, queue, asDisable }: { subject: string; queue: QueueName; asDisable: boolean },
   now: number,
 ): number | null {
   const until = Math.max(
-    reader.operations.fencedUntil(subject, lane, now, asDisable) ?? 0,
+    reader.operations.fencedUntil(subject, queue, now, asDisable) ?? 0,
     lostPastUntil(reader),
   );
   return until > now ? until : null;
 }
 
 /**
- * Lets the head of a lane take its next step no sooner than told, and not before a fence of the lane has
- * passed. An empty lane waits for nothing. Gives the head.
+ * Lets the head of a queue take its next step no sooner than told, and not before a fence of the queue has
+ * passed. An empty queue waits for nothing. Gives the head.
  */
 export function scheduleHead(
   transaction: Transaction,
   subject: string,
-  lane: LaneName,
+  queue: QueueName,
   { at, outage = false, failures, lastError }: Wait,
 ): Operation | null {
   const { operations } = transaction;
-  const head = operations.head(subject, lane);
+  const head = operations.head(subject, queue);
   if (head === null) return null;
-  const fence = fencedUntil(transaction, { subject, lane, asDisable: head.kind === 'disable' }, at);
+  const fence = fencedUntil(transaction, { subject, queue, asDisable: head.kind === 'disable' }, at);
   operations.schedule({
     ...head,
     nextAt: fence ?? at,
@@ -121,9 +121,9 @@ export function putObservation(
   return put;
 }
 
-/** The lane an operation stands in. */
-export function laneOfOperation(operation: Operation): LaneName {
-  return laneOf[operation.kind];
+/** The queue an operation stands in. */
+export function queueOfOperation(operation: Operation): QueueName {
+  return queueOf[operation.kind];
 }
 
 /** A change to be carried upward; the license key, coupon code or order it is about is its subject. */
@@ -139,13 +139,13 @@ export function refuseWhenFull(transaction: Transaction, maxPending: number): Re
   );
 }
 
-/** Adds an operation at the end of its lane; one that is alone there is due at once. */
+/** Adds an operation at the end of its queue; one that is alone there is due at once. */
 export function enqueue(
   { operations, trace }: Transaction,
   { kind, subject, productKey, seenEnabled = null, payload = null }: NewOperation,
   { now, steady, random, actor, requestId }: Context,
 ): Operation {
-  const isHead = operations.isIdle(subject, laneOf[kind]);
+  const isHead = operations.isIdle(subject, queueOf[kind]);
   const operation = operations.add({
     id: random.uuid(now),
     kind,

@@ -30,7 +30,7 @@ export function settleCounter(
   const { observation, read, sentAt, policy } = settling;
   const { operations } = transaction;
   const subject = observation.license.licenseKey;
-  if (fencedUntil(transaction, { subject, lane: 'counter', asDisable: false }, sentAt) !== null)
+  if (fencedUntil(transaction, { subject, queue: 'counter', asDisable: false }, sentAt) !== null)
     return unsettled;
   const head = operations.head(subject, 'counter');
   const doubtful = operations.uncertain(subject, 'counter');
@@ -105,7 +105,7 @@ function scheduleNext(
   if (!isWaiting) scheduleHead(transaction, subject, 'counter', { at: steady });
 }
 
-/** Settles the head of a key's state lane by a read. (src/sync/README.md, Queues) */
+/** Settles the head of a key's state queue by a read. (src/sync/README.md, Queues) */
 export function settleState(
   transaction: Transaction,
   { observation, read, sentAt }: Settling,
@@ -114,7 +114,7 @@ export function settleState(
   const { operations } = transaction;
   const subject = observation.license.licenseKey;
   const isFenced = (asDisable: boolean): boolean =>
-    fencedUntil(transaction, { subject, lane: 'state', asDisable }, sentAt) !== null;
+    fencedUntil(transaction, { subject, queue: 'state', asDisable }, sentAt) !== null;
   if (read.enabled && !isFenced(false)) endHeldEnables(transaction, subject, context);
   const head = operations.head(subject, 'state');
   if (head === null || head.progress.state === 'in_flight') return;
@@ -189,7 +189,9 @@ function doubtEarlier(
   settleAt: number,
 ): boolean {
   const { licenseKey, uses } = observation.license;
-  const earlier = transaction.operations.lane(licenseKey, 'counter').filter(({ seq }) => seq <= seen.lastSeq);
+  const earlier = transaction.operations
+    .queue(licenseKey, 'counter')
+    .filter(({ seq }) => seq <= seen.lastSeq);
   const pending = earlier.filter(({ progress }) => progress.state === 'pending');
   const base = baseOf(earlier) ?? uses;
   const explains = countApplied(base, earlier.map(counterKind), seen.readUses) !== null;

@@ -27,7 +27,7 @@ import type { Transaction } from '../tables.ts';
 import { isOfOtherUpstream, observeInstance, holdIfElsewhere } from './upstream-state.ts';
 import {
   fencedUntil,
-  laneOfOperation,
+  queueOfOperation,
   move,
   putObservation,
   scheduleHead,
@@ -38,7 +38,7 @@ import {
 type RecordAnswer = {
   operationId: string;
   outcome: Outcome<License>;
-  /** The key's other lane had a request under way too: only this lane's member of the answer counts. */
+  /** The key's other queue had a request under way too: only this queue's member of the answer counts. */
   overlapped: boolean;
   policy: SyncPolicy;
 };
@@ -97,14 +97,14 @@ function recordApplied(
   // A disable sets a value: once it is answered, it does not matter how often it arrived.
   const certain = operation.kind === 'disable';
   const delivered = move(transaction, operation, { type: 'applied', certain, at: now });
-  const lane = laneOfOperation(operation);
-  if (lane === 'state') endOvertaken(transaction, delivered, context);
-  const next = scheduleHead(transaction, operation.subject, lane, { at: steady });
+  const queue = queueOfOperation(operation);
+  if (queue === 'state') endOvertaken(transaction, delivered, context);
+  const next = scheduleHead(transaction, operation.subject, queue, { at: steady });
   const observation = transaction.observations.get(operation.subject);
   if (observation === null) return recorded(delivered, null);
   const wasFirst = (next === null || next.seq > operation.seq) && !observation.gone;
   if (observation.gone) reviveOperations(transaction, operation.subject, context);
-  const isCounted = lane === 'counter' || mayCountFrom(transaction, observation, operation, overlapped);
+  const isCounted = queue === 'counter' || mayCountFrom(transaction, observation, operation, overlapped);
   const isExpected = isCounted && !isOfOtherUpstream(transaction, observation);
   const unexpected = isExpected
     ? unexpectedCount(expectedCount(operation, observation), outcome.value)
@@ -112,7 +112,7 @@ function recordApplied(
   const at = { ...context, draw: context.random.draw(), readAs: readAsOf(outcome) };
   // Of two states that overlapped nobody can tell which is the newer: it can revoke a key, and a read tells.
   const isStateUnsure =
-    overlapped && lane === 'counter' && outcome.value.enabled !== observation.license.enabled;
+    overlapped && queue === 'counter' && outcome.value.enabled !== observation.license.enabled;
   const answered = {
     ...observation,
     license: {
@@ -155,7 +155,7 @@ function mayCountFrom(
   const sentAt = progress.state === 'in_flight' ? progress.sentAt : 0;
   const isCounterAtRest =
     operations.tail(subject, 'counter') === null &&
-    fencedUntil(transaction, { subject, lane: 'counter', asDisable: false }, sentAt) === null;
+    fencedUntil(transaction, { subject, queue: 'counter', asDisable: false }, sentAt) === null;
   return isCounterAtRest && !overlapped && !isOfEarlierBoot(transaction, observation);
 }
 
@@ -180,7 +180,7 @@ function recordNotApplied(
 ): void {
   if (outcome.reason === 'refused') {
     refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
-    scheduleHead(transaction, operation.subject, laneOfOperation(operation), { at: context.steady });
+    scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.steady });
     updateObservation(transaction, operation.subject, {});
     return;
   }
@@ -219,7 +219,7 @@ export function awaitNextAttempt(
   if (isHeld(holdIfElsewhere(transaction, operation, context))) return;
   const failure = { ...outcome, outage: isOutage(outcome) };
   const wait = waitAfterFailure(operation, failure, policy, context);
-  scheduleHead(transaction, operation.subject, laneOfOperation(operation), wait);
+  scheduleHead(transaction, operation.subject, queueOfOperation(operation), wait);
 }
 
 /** Records that nobody can tell whether an operation was applied. */
@@ -234,7 +234,7 @@ export function recordAmbiguous(
   if (isHeld(lost)) return;
   // What is read back waits for its fence and for what the upstream asked for, not for a backoff.
   const at = lost.progress.state === 'pending' ? wait.at : context.steady + (outcome.retryAfterMs ?? 0);
-  scheduleHead(transaction, operation.subject, laneOfOperation(operation), { ...wait, at });
+  scheduleHead(transaction, operation.subject, queueOfOperation(operation), { ...wait, at });
 }
 
 type Postpone = {
@@ -252,11 +252,11 @@ export function postpone(
   const operation = transaction.operations.get(operationId);
   if (operation === null) return done(null);
   const wait = waitAfterFailure(operation, { ...outcome, outage: isOutage(outcome) }, policy, context);
-  scheduleHead(transaction, operation.subject, laneOfOperation(operation), wait);
+  scheduleHead(transaction, operation.subject, queueOfOperation(operation), wait);
   return done(null);
 }
 
-/** Lets every lane that an outage had made wait go on: the upstream answers again. */
+/** Lets every queue that an outage had made wait go on: the upstream answers again. */
 export function endOutage(
   transaction: Transaction,
   _: Record<string, never>,
@@ -302,7 +302,7 @@ function isDisable({ kind }: Operation): boolean {
   return kind === 'disable';
 }
 
-/** The upstream knows the key again: what had died because it was missing goes back to its lane, in its order. */
+/** The upstream knows the key again: what had died because it was missing goes back to its queue, in its order. */
 export function reviveOperations(
   transaction: Transaction,
   licenseKey: string,
@@ -312,20 +312,20 @@ export function reviveOperations(
   const isMissing = ({ progress }: Operation): boolean =>
     progress.state === 'dead' && progress.cause === 'missing';
   const revived = operations.dead(licenseKey).filter(isMissing);
-  for (const lane of new Set(revived.map(laneOfOperation))) {
+  for (const queue of new Set(revived.map(queueOfOperation))) {
     // One that a person has retried meanwhile stands behind those that come back.
-    const head = operations.head(licenseKey, lane);
+    const head = operations.head(licenseKey, queue);
     if (head !== null) operations.put({ ...head, nextAt: null, outage: false });
-    for (const operation of revived.filter((each) => laneOfOperation(each) === lane)) {
+    for (const operation of revived.filter((each) => queueOfOperation(each) === queue)) {
       move(transaction, operation, { type: 'revive' });
     }
-    scheduleHead(transaction, licenseKey, lane, { at: steady });
+    scheduleHead(transaction, licenseKey, queue, { at: steady });
   }
 }
 
 /**
  * The answer to an attempt was lost: until the fence has passed, it may still be applied. A disable sets a
- * value, so it is simply repeated, but nothing else of its lane overtakes it; anything else becomes
+ * value, so it is simply repeated, but nothing else of its queue overtakes it; anything else becomes
  * uncertain and is read back after the fence, or held where the upstream has become another meanwhile.
  * (src/sync/README.md, After a lost response)
  */

@@ -43,7 +43,7 @@ type AnsweredRead = RecordRead & { outcome: Applied<License> };
 
 /**
  * Records an answer to a read of a key, and settles by it what waited to be read back. The read had both
- * lanes of the key to itself. (src/sync/README.md, After a lost response)
+ * queues of the key to itself. (src/sync/README.md, After a lost response)
  */
 export function recordRead(
   transaction: Transaction,
@@ -59,7 +59,7 @@ export function recordRead(
   if (!outcome.isCached) observeInstance(transaction, outcome.instance, context);
   const read = outcome.value;
   if (adoptSpelling(transaction, licenseKey, read.licenseKey, context) === 'known') {
-    // The lanes of the key itself were not held by this read: it shows only under which name the key is known.
+    // The queues of the key itself were not held by this read: it shows only under which name the key is known.
     return done({ unexpected: null });
   }
   const before = transaction.observations.get(read.licenseKey);
@@ -133,7 +133,7 @@ function recordCached(
   const at = { ...context, draw: context.random.draw(), readAs } as const;
   const detail = 'a cache on the way answered, not the upstream';
   const failure = { detail, retryAfterMs: null, outage: false };
-  postponeDueLanes(transaction, licenseKey, { ...command, failure }, context);
+  postponeDueQueues(transaction, licenseKey, { ...command, failure }, context);
   putObservation(transaction, { ...before, ...seen, refreshAt: nextRefreshAt(before, policy, at) });
 }
 
@@ -152,7 +152,7 @@ function recordFailure(transaction: Transaction, command: FailedRead, context: C
   transaction.observations.put({ ...observation, refreshAt: nextRefreshAt(observation, policy, at) });
   if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') return;
   const failure = { ...outcome, outage: isOutage(outcome) };
-  postponeDueLanes(transaction, licenseKey, { ...command, failure }, context);
+  postponeDueQueues(transaction, licenseKey, { ...command, failure }, context);
 }
 
 /**
@@ -169,44 +169,44 @@ function recordMissing(
   const { licenseKey } = observation.license;
   const missing = observeMissing(observation, context.steady, policy.goneMs);
   // What is held unread may be in the count with which the key comes back.
-  const isInQuestion = missing.gone && transaction.operations.lane(licenseKey, 'counter').some(isDoubtful);
+  const isInQuestion = missing.gone && transaction.operations.queue(licenseKey, 'counter').some(isDoubtful);
   const seen = isInQuestion ? { ...missing, boot: noBoot } : missing;
   const detail = 'the upstream does not know this license key';
   if (seen.gone) {
     const { operations } = transaction;
-    const waiting = [...operations.lane(licenseKey, 'counter'), ...operations.lane(licenseKey, 'state')];
+    const waiting = [...operations.queue(licenseKey, 'counter'), ...operations.queue(licenseKey, 'state')];
     for (const operation of waiting.filter(({ progress }) => progress.state !== 'in_flight')) {
       refuseOperation(transaction, operation, { cause: 'missing', detail });
     }
   } else {
     const failure = { ...command.outcome, detail, outage: false };
-    postponeDueLanes(transaction, licenseKey, { ...command, failure }, context);
+    postponeDueQueues(transaction, licenseKey, { ...command, failure }, context);
   }
   const readAs = seen.gone ? 'gone' : 'unanswered';
   const at = { ...context, draw: context.random.draw(), readAs } as const;
   putObservation(transaction, { ...seen, refreshAt: nextRefreshAt(observation, policy, at) });
 }
 
-/** Lets the lanes wait for which this read was made and brought nothing: those that were due. */
-function postponeDueLanes(
+/** Lets the queues wait for which this read was made and brought nothing: those that were due. */
+function postponeDueQueues(
   transaction: Transaction,
   licenseKey: string,
   { policy, sentAt, failure }: { policy: SyncPolicy; sentAt: number; failure: Failure },
   context: Context,
 ): void {
-  for (const lane of ['counter', 'state'] as const) {
-    const head = transaction.operations.head(licenseKey, lane);
+  for (const queue of ['counter', 'state'] as const) {
+    const head = transaction.operations.head(licenseKey, queue);
     if (head !== null && head.nextAt !== null && head.nextAt <= sentAt) {
-      scheduleHead(transaction, licenseKey, lane, waitAfterFailure(head, failure, policy, context));
+      scheduleHead(transaction, licenseKey, queue, waitAfterFailure(head, failure, policy, context));
     }
   }
 }
 
 /**
  * Takes note of how the upstream itself spells a license key that it was asked for in another way: its own
- * spelling is the one subject of observation and lanes, every other is an alias. Two spellings with lanes of
+ * spelling is the one subject of observation and queues, every other is an alias. Two spellings with queues of
  * their own would count one use for the other. Gives `known` when the key was already known under its own
- * spelling, and this read was made beside its lanes. (src/sync/README.md, Queues)
+ * spelling, and this read was made beside its queues. (src/sync/README.md, Queues)
  */
 function adoptSpelling(
   transaction: Transaction,
@@ -232,10 +232,10 @@ function adoptSpelling(
     ? { ...underOwn, boot: noBoot, manyWriters }
     : { ...underAsked, license: { ...underAsked.license, licenseKey: own } };
   putObservation(transaction, kept);
-  for (const lane of ['counter', 'state'] as const) {
-    const head = operations.head(own, lane);
+  for (const queue of ['counter', 'state'] as const) {
+    const head = operations.head(own, queue);
     if (head !== null && head.progress.state !== 'in_flight')
-      scheduleHead(transaction, own, lane, { at: steady });
+      scheduleHead(transaction, own, queue, { at: steady });
   }
   return isKnown ? 'known' : 'adopted';
 }

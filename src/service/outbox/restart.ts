@@ -1,4 +1,4 @@
-import { isHeld, laneOf, type LaneName, advance } from '../../domain/outbox/operation.ts';
+import { isHeld, queueOf, type QueueName, advance } from '../../domain/outbox/operation.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { scheduleHead, putObservation } from './queue.ts';
@@ -19,18 +19,18 @@ export function renewFences(
   const fencedUntil = steady + fenceMs;
   operations.extendFences(reached, fencedUntil);
   renewLostPast(transaction, { reached, until: fencedUntil });
-  const lanes = new Map<string, { subject: string; lane: LaneName }>();
+  const queues = new Map<string, { subject: string; queue: QueueName }>();
   for (const operation of operations.withState('uncertain')) {
     if (!isHeld(operation)) {
       operations.put({ ...operation, fencedUntil });
       const { subject, kind } = operation;
-      const lane = laneOf[kind];
-      lanes.set(`${subject}\n${lane}`, { subject, lane });
+      const queue = queueOf[kind];
+      queues.set(`${subject}\n${queue}`, { subject, queue });
     }
   }
-  for (const { subject, lane } of lanes.values()) {
-    const head = operations.head(subject, lane);
-    scheduleHead(transaction, subject, lane, {
+  for (const { subject, queue } of queues.values()) {
+    const head = operations.head(subject, queue);
+    scheduleHead(transaction, subject, queue, {
       at: Math.max(steady, head?.nextAt ?? steady),
       failures: head?.failures ?? 0,
       outage: head?.outage ?? false,
@@ -43,7 +43,7 @@ export function doubtInFlight(transaction: Transaction, policy: { fenceMs: numbe
   const lastError = 'the process ended while this was in flight';
   for (const operation of transaction.operations.withState('in_flight')) {
     const lost = loseAnswer(transaction, { ...operation, lastError }, policy, context);
-    scheduleHead(transaction, lost.subject, laneOf[lost.kind], { at: context.steady });
+    scheduleHead(transaction, lost.subject, queueOf[lost.kind], { at: context.steady });
   }
 }
 

@@ -7,7 +7,7 @@ import { doubtCoupons, forgetCoupons } from '../agent/mirror.ts';
 import { storedProducts, storeProducts } from '../agent/products.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
-import { move, putObservation, scheduleHead, laneOfOperation } from './queue.ts';
+import { move, putObservation, scheduleHead, queueOfOperation } from './queue.ts';
 import { forgetLastSuccess, forgetRetryAfter } from './sync-marks.ts';
 
 const boundTo = 'upstream';
@@ -144,7 +144,7 @@ function holdElsewhere(
   const now = boundUpstream(transaction);
   const lastError = `it may have been applied at ${before}, and this agent speaks to ${now} now`;
   const held = move(transaction, { ...operation, lastError }, { type: 'hold' });
-  scheduleHead(transaction, held.subject, laneOfOperation(held), { at: steady });
+  scheduleHead(transaction, held.subject, queueOfOperation(held), { at: steady });
   const observation = transaction.observations.get(held.subject);
   if (observation !== null) putObservation(transaction, observation);
   return held;

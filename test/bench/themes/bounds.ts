@@ -9,7 +9,7 @@ import { startBare, type Server } from '../server.ts';
 import { plainSource, type Row, type Theme } from '../theme.ts';
 import { runLoop } from '../undici-loop.ts';
 
-const lanes = 64;
+const concurrency = 64;
 
 export const boundsTheme: Theme = {
   name: 'bounds',
@@ -57,13 +57,13 @@ async function* uses(bench: Bench): AsyncIterable<Row> {
 async function* drain(bench: Bench): AsyncIterable<Row> {
   const count = bench.count(5000);
   const upstream = await startBare(bench, { licenses: count });
-  const options = { port: upstream.tcp.port, uses: count, concurrency: lanes, warmUp: 3 * count };
+  const options = { port: upstream.tcp.port, uses: count, concurrency, warmUp: 3 * count };
   const { agent, loop } = await bench.alternate({
     agent: () => runLoop({ ...options, file: newFile(bench) }),
     loop: () => runLoop(options),
   });
   yield {
-    what: `drain of ${count.toLocaleString('en')} uses, ${lanes} lanes, to a bare undici loop: least agent`,
+    what: `drain of ${count.toLocaleString('en')} uses, ${concurrency} at once, to a bare undici loop: least agent`,
     unit: '×',
     figure: ratio(agent, loop),
     goal: null,

@@ -9,7 +9,7 @@ import { copyOfStore } from '../stores.ts';
 import { plainSource, type Theme } from '../theme.ts';
 import { runLoop } from '../undici-loop.ts';
 
-const lanes = 64;
+const concurrency = 64;
 /** More than can be sent. */
 const noRate = 1_000_000;
 /** How long an outbox may take. */
@@ -22,16 +22,16 @@ export const drainTheme: Theme = {
     const uses = bench.count(5000);
     const upstream = await startBare(bench, { licenses: uses });
     const state = await copyOfStore(bench, { role: 'agent', licenses: uses });
-    const settings = { sync: { lanes, rate: noRate } };
+    const settings = { sync: { concurrency, rate: noRate } };
     const agent = await startLatchkey(bench, { state, upstream: upstream.tcp, settings });
     const contestants = {
       agent: () => drain(bench, { agent, upstream, uses }),
       loop: () =>
-        runLoop({ port: upstream.tcp.port, uses, concurrency: lanes, warmUp: Math.min(uses, 2000) }),
+        runLoop({ port: upstream.tcp.port, uses, concurrency: concurrency, warmUp: Math.min(uses, 2000) }),
     };
     const measured = await bench.alternate(contestants);
     yield {
-      what: `drain of ${uses.toLocaleString('en')} uses, ${lanes} lanes, to a bare undici loop`,
+      what: `drain of ${uses.toLocaleString('en')} uses, ${concurrency} concurrency, to a bare undici loop`,
       unit: '×',
       figure: ratio(measured.agent, measured.loop),
       goal: { atLeast: 0.7 },

@@ -7,7 +7,7 @@ import { notMeasured, plainRow, type Theme } from '../theme.ts';
 
 const usesPerSecond = 50;
 /** More than is used, so that nothing gathers. */
-const settings = { sync: { rate: 1000, lanes: 16 } };
+const settings = { sync: { rate: 1000, concurrency: 16 } };
 
 export const soakTheme: Theme = {
   name: 'soak',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   nextStep,
-  type LaneView,
+  type QueueView,
   type Step,
   backoffMs,
   countApplied,
@@ -39,7 +39,7 @@ function seen(uses: number, inBoot: number = boot): Observation {
 
 type View =
   'never seen' | 'seen before the start' | 'seen at 3' | 'seen at 0' | 'just read at 3' | 'just read at 0';
-const views: Record<View, Pick<LaneView, 'observation' | 'justRead'>> = {
+const views: Record<View, Pick<QueueView, 'observation' | 'justRead'>> = {
   'never seen': { observation: null, justRead: false },
   'seen before the start': { observation: seen(3, boot - 1), justRead: false },
   'seen at 3': { observation: seen(3), justRead: false },
@@ -100,7 +100,7 @@ function stepOf(head: Operation | null, view: View): Step {
   return nextStep({ head, boot, now: 1000, fencedUntil: null, hasDoubt: false, ...views[view] });
 }
 
-describe('the head of a lane', () => {
+describe('the head of a queue', () => {
   it.each(cells)('that is a $kind of a key $view needs $expected', ({ kind, view, expected }) => {
     const head = { ...operation, kind };
     const step: Step =
@@ -116,23 +116,23 @@ describe('the head of a lane', () => {
   it('waits while an earlier request may still be on its way, in doubt or not', () => {
     const doubt = { state: 'uncertain', doubtful: false, baseUses: 3, held: false } as const;
     for (const head of [operation, { ...operation, progress: doubt }]) {
-      const lane = { head, boot, now: 1000, hasDoubt: false, ...views['seen at 3'] };
-      expect(nextStep({ ...lane, fencedUntil: 1001 })).toEqual({ step: 'wait', until: 1001 });
-      expect(nextStep({ ...lane, fencedUntil: 1000 }).step).not.toBe('wait');
+      const queue = { head, boot, now: 1000, hasDoubt: false, ...views['seen at 3'] };
+      expect(nextStep({ ...queue, fencedUntil: 1001 })).toEqual({ step: 'wait', until: 1001 });
+      expect(nextStep({ ...queue, fencedUntil: 1000 }).step).not.toBe('wait');
     }
   });
 
   it.each([{ missingSince: 1 }, { readFirst: true }])(
     'is not sent before a read when the key may be missing: %j',
     (answered) => {
-      const lane = { head: operation, boot, now: 1000, fencedUntil: null, hasDoubt: false };
+      const queue = { head: operation, boot, now: 1000, fencedUntil: null, hasDoubt: false };
       const observation = { ...seen(3), ...answered };
-      expect(nextStep({ ...lane, observation, justRead: false })).toEqual({ step: 'read' });
-      expect(nextStep({ ...lane, observation, justRead: true }).step).toBe('send');
+      expect(nextStep({ ...queue, observation, justRead: false })).toEqual({ step: 'read' });
+      expect(nextStep({ ...queue, observation, justRead: true }).step).toBe('send');
     },
   );
 
-  it('needs nothing while it is under way, nor does an empty lane', () => {
+  it('needs nothing while it is under way, nor does an empty queue', () => {
     const progress = { state: 'in_flight', doubtful: false, baseUses: 3, sentAt: 1 } as const;
     expect(stepOf({ ...operation, progress }, 'seen at 3')).toEqual({ step: 'none' });
     expect(stepOf(null, 'seen at 3')).toEqual({ step: 'none' });

@@ -2,9 +2,9 @@ import { describe, expect, it, test } from 'vitest';
 import { buildOperation } from '../../support/builders/operation-builders.ts';
 import {
   isDoubtful,
-  laneOf,
+  queueOf,
   operationStates,
-  type LaneName,
+  type QueueName,
   type OperationKind,
   type OperationProgress,
   type OperationState,
@@ -257,8 +257,8 @@ describe('advancing an operation', () => {
   });
 });
 
-describe('the lanes', () => {
-  const lanes: Record<OperationKind, LaneName> = {
+describe('the queues', () => {
+  const queues: Record<OperationKind, QueueName> = {
     usage: 'counter',
     decrease: 'counter',
     disable: 'state',
@@ -267,7 +267,7 @@ describe('the lanes', () => {
   };
 
   it('keep what counts apart from what sets a state', () => {
-    expect(laneOf).toEqual(lanes);
+    expect(queueOf).toEqual(queues);
   });
 });
 

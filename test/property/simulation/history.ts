@@ -22,7 +22,7 @@ export type History = {
   broken: string[];
 };
 
-/** How far the upstream's books were looked through, and the latest operation that arrived by lane. */
+/** How far the upstream's books were looked through, and the latest operation that arrived by queue. */
 export type Order = { checked: number; latest: Map<string, number> };
 
 export function emptyHistory(): History {

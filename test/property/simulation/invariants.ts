@@ -136,7 +136,7 @@ function checkLocalState({ machine }: World, key: string): void {
 }
 
 /**
- * Invariant 4: operations of one lane arrive in order. A disable that comes twice, the second time after
+ * Invariant 4: operations of one queue arrive in order. A disable that comes twice, the second time after
  * another disable, changes nothing; after an enable it would. What a person sent again is out of its order.
  */
 function checkOrder({ ledger, history, order }: World): void {
@@ -145,11 +145,11 @@ function checkOrder({ ledger, history, order }: World): void {
     if (entry === undefined || entry.operation === null || history.decided.has(entry.operation)) continue;
     const { key, event, seq, incarnation } = entry;
     const isCount = event === 'usage' || event === 'decrease';
-    const lane = `${incarnation} ${key} ${isCount ? 'counter' : 'state'}`;
-    const before = order.latest.get(event === 'disable' ? `${lane} enable` : lane) ?? 0;
-    if (seq < before) throw new Error(`invariant 4: ${lane}: operation ${seq} arrived after ${before}`);
-    order.latest.set(lane, Math.max(seq, order.latest.get(lane) ?? 0));
-    order.latest.set(`${lane} ${event}`, seq);
+    const queue = `${incarnation} ${key} ${isCount ? 'counter' : 'state'}`;
+    const before = order.latest.get(event === 'disable' ? `${queue} enable` : queue) ?? 0;
+    if (seq < before) throw new Error(`invariant 4: ${queue}: operation ${seq} arrived after ${before}`);
+    order.latest.set(queue, Math.max(seq, order.latest.get(queue) ?? 0));
+    order.latest.set(`${queue} ${event}`, seq);
   }
 }
 

@@ -11,7 +11,7 @@ import type { Asked, Carried } from './ledger.ts';
 export type Configuration = {
   writers: SyncPolicy['writers'];
   onDoubt: SyncPolicy['onDoubt'];
-  lanes: number;
+  concurrency: number;
   /** By product key. */
   secrets: Map<string, string>;
   apiKey: string;

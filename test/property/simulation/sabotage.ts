@@ -1,7 +1,7 @@
 import { done, refuse } from '../../../src/domain/problem/problem.ts';
 import type { Upstream, WriteOptions } from '../../../src/service/ports.ts';
 import type { CommandOf, UseCaseName, Writer } from '../../../src/service/writer.ts';
-import { KeyLanes } from '../../../src/sync/keyed-mutex.ts';
+import { KeyedMutex } from '../../../src/sync/keyed-mutex.ts';
 import type { SyncOptions } from '../../../src/sync/sync.ts';
 import type { UpstreamClock } from '../../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../../src/upstream/exchange.ts';
@@ -16,7 +16,7 @@ export type Sabotage = {
   transport?: (transport: Transport) => Transport;
   /** The clock by which answers are dated. */
   clock?: (clock: VirtualClock) => UpstreamClock;
-  lanes?: () => KeyLanes;
+  mutex?: () => KeyedMutex;
   settings?: (settings: SyncOptions) => SyncOptions;
   beforeStart?: (machine: Machine) => void;
 };
@@ -27,7 +27,7 @@ export const honest: Required<Sabotage> = {
   upstream: (upstream) => upstream,
   transport: (transport) => transport,
   clock: (clock) => clock,
-  lanes: () => new KeyLanes(),
+  mutex: () => new KeyedMutex(),
   settings: (settings) => settings,
   beforeStart: () => undefined,
 };
@@ -38,7 +38,7 @@ export const sabotages: Readonly<Record<SabotageName, Sabotage>> = {
   'a fence that is a second short': withPolicy({ fenceMs: fenceMs - 1_000 }),
   'a blind retry': { upstream: blindly },
   'the in-flight mark written after sending': { beforeStart: unmark },
-  'reads outside the lane': { lanes: () => new LooseLanes() },
+  'reads outside the queue': { mutex: () => new LooseMutex() },
   'other writers not reckoned with': withPolicy({ writers: 'single' }),
   'a person who overrides the fence': { writer: overriding },
   'a restore that doubts nothing': { writer: (writer) => idle(writer, 'restore') },
@@ -69,7 +69,7 @@ export type SabotageName =
   | 'a fence that is a second short'
   | 'a blind retry'
   | 'the in-flight mark written after sending'
-  | 'reads outside the lane'
+  | 'reads outside the queue'
   | 'other writers not reckoned with'
   | 'a person who overrides the fence'
   | 'a restore that doubts nothing'
@@ -242,10 +242,12 @@ function unmark({ database }: Machine): void {
   );
 }
 
-/** Lanes that let reads pass whenever they like. */
-class LooseLanes extends KeyLanes {
-  override enter(...[subject, lanes, signal]: Parameters<KeyLanes['enter']>): ReturnType<KeyLanes['enter']> {
-    if (lanes.length === 1) return super.enter(subject, lanes, signal);
+/** Queues that let reads pass whenever they like. */
+class LooseMutex extends KeyedMutex {
+  override enter(
+    ...[subject, queues, signal]: Parameters<KeyedMutex['enter']>
+  ): ReturnType<KeyedMutex['enter']> {
+    if (queues.length === 1) return super.enter(subject, queues, signal);
     return Promise.resolve({ overlapped: false, [Symbol.dispose]: () => undefined });
   }
 }

@@ -12,7 +12,7 @@ const broken: Readonly<Record<SabotageName, [TroubleName[], RegExp]>> = {
   'a fence that is a second short': [[], /the fence|invariant [24]/],
   'a blind retry': [[], /the fence|invariant 2/],
   'the in-flight mark written after sending': [[], /the fence|invariant [124]/],
-  'reads outside the lane': [[], /invariant [23]|shows/],
+  'reads outside the queue': [[], /invariant [23]|shows/],
   'other writers not reckoned with': [['others'], /invariant 2/],
   'a person who overrides the fence': [['people'], /the fence|invariant|shows/],
   'a restore that doubts nothing': [['restore'], /the fence|invariant 2/],

@@ -88,7 +88,7 @@ export class SimulatedAgent implements Sender {
         plainUpstreamOver(this.#transport(), this.#client(), this.#sabotage.clock(clock)),
       ),
       meter: uncounted,
-      lanes: this.#sabotage.lanes(),
+      mutex: this.#sabotage.mutex(),
       settings,
       lifetime: this.#ending.signal,
     });
@@ -234,10 +234,10 @@ function secretOf({ secrets }: Configuration, products: AgentProducts, productId
   return secrets.get(product?.productKey ?? '') ?? null;
 }
 
-function settingsOf({ writers, onDoubt, lanes }: Configuration, products: AgentProducts): SyncOptions {
+function settingsOf({ writers, onDoubt, concurrency }: Configuration, products: AgentProducts): SyncOptions {
   return {
     rate: 20,
-    lanes,
+    concurrency,
     breaker: { failures: 5, openMs: 5_000 },
     unknownMs: 10_000,
     lookups: { perSecond: 20, maxWaiting: 128 },

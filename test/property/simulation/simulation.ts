@@ -1,4 +1,4 @@
-import { laneOf, type Operation } from '../../../src/domain/outbox/operation.ts';
+import { queueOf, type Operation } from '../../../src/domain/outbox/operation.ts';
 import { drawAim, type Aim } from './aim.ts';
 import { Callers } from './callers.ts';
 import { checkAtRest, checkStep } from './invariants.ts';
@@ -171,11 +171,11 @@ function isDrained(
 }
 
 /**
- * Whether the head of its lane waits because the upstream had answered it with a failure. That is the key's own
+ * Whether the head of its queue waits because the upstream had answered it with a failure. That is the key's own
  * trouble, of which the upstream's return says nothing; it is waited for with the backoff.
  */
 function waitsForItself({ machine, clock }: World, { subject, kind }: Operation): boolean {
-  const head = machine.transaction.operations.head(subject, laneOf[kind]);
+  const head = machine.transaction.operations.head(subject, queueOf[kind]);
   if (head === null || head.nextAt === null || head.nextAt <= clock.steady()) return false;
   return !head.outage || /^HTTP \d/.test(head.lastError ?? '');
 }

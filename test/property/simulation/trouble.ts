@@ -202,7 +202,7 @@ const policy: Trouble = {
   },
   make({ configuration, random, troubles: ours }) {
     configuration.onDoubt = random.pick(['infer', 'hold']);
-    configuration.lanes = random.between(1, 4);
+    configuration.concurrency = random.between(1, 4);
     // From then on others may write.
     if (ours.has('others')) configuration.writers = 'many';
   },

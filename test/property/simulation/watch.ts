@@ -1,6 +1,6 @@
 import { fenceMs, isChange, type Observer, type Sender, type Sent } from './network.ts';
 
-const laneOf = {
+const queueOf = {
   usage: 'counter',
   decrease: 'counter',
   enable: 'state',
@@ -14,7 +14,7 @@ export class Watch implements Observer {
   readonly broken: string[] = [];
   /** Everything that was sent, whether or not it arrived. */
   readonly sent: Sent[] = [];
-  /** By lane: what was sent and may still be on its way. */
+  /** By queue: what was sent and may still be on its way. */
   readonly #doubtful = new Map<string, Sent[]>();
   /** Until when the upstream asked to be left alone, in ms of virtual time, since when, and whom it told. */
   #wait: { from: number; until: number; told: Sender } | null = null;
@@ -29,7 +29,7 @@ export class Watch implements Observer {
     this.#checkWait(sent, sender);
     if (!isChange(sent)) return;
     if (sent.carried.operation === null) this.#report('invariant 1', sent, 'is sent unmarked');
-    const name = laneName(sent);
+    const name = queueName(sent);
     const doubtful = (this.#doubtful.get(name) ?? []).filter(({ at }) => sent.at < at + fenceMs);
     const overtaken = doubtful.find(({ what }) => !(what === 'disable' && sent.what === 'disable'));
     if (overtaken !== undefined) {
@@ -41,7 +41,7 @@ export class Watch implements Observer {
 
   onAnswer(sent: Sent, waitMs: number | null, sender: Sender, now: number): void {
     if (sent.settled && isChange(sent)) {
-      const name = laneName(sent);
+      const name = queueName(sent);
       const others = this.#doubtful.get(name)?.filter((other) => other !== sent);
       this.#doubtful.set(name, others ?? []);
     }
@@ -61,7 +61,7 @@ export class Watch implements Observer {
   }
 }
 
-/** The lane, whichever of the agent's stores sent: what a lost past sent is on its way all the same. */
-function laneName({ what, subject }: Sent): string {
-  return `${subject} ${laneOf[what as keyof typeof laneOf]}`;
+/** The queue, whichever of the agent's stores sent: what a lost past sent is on its way all the same. */
+function queueName({ what, subject }: Sent): string {
+  return `${subject} ${queueOf[what as keyof typeof queueOf]}`;
 }

@@ -104,7 +104,7 @@ export class World implements Disposable {
     this.configuration = {
       writers: this.troubles.has('others') ? 'many' : 'single',
       onDoubt: random.chance(0.8) ? 'infer' : 'hold',
-      lanes: random.between(1, 4),
+      concurrency: random.between(1, 4),
       secrets: secretsOf(this.catalogue),
       apiKey: 'api-key',
       baseUrl: 'https://upstream.example',

@@ -19,7 +19,7 @@ const states: Readonly<Record<string, Given>> = {
   cancelled: { columns: 'finished_at', values: '12', kind: 'enable' },
   dropped: { columns: 'finished_at, payload', values: "13, '{}'", kind: 'create_coupon', subject: 'SAVE' },
 };
-const lanes: Readonly<Record<string, string>> = {
+const queues: Readonly<Record<string, string>> = {
   disable: 'state',
   enable: 'state',
   create_coupon: 'coupon',
@@ -32,7 +32,7 @@ function createFifth(): DatabaseSync {
   const add = (name: string, state: string, { kind = 'usage', subject = 'KEY-1', ...more }: Given): void =>
     database.exec(`INSERT INTO outbox (id, kind, subject, lane, product_key, state, doubtful, held, attempts, failures,
         outage, created_at, request_id, credential, ${more.columns})
-      VALUES ('operation-${name}', '${kind}', '${subject}', '${lanes[kind] ?? 'counter'}', 'press', '${state}', 0, 0, 1,
+      VALUES ('operation-${name}', '${kind}', '${subject}', '${queues[kind] ?? 'counter'}', 'press', '${state}', 0, 0, 1,
         2, 0, 5, 'request-1', 'product:press', ${more.values})`);
   for (const [state, given] of Object.entries(states)) add(state, state, given);
   add('removed', 'delivered', { columns: 'finished_at', values: '14' });

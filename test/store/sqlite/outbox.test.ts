@@ -2,7 +2,7 @@ import { StatementSync } from 'node:sqlite';
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import {
-  laneOf,
+  queueOf,
   operationStates,
   type Operation,
   type OperationKind,
@@ -62,7 +62,7 @@ const delivery = fc
 const identity = fc
   .record({
     id: fc.uuid(),
-    kind: fc.constantFrom(...(Object.keys(laneOf) as OperationKind[])),
+    kind: fc.constantFrom(...(Object.keys(queueOf) as OperationKind[])),
     subject: fc.string({ minLength: 1 }),
     productKey: maybe(fc.string()),
     createdAt: instant,
@@ -152,7 +152,7 @@ test('the depth agrees with a count, whatever happens to the outbox', async () =
   fc.assert(property, { numRuns: 100 });
 });
 
-test('of many products only those are looked into whose lanes have been due for longest', async () => {
+test('of many products only those are looked into whose queues have been due for longest', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const waits = Array.from({ length: 40 }, (_, index) => ({

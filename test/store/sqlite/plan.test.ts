@@ -64,7 +64,7 @@ const bounded: ReadonlySet<string> = new Set([
   'SCAN asked',
   'SCAN outbox_depth',
   'SCAN preload_count',
-  // Those that change every waiting lane, or every lane that an outage holds up.
+  // Those that change every waiting queue, or every queue that an outage holds up.
   'SCAN outbox USING INDEX outbox_due',
   'SCAN outbox USING INDEX outbox_outage',
   // Those that guard what may still be on its way, at a start.

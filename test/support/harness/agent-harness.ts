@@ -290,7 +290,7 @@ function defaultConfiguration(upstreamUrl: string): Configuration {
     products: [{ key: productKey, secret }],
     sync: {
       rate: 1000,
-      lanes: 8,
+      concurrency: 8,
       fence: '350ms',
       writers: 'single',
       backoff: { first: '20ms', max: '200ms' },

@@ -3,7 +3,7 @@ import type { License } from '../../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
 import type { Applied, Outcome } from '../../../src/domain/outbox/outcome.ts';
 import type { CouponPage, StorageError, Upstream } from '../../../src/service/ports.ts';
-import { KeyLanes } from '../../../src/sync/keyed-mutex.ts';
+import { KeyedMutex } from '../../../src/sync/keyed-mutex.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { HeldLists } from './held-lists.ts';
 import { AgentHarness, key, minute, productKey, second, valueOf } from './service-harness.ts';
@@ -29,7 +29,7 @@ const never: AbortSignal = new AbortController().signal;
 /** An agent with its sync over virtual time, and an upstream that answers when the test says so. */
 export class ManualHarness extends AgentHarness {
   readonly time: VirtualTime = new VirtualTime();
-  readonly lanes: KeyLanes = new KeyLanes();
+  readonly mutex: KeyedMutex = new KeyedMutex();
   readonly clock: VirtualClock;
   readonly sync: Sync;
   readonly arrived: Arrived[] = [];
@@ -47,7 +47,7 @@ export class ManualHarness extends AgentHarness {
   readonly unexpected: Record<string, unknown>[] = [];
   options: Omit<SyncOptions, 'policy'> = {
     rate: 1000,
-    lanes: 4,
+    concurrency: 4,
     breaker: { failures: 3, openMs: 10 * second },
     unknownMs: minute,
     lookups: { perSecond: 2, maxWaiting: 128 },
@@ -79,7 +79,7 @@ export class ManualHarness extends AgentHarness {
         },
       },
       meter: uncounted,
-      lanes: this.lanes,
+      mutex: this.mutex,
       settings: () => ({ ...this.options, policy: this.policy }),
       lifetime: this.lifetime.signal,
     });

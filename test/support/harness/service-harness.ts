@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { License, LicenseTrigger } from '../../../src/domain/license.ts';
 import { localState, type LocalState, type Observation } from '../../../src/domain/agent/observation.ts';
-import type { LaneName, Operation } from '../../../src/domain/outbox/operation.ts';
+import type { QueueName, Operation } from '../../../src/domain/outbox/operation.ts';
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../../src/domain/outbox/outcome.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
 import type { ProblemCode } from '../../../src/domain/problem/problem-table.ts';
@@ -165,16 +165,16 @@ export class AgentHarness extends Harness {
     return operationId;
   }
 
-  async plan(lane: LaneName, { justRead = false }: { justRead?: boolean } = {}): Promise<Step> {
-    const step = valueOf(await this.writer.write('planStep', { subject: key, lane, justRead }));
+  async plan(queue: QueueName, { justRead = false }: { justRead?: boolean } = {}): Promise<Step> {
+    const step = valueOf(await this.writer.write('planStep', { subject: key, queue, justRead }));
     this.check();
     return step;
   }
 
   /** Plans what must be a send; gives the operation in flight. */
-  async send(lane: LaneName, options: { justRead?: boolean } = {}): Promise<Operation> {
-    const step = await this.plan(lane, options);
-    if (step.step !== 'send') throw new Error(`the ${lane} lane needs ${step.step}, not send`);
+  async send(queue: QueueName, options: { justRead?: boolean } = {}): Promise<Operation> {
+    const step = await this.plan(queue, options);
+    if (step.step !== 'send') throw new Error(`the ${queue} queue needs ${step.step}, not send`);
     return step.operation;
   }
 
@@ -239,9 +239,9 @@ export class AgentHarness extends Harness {
     return progress.state === 'uncertain' && progress.held ? 'held' : progress.state;
   }
 
-  /** When the head of a lane is due, in ms from now; null when it waits for nothing. */
-  dueIn(lane: LaneName): number | null {
-    const nextAt = this.store.operations.head(key, lane)?.nextAt ?? null;
+  /** When the head of a queue is due, in ms from now; null when it waits for nothing. */
+  dueIn(queue: QueueName): number | null {
+    const nextAt = this.store.operations.head(key, queue)?.nextAt ?? null;
     return nextAt === null ? null : nextAt - this.steady;
   }
 
@@ -255,13 +255,13 @@ export class AgentHarness extends Harness {
         localState(observation.license, operations.shown(observation.license.licenseKey)),
       );
     }
-    for (const lane of ['counter', 'state'] as const) {
-      const [head, ...behind] = operations.lane(key, lane);
+    for (const queue of ['counter', 'state'] as const) {
+      const [head, ...behind] = operations.queue(key, queue);
       const waits = head !== undefined && head.nextAt !== null;
       const isFlying = head?.progress.state === 'in_flight';
-      ok(head === undefined || waits !== isFlying, `the head of ${lane} neither waits nor is under way`);
-      ok(!behind.some(({ nextAt }) => nextAt !== null), `${lane} has one behind its head that is due`);
-      ok(!behind.some(({ progress }) => progress.state === 'in_flight'), `${lane} has two under way`);
+      ok(head === undefined || waits !== isFlying, `the head of ${queue} neither waits nor is under way`);
+      ok(!behind.some(({ nextAt }) => nextAt !== null), `${queue} has one behind its head that is due`);
+      ok(!behind.some(({ progress }) => progress.state === 'in_flight'), `${queue} has two under way`);
     }
   }
 }

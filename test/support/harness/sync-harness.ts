@@ -15,7 +15,7 @@ import { runUseCase } from '../../../src/service/run.ts';
 import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
 import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
-import { KeyLanes } from '../../../src/sync/keyed-mutex.ts';
+import { KeyedMutex } from '../../../src/sync/keyed-mutex.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { silent, uncounted } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
@@ -222,7 +222,7 @@ export class SyncHarness implements Disposable {
       ...shared,
       upstream: this.vendor,
       meter: uncounted,
-      lanes: new KeyLanes(),
+      mutex: new KeyedMutex(),
       settings: () => this.#options,
       lifetime: ending.signal,
     });
@@ -243,7 +243,7 @@ const reach = { accountId: 'default', productKey: product };
 
 const defaults: SyncOptions = {
   rate: 5,
-  lanes: 4,
+  concurrency: 4,
   breaker: defaultBreakerPolicy,
   unknownMs: minute,
   lookups: { perSecond: 2, maxWaiting: 128 },

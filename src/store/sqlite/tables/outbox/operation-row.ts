@@ -1,7 +1,7 @@
 import {
-  laneOf,
+  queueOf,
   type DeathCause,
-  type LaneName,
+  type QueueName,
   type Operation,
   type OperationProgress,
 } from '../../../../domain/outbox/operation.ts';
@@ -87,7 +87,7 @@ type IdentityColumns = {
   id: string;
   kind: string;
   subject: string;
-  lane: LaneName;
+  queue: QueueName;
   productKey: string | null;
   createdAt: number;
   credential: string | null;
@@ -97,7 +97,7 @@ type IdentityColumns = {
 /** The columns that never change. */
 export function identityColumns(operation: Omit<Operation, 'seq'>): IdentityColumns {
   const { id, kind, subject, productKey, createdAt, credential, requestId } = operation;
-  return { id, kind, subject, lane: laneOf[kind], productKey, createdAt, credential, requestId };
+  return { id, kind, subject, queue: queueOf[kind], productKey, createdAt, credential, requestId };
 }
 
 type ProgressColumns = {

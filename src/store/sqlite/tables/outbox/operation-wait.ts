@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { LaneKey, OperationReads, OperationTable } from '../../../../service/outbox/tables.ts';
+import type { QueueKey, OperationReads, OperationTable } from '../../../../service/outbox/tables.ts';
 import { prepareChange, prepareQuery } from '../../statements.ts';
 
-/** Reads product by product, so that a million waiting lanes of a paused product are not even looked at. */
+/** Reads product by product, so that a million waiting queues of a paused product are not even looked at. */
 export function waitReads(database: DatabaseSync): Pick<OperationReads, 'due' | 'nextDueAt'> {
   const first = prepareQuery(
     database,
@@ -13,9 +13,9 @@ export function waitReads(database: DatabaseSync): Pick<OperationReads, 'due' | 
   );
   const due = prepareQuery(
     database,
-    `SELECT subject, lane, product_key AS productKey, next_at AS nextAt FROM outbox
+    `SELECT subject, lane AS queue, product_key AS productKey, next_at AS nextAt FROM outbox
      WHERE product_key IS ? AND next_at <= ? ORDER BY next_at LIMIT ?`,
-    (row: LaneKey & { nextAt: number }) => row,
+    (row: QueueKey & { nextAt: number }) => row,
   );
   const next = prepareQuery(
     database,
@@ -38,12 +38,12 @@ export function waitReads(database: DatabaseSync): Pick<OperationReads, 'due' | 
         .flatMap((productKey) => due.all(productKey, now, limit))
         .sort((one, other) => one.nextAt - other.nextAt)
         .slice(0, limit)
-        .map(({ subject, lane, productKey }) => ({ subject, lane, productKey })),
+        .map(({ subject, queue, productKey }) => ({ subject, queue, productKey })),
     nextDueAt: (now) => next.first(now),
   };
 }
 
-/** In SQL, the products with waiting lanes, found by a jump through the index for each; null, last, stands for none. */
+/** In SQL, the products with waiting queues, found by a jump through the index for each; null, last, stands for none. */
 const waitingProducts = `WITH RECURSIVE waiting (productKey) AS (
    SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > ''
    UNION ALL
@@ -57,7 +57,7 @@ export function least(values: readonly (number | null)[]): number | null {
   return numbers.length === 0 ? null : Math.min(...numbers);
 }
 
-/** Prepares what ends, moves or lengthens the waits of as many lanes as there are. */
+/** Prepares what ends, moves or lengthens the waits of as many queues as there are. */
 export function waitChanges(
   database: DatabaseSync,
 ): Pick<OperationTable, 'endOutage' | 'endBackoff' | 'shiftWaits' | 'extendFences'> {

@@ -3,7 +3,7 @@ import type { Operation, OperationState, UnfinishedState } from '../../../../dom
 import type { OperationReads, OperationTable } from '../../../../service/outbox/tables.ts';
 import { afterNumber } from '../cursor.ts';
 import { deliveryColumns, identityColumns, operationColumns, operationFrom } from './operation-row.ts';
-import { inLane, isUnfinished, laneReads, openReads, pageOfOperations } from './operation-lane.ts';
+import { inQueue, isUnfinished, queueReads, openReads, pageOfOperations } from './operation-queue.ts';
 import { least, waitChanges, waitReads } from './operation-wait.ts';
 import { bit, prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
 
@@ -54,7 +54,7 @@ export function operationReads(database: DatabaseSync): OperationReads {
     heldCount: () => held(),
     unfinishedOf: (productKey) => ofProduct(productKey),
     oldestAt: oldestRead(database),
-    ...laneReads(database),
+    ...queueReads(database),
     ...openReads(database),
     ...waitReads(database),
   };
@@ -88,7 +88,7 @@ function oldestRead(database: DatabaseSync): OperationReads['oldestAt'] {
 
 /** Prepares the outbox. */
 export function operationTable(database: DatabaseSync): OperationTable {
-  const lane = prepareQuery(database, `${inLane} AND held = 0 ORDER BY seq`, operationFrom);
+  const queue = prepareQuery(database, `${inQueue} AND held = 0 ORDER BY seq`, operationFrom);
   const withState = prepareQuery(
     database,
     `${select} WHERE state = ? AND seq > ? ORDER BY seq LIMIT ${readAtOnce}`,
@@ -105,7 +105,7 @@ export function operationTable(database: DatabaseSync): OperationTable {
     ...singleChanges(database),
     ...sweepingChanges(database),
     ...waitChanges(database),
-    lane: (subject, name) => lane.all(subject, name),
+    queue: (subject, name) => queue.all(subject, name),
     withState: (state) => inPages((seq) => withState.all(state, seq)),
     inDoubtElsewhere: (upstream) => elsewhere.all(upstream),
   };
@@ -128,7 +128,7 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
     `INSERT INTO outbox (id, kind, subject, lane, product_key, state, doubtful, held, base_uses, sent_at,
        attempts, failures, next_at, outage, fenced_until, upstream, last_error, seen_enabled, payload,
        created_at, credential, request_id, finished_at, cause)
-     VALUES (:id, :kind, :subject, :lane, :productKey, :state, :doubtful, :held, :baseUses, :sentAt,
+     VALUES (:id, :kind, :subject, :queue, :productKey, :state, :doubtful, :held, :baseUses, :sentAt,
        :attempts, :failures, :nextAt, :outage, :fencedUntil, :upstream, :lastError, :seenEnabled, :payload,
        :createdAt, :credential, :requestId, :finishedAt, :cause)`,
   );
