@@ -27,7 +27,7 @@ const states: Readonly<Record<OperationState | 'held', Words>> = {
   uncertain: {
     title: 'The change may have been applied: its answer was lost',
     remedy:
-      'Wait: once its fence (sync.fence) has passed, the agent reads the key back to find out. A held change waits for you: look at the key in your store, then outbox confirm ID if it was applied there, outbox retry ID if it was not, or outbox drop ID to give it up.',
+      'Wait: once the reconcile delay (sync.reconcile_after) has passed, the agent reads the key back to find out. A held change waits for you: look at the key in your store, then outbox confirm ID if it was applied there, outbox retry ID if it was not, or outbox drop ID to give it up.',
   },
   delivered: { title: 'The change was certainly applied', remedy: null },
   inferred: {

@@ -90,9 +90,9 @@ export class LiveConfiguration {
 
   #policy(): SyncPolicy {
     const { sync, freshness } = this.#configuration;
-    const { fenceMs, writers, onDoubt, backoff } = sync;
+    const { reconcileAfterMs, writers, onDoubt, backoff } = sync;
     const { goneMs, refreshMs, graceMs } = freshness;
-    return { fenceMs, writers, onDoubt, backoff, goneMs, refreshMs, graceMs };
+    return { reconcileAfterMs, writers, onDoubt, backoff, goneMs, refreshMs, graceMs };
   }
 
   licensing(): ReturnType<AgentLicensingParts['settings']> {

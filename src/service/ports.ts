@@ -8,7 +8,7 @@ import type { Result } from '../domain/problem/problem.ts';
 export interface Clock {
   /** Epoch ms; follows the wall clock forwards, never backwards. */
   now(): number;
-  /** Epoch ms that only pass: never moved by the wall clock. Waits and fences are measured by it. */
+  /** Epoch ms that only pass: never moved by the wall clock. Waits and reconcile delays are measured by it. */
   steady(): number;
   /** Resolves after `ms`, or rejects with the signal's reason. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
@@ -195,7 +195,7 @@ export interface Deliveries {
 
 /** What a person does about the way up; each is an act on record, and its result is for one answer only. */
 export interface SyncControl {
-  /** Ends every wait except fences, the upstream's `Retry-After` and the rate limit. */
+  /** Ends every wait except reconcile delays, the upstream's `Retry-After` and the rate limit. */
   now(writeOptions: WriteOptions): Promise<Result<unknown>>;
   /** Lets nothing go up, across restarts, until `resume`. */
   pause(writeOptions: WriteOptions): Promise<Result<unknown>>;

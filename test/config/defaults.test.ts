@@ -28,7 +28,7 @@ test('without any configuration this is an authority with the defaults of the co
     sync: {
       rate: 5,
       concurrency: 4,
-      fence: '1m',
+      reconcile_after: '1m',
       writers: 'many',
       on_doubt: 'infer',
       max_pending: 1_000_000,

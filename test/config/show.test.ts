@@ -75,7 +75,7 @@ const rest = fc.record(
     sync: fc.record(
       {
         rate: fc.oneof(count, fc.constantFrom(0.5, 2.25)),
-        fence: duration,
+        reconcile_after: duration,
         writers: fc.constantFrom('many', 'single'),
         max_pending: count,
         backoff: duration.map((wait) => ({ first: wait, max: wait })),

@@ -275,26 +275,26 @@ test('the end of an outage lets only the queues that it held up go on', async ()
   const { operations } = store.writing.transaction;
   const outage = operations.add(buildOperation({ subject: 'A', nextAt: 90, outage: true }));
   const due = operations.add(buildOperation({ subject: 'B', nextAt: 5, outage: true }));
-  const fence = operations.add(buildOperation({ subject: 'C', nextAt: 80 }));
+  const delayed = operations.add(buildOperation({ subject: 'C', nextAt: 80 }));
   operations.endOutage(10);
   expect(operations.get(outage.id)).toStrictEqual({ ...outage, nextAt: 10, outage: false });
   expect(operations.get(due.id)).toStrictEqual({ ...due, nextAt: 5, outage: false });
-  expect(operations.get(fence.id)).toStrictEqual(fence);
+  expect(operations.get(delayed.id)).toStrictEqual(delayed);
 });
 
-test('sync now ends every wait but that for a fence', async () => {
+test('sync now ends every wait but that for a reconcile delay', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const uncertain = { state: 'uncertain', doubtful: false, baseUses: null, held: false } as const;
   const waiting = operations.add(buildOperation({ subject: 'A', nextAt: 90, outage: true }));
   const due = operations.add(buildOperation({ subject: 'B', nextAt: 5 }));
-  const fenced = operations.add(
-    buildOperation({ subject: 'C', nextAt: 80, fencedUntil: 80, progress: uncertain }),
+  const delayed = operations.add(
+    buildOperation({ subject: 'C', nextAt: 80, reconcileAt: 80, progress: uncertain }),
   );
   operations.endBackoff(10);
   expect(operations.get(waiting.id)).toStrictEqual({ ...waiting, nextAt: 10, outage: false });
   expect(operations.get(due.id)).toStrictEqual(due);
-  expect(operations.get(fenced.id)).toStrictEqual(fenced);
+  expect(operations.get(delayed.id)).toStrictEqual(delayed);
 });
 
 test('waits move along with a clock that began anew', async () => {

@@ -228,7 +228,7 @@ const treeOf = (url: string, more: Tree = {}): Tree => ({
   upstream: { base_url: url },
   products: [{ key: 'EDITOR', secret }],
   freshness: { fresh: '1d', stale: '7d', grace: '14d', refresh: '12h' },
-  sync: { writers: 'single', fence: '400ms', backoff: { first: '20ms', max: '100ms' } },
+  sync: { writers: 'single', reconcile_after: '400ms', backoff: { first: '20ms', max: '100ms' } },
   ...more,
 });
 

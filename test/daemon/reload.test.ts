@@ -48,7 +48,7 @@ const wanted = configurationOf({
     sync: {
       rate: 1,
       concurrency: 1,
-      fence: '1s',
+      reconcile_after: '1s',
       writers: 'single',
       on_doubt: 'hold',
       max_pending: 1,
@@ -79,7 +79,9 @@ test('SIGHUP takes over secrets, products, freshness, sync, rates of callers, me
     'products[0].name',
     'products[0].secret',
     ...['fresh', 'stale', 'grace', 'refresh', 'unknown', 'gone'].map((key) => `freshness.${key}`),
-    ...['rate', 'concurrency', 'fence', 'writers', 'on_doubt', 'max_pending'].map((key) => `sync.${key}`),
+    ...['rate', 'concurrency', 'reconcile_after', 'writers', 'on_doubt', 'max_pending'].map(
+      (key) => `sync.${key}`,
+    ),
     'sync.backoff.first',
     'sync.backoff.max',
     'sync.breaker.failures',
@@ -142,5 +144,9 @@ test('the loops are given the settings of the configuration in force, also after
   const live = new LiveConfiguration(running);
   expect(live.sync()).toMatchObject({ concurrency: running.sync.concurrency, productIds: ['A'] });
   live.replace(wanted);
-  expect(live.sync()).toMatchObject({ concurrency: 1, productIds: ['A', 'B'], policy: { fenceMs: 1000 } });
+  expect(live.sync()).toMatchObject({
+    concurrency: 1,
+    productIds: ['A', 'B'],
+    policy: { reconcileAfterMs: 1000 },
+  });
 });

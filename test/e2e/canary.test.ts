@@ -274,7 +274,7 @@ test('an agent tells none either, whatever its upstream says', async () => {
     products: [{ key: 'EDITOR', secret_file: secretFile }],
     sync: {
       rate: 1000,
-      fence: '20ms',
+      reconcile_after: '20ms',
       backoff: { first: '5ms', max: '20ms' },
       breaker: { failures: 1000, open: '10ms' },
     },

@@ -51,7 +51,7 @@ function agentMachine(root: string, base_url: string): OperatedMachine {
     listen: { tcp: '127.0.0.1:0' },
     upstream: { base_url, probe: '1s' },
     products: [{ key: product.productKey, secret_file: join(root, 'rgsf.secret') }],
-    sync: { fence: '1s', backoff: { first: '100ms', max: '1s' } },
+    sync: { reconcile_after: '1s', backoff: { first: '100ms', max: '1s' } },
   });
 }
 

@@ -175,7 +175,7 @@ for (const [what, fault] of [
     await agent.atRest();
     const asked = upstream.ledger.filter(({ kind }) => kind === 'list_coupons' || kind === 'create_coupon');
     expect(asked[1]?.kind).toBe('list_coupons');
-    // The fence lies between them.
+    // The reconcile delay lies between them.
     expect((asked[1]?.at ?? 0) - (asked[0]?.at ?? 0)).toBeGreaterThanOrEqual(340);
     expect(madeUpstream(harness, 'WINTER')).toBe(1);
     expect(dataOf(await getCoupon(agent, dataOf(made)['id']))).toMatchObject({ id: 1, usage_limit: 5 });

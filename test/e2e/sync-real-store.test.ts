@@ -147,8 +147,8 @@ test.concurrent(
   },
 );
 
-/** No fence of this harness could end within the test. */
-const longFence = { sync: { fence: '1h' } };
+/** No reconcile delay of this harness could end within the test. */
+const longDelay = { sync: { reconcile_after: '1h' } };
 
 /** Whether an operation has been in doubt, at any time. */
 async function hadDoubt(agent: Agent): Promise<boolean> {
@@ -156,9 +156,9 @@ async function hadDoubt(agent: Agent): Promise<boolean> {
   return uncertain + held > 0;
 }
 
-test.concurrent('a firewall’s challenge to a use costs no fence and no credential', async () => {
+test.concurrent('a firewall’s challenge to a use costs no reconcile delay and no credential', async () => {
   await using harness = await startAgentHarness(
-    before('bad request', { licenses: ['KEY'], configuration: longFence }),
+    before('bad request', { licenses: ['KEY'], configuration: longDelay }),
   );
   const { agent, upstream } = harness;
   upstream.fault = firstFew(3, challengePage(), isUse);
@@ -173,7 +173,7 @@ test.concurrent('a firewall’s challenge to a use costs no fence and no credent
 test.concurrent(
   'a coupon that meets a challenge is queued, and made when the firewall lets it pass',
   async () => {
-    await using harness = await startAgentHarness(before('bad request', { configuration: longFence }));
+    await using harness = await startAgentHarness(before('bad request', { configuration: longDelay }));
     const { agent, upstream } = harness;
     upstream.fault = firstFew(2, challengePage(), ({ kind }) => kind === 'create_coupon');
     expect((await agent.createCoupon({ code: 'SPRING' })).status).toBe(201);
@@ -185,9 +185,9 @@ test.concurrent(
 test.concurrent.each([
   ['a page without its marks', firewallPage(403)],
   ['an edge that lost the answer', edgePage(520, true)],
-])('a use stays in doubt for its fence after %s', async (_, fault) => {
+])('a use stays in doubt for its reconcile delay after %s', async (_, fault) => {
   await using harness = await startAgentHarness(
-    before('bad request', { licenses: ['KEY'], configuration: longFence }),
+    before('bad request', { licenses: ['KEY'], configuration: longDelay }),
   );
   harness.upstream.fault = firstFew(1, fault, isUse);
   await harness.agent.change('usage', 'KEY');

@@ -18,7 +18,7 @@ async function startAgent({ path }: SmallDisk, upstream: PlainUpstream): Promise
     products: [{ key: productKey, secret }],
     sync: {
       rate: '1000',
-      fence: '300ms',
+      reconcile_after: '300ms',
       backoff: { first: '50ms', max: '200ms' },
       breaker: { open: '100ms' },
     },

@@ -31,7 +31,11 @@ async function refusedStart(directory: string, configuration: object): Promise<E
 }
 
 const configurationFaults: [string, object, string[]][] = [
-  ['an unknown key', { sync: { fenze: '60s' } }, ['sync.fenze: unknown key; did you mean fence?']],
+  [
+    'an unknown key',
+    { sync: { reconcile_aftr: '60s' } },
+    ['sync.reconcile_aftr: unknown key; did you mean reconcile_after?'],
+  ],
   [
     'a value of the wrong type',
     { sync: { concurrency: 'many' } },

@@ -18,7 +18,7 @@ const unmarkedMs = 60_000;
 const { signal } = new AbortController();
 
 const policy = {
-  fenceMs: 10_000,
+  reconcileAfterMs: 10_000,
   writers: 'single',
   onDoubt: 'infer',
   backoff: { firstMs: 500, maxMs: 900_000 },

@@ -158,8 +158,8 @@ describe('the count in the answer to a disable', () => {
   });
 
   it.each([
-    ['is not taken within the fence of a use that was given up', minute - 1, 5],
-    ['is taken after that fence, and is no sign of another writer', minute, 6],
+    ['is not taken within the reconcile delay of a use that was given up', minute - 1, 5],
+    ['is taken after that reconcile delay, and is no sign of another writer', minute, 6],
   ])('%s', async (_, passed, uses) => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
@@ -432,7 +432,7 @@ describe('a read of a key', () => {
 });
 
 describe('a restart', () => {
-  it('gives an operation that a person must decide no new fence: what is behind it goes on', async () => {
+  it('gives an operation that a person must decide no new reconcile delay: what is behind it goes on', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
     const held = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);

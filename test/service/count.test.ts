@@ -164,7 +164,7 @@ describe('a count that was last seen before the start', () => {
     expect(agent.local).toMatchObject({ uses: 8, pending: 0 });
   });
 
-  it('is not made up for by a read before the fence, which leaves the first one after it to tell', async () => {
+  it('is not made up for by a read before the reconcile delay, which leaves the first one after it to tell', async () => {
     await using agent = await createAgent({ uses: 5 });
     const flying = await agent.record('usage');
     await agent.send('counter');
@@ -190,7 +190,7 @@ describe('a count that was last seen before the start', () => {
 });
 
 describe('what was in flight when the process ended', () => {
-  it('is uncertain after the start, and read back once the fence is over', async () => {
+  it('is uncertain after the start, and read back once the reconcile delay is over', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.send('counter');
@@ -205,11 +205,11 @@ describe('what was in flight when the process ended', () => {
     expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 0 });
   });
 
-  it('waits the whole fence again after a start in the middle of it', async () => {
+  it('waits the whole reconcile delay again after a start in the middle of it', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
-    // The next process may count its steady time from elsewhere: what is left of the fence is not known.
+    // The next process may count its steady time from elsewhere: what is left of the reconcile delay is not known.
     agent.steady += 2 * hour;
     await agent.restart();
     expect(agent.dueIn('counter')).toBe(minute);
@@ -217,7 +217,7 @@ describe('what was in flight when the process ended', () => {
 });
 
 describe('a use whose answer was lost', () => {
-  it('waits for the fence: no sooner is it read back, and no read before settles it', async () => {
+  it('waits for the reconcile delay: no sooner is it read back, and no read before settles it', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -232,7 +232,7 @@ describe('a use whose answer was lost', () => {
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
 
-  it('is not settled by a read that was sent before the fence and answered after it', async () => {
+  it('is not settled by a read that was sent before the reconcile delay and answered after it', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -241,7 +241,7 @@ describe('a use whose answer was lost', () => {
     expect(agent.stateOf(use)).toBe('uncertain');
   });
 
-  it('keeps its fence through a read that brings nothing', async () => {
+  it('keeps its reconcile delay through a read that brings nothing', async () => {
     await using agent = await createAgent({ uses: 5 }, { goneMs: second });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);

@@ -124,7 +124,7 @@ describe('a coupon that is queued on an agent', () => {
     expect(refusalOf(await agent.writer.write('queueCoupon', command))).toBe('storage_full');
   });
 
-  it('that was sent and lost its answer waits for the fence before it is looked for', async () => {
+  it('that was sent and lost its answer waits for the reconcile delay before it is looked for', async () => {
     await using agent = await createAgent();
     await agent.create(lost);
     expect(agent.head).toMatchObject({
@@ -287,7 +287,7 @@ describe('a coupon that is queued on an agent', () => {
     expect(refusalOf(await agent.writer.write('queueCoupon', again))).toBe('coupon_code_taken');
   });
 
-  it('whose code an earlier request may still be on its way with waits for that one’s fence', async () => {
+  it('whose code an earlier request may still be on its way with waits for that one’s reconcile delay', async () => {
     await using agent = await createAgent();
     await agent.create(lost);
     const { id } = agent.head as Operation;
@@ -360,7 +360,7 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.head).toMatchObject({ outage: false, nextAt: agent.steady + 30 * second });
   });
 
-  it('whose answer was lost waits for as long as the upstream asked, where that is longer than the fence', async () => {
+  it('whose answer was lost waits for as long as the upstream asked, where that is longer than the reconcile delay', async () => {
     await using agent = await createAgent();
     await agent.create({ ...lost, retryAfterMs: 5 * minute });
     expect(agent.head).toMatchObject({ nextAt: agent.steady + 5 * minute });
@@ -393,7 +393,7 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.stateOf(operationId)).toBe('pending');
   });
 
-  it('in flight when the process ended is looked for after the fence', async () => {
+  it('in flight when the process ended is looked for after the reconcile delay', async () => {
     await using agent = await createAgent();
     await agent.queue();
     await agent.sendCoupon();

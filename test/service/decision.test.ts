@@ -112,7 +112,7 @@ describe('a person decides about an operation', () => {
   );
 
   it.each(['retry', 'drop', 'confirm'] as const)(
-    'that is in doubt, %s: a change of state within its fence leaves its count to be read before the next is sent',
+    'that is in doubt, %s: a change of state within its reconcile delay leaves its count to be read before the next is sent',
     async (decision) => {
       await using agent = await createAgent({ uses: 5 });
       const use = await agent.record('usage');
@@ -198,16 +198,19 @@ describe('a person decides about an operation', () => {
 });
 
 describe('a decision beside what is under way', () => {
-  it.each(['retry', 'drop', 'confirm'] as const)('leaves the fence of another one: %s', async (decision) => {
-    const { agent, dead } = await createDead();
-    await using _ = agent;
-    const doubtful = await agent.record('usage');
-    await agent.answer(await agent.send('counter'), lost);
-    agent.pass(second);
-    await decide(agent, dead, decision);
-    expect(agent.dueIn('counter')).toBe(minute - second);
-    expect(agent.stateOf(doubtful)).toBe('uncertain');
-  });
+  it.each(['retry', 'drop', 'confirm'] as const)(
+    'leaves the reconcile delay of another one: %s',
+    async (decision) => {
+      const { agent, dead } = await createDead();
+      await using _ = agent;
+      const doubtful = await agent.record('usage');
+      await agent.answer(await agent.send('counter'), lost);
+      agent.pass(second);
+      await decide(agent, dead, decision);
+      expect(agent.dueIn('counter')).toBe(minute - second);
+      expect(agent.stateOf(doubtful)).toBe('uncertain');
+    },
+  );
 
   it.each(['retry', 'drop'] as const)('leaves one in flight alone: %s', async (decision) => {
     const { agent, dead } = await createDead();

@@ -109,7 +109,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect(agent.operation(waiting).lastError).toContain('this store was restored');
   });
 
-  it('a change that waited for long is read back after its fence', async () => {
+  it('a change that waited for long is read back after its reconcile delay', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('throttled', day));
@@ -129,7 +129,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect(agent.stateOf(disable)).toBe('delivered');
   });
 
-  it('a change that is not finished gets a fence of its own', async () => {
+  it('a change that is not finished gets a reconcile delay of its own', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     valueOf(await agent.writer.write('restore', {}));
@@ -149,7 +149,7 @@ async function createRestored(how: { uses?: number; enabled?: boolean } = {}): P
 
 describe('what a lost past had under way is waited for', () => {
   it.each(['usage', 'disable'] as const)(
-    'nothing is sent into its fence, also no new %s',
+    'nothing is sent into its reconcile delay, also no new %s',
     async (trigger) => {
       await using agent = await createRestored();
       await agent.record(trigger);

@@ -16,7 +16,7 @@ import {
 } from '../support/harness/service-harness.ts';
 
 function start(harness: Harness, changes: Partial<StartAgent> = {}) {
-  const command = { adminTokenDigest: 'd', place: 'here', fenceMs: minute, ...changes };
+  const command = { adminTokenDigest: 'd', place: 'here', reconcileAfterMs: minute, ...changes };
   return harness.writer.write('startAgent', command);
 }
 

@@ -224,7 +224,7 @@ describe('an enable on an agent', () => {
     expect(agent.local).toEqual({ uses: 5, enabled: true, pending: 0 });
   });
 
-  it('in doubt is settled by a read after the fence; it is not repeated over a disable that may be newer', async () => {
+  it('in doubt is settled by a read after the reconcile delay; it is not repeated over a disable that may be newer', async () => {
     for (const enabled of [false, true]) {
       await using agent = await createAgent({ enabled: false });
       const enable = await agent.record('enable');

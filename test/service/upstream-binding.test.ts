@@ -404,7 +404,7 @@ describe('a product in the configuration', () => {
     expect(agent.dueIn('counter')).toBe(0);
   });
 
-  it('that has another secret now waits all the same for the fence of what was lost under the one before', async () => {
+  it('that has another secret now waits all the same for the reconcile delay of what was lost under the one before', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     await agent.record('usage');

@@ -35,7 +35,7 @@ describe('coupons whose creation is in doubt while a listing of theirs is not ad
     expect(harness.arrivedCoupons).toEqual([]);
     expect(looks.mock.calls.length).toBeLessThan(10);
     await harness.passes(second);
-    // The second waits for the listing of the first: this listing may have been answered before the fence was over.
+    // The second waits for the listing of the first: this listing may have been answered before the reconcile delay was over.
     for (let count = 0; count < ids.length; count += 1) {
       const [asked, ...others] = harness.arrivedCoupons.splice(0);
       if (asked?.kind !== 'list' || others.length > 0) throw new Error('not one listing was asked for');

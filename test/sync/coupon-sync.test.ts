@@ -59,7 +59,7 @@ class Office extends AgentHarness {
     });
   }
 
-  /** A creation whose answer was lost, with its fence over. */
+  /** A creation whose answer was lost, with its reconcile delay over. */
   async lose(): Promise<string> {
     const command = { terms, isSentNow: true, maxPending: 10 };
     const { operationId } = valueOf(await this.writer.write('queueCoupon', command));
@@ -115,7 +115,7 @@ describe('a coupon of which a person says that it was created', () => {
 });
 
 describe('a creation whose answer was lost', () => {
-  it('is settled by no listing that was under way before its fence was over', async () => {
+  it('is settled by no listing that was under way before its reconcile delay was over', async () => {
     await using office = new Office();
     const coupons = await office.open();
     void coupons.list(forEver);

@@ -226,7 +226,7 @@ describe('a read of a key', () => {
     },
   );
 
-  it('settles no doubt when it was sent before the fence was over', async () => {
+  it('settles no doubt when it was sent before the reconcile delay was over', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const use = await harness.record('usage');
     await harness.answer(await harness.send('counter'), lost);

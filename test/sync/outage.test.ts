@@ -13,7 +13,7 @@ const away: Outcome<never> = {
 };
 /** One failure makes a change wait for half an hour. */
 const policy: SyncPolicy = {
-  fenceMs: minute,
+  reconcileAfterMs: minute,
   writers: 'single',
   onDoubt: 'infer',
   backoff: { firstMs: 60 * minute, maxMs: 60 * minute },

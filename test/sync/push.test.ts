@@ -255,7 +255,7 @@ describe('what waits in the outbox', () => {
     expect([harness.stateOf(use), harness.warnings]).toEqual(['inferred', []]);
   });
 
-  it('is read back after its fence, for which a plan that sends nothing costs no turn', async () => {
+  it('is read back after its reconcile delay, for which a plan that sends nothing costs no turn', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.options = { ...harness.options, rate: 0.5 };
     const use = await harness.record('usage');

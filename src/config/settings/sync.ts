@@ -1,4 +1,4 @@
-import { defaultBackoffPolicy, defaultFenceMs } from '../../domain/outbox/delivery.ts';
+import { defaultBackoffPolicy, defaultReconcileAfterMs } from '../../domain/outbox/delivery.ts';
 import { defaultBreakerPolicy } from '../../domain/outbox/circuit-breaker.ts';
 import type { SectionOf } from '../description.ts';
 
@@ -45,9 +45,9 @@ export const sync = {
       purpose:
         'How many keys are processed at the same time, over at most twice as many connections plus two.',
     },
-    fence: {
+    reconcile_after: {
       kind: 'wait',
-      default: defaultFenceMs as number,
+      default: defaultReconcileAfterMs as number,
       purpose:
         'How long to wait after a lost answer before the key is read back; it must exceed the longest time that a request can be in transit.',
     },

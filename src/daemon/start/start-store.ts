@@ -27,7 +27,7 @@ export async function startStore(
   };
   const started =
     role === 'agent'
-      ? await writer.write('startAgent', { ...store, fenceMs: sync.fenceMs })
+      ? await writer.write('startAgent', { ...store, reconcileAfterMs: sync.reconcileAfterMs })
       : await writer.write('startAuthority', { ...store, apiKeyDigest: await firstApiKey(stateDir, reader) });
   if (!started.ok) throw new Error(started.problem.detail);
   return started.value.instance;

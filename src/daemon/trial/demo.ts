@@ -105,7 +105,12 @@ class Stage implements AsyncDisposable {
       products: [{ key: productKey, secret }],
       // As in daily use, only quicker.
       freshness: { refresh: '500ms' },
-      sync: { rate: '100', fence: '2s', backoff: { first: '100ms', max: '1s' }, breaker: { open: '500ms' } },
+      sync: {
+        rate: '100',
+        reconcile_after: '2s',
+        backoff: { first: '100ms', max: '1s' },
+        breaker: { open: '500ms' },
+      },
     });
   }
 

@@ -22,7 +22,7 @@ export type QueueView = {
   /** `Clock.steady`. */
   now: number;
   /** Until when an earlier request of this queue may still be on its way; null when none is. */
-  fencedUntil: number | null;
+  reconcileAt: number | null;
   /** An operation of the queue waits to be read back; it need not be the head, once a person has retried another. */
   hasDoubt: boolean;
   /** The queue has been read for this very attempt. */
@@ -34,9 +34,9 @@ export type QueueView = {
  * store's `next_at` to say; this decides only what is done then.
  */
 export function nextStep(queue: QueueView): Step {
-  const { head, observation, justRead, now, fencedUntil, hasDoubt } = queue;
+  const { head, observation, justRead, now, reconcileAt, hasDoubt } = queue;
   if (head === null || head.progress.state === 'in_flight') return { step: 'none' };
-  if (fencedUntil !== null && fencedUntil > now) return { step: 'wait', until: fencedUntil };
+  if (reconcileAt !== null && reconcileAt > now) return { step: 'wait', until: reconcileAt };
   if (head.progress.state === 'uncertain' || hasDoubt) return { step: 'read' };
   if (!justRead && observation !== null && mayBeMissing(observation)) return { step: 'read' };
   switch (head.kind) {
@@ -72,13 +72,13 @@ function send(operation: Operation, { observation }: QueueView): Step {
 }
 
 /*
- * The fence: after an answer was lost, the request itself may still be on its way (in a proxy, in a slow
- * server) and be applied late. Until the fence has passed, nothing that it could overtake or be overtaken by
+ * The reconcile delay: after an answer was lost, the request itself may still be on its way (in a proxy, in a slow
+ * server) and be applied late. Until the reconcile delay has passed, nothing that it could overtake or be overtaken by
  * is sent, and no read of the upstream can say what became of it. (src/sync/README.md, After a lost response)
  */
 
-/** The default of `sync.fence`, in ms. */
-export const defaultFenceMs = 60_000;
+/** The default of `sync.reconcile_after`, in ms. */
+export const defaultReconcileAfterMs = 60_000;
 
 /** How long to wait between attempts, in ms (configuration `sync.backoff`). */
 export type BackoffPolicy = { firstMs: number; maxMs: number };

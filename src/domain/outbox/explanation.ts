@@ -29,7 +29,7 @@ export const waitCauses = [
   'credential_refused',
   'upstream_away',
   'retry_after',
-  'fence',
+  'reconcile_delay',
   'behind',
   'backoff',
   'turn',
@@ -56,7 +56,7 @@ export type Standing = {
 export type Surroundings = {
   now: number;
   /** Until when an earlier request of its queue may still be on its way; null when none is. */
-  fencedUntil: number | null;
+  reconcileAt: number | null;
   /** It is the first of its queue that is unfinished and not held. */
   isHead: boolean;
   obstacle: Obstacle | null;
@@ -160,7 +160,7 @@ const causes: Record<OperationWait['cause'], string> = {
     'The store refuses the credential: put the right one into the configuration and reload. It is asked again',
   upstream_away: 'The store is away. It is asked again',
   retry_after: 'The store asked to be left alone',
-  fence: 'An earlier attempt may still be on its way (sync.fence)',
+  reconcile_delay: 'An earlier attempt may still be on its way (sync.reconcile_after)',
   behind: 'Earlier changes of the same thing go first',
   backoff: 'A pause after an attempt that brought nothing',
   turn: 'It is due, and is next as soon as sync.rate allows',
@@ -170,15 +170,15 @@ function waitsOf(operation: Operation, surroundings: Surroundings): readonly Ope
   const { progress, nextAt } = operation;
   const isOnItsWay = progress.state === 'pending' || (progress.state === 'uncertain' && !isHeld(operation));
   if (!isOnItsWay) return [];
-  const { now, fencedUntil, isHead, obstacle } = surroundings;
+  const { now, reconcileAt, isHead, obstacle } = surroundings;
   const waits: OperationWait[] = [];
   const wait = (cause: OperationWait['cause'], until: number | null = null): void => {
     waits.push({ cause, detail: causes[cause], leftMs: until === null ? null : Math.max(0, until - now) });
   };
   if (obstacle !== null) wait(obstacle.cause, 'until' in obstacle ? obstacle.until : null);
-  if (fencedUntil !== null) wait('fence', fencedUntil);
+  if (reconcileAt !== null) wait('reconcile_delay', reconcileAt);
   if (!isHead) wait('behind');
-  else if (fencedUntil === null && nextAt !== null && nextAt > now) wait('backoff', nextAt);
+  else if (reconcileAt === null && nextAt !== null && nextAt > now) wait('backoff', nextAt);
   if (waits.length === 0) wait('turn');
   return waits;
 }

@@ -23,7 +23,7 @@ export type OperationProgress =
   | { state: 'pending'; doubtful: boolean }
   /** Committed as such before the first byte left. `baseUses` is the count it was sent on. */
   | { state: 'in_flight'; doubtful: boolean; baseUses: number | null; sentAt: number }
-  /** `held`: reading cannot decide it, a person must. Otherwise it waits for its fence, and is read back. */
+  /** `held`: reading cannot decide it, a person must. Otherwise it waits for its reconcile delay, and is read back. */
   | { state: 'uncertain'; doubtful: boolean; baseUses: number | null; held: boolean }
   | { state: 'delivered' | 'inferred' | 'cancelled' | 'dropped'; finishedAt: number }
   /** Not applied; `lastError` says why. */
@@ -73,7 +73,7 @@ type OperationIdentity = {
   /** `nextAt` was set by an outage: the first success after it clears the wait. */
   outage: boolean;
   /** Until when an attempt of it may still be on its way (`Clock.steady`); null when there was no such attempt. */
-  fencedUntil: number | null;
+  reconcileAt: number | null;
   /** The upstream to which it was first sent: only that one can settle its doubt. Null before. */
   upstream: string | null;
   lastError: string | null;

@@ -2,7 +2,7 @@ import { defaultAccountId } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { acceptAdminToken } from '../access/token.ts';
-import { doubtAll, doubtInFlight, renewFences } from '../outbox/restart.ts';
+import { doubtAll, doubtInFlight, renewReconcileDelays } from '../outbox/restart.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction } from '../tables.ts';
 import { countStart } from './boot.ts';
@@ -35,8 +35,8 @@ export async function apiKeyKeptAt({ settings }: AuthorityReader): Promise<strin
 }
 
 export type StartAgent = StartStore & {
-  /** `sync.fence`: what was in flight when the process ended may still be on its way. */
-  fenceMs: number;
+  /** `sync.reconcile_after`: what was in flight when the process ended may still be on its way. */
+  reconcileAfterMs: number;
 };
 
 /** The store that was started. */
@@ -71,7 +71,7 @@ export async function startAgent(
   if (isCopy) doubtAll(transaction);
   const reached = resumeWaits(transaction, context.steady);
   doubtInFlight(transaction, command, context);
-  renewFences(transaction, { reached, fenceMs: command.fenceMs }, context);
+  renewReconcileDelays(transaction, { reached, reconcileAfterMs: command.reconcileAfterMs }, context);
   return done({ instance });
 }
 

@@ -9,7 +9,7 @@ import { done, refuse, refuseParameters, type Result } from '../../domain/proble
 import type { Context, Idempotency } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import type { MirroredCoupon } from '../agent/tables.ts';
-import { enqueue, refuseWhenFull, fencedUntil, move, scheduleHead, type SyncPolicy } from './queue.ts';
+import { enqueue, refuseWhenFull, nextReconcileAt, move, scheduleHead, type SyncPolicy } from './queue.ts';
 import { send } from './plan-step.ts';
 import type { Operation } from '../../domain/outbox/operation.ts';
 import { isRefused, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
@@ -71,7 +71,9 @@ export function refuseTakenCode(): Result<never> {
 
 function isQueueFree(transaction: Transaction, subject: string, { steady }: Context): boolean {
   const isEmpty = transaction.operations.tail(subject, 'coupon') === null;
-  return isEmpty && fencedUntil(transaction, { subject, queue: 'coupon', asDisable: false }, steady) === null;
+  return (
+    isEmpty && nextReconcileAt(transaction, { subject, queue: 'coupon', asDisable: false }, steady) === null
+  );
 }
 
 type RecordCouponAnswer = {

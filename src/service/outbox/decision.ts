@@ -16,7 +16,7 @@ import {
   nextProgress,
 } from '../../domain/outbox/operation.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
-import { move, putObservation, scheduleHead, fencedUntil } from './queue.ts';
+import { move, putObservation, scheduleHead, nextReconcileAt } from './queue.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction, Reader } from '../tables.ts';
 import { provisionalCoupon, adoptOnceListed } from './provisional-coupon.ts';
@@ -125,7 +125,7 @@ export function readStanding(
   const seen = reader.observations.get(subject);
   return standingOf(operation, {
     now: steady,
-    fencedUntil: fencedUntil(reader, { subject, queue, asDisable: kind === 'disable' }, steady),
+    reconcileAt: nextReconcileAt(reader, { subject, queue, asDisable: kind === 'disable' }, steady),
     isHead: reader.operations.head(subject, queue)?.id === operation.id,
     obstacle,
     shown: seen && { uses: seen.license.uses, enabled: seen.license.enabled, at: seen.confirmedAt },

@@ -4,7 +4,7 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import { currentBoot } from '../lifecycle/boot.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { fencedUntil, scheduleHead } from './queue.ts';
+import { nextReconcileAt, scheduleHead } from './queue.ts';
 import { boundUpstream } from './upstream-state.ts';
 
 type PlanStep = {
@@ -31,7 +31,7 @@ export function planStep(
     observation: observations.get(subject),
     boot: currentBoot(transaction),
     now: steady,
-    fencedUntil: fencedUntil(transaction, { subject, queue, asDisable: head.kind === 'disable' }, steady),
+    reconcileAt: nextReconcileAt(transaction, { subject, queue, asDisable: head.kind === 'disable' }, steady),
     // A count is read back for all in doubt at once; a change of state is settled when it has come to the front.
     hasDoubt: queue === 'counter' && operations.uncertain(subject, queue).length > 0,
     justRead,

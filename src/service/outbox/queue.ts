@@ -23,7 +23,7 @@ import { lostPastUntil } from './sync-marks.ts';
 /** How operations are delivered (configuration `sync` and `freshness`). Times are ms. */
 export type SyncPolicy = {
   /** Quiet time before a lost answer is read back. */
-  fenceMs: number;
+  reconcileAfterMs: number;
   /** `single`: this agent alone changes `uses`. */
   writers: 'single' | 'many';
   /** What becomes of doubt that another writer could explain. */
@@ -49,20 +49,20 @@ export function move(transaction: Transaction, operation: Operation, event: Oper
  * Until when nothing of a queue may be sent, or settled by what was read, since an earlier request may still be on
  * its way; null when that is before `now`. `asDisable`: to send a disable, which may follow another one.
  */
-export function fencedUntil(
+export function nextReconcileAt(
   reader: Reader,
   { subject, queue, asDisable }: { subject: string; queue: QueueName; asDisable: boolean },
   now: number,
 ): number | null {
   const until = Math.max(
-    reader.operations.fencedUntil(subject, queue, now, asDisable) ?? 0,
+    reader.operations.reconcileAt(subject, queue, now, asDisable) ?? 0,
     lostPastUntil(reader),
   );
   return until > now ? until : null;
 }
 
 /**
- * Lets the head of a queue take its next step no sooner than told, and not before a fence of the queue has
+ * Lets the head of a queue take its next step no sooner than told, and not before a reconcile delay of the queue has
  * passed. An empty queue waits for nothing. Gives the head.
  */
 export function scheduleHead(
@@ -74,12 +74,12 @@ export function scheduleHead(
   const { operations } = transaction;
   const head = operations.head(subject, queue);
   if (head === null) return null;
-  const fence = fencedUntil(transaction, { subject, queue, asDisable: head.kind === 'disable' }, at);
+  const delayed = nextReconcileAt(transaction, { subject, queue, asDisable: head.kind === 'disable' }, at);
   operations.schedule({
     ...head,
-    nextAt: fence ?? at,
-    // The end of an outage does not end a fence.
-    outage: outage && fence === null,
+    nextAt: delayed ?? at,
+    // The end of an outage does not end a reconcile delay.
+    outage: outage && delayed === null,
     // A read that brings something ends the failures of reads, not those of attempts.
     failures: failures ?? Math.min(head.failures, head.attempts),
     lastError: lastError === undefined ? head.lastError : lastError,
@@ -158,7 +158,7 @@ export function enqueue(
     failures: 0,
     nextAt: isHead ? steady : null,
     outage: false,
-    fencedUntil: null,
+    reconcileAt: null,
     upstream: null,
     lastError: null,
     seenEnabled,

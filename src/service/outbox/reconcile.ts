@@ -5,7 +5,7 @@ import type { Operation } from '../../domain/outbox/operation.ts';
 import { isOfEarlierBoot, lastSeqBefore } from '../lifecycle/boot.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { fencedUntil, move, scheduleHead, type SyncPolicy } from './queue.ts';
+import { nextReconcileAt, move, scheduleHead, type SyncPolicy } from './queue.ts';
 import { type UnexpectedCount, endOvertaken } from './record-answer.ts';
 import { boundUpstream, isOfOtherUpstream } from './upstream-state.ts';
 
@@ -30,7 +30,7 @@ export function settleCounter(
   const { observation, read, sentAt, policy } = settling;
   const { operations } = transaction;
   const subject = observation.license.licenseKey;
-  if (fencedUntil(transaction, { subject, queue: 'counter', asDisable: false }, sentAt) !== null)
+  if (nextReconcileAt(transaction, { subject, queue: 'counter', asDisable: false }, sentAt) !== null)
     return unsettled;
   const head = operations.head(subject, 'counter');
   const doubtful = operations.uncertain(subject, 'counter');
@@ -42,7 +42,8 @@ export function settleCounter(
   const isOnlyWriter = policy.writers === 'single' && !observation.manyWriters;
   if (applied === null && isOfEarlierBoot(transaction, observation)) {
     const seen = { readUses: read.uses, isOnlyWriter, lastSeq: lastSeqBefore(transaction) };
-    if (doubtEarlier(transaction, observation, seen, context.steady + policy.fenceMs)) return unsettled;
+    if (doubtEarlier(transaction, observation, seen, context.steady + policy.reconcileAfterMs))
+      return unsettled;
   }
   if (doubtful.length > 0)
     settleDoubtful(transaction, doubtful, { ...settling, applied, isOnlyWriter }, context);
@@ -113,12 +114,12 @@ export function settleState(
 ): void {
   const { operations } = transaction;
   const subject = observation.license.licenseKey;
-  const isFenced = (asDisable: boolean): boolean =>
-    fencedUntil(transaction, { subject, queue: 'state', asDisable }, sentAt) !== null;
-  if (read.enabled && !isFenced(false)) endHeldEnables(transaction, subject, context);
+  const isDelayed = (asDisable: boolean): boolean =>
+    nextReconcileAt(transaction, { subject, queue: 'state', asDisable }, sentAt) !== null;
+  if (read.enabled && !isDelayed(false)) endHeldEnables(transaction, subject, context);
   const head = operations.head(subject, 'state');
   if (head === null || head.progress.state === 'in_flight') return;
-  if (isFenced(head.kind === 'disable')) return;
+  if (isDelayed(head.kind === 'disable')) return;
   const isAsWanted = read.enabled === (head.kind === 'enable');
   const isSettled =
     head.progress.state === 'uncertain'
@@ -198,8 +199,8 @@ function doubtEarlier(
   const isOurs = seen.isOnlyWriter && explains && pending.length > 0;
   for (const operation of pending) {
     if (isOurs) {
-      const fenced = { ...operation, fencedUntil: settleAt };
-      move(transaction, fenced, { type: 'doubt', baseUses: uses, lasting: true });
+      const delayed = { ...operation, reconcileAt: settleAt };
+      move(transaction, delayed, { type: 'doubt', baseUses: uses, lasting: true });
     } else {
       move(transaction, operation, { type: 'suspect' });
     }

@@ -26,7 +26,7 @@ import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { isOfOtherUpstream, observeInstance, holdIfElsewhere } from './upstream-state.ts';
 import {
-  fencedUntil,
+  nextReconcileAt,
   queueOfOperation,
   move,
   putObservation,
@@ -155,7 +155,7 @@ function mayCountFrom(
   const sentAt = progress.state === 'in_flight' ? progress.sentAt : 0;
   const isCounterAtRest =
     operations.tail(subject, 'counter') === null &&
-    fencedUntil(transaction, { subject, queue: 'counter', asDisable: false }, sentAt) === null;
+    nextReconcileAt(transaction, { subject, queue: 'counter', asDisable: false }, sentAt) === null;
   return isCounterAtRest && !overlapped && !isOfEarlierBoot(transaction, observation);
 }
 
@@ -232,7 +232,7 @@ export function recordAmbiguous(
   const wait = waitAfterFailure(operation, { ...outcome, outage: true }, policy, context);
   const lost = loseAnswer(transaction, operation, policy, context);
   if (isHeld(lost)) return;
-  // What is read back waits for its fence and for what the upstream asked for, not for a backoff.
+  // What is read back waits for its reconcile delay and for what the upstream asked for, not for a backoff.
   const at = lost.progress.state === 'pending' ? wait.at : context.steady + (outcome.retryAfterMs ?? 0);
   scheduleHead(transaction, operation.subject, queueOfOperation(operation), { ...wait, at });
 }
@@ -324,19 +324,19 @@ export function reviveOperations(
 }
 
 /**
- * The answer to an attempt was lost: until the fence has passed, it may still be applied. A disable sets a
+ * The answer to an attempt was lost: until the reconcile delay has passed, it may still be applied. A disable sets a
  * value, so it is simply repeated, but nothing else of its queue overtakes it; anything else becomes
- * uncertain and is read back after the fence, or held where the upstream has become another meanwhile.
+ * uncertain and is read back after the reconcile delay, or held where the upstream has become another meanwhile.
  * (src/sync/README.md, After a lost response)
  */
 export function loseAnswer(
   transaction: Transaction,
   operation: Operation,
-  { fenceMs }: { fenceMs: number },
+  { reconcileAfterMs }: { reconcileAfterMs: number },
   context: Context,
 ): Operation {
-  const until = context.steady + fenceMs;
+  const until = context.steady + reconcileAfterMs;
   const event = operation.kind === 'disable' ? 'repeat' : 'ambiguous';
-  const lost = move(transaction, { ...operation, fencedUntil: until }, { type: event });
+  const lost = move(transaction, { ...operation, reconcileAt: until }, { type: event });
   return holdIfElsewhere(transaction, lost, context);
 }

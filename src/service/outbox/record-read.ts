@@ -24,7 +24,7 @@ type RecordRead = {
   licenseKey: string;
   productKey: string;
   outcome: Outcome<License>;
-  /** `Clock.steady` when the read was sent: only one that came after a fence may settle what it guards. */
+  /** `Clock.steady` when the read was sent: only one that came after a reconcile delay may settle what it guards. */
   sentAt: number;
   /**
    * Whether a 404 counts: not when another known key was answered 404 as well, which shows a gateway

@@ -7,22 +7,22 @@ import { renewLostPast, beginLostPast } from './sync-marks.ts';
 
 /**
  * The clock may have been turned while the process was stopped, so the time that passed is unknown: at a start,
- * every fence that had not certainly passed at `reached` (`Clock.steady`) begins anew, and so does that of
+ * every reconcile delay that had not certainly passed at `reached` (`Clock.steady`) begins anew, and so does that of
  * every operation in doubt.
  */
-export function renewFences(
+export function renewReconcileDelays(
   transaction: Transaction,
-  { reached, fenceMs }: { reached: number; fenceMs: number },
+  { reached, reconcileAfterMs }: { reached: number; reconcileAfterMs: number },
   { steady }: Context,
 ): void {
   const { operations } = transaction;
-  const fencedUntil = steady + fenceMs;
-  operations.extendFences(reached, fencedUntil);
-  renewLostPast(transaction, { reached, until: fencedUntil });
+  const reconcileAt = steady + reconcileAfterMs;
+  operations.extendReconcileDelays(reached, reconcileAt);
+  renewLostPast(transaction, { reached, until: reconcileAt });
   const queues = new Map<string, { subject: string; queue: QueueName }>();
   for (const operation of operations.withState('uncertain')) {
     if (!isHeld(operation)) {
-      operations.put({ ...operation, fencedUntil });
+      operations.put({ ...operation, reconcileAt });
       const { subject, kind } = operation;
       const queue = queueOf[kind];
       queues.set(`${subject}\n${queue}`, { subject, queue });
@@ -39,7 +39,11 @@ export function renewFences(
 }
 
 /** What was in flight when the process ended may or may not have been applied. */
-export function doubtInFlight(transaction: Transaction, policy: { fenceMs: number }, context: Context): void {
+export function doubtInFlight(
+  transaction: Transaction,
+  policy: { reconcileAfterMs: number },
+  context: Context,
+): void {
   const lastError = 'the process ended while this was in flight';
   for (const operation of transaction.operations.withState('in_flight')) {
     const lost = loseAnswer(transaction, { ...operation, lastError }, policy, context);

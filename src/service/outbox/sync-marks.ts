@@ -52,7 +52,7 @@ export function isPaused(reader: Reader): boolean {
   return reader.settings.get(paused) === '1';
 }
 
-/** Remembers that a person paused sync, or let it go on, which ends every wait but fences. */
+/** Remembers that a person paused sync, or let it go on, which ends every wait but reconcile delays. */
 export function pauseSync(
   transaction: Transaction,
   { isPaused: value }: { isPaused: boolean },
@@ -63,7 +63,7 @@ export function pauseSync(
   return done(null);
 }
 
-/** Ends every wait in the outbox except fences: `sync now`. */
+/** Ends every wait in the outbox except reconcile delays: `sync now`. */
 export function retryNow(
   transaction: Transaction,
   _: Record<string, never>,
@@ -86,12 +86,12 @@ export function lostPastUntil({ settings }: Reader): number {
   return Number(settings.get(lostPast) ?? 0);
 }
 
-/** From now on this store has a lost past; its fence begins with the next start. */
+/** From now on this store has a lost past; its reconcile delay begins with the next start. */
 export function beginLostPast({ settings }: Transaction): void {
   settings.set(lostPast, String(Number.MAX_SAFE_INTEGER));
 }
 
-/** At a start: a fence that had not certainly passed at `reached` begins anew, and ends at `until`. */
+/** At a start: a reconcile delay that had not certainly passed at `reached` begins anew, and ends at `until`. */
 export function renewLostPast(
   transaction: Transaction,
   { reached, until }: { reached: number; until: number },
@@ -99,7 +99,7 @@ export function renewLostPast(
   if (lostPastUntil(transaction) > reached) transaction.settings.set(lostPast, String(until));
 }
 
-/** Moves the fence when `Clock.steady` has begun anew. */
+/** Moves the reconcile delay when `Clock.steady` has begun anew. */
 export function shiftLostPast(transaction: Transaction, byMs: number): void {
   const until = lostPastUntil(transaction);
   if (until > 0) transaction.settings.set(lostPast, String(until + byMs));

@@ -19,7 +19,7 @@ export interface QueueReads {
    * Until when a request of the queue, also one whose operation was dropped since, may still be on its way;
    * null when that is before `now`. `asDisable`: without disables, which set a value and may be repeated.
    */
-  fencedUntil(subject: string, queue: QueueName, now: number, asDisable: boolean): number | null;
+  reconcileAt(subject: string, queue: QueueName, now: number, asDisable: boolean): number | null;
   /** What the unfinished operations of a license key add up to. */
   backlog(licenseKey: string): Backlog;
   /** Of a license key, in order and as many as there are: unfinished, and disables that are conflicted or dead. */
@@ -65,13 +65,13 @@ export interface OperationTable extends OperationReads {
   withState(state: OperationState): Iterable<Operation>;
   /** Those in doubt that were last sent to another upstream: neither held yet nor on their way. */
   inDoubtElsewhere(upstream: string): Operation[];
-  /** Extends every fence that had not passed at `reached` to `until`: after a start its remainder is unknown. */
-  extendFences(reached: number, until: number): void;
+  /** Extends every reconcile delay that had not passed at `reached` to `until`: after a start its remainder is unknown. */
+  extendReconcileDelays(reached: number, until: number): void;
   /** Puts the operations of one spelling of a license key into the queues of another; their heads are to be scheduled. */
   moveToSubject(from: string, to: string): void;
   /** Lets every queue that waits because of an outage go on at `now`. */
   endOutage(now: number): void;
-  /** Ends the wait of every queue at `now`, fences excepted. */
+  /** Ends the wait of every queue at `now`, reconcile delays excepted. */
   endBackoff(now: number): void;
   /** Moves the time of every waiting queue, when `Clock.steady` has begun anew. */
   shiftWaits(byMs: number): void;

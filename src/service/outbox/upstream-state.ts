@@ -34,7 +34,7 @@ export type BoundUpstream = {
 /**
  * Takes note of the upstream and the products that are configured, at each start and reload. What was sent to
  * another upstream and is in doubt is never settled by this one: it is held for a person. What waits is tried again,
- * but for fences.
+ * but for reconcile delays.
  * (src/sync/README.md, Change of upstream)
  */
 export function bindUpstream(

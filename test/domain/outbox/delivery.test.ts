@@ -97,7 +97,7 @@ const cells = Object.entries(table).flatMap(([kind, row]) =>
 );
 
 function stepOf(head: Operation | null, view: View): Step {
-  return nextStep({ head, boot, now: 1000, fencedUntil: null, hasDoubt: false, ...views[view] });
+  return nextStep({ head, boot, now: 1000, reconcileAt: null, hasDoubt: false, ...views[view] });
 }
 
 describe('the head of a queue', () => {
@@ -117,15 +117,15 @@ describe('the head of a queue', () => {
     const doubt = { state: 'uncertain', doubtful: false, baseUses: 3, held: false } as const;
     for (const head of [operation, { ...operation, progress: doubt }]) {
       const queue = { head, boot, now: 1000, hasDoubt: false, ...views['seen at 3'] };
-      expect(nextStep({ ...queue, fencedUntil: 1001 })).toEqual({ step: 'wait', until: 1001 });
-      expect(nextStep({ ...queue, fencedUntil: 1000 }).step).not.toBe('wait');
+      expect(nextStep({ ...queue, reconcileAt: 1001 })).toEqual({ step: 'wait', until: 1001 });
+      expect(nextStep({ ...queue, reconcileAt: 1000 }).step).not.toBe('wait');
     }
   });
 
   it.each([{ missingSince: 1 }, { readFirst: true }])(
     'is not sent before a read when the key may be missing: %j',
     (answered) => {
-      const queue = { head: operation, boot, now: 1000, fencedUntil: null, hasDoubt: false };
+      const queue = { head: operation, boot, now: 1000, reconcileAt: null, hasDoubt: false };
       const observation = { ...seen(3), ...answered };
       expect(nextStep({ ...queue, observation, justRead: false })).toEqual({ step: 'read' });
       expect(nextStep({ ...queue, observation, justRead: true }).step).toBe('send');

@@ -53,7 +53,7 @@ const operation = (kind: OperationKind, progress: OperationProgress): Operation 
 
 const alone: Surroundings = {
   now: 0,
-  fencedUntil: null,
+  reconcileAt: null,
   isHead: true,
   obstacle: null,
   shown: { uses: 5, enabled: true, at: 0 },
@@ -178,7 +178,7 @@ test('retry of what waits for something that it does not end says that it is not
   const stuck: Partial<Surroundings>[] = [
     { obstacle: { cause: 'retry_after', until: 1000 } },
     { obstacle: { cause: 'paused' } },
-    { fencedUntil: 1000 },
+    { reconcileAt: 1000 },
     { isHead: false },
   ];
   for (const around of stuck) {
@@ -200,12 +200,12 @@ describe('it waits', () => {
       causes({
         now: minute,
         obstacle: { cause: 'upstream_away', until: 0 },
-        fencedUntil: 2 * minute,
+        reconcileAt: 2 * minute,
         isHead: false,
       }),
     ).toEqual([
       ['upstream_away', 0],
-      ['fence', minute],
+      ['reconcile_delay', minute],
       ['behind', null],
     ]);
     expect(causes({ obstacle: { cause: 'paused' } })).toEqual([['paused', null]]);
@@ -214,10 +214,10 @@ describe('it waits', () => {
   test('for its backoff, when it is the first of its queue', () => {
     const { waits } = standingOf({ ...operation('usage', waiting), nextAt: minute }, alone);
     expect(waits).toMatchObject([{ cause: 'backoff', leftMs: minute }]);
-    const fenced = standingOf(
+    const delayed = standingOf(
       { ...operation('usage', waiting), nextAt: minute },
-      { ...alone, fencedUntil: minute },
+      { ...alone, reconcileAt: minute },
     );
-    expect(fenced.waits.map(({ cause }) => cause)).toEqual(['fence']);
+    expect(delayed.waits.map(({ cause }) => cause)).toEqual(['reconcile_delay']);
   });
 });

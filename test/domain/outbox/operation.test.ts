@@ -84,7 +84,7 @@ const table: Record<
   in_flight: {
     applied: [delivered, 'the upstream says that it was applied'],
     not_applied: [pending, 'it certainly was not applied: it is sent again later'],
-    ambiguous: [uncertain, 'the answer was lost: it is read back after the fence'],
+    ambiguous: [uncertain, 'the answer was lost: it is read back after the reconcile delay'],
     repeat: [inDoubt, 'the answer was lost, and sending it again does no harm'],
     refused: [dead, 'the upstream will never take it'],
     doubt: [uncertain, 'the store was copied while it was in flight'],

@@ -124,7 +124,7 @@ const aims: readonly [Aim, ...Aim[]] = [
   },
   {
     name: 'crash and late answer',
-    troubles: ['fence'],
+    troubles: ['late_arrival'],
     async strike(target) {
       changeInDoubt(target);
       await soon(target);

@@ -20,8 +20,8 @@ export type FaultProfile = {
   /** The share of reads that a cache answers, where it may or does not care. */
   caching: number;
   cacheIsStubborn: boolean;
-  /** Late requests arrive as late as the fence allows. */
-  nearFence: boolean;
+  /** Late requests arrive as late as the reconcile delay allows. */
+  lateArrivals: boolean;
   /** The share that is answered 429, with a `Retry-After`. */
   throttling: number;
   /** The longest `Retry-After`, in seconds. */
@@ -43,7 +43,7 @@ export const noFaults: FaultProfile = {
   noRoute: null,
   caching: 0,
   cacheIsStubborn: false,
-  nearFence: false,
+  lateArrivals: false,
   throttling: 0,
   longestWaitS: 8,
   datesAheadMs: 0,

@@ -7,9 +7,9 @@ import { noFaults, isTroubled, type FaultProfile } from './fault-profile.ts';
 /** How long a client waits for an answer, in ms. */
 export const timeoutMs = 3_000;
 /** The quiet time that the agent is configured with, and that every request is dead before, in ms. */
-export const fenceMs = 10_000;
+export const reconcileAfterMs = 10_000;
 /** When the last late request has arrived, and the last lost answer was missed, in ms. */
-export const quietMs: number = fenceMs + timeoutMs;
+export const quietMs: number = reconcileAfterMs + timeoutMs;
 
 /** One request as it left an agent. */
 export type Sent = {
@@ -249,10 +249,10 @@ export class Network {
     return { status: reply.status, body };
   }
 
-  /** It arrives when nobody waits for it any more, but within the fence after it was sent. */
+  /** It arrives when nobody waits for it any more, but within the reconcile delay after it was sent. */
   async #late(way: Way, wayMs: number): Promise<void> {
-    const rest = fenceMs - 1 - wayMs;
-    const isNear = this.faultProfile.nearFence && this.#random.chance(0.5);
+    const rest = reconcileAfterMs - 1 - wayMs;
+    const isNear = this.faultProfile.lateArrivals && this.#random.chance(0.5);
     await this.#pass(isNear ? rest - this.#random.between(0, 50) : this.#random.between(1, rest - 1_000));
     this.#work(way);
   }

@@ -7,7 +7,7 @@ import type { UpstreamClock } from '../../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../../src/upstream/exchange.ts';
 import type { VirtualClock } from '../../support/harness/virtual-clock.ts';
 import type { Machine } from './machine.ts';
-import { fenceMs } from './network.ts';
+import { reconcileAfterMs } from './network.ts';
 
 /** One way to corrupt the protocol, by what it puts between the parts of the product. */
 export type Sabotage = {
@@ -34,13 +34,13 @@ export const honest: Required<Sabotage> = {
 
 /** Ways to corrupt the protocol, each of which the simulation must find. */
 export const sabotages: Readonly<Record<SabotageName, Sabotage>> = {
-  'the fence removed': withPolicy({ fenceMs: 0 }),
-  'a fence that is a second short': withPolicy({ fenceMs: fenceMs - 1_000 }),
+  'the reconcile delay removed': withPolicy({ reconcileAfterMs: 0 }),
+  'a reconcile delay that is a second short': withPolicy({ reconcileAfterMs: reconcileAfterMs - 1_000 }),
   'a blind retry': { upstream: blindly },
   'the in-flight mark written after sending': { beforeStart: unmark },
   'reads outside the queue': { mutex: () => new LooseMutex() },
   'other writers not reckoned with': withPolicy({ writers: 'single' }),
-  'a person who overrides the fence': { writer: overriding },
+  'a person who overrides the reconcile delay': { writer: overriding },
   'a restore that doubts nothing': { writer: (writer) => idle(writer, 'restore') },
   'a copy taken for the original': { writer: placed },
   'a refusal taken for a delivery': { upstream: blithely },
@@ -65,13 +65,13 @@ export const sabotages: Readonly<Record<SabotageName, Sabotage>> = {
 };
 
 export type SabotageName =
-  | 'the fence removed'
-  | 'a fence that is a second short'
+  | 'the reconcile delay removed'
+  | 'a reconcile delay that is a second short'
   | 'a blind retry'
   | 'the in-flight mark written after sending'
   | 'reads outside the queue'
   | 'other writers not reckoned with'
-  | 'a person who overrides the fence'
+  | 'a person who overrides the reconcile delay'
   | 'a restore that doubts nothing'
   | 'a copy taken for the original'
   | 'a refusal taken for a delivery'

@@ -27,7 +27,7 @@ import {
   type Machine,
 } from './machine.ts';
 import { type UpstreamBehaviour, withBehaviour } from './upstream-behaviour.ts';
-import { fenceMs, timeoutMs, type Network, type Sender } from './network.ts';
+import { reconcileAfterMs, timeoutMs, type Network, type Sender } from './network.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { honest, type Sabotage } from './sabotage.ts';
 import { StepsAfterCommit } from './step-after-commit.ts';
@@ -122,7 +122,7 @@ export class SimulatedAgent implements Sender {
     await this.writer.write('startAgent', {
       adminTokenDigest: 'token',
       place: this.#parts.place,
-      fenceMs: this.#sabotage.settings(this.#settings()).policy.fenceMs,
+      reconcileAfterMs: this.#sabotage.settings(this.#settings()).policy.reconcileAfterMs,
     });
     await this.#bind();
     // Of a dead process nothing is heard any more: what it awaits never comes.
@@ -246,7 +246,7 @@ function settingsOf({ writers, onDoubt, concurrency }: Configuration, products: 
     productKeyOf: (id) => products.keyOf(id),
     hasApiKey: true,
     policy: {
-      fenceMs,
+      reconcileAfterMs,
       writers,
       onDoubt,
       backoff: { firstMs: 500, maxMs: longestBackoffMs },

@@ -25,7 +25,7 @@ for (const [name, isAimed] of [
 }
 
 test('a seed replays exactly', async () => {
-  const sabotage = sabotages['the fence removed'];
+  const sabotage = sabotages['the reconcile delay removed'];
   const first = await simulate({ seed: 2, steps, sabotage });
   expect(first).not.toBeNull();
   expect(await simulate({ seed: 2, steps, sabotage })).toBe(first);

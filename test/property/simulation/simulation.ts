@@ -10,7 +10,7 @@ import { drawTroubles, troubles, type Trouble } from './trouble.ts';
 import { noFaults } from './fault-profile.ts';
 import { World, type TroubleName } from './world.ts';
 
-/** After the upstream's return what waited for it must be delivered within this time, fence included, in ms. */
+/** After the upstream's return what waited for it must be delivered within this time, reconcile delay included, in ms. */
 const livenessMs = 120_000;
 const hourMs = 3_600_000;
 const aPerson = { actor: null, requestId: null, idempotency: null };

@@ -59,9 +59,9 @@ async function heard(answer: Promise<unknown>): Promise<void> {
 /** Callers wait for the upstream (`Prefer: wait`). */
 const wait: Trouble = {};
 
-/** Late requests arrive just within the fence. */
-const fence: Trouble = {
-  begin: ({ network }) => network.change({ nearFence: true }),
+/** Late requests arrive just within the reconcile delay. */
+const lateArrival: Trouble = {
+  begin: ({ network }) => network.change({ lateArrivals: true }),
 };
 
 /** There are three products, and the secret of one is rolled before the agent is told. */
@@ -248,7 +248,7 @@ export const troubles: Readonly<Record<TroubleName, Trouble>> = {
   others,
   people,
   wait,
-  fence,
+  late_arrival: lateArrival,
   products,
   renames,
   spellings,

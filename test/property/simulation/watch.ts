@@ -1,4 +1,4 @@
-import { fenceMs, isChange, type Observer, type Sender, type Sent } from './network.ts';
+import { reconcileAfterMs, isChange, type Observer, type Sender, type Sent } from './network.ts';
 
 const queueOf = {
   usage: 'counter',
@@ -8,7 +8,7 @@ const queueOf = {
   create_coupon: 'coupon',
 } as const;
 
-/** Looks at every request as it leaves: nothing is sent unmarked, into a fence, or before it is welcome. */
+/** Looks at every request as it leaves: nothing is sent unmarked, into a reconcile delay, or before it is welcome. */
 export class Watch implements Observer {
   /** What was found broken. */
   readonly broken: string[] = [];
@@ -30,10 +30,14 @@ export class Watch implements Observer {
     if (!isChange(sent)) return;
     if (sent.carried.operation === null) this.#report('invariant 1', sent, 'is sent unmarked');
     const name = queueName(sent);
-    const doubtful = (this.#doubtful.get(name) ?? []).filter(({ at }) => sent.at < at + fenceMs);
+    const doubtful = (this.#doubtful.get(name) ?? []).filter(({ at }) => sent.at < at + reconcileAfterMs);
     const overtaken = doubtful.find(({ what }) => !(what === 'disable' && sent.what === 'disable'));
     if (overtaken !== undefined) {
-      this.#report('the fence', sent, `is sent ${sent.at - overtaken.at} ms after a ${overtaken.what}`);
+      this.#report(
+        'the reconcile delay',
+        sent,
+        `is sent ${sent.at - overtaken.at} ms after a ${overtaken.what}`,
+      );
     }
     // Until its answer is there it is as doubtful as if that were lost.
     this.#doubtful.set(name, [...doubtful, sent]);

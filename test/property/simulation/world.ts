@@ -14,7 +14,7 @@ export type TroubleName =
   | 'others'
   | 'people'
   | 'wait'
-  | 'fence'
+  | 'late_arrival'
   | 'products'
   | 'renames'
   | 'spellings'
@@ -36,7 +36,7 @@ export type TroubleName =
 /** Those after which every count is delivered, and nothing else. */
 const leaveNoDoubt: ReadonlySet<TroubleName> = new Set<TroubleName>([
   'wait',
-  'fence',
+  'late_arrival',
   'products',
   'renames',
   'spellings',

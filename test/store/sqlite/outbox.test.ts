@@ -51,7 +51,7 @@ const delivery = fc
     nextAt: maybe(instant),
     outage: fc.boolean(),
     lastError: maybe(fc.string({ unit: 'grapheme' })),
-    fencedUntil: maybe(instant),
+    reconcileAt: maybe(instant),
     upstream: maybe(fc.string()),
     seenEnabled: maybe(fc.boolean()),
     payload: maybe(fc.string()),

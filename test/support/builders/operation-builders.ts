@@ -19,7 +19,7 @@ export function buildOperation(with_: Partial<Operation> = {}): Operation {
     nextAt: null,
     outage: false,
     lastError: null,
-    fencedUntil: null,
+    reconcileAt: null,
     upstream: null,
     seenEnabled: null,
     payload: null,

@@ -291,7 +291,7 @@ function defaultConfiguration(upstreamUrl: string): Configuration {
     sync: {
       rate: 1000,
       concurrency: 8,
-      fence: '350ms',
+      reconcile_after: '350ms',
       writers: 'single',
       backoff: { first: '20ms', max: '200ms' },
       breaker: { failures: 5, open: '200ms' },

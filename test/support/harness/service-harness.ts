@@ -115,7 +115,7 @@ export function refusalOf(result: Result<unknown>): ProblemCode | null {
 /** An agent's store after its start, and what happens between it and its upstream, step by step. */
 export class AgentHarness extends Harness {
   policy: SyncPolicy = {
-    fenceMs: minute,
+    reconcileAfterMs: minute,
     writers: 'single',
     onDoubt: 'infer',
     backoff: { firstMs: second, maxMs: 15 * minute },
@@ -134,7 +134,7 @@ export class AgentHarness extends Harness {
       await this.writer.write('startAgent', {
         adminTokenDigest: 'd',
         place: this.place,
-        fenceMs: this.policy.fenceMs,
+        reconcileAfterMs: this.policy.reconcileAfterMs,
       }),
     );
   }

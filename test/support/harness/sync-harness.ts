@@ -139,7 +139,7 @@ export class SyncHarness implements Disposable {
       adminTokenDigest: 'd',
 
       place: 'here',
-      fenceMs: this.#options.policy.fenceMs,
+      reconcileAfterMs: this.#options.policy.reconcileAfterMs,
     });
     this.sync.uplink.waitUntil(retryAfterUntil(this.store));
     // It ends with the process, whose loops nobody waits for.
@@ -252,7 +252,7 @@ const defaults: SyncOptions = {
   productKeyOf: (id) => id,
   hasApiKey: true,
   policy: {
-    fenceMs: minute,
+    reconcileAfterMs: minute,
     writers: 'single',
     onDoubt: 'infer',
     backoff: defaultBackoffPolicy,

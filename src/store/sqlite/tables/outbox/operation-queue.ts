@@ -27,11 +27,11 @@ export function queueReads(database: DatabaseSync): QueueReads {
     `${select} WHERE subject = ? AND lane = ? AND state = 'uncertain' AND held = 0 ORDER BY seq`,
     operationFrom,
   );
-  const fence = prepareQuery(
+  const delayed = prepareQuery(
     database,
-    `SELECT max(fenced_until) AS fencedUntil FROM outbox
+    `SELECT max(fenced_until) AS reconcileAt FROM outbox
      WHERE subject = ? AND lane = ? AND fenced_until > ? AND (? = 0 OR kind <> 'disable')`,
-    (row: { fencedUntil: number | null }) => row,
+    (row: { reconcileAt: number | null }) => row,
   );
   const backlog = prepareQuery(
     database,
@@ -57,8 +57,8 @@ export function queueReads(database: DatabaseSync): QueueReads {
     isIdle: (subject, queue) => isBusy(subject, queue) === 0,
     tail: (subject, queue) => tail.first(subject, queue),
     uncertain: (subject, queue) => uncertain.all(subject, queue),
-    fencedUntil: (subject, queue, now, asDisable) =>
-      fence.first(subject, queue, now, asDisable ? 1 : 0)?.fencedUntil ?? null,
+    reconcileAt: (subject, queue, now, asDisable) =>
+      delayed.first(subject, queue, now, asDisable ? 1 : 0)?.reconcileAt ?? null,
     backlog: (licenseKey) => backlog.first(licenseKey) ?? nothing,
     shown: (licenseKey) => shown.all(licenseKey),
     held: (subject, queue) => held.all(subject, queue),

@@ -25,7 +25,7 @@ export type OperationRow = Omit<Operation, 'progress' | 'outage' | 'seenEnabled'
 /** Everything that an `OperationRow` is made of. */
 export const operationColumns = `seq, id, kind, subject, product_key AS productKey, state, doubtful, held,
   cause, base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage,
-  credential, request_id AS requestId, fenced_until AS fencedUntil, upstream, last_error AS lastError, seen_enabled AS seenEnabled, payload, created_at AS createdAt, finished_at AS finishedAt`;
+  credential, request_id AS requestId, fenced_until AS reconcileAt, upstream, last_error AS lastError, seen_enabled AS seenEnabled, payload, created_at AS createdAt, finished_at AS finishedAt`;
 
 /** Reads an operation from its row. */
 export function operationFrom(row: OperationRow): Operation {
@@ -42,7 +42,7 @@ export function operationFrom(row: OperationRow): Operation {
     failures: row.failures,
     nextAt: row.nextAt,
     outage: row.outage === 1,
-    fencedUntil: row.fencedUntil,
+    reconcileAt: row.reconcileAt,
     upstream: row.upstream,
     lastError: row.lastError,
     seenEnabled: row.seenEnabled === null ? null : row.seenEnabled === 1,
@@ -114,7 +114,7 @@ type DeliveryColumns = ProgressColumns & {
   failures: number;
   nextAt: number | null;
   outage: Bit;
-  fencedUntil: number | null;
+  reconcileAt: number | null;
   upstream: string | null;
   lastError: string | null;
   seenEnabled: Bit | null;
@@ -128,7 +128,7 @@ export function deliveryColumns(operation: Omit<Operation, 'seq'>): DeliveryColu
     failures,
     nextAt,
     outage,
-    fencedUntil,
+    reconcileAt,
     upstream,
     lastError,
     seenEnabled,
@@ -141,7 +141,7 @@ export function deliveryColumns(operation: Omit<Operation, 'seq'>): DeliveryColu
     failures,
     nextAt,
     outage: bit(outage),
-    fencedUntil,
+    reconcileAt,
     upstream,
     lastError,
     seenEnabled: seenEnabled === null ? null : bit(seenEnabled),

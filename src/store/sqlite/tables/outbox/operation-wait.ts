@@ -60,7 +60,7 @@ export function least(values: readonly (number | null)[]): number | null {
 /** Prepares what ends, moves or lengthens the waits of as many queues as there are. */
 export function waitChanges(
   database: DatabaseSync,
-): Pick<OperationTable, 'endOutage' | 'endBackoff' | 'shiftWaits' | 'extendFences'> {
+): Pick<OperationTable, 'endOutage' | 'endBackoff' | 'shiftWaits' | 'extendReconcileDelays'> {
   const endOutage = prepareChange(
     database,
     'UPDATE outbox SET next_at = min(next_at, :now), outage = 0 WHERE outage = 1',
@@ -76,11 +76,11 @@ export function waitChanges(
     database,
     'UPDATE outbox SET next_at = next_at + :byMs WHERE next_at IS NOT NULL',
   );
-  const shiftFences = prepareChange(
+  const shiftReconcileDelays = prepareChange(
     database,
     'UPDATE outbox INDEXED BY outbox_fenced SET fenced_until = fenced_until + :byMs WHERE fenced_until IS NOT NULL',
   );
-  const extendFences = prepareChange(
+  const extendReconcileDelays = prepareChange(
     database,
     'UPDATE outbox INDEXED BY outbox_fenced SET fenced_until = :until WHERE fenced_until > :reached',
   );
@@ -93,10 +93,10 @@ export function waitChanges(
     },
     shiftWaits(byMs) {
       shiftWaits({ byMs });
-      shiftFences({ byMs });
+      shiftReconcileDelays({ byMs });
     },
-    extendFences(reached, until) {
-      extendFences({ reached, until });
+    extendReconcileDelays(reached, until) {
+      extendReconcileDelays({ reached, until });
     },
   };
 }

@@ -129,14 +129,14 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
        attempts, failures, next_at, outage, fenced_until, upstream, last_error, seen_enabled, payload,
        created_at, credential, request_id, finished_at, cause)
      VALUES (:id, :kind, :subject, :queue, :productKey, :state, :doubtful, :held, :baseUses, :sentAt,
-       :attempts, :failures, :nextAt, :outage, :fencedUntil, :upstream, :lastError, :seenEnabled, :payload,
+       :attempts, :failures, :nextAt, :outage, :reconcileAt, :upstream, :lastError, :seenEnabled, :payload,
        :createdAt, :credential, :requestId, :finishedAt, :cause)`,
   );
   const put = prepareChange(
     database,
     `UPDATE outbox SET state = :state, doubtful = :doubtful, held = :held, base_uses = :baseUses,
        cause = :cause, sent_at = :sentAt, attempts = :attempts, failures = :failures, next_at = :nextAt,
-       outage = :outage, fenced_until = :fencedUntil, upstream = :upstream, last_error = :lastError,
+       outage = :outage, fenced_until = :reconcileAt, upstream = :upstream, last_error = :lastError,
        seen_enabled = :seenEnabled, payload = :payload, finished_at = :finishedAt
      WHERE seq = :seq AND id = :id`,
   );

@@ -132,7 +132,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
 
-  it('and a fence that has passed is not renewed by a restart', async () => {
+  it('and a reconcile delay that has passed is not renewed by a restart', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
