@@ -1,5 +1,5 @@
-export { type Daemon } from './daemon/daemon.ts';
-export { startDaemon, type DaemonOptions } from './daemon/start/start.ts';
+/** What programs import from `latchkey`. */
+export { startDaemon, type Daemon, type DaemonOptions } from './daemon/embedding.ts';
 export { loadConfiguration, parseConfiguration, type ConfigurationResult } from './config/load.ts';
 export { type Configuration } from './config/configuration.ts';
 export { formatFault, type Fault } from './config/fault/fault.ts';

@@ -4,7 +4,7 @@ import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
 import { Rates } from '../http/entry/request-rates.ts';
-import { exportPage } from '../http/wire/bulk/export.ts';
+import type { ExportOrder, ExportPage } from '../http/wire/bulk/export.ts';
 import type { Log } from '../service/ports.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { readStanding } from '../service/outbox/decision.ts';
@@ -89,10 +89,16 @@ export function appOf(parts: AppParts): App {
   };
 }
 
+/** Loads what writes CSV only when something is exported. */
+async function exportFrom(reader: AuthorityReader, order: ExportOrder): Promise<ExportPage> {
+  const { exportPage } = await import('../http/wire/bulk/export.ts');
+  return await exportPage(reader, order);
+}
+
 /** What takes the longer the more is stored: in threads of their own, or read by the database. */
 function longReadsOf({ reader, local, current }: AppParts): Pick<App, 'lists' | 'exportPage' | 'operations'> {
   if (local === null)
-    return { lists: reader, exportPage: (order) => exportPage(reader, order), operations: null };
+    return { lists: reader, exportPage: (order) => exportFrom(reader, order), operations: null };
   const { lists } = local;
   const isAgent = current.configuration.role === 'agent';
   const operations = isAgent ? { ...local.reader.operations, ...lists.operations } : null;

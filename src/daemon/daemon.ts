@@ -11,6 +11,7 @@ import { appOf } from './app.ts';
 import type { ConnectionCounts } from './gauges.ts';
 import { Health } from './health.ts';
 import { runHousekeeping } from './housekeeping.ts';
+import type { Reloaded } from './live-configuration.ts';
 import { openListeners, type Addresses, type Listeners } from './listeners.ts';
 import { logOf } from './log/part.ts';
 import type { Metrics } from './metrics.ts';
@@ -26,9 +27,6 @@ import type { LocalStore, StoreWriter } from './store/store-writer.ts';
 const drainMs = 10_000;
 /** How much longer those get who were waiting for the upstream and are answered with what is known, in ms. */
 const lastAnswerMs = 1_000;
-
-/** The keys that took effect, and those that will only after a restart. */
-export type Reloaded = { changed: readonly string[]; restart: readonly string[] };
 
 /** What a process is made of; `makeRole` makes it an agent or an authority. */
 export type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter' | 'tokenUses'> & {

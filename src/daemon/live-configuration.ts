@@ -9,6 +9,9 @@ import { sha256 } from './system/random.ts';
 import { noProducts, type ConfiguredProduct, type ProductList } from '../domain/agent/product.ts';
 import { AgentProducts } from '../service/agent/products.ts';
 
+/** The settings that took effect, and the settings that take effect after a restart. */
+export type Reloaded = { changed: readonly string[]; restart: readonly string[] };
+
 /** The configuration in force, in the shapes that the parts ask for; SIGHUP puts another in its place. */
 export class LiveConfiguration {
   /** The products of an agent. */

@@ -3,8 +3,10 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, unlinkSync } from 'node:fs'
 import { connect, createServer, type ListenOptions, type Server } from 'node:net';
 import { dirname } from 'node:path';
 import { umask } from 'node:process';
-import type { FastifyInstance } from 'fastify';
 import { isTlsServer } from './tls-server.ts';
+
+/** What this file uses of a Fastify server. The declarations of the package must not need Fastify. */
+type HttpServer = { readonly server: Server; ready(): PromiseLike<unknown> };
 
 /** Why a listener could not be opened. */
 export type ListenFault =
@@ -31,7 +33,7 @@ export class ListenError extends Error {
 
 /** Listens on TCP and returns the address: `http://127.0.0.1:8787`, or `https://…`. Port 0 picks a free port. */
 export async function listenTcp(
-  server: FastifyInstance,
+  server: HttpServer,
   { host, port }: { host: string; port: number },
 ): Promise<string> {
   await server.ready();
@@ -44,10 +46,7 @@ export async function listenTcp(
 }
 
 /** Shows new callers another certificate (PEM); connections that are open go on. */
-export function changeCertificate(
-  server: FastifyInstance,
-  { chain, key }: { chain: string; key: string },
-): void {
+export function changeCertificate(server: HttpServer, { chain, key }: { chain: string; key: string }): void {
   const tls: Server = server.server;
   if (isTlsServer(tls)) tls.setSecureContext({ cert: chain, key });
 }
@@ -60,7 +59,7 @@ const sameOwner = -1;
 export type SocketPlace = { path: string; mode: number; group?: number | null };
 
 /** Listens on a Unix socket; replaces a stale one, never a live one. */
-export async function listenSocket(server: FastifyInstance, place: SocketPlace): Promise<void> {
+export async function listenSocket(server: HttpServer, place: SocketPlace): Promise<void> {
   checkLength(place.path);
   await server.ready();
   await bindSocket(server.server, place);
@@ -70,7 +69,7 @@ export async function listenSocket(server: FastifyInstance, place: SocketPlace):
  * Listens again where the file of a socket was removed: gives what takes connections there for the same server. The
  * server itself still listens on the file that has no name any more.
  */
-export async function reopenSocket({ server }: FastifyInstance, place: SocketPlace): Promise<Server> {
+export async function reopenSocket({ server }: HttpServer, place: SocketPlace): Promise<Server> {
   const reopened = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     server.emit('connection', socket);
   });

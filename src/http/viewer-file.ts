@@ -1,6 +1,5 @@
-import { createReadStream, existsSync, promises as files } from 'node:fs';
+import { createReadStream, promises as files } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { getRawAsset, isSea } from 'node:sea';
 import type { Readable } from 'node:stream';
 
@@ -9,13 +8,8 @@ export const viewerFiles = ['swagger-ui.css', 'swagger-ui-bundle.js'] as const;
 
 export type ViewerFile = (typeof viewerFiles)[number];
 
-/**
- * Where a file of the viewer lies: the npm package has it beside its code. The single executable holds it as an asset
- * of the same name instead.
- */
+/** The path of a file of Swagger UI. The single executable has an asset of the same name instead. */
 export function viewerPath(name: ViewerFile): string {
-  const beside = join(import.meta.dirname, name);
-  if (existsSync(beside)) return beside;
   return createRequire(import.meta.url).resolve(`@fastify/swagger-ui/static/${name}`);
 }
 

@@ -20,7 +20,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { bundledModules } from './bundle.ts';
+import { includedModules } from './bundle.ts';
 import { nodeNotice, thirdPartyNotices } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -34,7 +34,7 @@ const { values: options } = parseArgs({
   },
 });
 
-const modules = await bundledModules();
+const modules = await includedModules();
 
 /** Where the files of the package are gathered, as they will lie on the machine. */
 const workshop = mkdtempSync(join(tmpdir(), 'latchkey-package-'));

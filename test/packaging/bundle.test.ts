@@ -1,31 +1,49 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { hashLicenseKeys } from '../../src/daemon/log/hashed-license-keys.ts';
 import { bundle } from '../../src/packaging/bundle.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-const source = `
-export class Shop {
-  static name = 'shop';
-  async sell(key) {
-    const text = \`of
-  two lines, \${((one) => { const two = one; return two; })('nested')}\`;
-    if (key === '') throw new Error('a key is empty');
-    return text;
-  }
-}
-`;
+const sourceWithPackage = 'src/daemon/log/hashed-license-keys.ts';
 
-test('an error that nobody catches shows its own statement: each has a line, and means what it did', async () => {
+test('A bundle for the npm package imports the packages that it needs.', async () => {
   await using temporary = temporaryDirectory();
-  const [input, file] = [join(temporary.path, 'shop.ts'), join(temporary.path, 'shop.mjs')];
-  writeFileSync(input, source);
-  await bundle(input, { file });
-  const { Shop } = (await import(file)) as { Shop: new () => { sell: (key: string) => Promise<string> } };
-  expect(await new Shop().sell('KEY')).toBe('of\n  two lines, nested');
-  const error = await new Shop().sell('').catch((reason: unknown) => reason as Error);
-  const line = /shop\.mjs:(\d+):/.exec((error as Error).stack ?? '')?.[1];
-  expect(readFileSync(file, 'utf8').split('\n')[Number(line) - 1]).toBe(
-    'if(key===``)throw new Error(`a key is empty`);',
-  );
+  const file = join(temporary.path, 'external.js');
+  await bundle(sourceWithPackage, 'external', { file });
+  const code = readFileSync(file, 'utf8');
+  expect(code).toMatch(/from "lru-cache"/);
+  expect(code).not.toContain('class LRUCache');
+});
+
+test('A bundle for the executable includes its packages, in ASCII alone.', async () => {
+  await using temporary = temporaryDirectory();
+  const file = join(temporary.path, 'included.mjs');
+  await bundle(sourceWithPackage, 'included', { file });
+  const code = readFileSync(file, 'utf8');
+  expect(code).not.toMatch(/from "lru-cache"/);
+  expect(code).toMatch(/^[\0-\x7f]*$/);
+  const bundled = (await import(file)) as { hashLicenseKeys: typeof hashLicenseKeys };
+  const lines: unknown[] = [];
+  const log = {
+    debug: () => 0,
+    info: (fields: unknown) => lines.push(fields),
+    warn: () => 0,
+    error: () => 0,
+  };
+  bundled.hashLicenseKeys(log, 'secret').info({ licenseKey: 'KEY' }, 'a line');
+  expect(lines).toEqual([
+    { licenseKey: undefined, license: expect.stringMatching(/^[0-9a-f]{12}$/) as string },
+  ]);
+});
+
+test('A bundle keeps characters beyond ASCII, as escapes.', async () => {
+  await using temporary = temporaryDirectory();
+  const [input, file] = [join(temporary.path, 'price.ts'), join(temporary.path, 'price.mjs')];
+  writeFileSync(input, 'export const price: string = `5 € ${1}`;\nexport const word = /^\\p{L}ü$/u;\n');
+  await bundle(input, 'included', { file });
+  expect(readFileSync(file, 'utf8')).toMatch(/^[\0-\x7f]*$/);
+  const { price, word } = (await import(file)) as { price: string; word: RegExp };
+  expect(price).toBe('5 € 1');
+  expect(word.test('kü')).toBe(true);
 });

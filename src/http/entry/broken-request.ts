@@ -1,4 +1,6 @@
-import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import type * as Http from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { createRequire } from 'node:module';
 import type { Duplex } from 'node:stream';
 import { instanceHeader, requestIdHeader } from '../../domain/header-names.ts';
 import { refuse } from '../../domain/problem/problem.ts';
@@ -9,6 +11,9 @@ import { logRequest } from '../request-log.ts';
 import { presentProblem } from '../wire/common/problem.ts';
 import type { Connections } from './connections.ts';
 import { newRequestId } from './request-id.ts';
+
+// An import statement would also load the WebSocket and fetch of Node, which takes 40 ms.
+const { STATUS_CODES } = createRequire(import.meta.url)('node:http') as typeof Http;
 
 type Refused = { code: ProblemCode; detail: string };
 
