@@ -6,10 +6,10 @@ import { parse } from 'yaml';
 import { commands } from '../src/cli/commands.ts';
 import { readArguments } from '../src/cli/syntax/arguments.ts';
 import { findPlace } from '../src/cli/syntax/place.ts';
-import { settingsOf } from '../src/config/description.ts';
+import { settings } from '../src/config/configuration.ts';
 import { formatFault } from '../src/config/fault/fault.ts';
 import { parseConfiguration } from '../src/config/load.ts';
-import { root as settings } from '../src/config/settings/root.ts';
+import { keysOf, settingsOf } from '../src/config/schema.ts';
 import { certificate, privateKey } from './support/network/certificate.ts';
 import { blocksOf, chapterOf, guides, readExample, wordsOf } from './support/reference/guides.ts';
 
@@ -53,7 +53,7 @@ const blocksOfYaml = (text: string) => blocksOf(text, 'yaml');
 const commandsInSentences = (text: string) => [
   ...text.replaceAll(/^( *)```[\s\S]*?^\1```$/gm, '').matchAll(/`(?:sudo )?latchkey ([^`]+)`/g),
 ];
-const sections = Object.keys(settings.keys).join('|');
+const sections = (keysOf(settings) ?? []).map(({ key }) => key).join('|');
 const settingsIn = (text: string) => [
   ...text.matchAll(new RegExp(`\`((?:${sections})\\.[a-z_.[\\]]+)`, 'g')),
 ];

@@ -1,16 +1,108 @@
+import { z } from 'zod';
 import type { RoleName } from '../domain/role.ts';
-import type { SectionValue } from './description.ts';
-import type { root } from './settings/root.ts';
+import { rule, section } from './schema.ts';
+import { freshness } from './settings/freshness.ts';
+import { limits } from './settings/limits.ts';
+import { listen } from './settings/listen.ts';
+import { store } from './settings/store.ts';
+import { sync } from './settings/sync.ts';
+import { products, upstream } from './settings/upstream.ts';
+import { duration, path } from './types.ts';
+
+const history = section(
+  z.strictObject({
+    keep: duration.prefault('90d').meta({
+      description:
+        'How long each use, undo, enable, disable and refund is kept; at most the last 1,000 per key. 0 keeps none.',
+    }),
+  }),
+).meta({
+  description: 'The history of changes that is kept for each license key (`latchkey license history`).',
+});
+
+const metrics = section(
+  z.strictObject({
+    open: z
+      .boolean()
+      .prefault(false)
+      .meta({ description: 'Whether `/metrics` can be read without a credential.' }),
+  }),
+).meta({ description: 'Who may read `/metrics`.' });
+
+const log = section(
+  z.strictObject({
+    level: z
+      .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+      .prefault('info')
+      .meta({ description: 'The least severe level that is logged.' }),
+    format: z.enum(['json', 'pretty']).meta({
+      description: '`json` is for machines, `pretty` for people.',
+      defaultText: '`pretty` on a terminal, else `json`',
+      reload: 'restart',
+    }),
+  }),
+).meta({
+  description:
+    'The log on standard output, one line per event. If it cannot be written, for example because the disk is full, the process continues and keeps up to 4 MiB of it until it can.',
+});
+
+/** The whole file, with every default that does not depend on the machine (place.ts). */
+export const settings = section(
+  z
+    .strictObject({
+      state_dir: path.meta({
+        description:
+          'The directory that holds the database, `admin.token`, and `listen.json`, through which commands find the daemon.',
+        defaultText: '`$STATE_DIRECTORY`, else `latchkey` in `$XDG_STATE_HOME` or `~/.local/state`',
+        reload: 'restart',
+      }),
+      store: store.prefault({}),
+      listen,
+      upstream,
+      products,
+      freshness: freshness.prefault({}),
+      sync: sync.prefault({}),
+      limits: limits.prefault({}),
+      history: history.prefault({}),
+      metrics: metrics.prefault({}),
+      log,
+    })
+    .refine(
+      (given) => given.store.postgres === null || given.upstream === null,
+      rule(
+        ['store', 'upstream'],
+        'is only for an authority: remove it, since an agent keeps its data in state_dir',
+      ),
+    )
+    .refine(
+      (given) => given.upstream !== null || given.products.length === 0,
+      rule(
+        ['products', 'upstream'],
+        'are only for an agent: set upstream.base_url, or remove them (an authority keeps its products in its own store)',
+      ),
+    )
+    .refine(
+      (given) =>
+        given.upstream === null ||
+        given.listen.sockets.every(
+          ({ grant }) =>
+            grant === null ||
+            grant.product === null ||
+            given.products.some(({ key }) => key === grant.product),
+        ),
+      rule(['listen', 'products', 'upstream'], 'a socket grants a product that is not in products'),
+    ),
+);
 
 /**
- * Everything that an operator decides, complete and typed; settings/ describes each value.
+ * Everything that an operator decides.
  *
- * Names ending in `Ms` are milliseconds, in `Bytes` bytes; rates are requests a second; `null` is
+ * Names that end in `Ms` are milliseconds, in `Bytes` bytes; rates are requests a second; `null` means
  * "switched off" or "not given". Paths are absolute.
  */
-export interface Configuration extends SectionValue<(typeof root)['keys']> {
+export type Configuration = z.output<typeof settings> & {
   /** An agent has an upstream, an authority has none. */
   readonly role: RoleName;
-}
+};
 
 export type UpstreamSettings = NonNullable<Configuration['upstream']>;

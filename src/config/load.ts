@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Configuration } from './configuration.ts';
-import { fileKeyOf } from './description.ts';
+import { type Configuration, settings } from './configuration.ts';
 import type { Environment } from './environment.ts';
 import { type Fault, formatKey } from './fault/fault.ts';
 import { readCertificates } from './file/certificates.ts';
@@ -10,14 +9,12 @@ import { localFileName } from './file/file.ts';
 import { judgeLocalFile } from './file/local-file.ts';
 import { readNamedFile } from './file/named-file.ts';
 import { type LocationResult, parseLocation } from './location.ts';
-import { findPlaces } from './place.ts';
-import { configurationSchema } from './schema.ts';
 import { readSecretFiles } from './file/secret-file.ts';
-import { collectFaults } from './section.ts';
+import { collectFaults, describeIssue } from './issues.ts';
 import { type Raw, readSources, type Sources } from './source.ts';
 import { readTlsFiles, type TlsSettings } from './file/tls-files.ts';
 import type { Tree } from './file/tree.ts';
-import { holdsSecret, warnOfPlainHttp, warnOfReadableFiles } from './fault/warning.ts';
+import { containsSecret, warnOfPlainHttp, warnOfReadableFiles } from './fault/warning.ts';
 
 /** What the command line gives; the rest is taken from this process. */
 export interface LoadOptions {
@@ -78,37 +75,45 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
   const { raw, faults } = readSources(sources);
   if (faults.length > 0) return { ok: false, faults };
   const secrets = readSecretFiles(raw, sources.readFile);
-  const places = findPlaces(sources, raw.tree);
-  const parsed = configurationSchema(places).safeParse(secrets.tree, { jitless: true });
+  // Compiling the schema pays off only for many values.
+  const parsed = settings.safeParse(secrets.tree, { jitless: true, error: describeIssue });
   const unread = new Set(secrets.faults.map(({ key }) => key));
   const found = [
-    // Of a secret whose file has a fault nothing is known.
-    ...collectFaults(parsed.error, raw.originOf).filter(({ key }) => !unread.has(fileKeyOf(key))),
+    // Nothing is known about a secret whose file could not be read.
+    ...collectFaults(parsed.error, raw.originOf).filter(({ key }) => !unread.has(`${key}_file`)),
     ...secrets.faults,
     ...checkCaFiles(parsed.data, raw, sources),
     ...checkTlsFiles(parsed.data?.listen.tls ?? null, raw, sources),
   ];
   if (!parsed.success || found.length > 0) return { ok: false, faults: found };
-  const fileWithSecrets = holdsSecret(raw.fileTree) ? raw.file : null;
+  const configuration: Configuration = {
+    role: parsed.data.upstream === null ? 'authority' : 'agent',
+    ...parsed.data,
+  };
+  const fileWithSecrets = containsSecret(raw.fileTree) ? raw.file : null;
   const { tls } = parsed.data.listen;
   const keyFile = tls === null ? [] : [{ key: ['listen', 'tls', 'key_file'], path: tls.keyFile }];
   const secretFiles = [...secrets.files, ...keyFile];
   return {
     ok: true,
-    configuration: parsed.data,
+    configuration,
     file: raw.file,
     places: raw.places,
     secretFiles: secretFiles.map(({ path }) => path),
     fileWithSecrets,
     warnings: [
-      ...warnOfPlainHttp(parsed.data, raw),
+      ...warnOfPlainHttp(configuration, raw),
       ...warnOfReadableFiles({ fileWithSecrets, secretFiles }, raw, sources),
     ],
   };
 }
 
 /** The certificates are used when connections are opened; a file that cannot be used is reported here. */
-function checkCaFiles(configuration: Configuration | undefined, raw: Raw, { readFile }: Sources): Fault[] {
+function checkCaFiles(
+  configuration: Omit<Configuration, 'role'> | undefined,
+  raw: Raw,
+  { readFile }: Sources,
+): Fault[] {
   const files = [
     { at: ['upstream', 'ca_file'], path: configuration?.upstream?.caFile ?? null },
     { at: ['store', 'postgres', 'ca_file'], path: configuration?.store.postgres?.caFile ?? null },

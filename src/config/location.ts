@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { Address } from './value/address.ts';
 import type { Fault } from './fault/fault.ts';
-import { findPlaces } from './place.ts';
-import { schemaOf } from './schema.ts';
-import { collectFaults, section } from './section.ts';
-import { root } from './settings/root.ts';
+import { collectFaults, describeIssue } from './issues.ts';
+import { endpoints } from './settings/listen.ts';
+import { path } from './types.ts';
 import { isTree, valueAt } from './file/tree.ts';
 import { type NamedBy, readSources, type Sources } from './source.ts';
 
@@ -30,6 +29,8 @@ export type LocationResult =
   | { readonly ok: true; readonly location: Location }
   | { readonly ok: false; readonly faults: readonly Fault[] };
 
+const schema = z.object({ state_dir: path, listen: z.object(endpoints) });
+
 /**
  * Reads only where the daemon listens, without its secrets and whatever else may be wrong.
  *
@@ -39,14 +40,7 @@ export type LocationResult =
 export function parseLocation(sources: Sources): LocationResult {
   const { raw, faults } = readSources(sources);
   if (faults.length > 0 && sources.flags?.['state_dir'] === undefined) return { ok: false, faults };
-  const defaults = findPlaces(sources, raw.tree);
-  const { state_dir, listen } = root.keys;
-  const { tcp, socket } = listen.keys;
-  const schema = z.object({
-    state_dir: schemaOf(state_dir, defaults),
-    listen: section(z.object({ tcp: schemaOf(tcp, defaults), socket: schemaOf(socket, defaults) })),
-  });
-  const parsed = schema.safeParse(raw.tree);
+  const parsed = schema.safeParse(raw.tree, { error: describeIssue });
   if (!parsed.success) return { ok: false, faults: collectFaults(parsed.error, raw.originOf) };
   const { file, places, stateNamedBy: namedBy } = raw;
   const { state_dir: stateDir, listen: listeners } = parsed.data;

@@ -19,32 +19,31 @@ export function findConfigurationFiles(machine: Machine): readonly string[] {
   return [join(user, 'config.yaml'), '/etc/latchkey/config.yaml'];
 }
 
-/** The defaults that depend on the machine or on other settings. */
-export interface Places {
-  readonly stateDir: string;
-  readonly socket: string;
-  readonly logFormat: 'json' | 'pretty';
-  readonly unknown: 'problem' | 'reset';
-}
-
-/** Software that was written for this store understands no problem (src/http/README.md, When nothing is known). */
+/** Software that was written for this store does not understand problems (src/http/README.md, When nothing is known). */
 const dialectOfExistingSoftware: DialectName = 'payhip';
 
 /**
- * Finds the defaults that depend on the machine, or on what is configured (src/config/README.md, state_dir, listen, log).
+ * The defaults that depend on the machine or on other settings, in the form of the file
+ * (src/config/README.md, state_dir, listen, log).
  *
- * State is in the service manager's directory, else in the user's; the socket in the runtime
- * directory of either, else beside the state, for which the configured directory counts. The log is
- * written for machines, but on a terminal for people.
+ * The state is in the directory of the service manager, or else of the user. The socket is in the runtime
+ * directory of either, or else in the state directory. The log is for machines, but on a terminal for people.
  */
-export function findPlaces(machine: Machine, configured: Tree): Places {
-  const configuredStateDir = configured['state_dir'];
-  const isConfigured = typeof configuredStateDir === 'string' && configuredStateDir !== '';
-  const stateDir = isConfigured ? configuredStateDir : findStateDirectory(machine);
-  const logFormat = machine.isTerminal === true ? 'pretty' : 'json';
+export function defaultsOf(machine: Machine, configured: Tree): Tree {
   const dialect = valueAt(configured, ['listen', 'dialect']);
-  const unknown = dialect === dialectOfExistingSoftware ? 'reset' : 'problem';
-  return { stateDir, socket: findSocket(machine, stateDir), logFormat, unknown };
+  return {
+    state_dir: findStateDirectory(machine),
+    listen: {
+      socket: findSocket(machine, stateDirOf(machine, configured)),
+      unknown: dialect === dialectOfExistingSoftware ? 'reset' : 'problem',
+    },
+    log: { format: machine.isTerminal === true ? 'pretty' : 'json' },
+  };
+}
+
+/** The state directory that is configured, or the default one. */
+export function stateDirOf(machine: Machine, { state_dir: configured }: Tree): string {
+  return typeof configured === 'string' && configured !== '' ? configured : findStateDirectory(machine);
 }
 
 function findStateDirectory(machine: Machine): string {
@@ -63,8 +62,8 @@ function findSocket(machine: Machine, stateDir: string): string {
 
 /** The environment variable that a default path follows from; null: the path is no default. */
 export function variableBehind(path: string, machine: Machine): string | null {
-  const { stateDir, socket } = findPlaces(machine, {});
-  if (path !== stateDir && path !== socket) return null;
+  const stateDir = findStateDirectory(machine);
+  if (path !== stateDir && path !== findSocket(machine, stateDir)) return null;
   const names = ['RUNTIME_DIRECTORY', 'XDG_RUNTIME_DIR', 'STATE_DIRECTORY', 'XDG_STATE_HOME'];
   const found = names.find((name) => isIn(path, directory(machine, name)));
   return found ?? 'HOME';

@@ -1,81 +1,106 @@
-import type { z } from 'zod';
-import type { Configuration } from './configuration.ts';
-import {
-  type Description,
-  fileKeyOf,
-  kindOf,
-  type List,
-  nameOf,
-  type Section,
-  type Setting,
-  type ValueOf,
-} from './description.ts';
-import { kinds, orNull } from './value/kind.ts';
-import { mask, Secret } from './value/secret.ts';
-import type { Places } from './place.ts';
-import { about, key, list, mapping, orAbsent, section } from './section.ts';
-import { root } from './settings/root.ts';
-import { isDistinct, type Tree } from './file/tree.ts';
+import { z } from 'zod';
+import { isTree } from './file/tree.ts';
+import { durationUnit, type Milliseconds, type SettingMeta } from './types.ts';
 
-/** The schema of the whole file, with every default. */
-export function configurationSchema(places: Places): z.ZodType<Configuration> {
-  return schemaOf(root, places).transform((given) => ({
-    role: given.upstream === null ? 'authority' : 'agent',
-    ...given,
+type Shape = z.core.$ZodShape;
+
+/** A section inside the program: `api_key` is `apiKey`, and the duration `drain_delay` is `drainDelayMs`. */
+type Section<S extends Shape> = {
+  readonly [Key in keyof S & string as NameInside<Key, z.output<S[Key]>>]: ValueInside<z.output<S[Key]>>;
+};
+
+type NameInside<Key extends string, Value> = Value extends Milliseconds
+  ? `${CamelCase<Key>}Ms`
+  : CamelCase<Key>;
+
+type ValueInside<Value> = Value extends Milliseconds ? number : Value;
+
+type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Text;
+
+/** A mapping between the names of the file and the names inside the program. Rules are refinements of `object`. */
+export function section<S extends Shape>(object: z.ZodObject<S, z.core.$strict>) {
+  const names = Object.entries(object.shape).map(
+    ([key, type]) => [key, nameInside(key, type as z.ZodType)] as const,
+  );
+  return z.codec(object, z.custom<Section<S>>(), {
+    decode: (given) => renamed(given, names) as Section<S>,
+    encode: (value) =>
+      renamed(
+        value,
+        names.map(([key, name]) => [name, key]),
+      ) as z.output<typeof object>,
+  });
+}
+
+function nameInside(key: string, type: z.ZodType): string {
+  const name = key.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  return metaOf(type).unit === durationUnit ? `${name}Ms` : name;
+}
+
+function renamed(value: object, names: readonly (readonly [from: string, to: string])[]): object {
+  return Object.fromEntries(
+    names
+      .filter(([from]) => from in value)
+      .map(([from, to]) => [to, (value as Record<string, unknown>)[from]]),
+  );
+}
+
+/** Options of a rule over several keys: the error is reported at the first key, and only if all of them are valid. */
+export function rule(keys: readonly [string, ...string[]], error: string) {
+  return {
+    path: [keys[0]],
+    error,
+    when: ({ value, issues }: z.core.ParsePayload) =>
+      isTree(value) && !issues.some(({ path }) => keys.includes(String(path?.[0]))),
+  };
+}
+
+/** The type within defaults, `nullable` and `optional`. */
+function unwrapped(type: z.ZodType): z.ZodType {
+  const isWrapper =
+    type instanceof z.ZodPrefault || type instanceof z.ZodNullable || type instanceof z.ZodOptional;
+  return isWrapper ? unwrapped(type.unwrap() as z.ZodType) : type;
+}
+
+/** What the schema says about a setting, through defaults, `nullable` and `optional`. */
+export function metaOf(type: z.ZodType): SettingMeta {
+  return { ...unwrapped(type).meta(), ...type.meta() } as SettingMeta;
+}
+
+/** A key of a section: in the file, inside the program, and its type. */
+export interface SectionKey {
+  readonly key: string;
+  readonly name: string;
+  readonly type: z.ZodType;
+}
+
+/** The keys of a section; null if the type is no section. */
+export function keysOf(type: z.ZodType): readonly SectionKey[] | null {
+  const codec = unwrapped(type);
+  if (!(codec instanceof z.ZodCodec) || !(codec.in instanceof z.ZodObject)) return null;
+  return Object.entries(codec.in.shape as Record<string, z.ZodType>).map(([key, each]) => ({
+    key,
+    name: nameInside(key, each),
+    type: each,
   }));
 }
 
-/** The schema of one part of the file. */
-export function schemaOf<D extends Description>(description: D, places: Places): z.ZodType<ValueOf<D>> {
-  // A schema that is made from a description reads what the description says.
-  return plainSchema(description, places) as z.ZodType<ValueOf<D>>;
+/** The type of the items of a list; null if the type is no list. */
+export function itemOf(type: z.ZodType): z.ZodType | null {
+  const list = unwrapped(type);
+  return list instanceof z.ZodArray ? (list.element as z.ZodType) : null;
 }
 
-function plainSchema(description: Description, places: Places): z.ZodType {
-  if (description.kind === 'section') {
-    const schema = sectionSchema(description, places);
-    return description.optional === true ? orAbsent(schema) : section(schema);
-  }
-  if (description.kind === 'list') return listSchema(description, places);
-  return key(kindOf(description), defaultOf(description, places));
-}
-
-function sectionSchema({ keys, rules = [] }: Section, places: Places): z.ZodType<Tree> {
-  const described = Object.entries(keys);
-  const shape = described.flatMap(([name, each]) => [
-    [name, plainSchema(each, places)],
-    ...(each.kind === 'secret' ? [[fileKeyOf(name), key(orNull(kinds.path), null)]] : []),
-  ]);
-  const checked = rules.reduce<z.ZodType<Tree>>(
-    (schema, { holds, about: names, text }) =>
-      schema.refine((given) => holds(given as never), about(names, text)),
-    mapping(Object.fromEntries(shape) as Record<string, z.ZodType>),
-  );
-  return checked.transform((given) =>
-    Object.fromEntries(described.map(([name, each]) => [nameOf(name, each), given[name]])),
-  );
-}
-
-function listSchema({ items, distinct = [] }: List, places: Places): z.ZodType {
-  const all = list(items.kind === 'section' ? sectionSchema(items, places) : plainSchema(items, places));
-  return distinct.reduce(
-    (schema, name) =>
-      schema.refine(
-        (given) => isDistinct(given.map((item) => comparable((item as Tree)[name]))),
-        `the same ${name} is given twice`,
-      ),
-    all,
-  );
-}
-
-/** A value by which two are the same. Of a secret that is masked nobody knows; it is the same as no other. */
-function comparable(value: unknown): unknown {
-  return value instanceof Secret && value.reveal() !== mask ? value.reveal() : value;
-}
-
-/** A default as it would stand in the file. */
-function defaultOf(setting: Setting, places: Places): unknown {
-  const { default: fallback } = setting;
-  if (typeof fallback === 'number') return kindOf(setting).show(fallback);
-  return typeof fallback === 'object' && fallback !== null ? places[fallback.place] : fallback;
+/** Lists every setting, including those of list items, with its path; `[]` in a path stands for any item of a list. */
+export function settingsOf(
+  type: z.ZodType,
+  path: readonly string[] = [],
+): readonly { readonly path: readonly string[]; readonly type: z.ZodType }[] {
+  const item = itemOf(type);
+  if (item !== null) return settingsOf(item, [...path, '[]']);
+  const keys = keysOf(type);
+  if (keys === null) return [{ path, type }];
+  return keys.flatMap((each) => settingsOf(each.type, [...path, each.key]));
 }

@@ -1,33 +1,38 @@
-import type { Configuration } from './configuration.ts';
-import { type Description, kindOf, nameOf, type Setting } from './description.ts';
-import { root } from './settings/root.ts';
+import { z } from 'zod';
+import { type Configuration, settings } from './configuration.ts';
+import { formatKey, type KeyPath } from './fault/fault.ts';
 import type { Tree } from './file/tree.ts';
+import { itemOf, keysOf } from './schema.ts';
+import { Secret } from './value/secret.ts';
 
 /**
- * Writes a configuration in the file's own names and notation, every key, secrets as `***`.
+ * Writes a configuration in the names and notation of the file: every key, with secrets as `***`.
  *
- * Read again, it gives the same configuration, secrets apart.
+ * Read again, it gives the same configuration except for the secrets.
  */
 export function effective(configuration: Configuration): Tree {
-  return writeWith(configuration, (setting, value) => kindOf(setting).show(value));
+  return z.encode(settings, configuration);
 }
 
-/** Writes a configuration in the file's own names, each single value as `write` says. */
-export function writeWith(
-  configuration: Configuration,
-  write: (setting: Setting, value: unknown) => unknown,
-): Tree {
-  function writePart(description: Description, value: unknown): unknown {
-    if (description.kind === 'list')
-      return (value as readonly unknown[]).map((item) => writePart(description.items, item));
-    if (description.kind !== 'section') return write(description, value);
-    if (value === null) return null;
-    return Object.fromEntries(
-      Object.entries(description.keys).map(([key, each]) => [
-        key,
-        writePart(each, (value as Tree)[nameOf(key, each)]),
-      ]),
-    );
+/** The keys, as an operator writes them, whose values differ. Secrets are compared as well, and never shown. */
+export function changedKeys(before: Configuration, after: Configuration): string[] {
+  const [old, current] = [valuesOf(before), valuesOf(after)];
+  return [...new Set([...old.keys(), ...current.keys()])].filter((key) => old.get(key) !== current.get(key));
+}
+
+function valuesOf(configuration: Configuration): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+
+  function collect(type: z.ZodType, value: unknown, path: KeyPath): void {
+    const item = itemOf(type);
+    const keys = keysOf(type);
+    if (item !== null && Array.isArray(value) && value.length > 0) {
+      value.forEach((each, index) => collect(item, each, [...path, index]));
+    } else if (keys !== null && value !== null) {
+      for (const { key, name, type: each } of keys) collect(each, (value as Tree)[name], [...path, key]);
+    } else values.set(formatKey(path), value instanceof Secret ? value.reveal() : JSON.stringify(value));
   }
-  return writePart(root, configuration) as Tree;
+
+  collect(settings, configuration, []);
+  return values;
 }

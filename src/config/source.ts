@@ -1,8 +1,8 @@
-import { anchorPaths } from './file/anchor.ts';
 import { readEnvironment } from './environment.ts';
 import type { Fault, KeyPath } from './fault/fault.ts';
-import { type FileSources, readConfigurationFile } from './file/file.ts';
-import { isTree, overlay, type Tree, valueAt } from './file/tree.ts';
+import { anchorPaths, type FileSources, readConfigurationFile } from './file/file.ts';
+import { isTree, normalized, overlay, type Tree, valueAt } from './file/tree.ts';
+import { defaultsOf } from './place.ts';
 
 /** Everything that a configuration can come from. */
 export interface Sources extends FileSources {
@@ -17,6 +17,7 @@ export type NamedBy = 'flag' | 'environment' | 'file' | 'default';
 
 /** All values as they were given, before any is parsed. */
 export interface Raw {
+  /** With the defaults that depend on the machine, without nulls, lists as lists. */
   readonly tree: Tree;
   /** The file that was read. */
   readonly file: string | null;
@@ -46,16 +47,17 @@ interface Layer {
 export function readSources(sources: Sources): { readonly raw: Raw; readonly faults: readonly Fault[] } {
   const { flags = {}, directory } = sources;
   const environment = readEnvironment(sources.environment);
-  const given: readonly Layer[] = [
+  const strongest: readonly Layer[] = [
     { name: 'flag', tree: anchorPaths(flags, directory), originOf: () => 'flag' },
     { name: 'environment', ...environment, tree: anchorPaths(environment.tree, directory) },
   ];
-  const file = readConfigurationFile(sources, given.some(namesState));
-  const layers: readonly Layer[] = [...given, { name: 'file', ...file }];
-  const tree = layers.reduceRight<unknown>((base, layer) => overlay(base, layer.tree), {});
+  const file = readConfigurationFile(sources, strongest.some(namesState));
+  const layers: readonly Layer[] = [...strongest, { name: 'file', ...file }];
+  const given = normalized(layers.reduceRight<unknown>((base, layer) => overlay(base, layer.tree), {}));
+  const tree = isTree(given) ? given : {};
   return {
     raw: {
-      tree: isTree(tree) ? tree : {},
+      tree: overlay(defaultsOf(sources, tree), tree) as Tree,
       file: file.file,
       fileTree: file.tree,
       fileOrigin: file.origin,

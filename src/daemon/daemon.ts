@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
-import { changedKeys } from '../config/difference.ts';
+import { changedKeys } from '../config/show.ts';
 import { version } from '../config/version.ts';
 import type { App } from '../http/app.ts';
 import { TokenUses } from '../service/access/token-use.ts';

@@ -1,30 +1,32 @@
-import type { Configuration } from '../config/configuration.ts';
-import { type Description, nameOf, type Reload } from '../config/description.ts';
-import { root } from '../config/settings/root.ts';
+import type { z } from 'zod';
+import { type Configuration, settings } from '../config/configuration.ts';
 import type { Tree } from '../config/file/tree.ts';
+import { keysOf, metaOf } from '../config/schema.ts';
+import type { SettingMeta } from '../config/types.ts';
+
+type Reload = NonNullable<SettingMeta['reload']>;
 
 /**
- * What a running process makes of another configuration: the settings whose descriptions say that they
- * apply at SIGHUP are taken over, the others stay as they are until a restart. So does its role.
+ * The configuration of a running process after a reload: settings marked `applies` have the new values, all others
+ * keep theirs until a restart. The role stays as well.
  */
 export function takenOver(running: Configuration, wanted: Configuration): Configuration {
   const { role, upstream, products } = running;
   const ofThisRole = wanted.role === role ? wanted : { ...wanted, upstream, products };
-  const values = takePart(root, 'applies', { running, wanted: ofThisRole });
+  const values = takePart(settings, 'applies', { running, wanted: ofThisRole });
   return { ...(values as Configuration), role };
 }
 
 function takePart(
-  description: Description,
+  type: z.ZodType,
   inherited: Reload,
   { running, wanted }: { running: unknown; wanted: unknown },
 ): unknown {
-  const reload = description.reload ?? inherited;
-  if (description.kind !== 'section' || running === null || wanted === null)
-    return reload === 'applies' ? wanted : running;
+  const { reload = inherited } = metaOf(type);
+  const keys = keysOf(type);
+  if (keys === null || running === null || wanted === null) return reload === 'applies' ? wanted : running;
   return Object.fromEntries(
-    Object.entries(description.keys).map(([key, each]) => {
-      const name = nameOf(key, each);
+    keys.map(({ name, type: each }) => {
       const values = { running: (running as Tree)[name], wanted: (wanted as Tree)[name] };
       return [name, takePart(each, reload, values)];
     }),

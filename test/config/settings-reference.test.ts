@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { expect, test } from 'vitest';
-import { settingsOf } from '../../src/config/description.ts';
-import { root } from '../../src/config/settings/root.ts';
+import { settings } from '../../src/config/configuration.ts';
+import { metaOf, settingsOf } from '../../src/config/schema.ts';
 import { settingsTables, writeKey } from '../support/reference/settings-reference.ts';
 
 const book = join(import.meta.dirname, '../../src/config/README.md');
 const mark = '<!-- What follows is generated: npm run docs -->';
 const written = readFileSync(book, 'utf8');
 
-test('the book of settings says what their descriptions say', async () => {
+test('the reference of settings is what their schemas say', async () => {
   const [prose, tables] = written.split(mark);
   expect(tables).toBeDefined();
   const text = `${prose}${mark}\n\n${settingsTables()}\n`;
@@ -18,24 +18,24 @@ test('the book of settings says what their descriptions say', async () => {
   await expect(formatted).toMatchFileSnapshot(book);
 });
 
-test('every setting is in the book, with a sentence', () => {
-  for (const { path, setting } of settingsOf(root)) {
-    expect(setting.purpose).toMatch(/^[A-Z`].*\.$/);
-    // An item that is a single value is told with its list.
-    const key = writeKey(path.at(-1) === '[]' ? path.slice(0, -1) : path);
-    expect(written).toContain(`| \`${key}\``);
+test('every setting is in the reference, with a description in sentences', () => {
+  for (const { path, type } of settingsOf(settings)) {
+    const isItem = path.at(-1) === '[]';
+    // An item that is a single value is described with its list.
+    const { description } = isItem ? { description: 'One item.' } : metaOf(type);
+    expect(description, path.join('.')).toMatch(/^[A-Z`].*\.$/);
+    expect(written).toContain(`| \`${writeKey(isItem ? path.slice(0, -1) : path)}\``);
   }
 });
 
-test('every number is told with what it counts and its range, every value with its variable and what SIGHUP does', () => {
-  const numbers = new Set(['duration', 'wait', 'size', 'count', 'rate', 'rateOrNone']);
+test('every row of the reference names its environment variable, its values and what SIGHUP does, and every number its unit and range', () => {
   const rows = new Map(
     written
       .split('\n')
       .map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()))
       .map(([, key = '', , unit, values, variable, reload]) => [key, { unit, values, variable, reload }]),
   );
-  for (const { path, setting } of settingsOf(root)) {
+  for (const { path, type } of settingsOf(settings)) {
     const key = writeKey(path.at(-1) === '[]' ? path.slice(0, -1) : path);
     const row = rows.get(`\`${key}\``);
     expect(row, key).toMatchObject({
@@ -43,7 +43,8 @@ test('every number is told with what it counts and its range, every value with i
       reload: expect.stringMatching(/^(?:applies|restart)$/),
       values: expect.stringMatching(/./),
     });
-    if (!numbers.has(setting.kind)) continue;
+    const { expected = '' } = metaOf(type);
+    if (!/^a (?:whole )?(?:number|duration|size)/.test(expected)) continue;
     expect(row, key).toMatchObject({
       unit: expect.stringMatching(/^[A-Za-z]/),
       values: expect.stringMatching(/above/),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changedKeys } from '../../src/config/difference.ts';
+import { changedKeys } from '../../src/config/show.ts';
 import { LiveConfiguration } from '../../src/daemon/live-configuration.ts';
 import { takenOver } from '../../src/daemon/reload.ts';
 import { configurationOf } from '../support/builders/config-builders.ts';

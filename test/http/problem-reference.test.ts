@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { expect, test } from 'vitest';
-import { settingsOf } from '../../src/config/description.ts';
-import { root } from '../../src/config/settings/root.ts';
+import { settings } from '../../src/config/configuration.ts';
+import { settingsOf } from '../../src/config/schema.ts';
 import { exitCode } from '../../src/cli/exit-code.ts';
 import { problemCauses } from '../../src/domain/problem/problem-causes.ts';
 import { type ProblemCode, problems } from '../../src/domain/problem/problem-table.ts';
@@ -58,7 +58,9 @@ test('the causes and cures are sentences', () => {
 });
 
 test('what they name of the configuration exists', () => {
-  const keys = new Set(settingsOf(root).map(({ path }) => path.filter((step) => step !== '[]').join('.')));
+  const keys = new Set(
+    settingsOf(settings).map(({ path }) => path.filter((step) => step !== '[]').join('.')),
+  );
   const texts = [...Object.values(problemCauses), ...Object.values(problems).map(({ remedy }) => remedy)];
   const named = texts.join('\n').match(/\b(?:limits|sync|listen|freshness|upstream)\.[a-z_]+/g) ?? [];
   expect(named.length).toBeGreaterThan(10);

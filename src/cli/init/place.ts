@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { homeDirectory } from '../../config/home.ts';
 import { localFileName } from '../../config/file/file.ts';
-import { findConfigurationFiles, findPlaces, type Machine } from '../../config/place.ts';
+import { findConfigurationFiles, type Machine, stateDirOf } from '../../config/place.ts';
 import type { GlobalOptions } from '../command.ts';
 
 const firstPort = 8787;
@@ -34,7 +34,7 @@ export function choosePlaces(target: string, stateDir: string | undefined): NewP
   };
   const [user, system] = findConfigurationFiles(machine);
   if (target === system) return { stateDir: '/var/lib/latchkey', socket: null };
-  if (target === user) return { stateDir: findPlaces(machine, {}).stateDir, socket: null };
+  if (target === user) return { stateDir: stateDirOf(machine, {}), socket: null };
   return placesIn(join(dirname(target), 'latchkey-state'));
 }
 

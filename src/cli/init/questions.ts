@@ -1,5 +1,6 @@
 import { confirm, isCancel, password, select, text } from '@clack/prompts';
-import { type Kind, kinds } from '../../config/value/kind.ts';
+import type { z } from 'zod';
+import * as types from '../../config/types.ts';
 import { dialectNames } from '../../domain/dialect.ts';
 import type { GivenStore } from './given.ts';
 import type { PlannedSecret, PlannedStore } from './plan.ts';
@@ -31,7 +32,7 @@ export async function askFor(given: GivenStore | null | undefined): Promise<Plan
 /** Asks for what is not given; `before`: what was answered the last time. */
 export async function askForStore(given: GivenStore, before: PlannedStore | null): Promise<PlannedStore> {
   const baseUrl =
-    given.baseUrl ?? (await askText('Base URL of the store’s API', kinds.baseUrl, before?.baseUrl));
+    given.baseUrl ?? (await askText('Base URL of the store’s API', types.baseUrl, before?.baseUrl));
   const products = [await askProduct(given, before?.products[0]?.key)];
   if (given.product === undefined) {
     while (kept(await confirm({ output, message: 'Another product?', initialValue: false })))
@@ -64,30 +65,30 @@ async function askProduct(
   given: GivenStore,
   before: string | undefined,
 ): Promise<PlannedStore['products'][number]> {
-  const key = given.product ?? (await askText('Product key', kinds.text, before));
+  const key = given.product ?? (await askText('Product key', types.text, before));
   const secret = given.secret ?? (await askSecret(`Secret of product ${key}`, false));
   return { key, secret: secret ?? { text: '' } };
 }
 
-async function askText(message: string, kind: Kind<unknown>, before: string | undefined): Promise<string> {
-  const validate = judgeAs(kind);
+async function askText(message: string, type: z.ZodType, before: string | undefined): Promise<string> {
+  const validate = judgeAs(type);
   const options = { output, message, validate };
   return kept(await text(before === undefined ? options : { ...options, initialValue: before })).trim();
 }
 
 /** An empty answer, where it is allowed, is null. */
 async function askSecret(message: string, isOptional: boolean): Promise<PlannedSecret | null> {
-  const judge = judgeAs(kinds.secret);
+  const judge = judgeAs(types.secret);
   const validate: Judge = (given = '') => (isOptional && given === '' ? undefined : judge(given));
   // An empty answer is `undefined`, whatever its type says.
   const answer = kept<string | symbol | undefined>(await password({ output, message, validate })) ?? '';
   return answer === '' ? null : { text: answer.trim() };
 }
 
-function judgeAs(kind: Kind<unknown>): Judge {
+function judgeAs(type: z.ZodType): Judge {
   return (answer = '') => {
     if (answer.trim() === '') return 'is required';
-    return kind.parse(answer.trim()) === undefined ? `must be ${kind.expected}` : undefined;
+    return type.safeParse(answer.trim()).error?.issues[0]?.message;
   };
 }
 

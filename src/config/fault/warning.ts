@@ -1,11 +1,11 @@
+import type { z } from 'zod';
 import { isLoopback } from '../value/address.ts';
-import type { Configuration } from '../configuration.ts';
-import type { Description } from '../description.ts';
+import { type Configuration, settings } from '../configuration.ts';
 import { type Fault, formatKey } from './fault.ts';
 import type { SecretFile } from '../file/secret-file.ts';
-import { root } from '../settings/root.ts';
+import { itemOf, keysOf, metaOf } from '../schema.ts';
 import type { Raw, Sources } from '../source.ts';
-import { isTree, listOf } from '../file/tree.ts';
+import { isTree, normalized, valueAt } from '../file/tree.ts';
 
 /** Whether requests to an address leave this machine without encryption. */
 export function isPlainToOthers(baseUrl: string): boolean {
@@ -13,16 +13,18 @@ export function isPlainToOthers(baseUrl: string): boolean {
   return protocol === 'http:' && !isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'));
 }
 
-/** Whether a tree, as it stands in a file, has a secret in it. */
-export function holdsSecret(value: unknown, description: Description = root): boolean {
-  const { kind } = description;
-  if (kind === 'section') {
-    const described = Object.entries(description.keys);
-    return isTree(value) && described.some(([key, each]) => holdsSecret(value[key], each));
-  }
-  if (kind === 'list') return (listOf(value) ?? []).some((item) => holdsSecret(item, description.items));
-  if (kind === 'secret') return (value ?? '') !== '';
-  return kind === 'proxyUrl' && (URL.parse(String(value))?.password ?? '') !== '';
+/** Whether a file contains a secret: one of a key for secrets, or the password of the proxy. */
+export function containsSecret(tree: unknown): boolean {
+  const proxy = valueAt(tree, ['upstream', 'proxy']);
+  return (URL.parse(String(proxy))?.password ?? '') !== '' || hasSecretKey(settings, normalized(tree));
+}
+
+function hasSecretKey(type: z.ZodType, value: unknown): boolean {
+  const item = itemOf(type);
+  if (item !== null) return Array.isArray(value) && value.some((each) => hasSecretKey(item, each));
+  const keys = keysOf(type);
+  if (keys !== null) return isTree(value) && keys.some((each) => hasSecretKey(each.type, value[each.key]));
+  return metaOf(type).isSecret === true && (value ?? '') !== '';
 }
 
 export function warnOfPlainHttp({ upstream }: Configuration, { originOf }: Raw): readonly Fault[] {

@@ -1,8 +1,9 @@
 import { dirname, join, resolve } from 'node:path';
-import { anchorPaths } from './anchor.ts';
+import { settings } from '../configuration.ts';
 import { type Fault, formatReason, type KeyPath } from '../fault/fault.ts';
 import type { LocalFile } from './local-file.ts';
 import { findConfigurationFiles, type Machine } from '../place.ts';
+import { metaOf, settingsOf } from '../schema.ts';
 import { isTree } from './tree.ts';
 import { parseYaml } from './yaml.ts';
 
@@ -107,4 +108,24 @@ function parseFile(opened: Opened, origin: string, places: readonly string[] = [
     faults: [],
     originOf: (at) => atLine(yaml.lineOf(at)),
   };
+}
+
+const pathKeys: ReadonlySet<string> = new Set(
+  settingsOf(settings)
+    .filter(({ type }) => metaOf(type).isPath === true)
+    .map(({ path }) => path.at(-1) ?? ''),
+);
+
+/** Makes the relative paths in a value absolute, starting from `folder`. */
+export function anchorPaths(value: unknown, folder: string): unknown {
+  if (Array.isArray(value)) return value.map((item) => anchorPaths(item, folder));
+  if (!isTree(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      key,
+      pathKeys.has(key) && typeof item === 'string' && item !== ''
+        ? resolve(folder, item)
+        : anchorPaths(item, folder),
+    ]),
+  );
 }

@@ -1,22 +1,23 @@
-import { type Description, fileKeyOf } from '../description.ts';
+import type { z } from 'zod';
+import { settings } from '../configuration.ts';
 import { type Fault, formatKey, formatReason, type KeyPath } from '../fault/fault.ts';
-import { isCredential } from '../value/kind.ts';
-import { mask } from '../value/secret.ts';
-import { root } from '../settings/root.ts';
+import { itemOf, keysOf, metaOf } from '../schema.ts';
 import type { Raw } from '../source.ts';
-import { isTree, listOf, type Tree } from './tree.ts';
+import { isHeaderValue } from '../types.ts';
+import { mask } from '../value/secret.ts';
+import { isTree, type Tree } from './tree.ts';
 
-/** A file that a secret was read from, and the key that names it. */
+/** A file that contains a secret, and the key that names the file. */
 export interface SecretFile {
   readonly key: KeyPath;
   readonly path: string;
 }
 
 /**
- * Replaces each `…_file` key by the secret that the file holds (src/config/README.md, Secrets).
+ * Replaces each `…_file` key by the secret that the file contains (src/config/README.md, Secrets).
  *
  * A trailing newline is not part of the secret. The files are read before values are parsed, so that an
- * unreadable file is reported together with other faults; after a fault the mask stands for the secret.
+ * unreadable file is reported together with other errors; after an error the mask stands for the secret.
  */
 export function readSecretFiles(
   raw: Raw,
@@ -25,49 +26,46 @@ export function readSecretFiles(
   const files: SecretFile[] = [];
   const faults: Fault[] = [];
 
-  function fill(description: Description, value: unknown, at: KeyPath): unknown {
-    if (description.kind === 'list')
-      return listOf(value)?.map((item, index) => fill(description.items, item, [...at, index])) ?? value;
-    if (description.kind !== 'section' || !isTree(value)) return value;
-    return Object.entries(description.keys).reduce<Tree>(
-      (tree, [key, each]) =>
-        each.kind === 'secret'
-          ? fillSecret(tree, key, at)
-          : fillPart(tree, key, fill(each, tree[key], [...at, key])),
-      value,
-    );
+  function readPart(type: z.ZodType, value: unknown, at: KeyPath): unknown {
+    const item = itemOf(type);
+    if (item !== null && Array.isArray(value))
+      return value.map((each, index) => readPart(item, each, [...at, index]));
+    const keys = keysOf(type);
+    if (keys === null || !isTree(value)) return value;
+    const tree: Record<string, unknown> = { ...value };
+    for (const { key, type: each } of keys) {
+      if (metaOf(each).isSecret === true) replaceFile(tree, key, at);
+      else if (key in tree) tree[key] = readPart(each, tree[key], [...at, key]);
+    }
+    return tree;
   }
 
-  function fillSecret(tree: Tree, key: string, at: KeyPath): Tree {
-    const fileKey = fileKeyOf(key);
-    const path = tree[fileKey] ?? undefined;
-    if (path === undefined) return tree;
+  function replaceFile(tree: Record<string, unknown>, key: string, at: KeyPath): void {
+    const fileKey = `${key}_file`;
+    const { [key]: given, [fileKey]: path } = tree;
+    if (path === undefined) return;
     const pathAt = [...at, fileKey];
-    const read = readSecret({ given: tree[key] ?? undefined, path, key }, pathAt);
-    if ('secret' in read) return { ...tree, [key]: read.secret };
-    faults.push({ key: formatKey(pathAt), text: read.fault, origin: raw.originOf(pathAt) });
-    return { ...tree, [key]: mask };
+    const read =
+      given === undefined
+        ? readSecret(path, pathAt)
+        : { fault: `is given as well as ${key}: remove one of them` };
+    if ('fault' in read)
+      faults.push({ key: formatKey(pathAt), text: read.fault, origin: raw.originOf(pathAt) });
+    tree[key] = 'secret' in read ? read.secret : mask;
+    delete tree[fileKey];
   }
 
-  function readSecret(
-    { given, path, key }: { given: unknown; path: unknown; key: string },
-    at: KeyPath,
-  ): { secret: string } | { fault: string } {
-    if (given !== undefined) return { fault: `is given as well as ${key}: remove one of them` };
+  function readSecret(path: unknown, key: KeyPath): { secret: string } | { fault: string } {
     if (typeof path !== 'string') return { fault: 'must be a path' };
     try {
       const secret = readFile(path).replace(/(?<![\r\n])[\r\n]+$/, '');
-      files.push({ key: at, path });
+      files.push({ key, path });
       if (secret === '') return { fault: `${path} is empty` };
-      return isCredential(secret) ? { secret } : { fault: `${path} must hold one line of visible ASCII` };
+      return isHeaderValue(secret) ? { secret } : { fault: `${path} must hold one line of visible ASCII` };
     } catch (error) {
       return { fault: `cannot read ${path}: ${formatReason(error)}` };
     }
   }
 
-  return { tree: fill(root, raw.tree, []) as Tree, files, faults };
-}
-
-function fillPart(tree: Tree, key: string, value: unknown): Tree {
-  return value === tree[key] ? tree : { ...tree, [key]: value };
+  return { tree: readPart(settings, raw.tree, []) as Tree, files, faults };
 }

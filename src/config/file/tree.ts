@@ -8,16 +8,17 @@ export function isTree(value: unknown): value is Tree {
 }
 
 /**
- * Reads a list that was written as one, or as a mapping from 0, 1, 2 … (which is how single items
- * come from the environment: `LATCHKEY_PRODUCTS__0__KEY`).
+ * Drops keys that are null, which means "not given", and makes a list of a mapping from 0, 1, 2 …: single items of a
+ * list come from the environment in that form (`LATCHKEY_PRODUCTS__0__KEY`).
  */
-export function listOf(value: unknown): readonly unknown[] | undefined {
-  if (Array.isArray(value)) return value;
-  if (!isTree(value)) return undefined;
-  const keys = Object.keys(value);
-  return keys.length > 0 && keys.every((key, index) => key === String(index))
-    ? Object.values(value)
-    : undefined;
+export function normalized(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(normalized);
+  if (!isTree(value)) return value;
+  const entries = Object.entries(value)
+    .filter(([, item]) => (item ?? null) !== null)
+    .map(([key, item]): [string, unknown] => [key, normalized(item)]);
+  const isList = entries.length > 0 && entries.every(([key], index) => key === String(index));
+  return isList ? entries.map(([, item]) => item) : Object.fromEntries(entries);
 }
 
 /** Finds what stands at a path; `undefined` when nothing does. */

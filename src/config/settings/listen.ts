@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { dialectNames } from '../../domain/dialect.ts';
 import {
   apiKeyHeaders,
@@ -6,66 +7,55 @@ import {
   instanceHeader,
   requestIdHeader,
 } from '../../domain/header-names.ts';
-import { isLoopback } from '../value/address.ts';
-import type { Rule, SectionOf, Written } from '../description.ts';
 import { isDistinct } from '../file/tree.ts';
+import { rule, section } from '../schema.ts';
+import {
+  address,
+  duration,
+  headerName,
+  host,
+  mode,
+  optional,
+  orFalse,
+  origin,
+  path,
+  socketPath,
+  text,
+} from '../types.ts';
+import { isLoopback } from '../value/address.ts';
 
-const grantKeys = {
-  scopes: {
-    kind: 'list',
-    purpose: 'What a caller may do.',
-    items: {
-      kind: 'word',
-      words: ['verify', 'use', 'manage', 'coupons:read', 'coupons:write'],
-      purpose: 'One scope.',
-    },
-  },
-  product: {
-    kind: 'text',
-    default: null,
-    purpose:
-      'The key of the one product whose license keys can be reached; without it, those of all products can.',
-  },
-} as const;
+const grant = section(
+  z
+    .strictObject({
+      scopes: z
+        .array(z.enum(['verify', 'use', 'manage', 'coupons:read', 'coupons:write']))
+        .prefault([])
+        .meta({ description: 'What a caller may do.' }),
+      product: optional(text).meta({
+        description:
+          'The key of the one product whose license keys can be reached; without it, those of all products can.',
+      }),
+    })
+    .refine(({ scopes }) => scopes.length > 0, rule(['scopes'], 'must name at least one scope'))
+    .refine(
+      ({ product, scopes }) => product === null || !scopes.some((scope) => scope.startsWith('coupons:')),
+      rule(['product', 'scopes'], 'cannot be given with a coupon scope: coupons belong to the account'),
+    ),
+);
 
-const grant: SectionOf<typeof grantKeys> & { readonly optional: true } = {
-  kind: 'section',
-  purpose:
-    'What every caller of this socket may do without a credential. If omitted, a credential is needed.',
-  optional: true,
-  keys: grantKeys,
-  rules: [
-    { about: ['scopes'], text: 'must name at least one scope', holds: ({ scopes }) => scopes.length > 0 },
-    {
-      about: ['product', 'scopes'],
-      text: 'cannot be given with a coupon scope: coupons belong to the account',
-      holds: ({ product, scopes }) =>
-        product === null || !scopes.some((scope) => scope.startsWith('coupons:')),
-    },
-  ],
-};
+const socket = section(
+  z.strictObject({
+    path: socketPath.meta({ description: 'Path of the socket.' }),
+    mode: mode.prefault('0600').meta({ description: 'Its permission bits.' }),
+    group: optional(text).meta({ description: 'The group that owns it, by name or number.' }),
+    grant: optional(grant).meta({
+      description:
+        'What every caller of this socket may do without a credential. If omitted, a credential is needed.',
+    }),
+  }),
+);
 
-const socketKeys = {
-  path: { kind: 'socketPath', purpose: 'Path of the socket.' },
-  mode: { kind: 'mode', default: '0600', purpose: 'Its permission bits.' },
-  group: { kind: 'text', default: null, purpose: 'The group that owns it, by name or number.' },
-  grant: grant as typeof grant,
-} as const;
-
-const headerAliasKeys = {
-  api_key: {
-    kind: 'list',
-    purpose: 'Additional names for the header that carries the API key.',
-    items: { kind: 'headerName', purpose: 'One name.' },
-  },
-  product_secret: {
-    kind: 'list',
-    purpose: 'Additional names for the header that carries the secret of a product.',
-    items: { kind: 'headerName', purpose: 'One name.' },
-  },
-} as const;
-
-/** What else is read of a request's head: as a name of a credential, it would be told in answers and logs, or not read. */
+/** Headers with a meaning of their own: as the name of a credential, their values would be logged or not be read. */
 const otherHeaders = [
   'accept',
   'authorization',
@@ -85,141 +75,126 @@ const otherHeaders = [
   ...[idempotencyKeyHeader, instanceHeader, requestIdHeader].map((name) => name.toLowerCase()),
 ];
 
-const headerAliases: SectionOf<typeof headerAliasKeys> = {
-  kind: 'section',
-  purpose: 'Additional names for the headers that carry credentials, for software that sends different ones.',
-  keys: headerAliasKeys,
-  rules: [
-    {
-      about: ['api_key', 'product_secret'],
-      text: 'names a header that already has a meaning, or the same header twice',
-      holds: (names) =>
-        isDistinct([
-          ...Object.values(credentialHeaders),
-          ...otherHeaders,
-          ...names.api_key,
-          ...names.product_secret,
-        ]),
-    },
-  ],
+const headerAliases = section(
+  z
+    .strictObject({
+      api_key: z
+        .array(headerName)
+        .prefault([])
+        .meta({ description: 'Additional names for the header that carries the API key.' }),
+      product_secret: z
+        .array(headerName)
+        .prefault([])
+        .meta({ description: 'Additional names for the header that carries the secret of a product.' }),
+    })
+    .refine(
+      ({ api_key, product_secret }) =>
+        isDistinct([...Object.values(credentialHeaders), ...otherHeaders, ...api_key, ...product_secret]),
+      rule(
+        ['api_key', 'product_secret'],
+        'names a header that already has a meaning, or the same header twice',
+      ),
+    ),
+);
+
+const tls = section(
+  z.strictObject({
+    cert_file: path.meta({
+      description:
+        'The certificate (PEM), followed by the intermediate certificates up to the authority that callers trust.',
+      reload: 'applies',
+    }),
+    key_file: path.meta({
+      description: 'Its private key (PEM), without a passphrase.',
+      reload: 'applies',
+    }),
+  }),
+);
+
+/** Where a daemon can be reached: commands read this part even if other settings are wrong. */
+export const endpoints = {
+  tcp: orFalse(address).prefault('127.0.0.1:8787').meta({
+    description: 'Address and port of the TCP listener; port 0 picks a free one.',
+  }),
+  socket: orFalse(socketPath).meta({
+    description: 'Path of the Unix socket, or of the named pipe on Windows.',
+    defaultText:
+      '`latchkey.sock` in `$RUNTIME_DIRECTORY`, else in `$XDG_RUNTIME_DIR/latchkey`, else in `state_dir`; on Windows `\\\\.\\pipe\\latchkey`',
+  }),
 };
-
-const tlsKeys = {
-  cert_file: {
-    kind: 'path',
-    reload: 'applies',
-    purpose:
-      'The certificate (PEM), followed by the intermediate certificates up to the authority that callers trust.',
-  },
-  key_file: {
-    kind: 'path',
-    reload: 'applies',
-    purpose: 'Its private key (PEM), without a passphrase.',
-  },
-} as const;
-
-const tls: SectionOf<typeof tlsKeys> & { readonly optional: true } = {
-  kind: 'section',
-  purpose:
-    'TLS on `listen.tcp`, which then accepts nothing else. If omitted, it speaks plain HTTP. SIGHUP reads both files again, even if their names are the same.',
-  optional: true,
-  keys: tlsKeys,
-  rules: [],
-};
-
-export const listenKeys = {
-  tcp: {
-    kind: 'address',
-    orFalse: true,
-    default: '127.0.0.1:8787',
-    purpose: 'Address and port of the TCP listener; port 0 picks a free one.',
-  },
-  tls: tls as typeof tls,
-  socket: {
-    kind: 'socketPath',
-    orFalse: true,
-    default: {
-      place: 'socket',
-      text: '`latchkey.sock` in `$RUNTIME_DIRECTORY`, else in `$XDG_RUNTIME_DIR/latchkey`, else in `state_dir`; on Windows `\\\\.\\pipe\\latchkey`',
-    },
-    purpose: 'Path of the Unix socket, or of the named pipe on Windows.',
-  },
-  socket_mode: { kind: 'mode', default: '0600', purpose: 'Permission bits of `listen.socket`.' },
-  sockets: {
-    kind: 'list',
-    purpose: 'Additional Unix sockets.',
-    items: { kind: 'section', purpose: 'One socket.', keys: socketKeys as typeof socketKeys },
-  },
-  dialect: {
-    kind: 'word',
-    words: dialectNames as typeof dialectNames,
-    default: 'specification',
-    purpose:
-      'How callers of `/api` are answered: as the specification and RFC 9457 say, or like a store that existing software was written for (src/http/README.md, Dialects).',
-  },
-  unknown: {
-    kind: 'word',
-    words: ['problem', 'reset'],
-    default: { place: 'unknown', text: '`reset` if `listen.dialect` is `payhip`, else `problem`' },
-    purpose:
-      'What to answer when nothing can be said about a license key, for example because the upstream is away and the key was never seen, or because a limit refuses the request: `problem` sends a problem (503, 429), `reset` closes the connection without an answer. Much existing software treats any answer that it cannot read as "invalid", but tolerates a connection that fails.',
-  },
-  header_aliases: headerAliases as typeof headerAliases,
-  drain_delay: {
-    kind: 'duration',
-    default: '0s',
-    purpose:
-      'How long requests are still answered after SIGTERM, while `/readyz` already returns 503 and each answer closes its connection. Set it to the time that a proxy takes to notice; at most 10m.',
-  },
-  allow_remote: {
-    kind: 'boolean',
-    default: false,
-    purpose: 'Must be true before `listen.tcp` may be an address that other machines can reach.',
-  },
-  allowed_hosts: {
-    kind: 'list',
-    purpose: 'Names and addresses that a request may have in `Host`, besides those of this machine.',
-    items: { kind: 'host', purpose: 'One name or address.' },
-  },
-  allowed_origins: {
-    kind: 'list',
-    purpose:
-      'Origins of the web pages that may use `/api` and `/agent`; browser extensions, Electron windows and webviews send an origin, too. All others are refused.',
-    items: { kind: 'origin', purpose: 'One origin.' },
-  },
-} as const;
 
 const longestDrainDelayMs = 600_000;
 
-export const listenRules: readonly Rule<Written<typeof listenKeys>>[] = [
-  {
-    about: ['drain_delay'],
-    text: 'must be at most 10m',
-    holds: ({ drain_delay }) => drain_delay <= longestDrainDelayMs,
-  },
-  {
-    about: ['header_aliases', 'dialect'],
-    text: 'takes the product secret from the header that carries the API key in this dialect',
-    holds: ({ dialect, header_aliases }) => !header_aliases.productSecret.includes(apiKeyHeaders[dialect]),
-  },
-  {
-    about: ['tcp', 'allow_remote'],
-    text: 'is not a loopback address: set listen.allow_remote to true to be reached from other machines',
-    holds: ({ tcp, allow_remote }) => tcp === null || allow_remote || isLoopback(tcp.host),
-  },
-  {
-    about: ['tcp', 'socket', 'sockets'],
-    text: 'is switched off, and so is listen.socket: nobody could connect',
-    holds: ({ tcp, socket, sockets }) => tcp !== null || socket !== null || sockets.length > 0,
-  },
-  {
-    about: ['tls', 'tcp'],
-    text: 'needs listen.tcp, which is switched off',
-    holds: ({ tls: given, tcp }) => given === null || tcp !== null,
-  },
-  {
-    about: ['sockets', 'socket'],
-    text: 'has the same path twice',
-    holds: ({ socket, sockets }) => isDistinct([socket ?? '', ...sockets.map(({ path }) => path)]),
-  },
-];
+export const listen = section(
+  z
+    .strictObject({
+      tcp: endpoints.tcp,
+      tls: optional(tls).meta({
+        description:
+          'TLS on `listen.tcp`, which then accepts nothing else. If omitted, it speaks plain HTTP. SIGHUP reads both files again, even if their names are the same.',
+      }),
+      socket: endpoints.socket,
+      socket_mode: mode.prefault('0600').meta({ description: 'Permission bits of `listen.socket`.' }),
+      sockets: z.array(socket).prefault([]).meta({ description: 'Additional Unix sockets.' }),
+      dialect: z.enum(dialectNames).prefault('specification').meta({
+        description:
+          'How callers of `/api` are answered: as the specification and RFC 9457 say, or like a store that existing software was written for (src/http/README.md, Dialects).',
+      }),
+      unknown: z.enum(['problem', 'reset']).meta({
+        description:
+          'What to answer when nothing can be said about a license key, for example because the upstream is away and the key was never seen, or because a limit refuses the request: `problem` sends a problem (503, 429), `reset` closes the connection without an answer. Much existing software treats any answer that it cannot read as "invalid", but tolerates a connection that fails.',
+        defaultText: '`reset` if `listen.dialect` is `payhip`, else `problem`',
+      }),
+      header_aliases: headerAliases.prefault({}).meta({
+        description:
+          'Additional names for the headers that carry credentials, for software that sends different ones.',
+      }),
+      drain_delay: duration.prefault('0s').meta({
+        description:
+          'How long requests are still answered after SIGTERM, while `/readyz` already returns 503 and each answer closes its connection. Set it to the time that a proxy takes to notice; at most 10m.',
+      }),
+      allow_remote: z.boolean().prefault(false).meta({
+        description: 'Must be true before `listen.tcp` may be an address that other machines can reach.',
+      }),
+      allowed_hosts: z.array(host).prefault([]).meta({
+        description: 'Names and addresses that a request may have in `Host`, besides those of this machine.',
+      }),
+      allowed_origins: z.array(origin).prefault([]).meta({
+        description:
+          'Origins of the web pages that may use `/api` and `/agent`; browser extensions, Electron windows and webviews send an origin, too. All others are refused.',
+      }),
+    })
+    .refine(
+      ({ drain_delay }) => drain_delay <= longestDrainDelayMs,
+      rule(['drain_delay'], 'must be at most 10m'),
+    )
+    .refine(
+      ({ dialect, header_aliases }) => !header_aliases.productSecret.includes(apiKeyHeaders[dialect]),
+      rule(
+        ['header_aliases', 'dialect'],
+        'takes the product secret from the header that carries the API key in this dialect',
+      ),
+    )
+    .refine(
+      ({ tcp, allow_remote }) => tcp === null || allow_remote || isLoopback(tcp.host),
+      rule(
+        ['tcp', 'allow_remote'],
+        'is not a loopback address: set listen.allow_remote to true to be reached from other machines',
+      ),
+    )
+    .refine(
+      (given) => given.tcp !== null || given.socket !== null || given.sockets.length > 0,
+      rule(['tcp', 'socket', 'sockets'], 'is switched off, and so is listen.socket: nobody could connect'),
+    )
+    .refine(
+      (given) => given.tls === null || given.tcp !== null,
+      rule(['tls', 'tcp'], 'needs listen.tcp, which is switched off'),
+    )
+    .refine(
+      (given) => isDistinct([given.socket ?? '', ...given.sockets.map((each) => each.path)]),
+      rule(['sockets', 'socket'], 'has the same path twice'),
+    ),
+).meta({
+  description: 'Where callers reach this process. Every listener serves the same routes.',
+  reload: 'restart',
+});

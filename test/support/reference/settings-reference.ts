@@ -1,13 +1,18 @@
-import {
-  type Description,
-  fileKeyOf,
-  kindOf,
-  type Reload,
-  type Section,
-  type Setting,
-} from '../../../src/config/description.ts';
-import { kinds, orNull } from '../../../src/config/value/kind.ts';
-import { root } from '../../../src/config/settings/root.ts';
+import { z } from 'zod';
+import { settings } from '../../../src/config/configuration.ts';
+import type { SettingMeta } from '../../../src/config/types.ts';
+
+/** The JSON Schema of a part of the settings, with what `meta()` and the rules of the part add. */
+type Part = SettingMeta & {
+  type?: string;
+  properties?: Record<string, Part>;
+  required?: string[];
+  items?: Part;
+  anyOf?: Part[];
+  enum?: string[];
+  default?: string | number | boolean | null | readonly unknown[];
+  rules?: { path: string[]; text: string }[];
+};
 
 /** The keys that lead to a value; `[]` is any item of a list. */
 type Path = readonly string[];
@@ -17,14 +22,37 @@ type Row = {
   fallback: string;
   unit: string;
   values: string;
-  reload: Reload;
-  purpose: string;
+  reload: string;
+  description: string;
 };
 
-/** A heading and a table for each section of the file, made from its descriptions. */
+/** Every setting, as JSON Schema. */
+export function settingsSchema(): Part {
+  return z.toJSONSchema(settings, {
+    io: 'input',
+    override: ({ zodSchema, jsonSchema }) => {
+      const rules = rulesOf(zodSchema);
+      if (rules.length > 0) Object.assign(jsonSchema, { rules });
+    },
+  }) as Part;
+}
+
+/** What the refinements of a schema report, and where. */
+function rulesOf({ _zod: { def } }: z.core.$ZodType): { path: string[]; text: string }[] {
+  const refined = def.type === 'pipe' ? (def as z.core.$ZodPipeDef).in._zod.def : def;
+  if (!['object', 'array'].includes(refined.type)) return [];
+  return (refined.checks ?? []).map(({ _zod: check }) => {
+    const { path = [], error } = check.def as z.core.$ZodCustomDef;
+    const text = error?.({ code: 'custom', input: undefined } as never);
+    return { path: path.map(String), text: typeof text === 'string' ? text : '' };
+  });
+}
+
+/** A heading and a table for each section of the file. */
 export function settingsTables(): string {
-  return Object.entries<Description>(root.keys)
-    .map(([key, description]) => `## ${key}\n\n${chapterOf([key], description)}`)
+  const root = settingsSchema();
+  return Object.entries(root.properties ?? {})
+    .map(([key, part]) => `## ${key}\n\n${pageOf([key], part, root.rules ?? [])}`)
     .join('\n\n');
 }
 
@@ -38,83 +66,91 @@ function variableOf(path: Path): string {
   return `LATCHKEY_${path.map((step) => (step === '[]' ? '0' : step.toUpperCase())).join('__')}`;
 }
 
-function chapterOf(path: Path, description: Description): string {
-  const rules = rulesOf(path, description);
-  const refused = rules.length === 0 ? '' : `\n\nRefused, too:\n\n${rules.join('\n')}`;
-  if (description.kind !== 'section') return tableOf(rowsOf(path, description, 'applies')) + refused;
-  const isOptional = description.optional === true ? ' It may be left out.' : '';
-  return `${description.purpose}${isOptional}\n\n${tableOf(rowsWithin(path, description, 'applies'))}${refused}`;
+function pageOf(path: Path, part: Part, rootRules: NonNullable<Part['rules']>): string {
+  const rules = [
+    ...rootRules.filter((each) => each.path[0] === path[0]).map((each) => formatRule(path, each.text)),
+    ...rulesWithin(path, part),
+  ];
+  const refused = rules.length === 0 ? '' : `\n\nAlso refused:\n\n${rules.join('\n')}`;
+  const { properties } = within(part);
+  if (properties === undefined) return tableOf(rowsOf(path, part, 'applies', true)) + refused;
+  const isOptional = part.default === null ? ' This section is optional.' : '';
+  return `${part.description}${isOptional}\n\n${tableOf(rowsWithin(path, part, 'applies'))}${refused}`;
 }
 
 function tableOf(rows: readonly Row[]): string {
-  const lines = rows.map(({ path, fallback, unit, values, reload, purpose }) =>
-    [code(writeKey(path)), fallback, unit, values, code(variableOf(path)), reload, purpose]
+  const lines = rows.map(({ path, fallback, unit, values, reload, description }) =>
+    [code(writeKey(path)), fallback, unit, values, code(variableOf(path)), reload, description]
       .map((cell) => cell.replaceAll('|', String.raw`\|`))
       .join(' | '),
   );
-  return ['key | default | unit | value | environment | SIGHUP | what it is for', '-|-|-|-|-|-|-', ...lines]
+  return ['key | default | unit | value | environment | SIGHUP | description', '-|-|-|-|-|-|-', ...lines]
     .map((line) => `| ${line} |`)
     .join('\n');
 }
 
-function rowsOf(path: Path, description: Description, inherited: Reload): readonly Row[] {
-  const { purpose, reload = inherited } = description;
-  if (description.kind === 'section') {
-    const fallback = description.optional === true ? code('null') : '';
-    const row = { path, fallback, unit: '', values: 'a mapping', reload, purpose };
-    return [row, ...rowsWithin(path, description, reload)];
-  }
-  if (description.kind !== 'list') return settingRows(path, description, reload);
-  const { items } = description;
-  const isOfMappings = items.kind === 'section';
-  const values = `a list: ${isOfMappings ? 'mappings' : kindOf(items).expected}`;
-  const row = { path, fallback: code('[]'), unit: '', values, reload, purpose };
-  return isOfMappings ? [row, ...rowsWithin([...path, '[]'], items, reload)] : [row];
+function rowsOf(path: Path, part: Part, inherited: string, isRequired = false): readonly Row[] {
+  const { description = '', reload = inherited } = part;
+  const inner = within(part);
+  const { properties, items, unit = '' } = { ...inner, ...part };
+  const fallback = properties !== undefined && part.default !== null ? '' : defaultOf(part, isRequired);
+  const row = { path, fallback, unit, values: valuesOf(part, isRequired), reload, description };
+  const item = items ?? {};
+  if (item.properties !== undefined) return [row, ...rowsWithin([...path, '[]'], item, reload)];
+  return [row, ...rowsWithin(path, part, reload)];
 }
 
-function rowsWithin(path: Path, section: Section, inherited: Reload): readonly Row[] {
-  const { keys, reload = inherited } = section;
-  return Object.entries(keys).flatMap(([key, each]) => rowsOf([...path, key], each, reload));
+function rowsWithin(path: Path, part: Part, inherited: string): readonly Row[] {
+  const { properties = {}, required = [] } = within(part);
+  const { reload = inherited } = part;
+  return Object.entries(properties).flatMap(([key, each]) =>
+    rowsOf([...path, key], each, reload, required.includes(key)),
+  );
 }
 
-function settingRows(path: Path, setting: Setting, reload: Reload): readonly Row[] {
-  const { purpose } = setting;
-  const kind = kindOf(setting);
-  const unit = setting.unit ?? kind.unit ?? '';
-  const row = { path, fallback: defaultOf(setting), unit, values: kind.expected, reload, purpose };
-  if (setting.kind !== 'secret') return [row];
-  const file = {
-    ...row,
-    path: [...path.slice(0, -1), fileKeyOf(path.at(-1) ?? '')],
-    fallback: code('null'),
-    values: orNull(kinds.path).expected,
-    purpose: `A file that holds ${code(path.at(-1) ?? '')}, and nothing else.`,
-  };
-  return [row, file];
+/** The part itself, or what stands beside `null` in it. */
+function within(part: Part): Part {
+  return part.anyOf?.some(({ type }) => type === 'null') === true ? (part.anyOf[0] ?? part) : part;
 }
 
-function defaultOf(setting: Setting): string {
-  const { default: fallback } = setting;
+function valuesOf(part: Part, isRequired = false): string {
+  const inner = within(part);
+  if (inner.properties !== undefined) return 'a mapping';
+  const { items } = inner;
+  if (items !== undefined)
+    return `a list: ${items.properties === undefined ? valuesOf(items, true) : 'mappings'}`;
+  const { expected = inner.enum === undefined ? 'true or false' : `one of ${inner.enum.join(', ')}` } = inner;
+  return isNullable(part, isRequired) ? `${expected}, or null` : expected;
+}
+
+/** A key that need not be given, and has no default. */
+function isNullable(part: Part, isRequired: boolean): boolean {
+  return !isRequired && (part.default ?? null) === null;
+}
+
+function defaultOf(part: Part, isRequired: boolean): string {
+  if (part.defaultText !== undefined) return part.defaultText;
+  const { default: fallback = isRequired ? undefined : null } = part;
   if (fallback === undefined) return 'must be given';
-  if (typeof fallback === 'number') return code(kindOf(setting).show(fallback));
-  return typeof fallback === 'object' && fallback !== null ? fallback.text : code(fallback);
+  return code(Array.isArray(fallback) ? '[]' : String(fallback));
 }
 
-/** The rules over several keys, in the words of their faults. */
-function rulesOf(path: Path, description: Description): readonly string[] {
-  if (description.kind === 'list') {
-    const { items, distinct = [] } = description;
-    const twice = distinct.map((name) => `- ${code(writeKey(path))}: the same ${name} is given twice`);
-    return [...twice, ...rulesOf([...path, '[]'], items)];
-  }
-  if (description.kind !== 'section') return [];
-  const { rules = [], keys } = description;
+/** The rules over several keys, in the words of their errors. */
+function rulesWithin(path: Path, part: Part): readonly string[] {
+  const { properties = {}, items, rules = [] } = { ...within(part), ...part };
   return [
-    ...rules.map(({ about, text }) => `- ${code(writeKey([...path, about[0]]))}: ${text}`),
-    ...Object.entries(keys).flatMap(([key, each]) => rulesOf([...path, key], each)),
+    ...rules.map((each) => formatRule([...path, ...each.path], each.text)),
+    ...(items === undefined ? [] : rulesWithin([...path, '[]'], items)),
+    ...Object.entries(within(part).properties ?? properties).flatMap(([key, each]) =>
+      rulesWithin([...path, key], each),
+    ),
   ];
 }
 
-function code(value: unknown): string {
-  return `\`${String(value)}\``;
+function formatRule(path: Path, text: string): string {
+  return `- ${code(writeKey(path))}: ${text}`;
+}
+
+function code(value: string): string {
+  return `\`${value}\``;
 }
