@@ -7,7 +7,7 @@ import { Rates } from '../http/entry/request-rates.ts';
 import type { ExportOrder, ExportPage } from '../http/wire/bulk/export.ts';
 import type { Log } from '../service/ports.ts';
 import type { AuthorityReader } from '../service/tables.ts';
-import { readStanding } from '../service/outbox/decision.ts';
+import { explainOperation } from '../service/outbox/decision.ts';
 import { countedLicensing } from './counted-licensing.ts';
 import type { ConnectionCounts } from './gauges.ts';
 import { logOf } from './log/part.ts';
@@ -52,10 +52,10 @@ export function appOf(parts: AppParts): App {
     productName,
     reader,
     ...longReadsOf(parts),
-    standingOf: (operation) => {
+    explain: (operation) => {
       if (local === null) throw new Error('an authority has no operations');
-      const obstacle = upstream?.obstacle(operation.productKey) ?? null;
-      return readStanding(local.reader, operation, { obstacle, steady: clock.steady() });
+      const blocker = upstream?.blocker(operation.productKey) ?? null;
+      return explainOperation(local.reader, operation, { blocker, steady: clock.steady() });
     },
     writer,
     sync,

@@ -3,7 +3,7 @@ import type { Operation } from '../domain/outbox/operation.ts';
 import type { Principal } from '../domain/access/principal.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { RoleName } from '../domain/role.ts';
-import type { Standing } from '../domain/outbox/explanation.ts';
+import type { Explanation } from '../domain/outbox/explanation.ts';
 import type { Credentials, KnownGrants } from '../service/access/credential.ts';
 import type { AgentProducts } from '../service/agent/products.ts';
 import type { Checkout, Couponing, Licensing } from '../service/answers.ts';
@@ -55,7 +55,7 @@ export interface App {
   /** The outbox of an agent; null on an authority. */
   readonly operations: (Pick<OperationReads, 'get' | 'depth'> & OperationLists) | null;
   /** How an operation of the outbox stands. */
-  standingOf(operation: Operation): Standing;
+  explain(operation: Operation): Explanation;
   readonly writer: Writer;
   /** Null on an authority, which has no upstream. */
   readonly sync: SyncControl | null;

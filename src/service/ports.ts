@@ -140,12 +140,12 @@ export type LookupResult =
   | { found: 'limited'; waitMs: number };
 
 /** Reads of license keys from the upstream; what they bring is in the store before they resolve. */
-export interface Pull {
+export interface LicenseFetch {
   /**
    * Asks for a key under each product in turn, after waiting for a turn where the look-up counts; concurrent callers
    * share one request, which is charged to the first of them. Null: this process itself asks.
    */
-  find(
+  fetchForCaller(
     productKeys: readonly string[],
     licenseKey: string,
     signal: AbortSignal,
@@ -163,7 +163,7 @@ export type CouponLookup<Value> =
 /**
  * Coupons of the upstream; what its answers bring is in the mirror before the promises resolve, unless the disk is full.
  */
-export interface CouponPull {
+export interface CouponFetch {
   /** Brings the whole list. */
   list(signal: AbortSignal): Promise<CouponLookup<readonly Coupon[]>>;
   /** Brings one coupon. */
@@ -184,7 +184,7 @@ export interface Deliveries {
    * Resolves when the operation is finished or waits for a person, or after `waitMs`. With `untilFailure`
    * also as soon as an attempt has failed, or when the upstream is known to be away.
    */
-  settled(
+  waitFor(
     operationId: string,
     wait: { waitMs: number; untilFailure: boolean },
     signal: AbortSignal,

@@ -1,8 +1,8 @@
 import type { Clock, Upstream } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
-import { type LicensePull, isUnsent } from './license-reads.ts';
-import type { Probe, Uplink } from './upstream-limiter.ts';
+import { type LicenseFetcher, isUnsent } from './license-fetcher.ts';
+import type { Probe, UpstreamLimiter } from './upstream-limiter.ts';
 import { type Wake, persist } from './waiting.ts';
 import type { PreloadKey, PreloadOutcome } from '../domain/agent/preload.ts';
 import { parsePlainLicenseKey } from '../domain/license-key.ts';
@@ -19,8 +19,8 @@ type ProbeParts = {
   upstream: Upstream;
   clock: Clock;
   mutex: KeyedMutex;
-  uplink: Uplink;
-  reads: LicensePull;
+  limiter: UpstreamLimiter;
+  fetcher: LicenseFetcher;
   wake: Wake;
   settings: () => {
     productIds: readonly string[];
@@ -32,9 +32,9 @@ type ProbeParts = {
 
 /** Makes a read when the breaker or a paused product is due for one, or when nothing went up for a while. */
 export async function probe(parts: ProbeParts, signal: AbortSignal): Promise<void> {
-  const { clock, uplink, wake, settings } = parts;
+  const { clock, limiter, wake, settings } = parts;
   for (let turn = 0; !signal.aborted;) {
-    const next = uplink.nextProbe(settings().probeMs);
+    const next = limiter.nextProbe(settings().probeMs);
     const waitMs = next.at - clock.steady();
     if (waitMs > 0) {
       await wake.wait(waitMs, signal);
@@ -52,7 +52,7 @@ async function probeOnce(
   { next, turn }: { next: Probe; turn: number },
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { upstream, clock, mutex, uplink, reads, settings, lifetime } = parts;
+  const { upstream, clock, mutex, limiter, fetcher, settings, lifetime } = parts;
   const owner = next.of === 'credential' ? next.owner : undefined;
   if (owner === null) return probeCoupons(parts, signal);
   const asked = owner === undefined ? productInTurn(acceptedProducts(parts), turn) : { product: owner, turn };
@@ -60,17 +60,17 @@ async function probeOnce(
   const { product } = asked;
   const licenseKey = keyInTurn(parts, product, asked.turn);
   if (licenseKey === probeKey) {
-    const admission = await uplink.admitProbe(signal);
+    const admission = await limiter.admitProbe(signal);
     if (!admission.admitted) return false;
     const sentAt = clock.steady();
     const outcome = await upstream.verify(product, probeKey, lifetime);
-    uplink.observe(outcome, { owner: product, subject: probeKey, sentAt });
+    limiter.observe(outcome, { owner: product, subject: probeKey, sentAt });
     return true;
   }
   using _guard = await mutex.enter(licenseKey, ['counter', 'state'], signal);
-  const admission = await uplink.admitProbe(signal);
+  const admission = await limiter.admitProbe(signal);
   if (!admission.admitted) return false;
-  await reads.readNow(product, licenseKey);
+  await fetcher.fetchNow(product, licenseKey);
   return true;
 }
 
@@ -78,11 +78,11 @@ async function probeOnce(
  * Products whose secret the upstream is not known to refuse. While the upstream is away any will do: its
  * refusal would be an answer.
  */
-function acceptedProducts({ uplink, settings }: ProbeParts): readonly string[] {
+function acceptedProducts({ limiter, settings }: ProbeParts): readonly string[] {
   const { productIds } = settings();
-  const refused = uplink.refusedCredentials();
+  const refused = limiter.refusedCredentials();
   const accepted = productIds.filter((id) => !refused.includes(id));
-  return accepted.length > 0 || uplink.admission().admitted ? accepted : productIds;
+  return accepted.length > 0 || limiter.admission().admitted ? accepted : productIds;
 }
 
 /** Probes go round over the products, and each product's over its keys. */
@@ -102,14 +102,14 @@ function keyInTurn({ reader }: ProbeParts, product: string, turn: number): strin
 }
 
 async function probeCoupons(
-  { upstream, clock, uplink, lifetime }: ProbeParts,
+  { upstream, clock, limiter, lifetime }: ProbeParts,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const admission = await uplink.admitProbe(signal);
+  const admission = await limiter.admitProbe(signal);
   if (!admission.admitted) return false;
   const sentAt = clock.steady();
   const outcome = await upstream.listCoupons({ limit: 1, offset: 0 }, lifetime);
-  uplink.observe(outcome, { owner: null, subject: 'coupons', sentAt });
+  limiter.observe(outcome, { owner: null, subject: 'coupons', sentAt });
   return true;
 }
 
@@ -121,18 +121,18 @@ const restPart = 0.05;
 type RefreshParts = {
   reader: Reader;
   clock: Clock;
-  reads: LicensePull;
-  uplink: Uplink;
+  fetcher: LicenseFetcher;
+  limiter: UpstreamLimiter;
   refreshMs: () => number;
 };
 
 /** Reads every key that is due for it in the background, as fast as the rate's share for refreshes allows. */
 export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise<void> {
-  const { reader, clock, reads, uplink, refreshMs } = parts;
+  const { reader, clock, fetcher, limiter, refreshMs } = parts;
   while (!signal.aborted) {
-    const due = uplink.admission().admitted ? reader.observations.toRefresh(clock.steady(), batch) : [];
+    const due = limiter.admission().admitted ? reader.observations.toRefresh(clock.steady(), batch) : [];
     const outcomes = await Promise.all(
-      due.map(({ productKey, license }) => reads.read(productKey, license.licenseKey, 'refresh')),
+      due.map(({ productKey, license }) => fetcher.fetch(productKey, license.licenseKey, 'refresh')),
     );
     // Where nothing could be asked, or recorded as on a full disk, the same keys would be due again at once.
     if (due.length < batch || outcomes.every(isUnsent)) {
@@ -150,8 +150,8 @@ type PreloadParts = {
   reader: Reader;
   writer: Writer;
   clock: Clock;
-  reads: LicensePull;
-  uplink: Uplink;
+  fetcher: LicenseFetcher;
+  limiter: UpstreamLimiter;
   /** Ends a rest early. */
   wake: Wake;
   productIds: () => readonly string[];
@@ -159,10 +159,10 @@ type PreloadParts = {
 
 /** Fetches the license keys that an operator has named, as fast as the rate's share for refreshes allows. */
 export async function preload(parts: PreloadParts, signal: AbortSignal): Promise<void> {
-  const { reader, writer, clock, uplink, wake } = parts;
+  const { reader, writer, clock, limiter, wake } = parts;
   let restMs = shortestRestMs;
   while (!signal.aborted) {
-    if (!uplink.admission().admitted) {
+    if (!limiter.admission().admitted) {
       await wake.wait(shortestRestMs, signal);
       continue;
     }
@@ -186,7 +186,7 @@ export async function preload(parts: PreloadParts, signal: AbortSignal): Promise
 }
 
 async function fetchKey(
-  { reads, productIds }: PreloadParts,
+  { fetcher, productIds }: PreloadParts,
   { licenseKey, productKey }: PreloadKey,
 ): Promise<PreloadOutcome> {
   let found: PreloadOutcome['found'] = 'missing';
@@ -195,7 +195,7 @@ async function fetchKey(
   const products = productKey === null ? productIds() : [productKey];
   const questions = spellings.flatMap((key) => products.map((product) => ({ key, product })));
   for (const { key, product } of questions) {
-    const outcome = await reads.read(product, key, 'refresh');
+    const outcome = await fetcher.fetch(product, key, 'refresh');
     if (outcome.outcome === 'applied') return { licenseKey, found: 'found' };
     // It may be a key of this product, or of another whose secret is not refused.
     if (!isMissing(outcome)) found = 'unreachable';

@@ -16,7 +16,7 @@ import {
   type CouponLookup,
   type CouponPage,
   type UpstreamPage,
-  type CouponPull,
+  type CouponFetch,
   type Idempotency,
   type Log,
   type UnreadableCoupon,
@@ -27,7 +27,7 @@ import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { Reader } from '../service/tables.ts';
 import { persist } from './waiting.ts';
 import type { Priority } from './rate-limiter.ts';
-import type { Uplink } from './upstream-limiter.ts';
+import type { UpstreamLimiter } from './upstream-limiter.ts';
 import { provisionalCoupon } from '../service/outbox/provisional-coupon.ts';
 
 type CouponSyncParts = {
@@ -36,14 +36,14 @@ type CouponSyncParts = {
   upstream: Upstream;
   clock: Clock;
   log: Log;
-  uplink: Uplink;
+  limiter: UpstreamLimiter;
   policy: () => SyncPolicy;
   /** Ends requests under way. */
   lifetime: AbortSignal;
 };
 
 /** Mirrors the upstream's coupons, and sends creations. */
-export class CouponSync implements CouponPull {
+export class CouponSync implements CouponFetch {
   readonly #parts: CouponSyncParts;
   #listing: Promise<Outcome<CouponPage>> | null = null;
   /** Those of the last listing that could not be read, by what names them: each is told of once. */
@@ -75,16 +75,16 @@ export class CouponSync implements CouponPull {
   }
 
   async admit(signal: AbortSignal): Promise<'admitted' | 'away' | 'unauthorized'> {
-    const { uplink } = this.#parts;
-    const admission = await uplink.admit('caller', signal);
+    const { limiter } = this.#parts;
+    const admission = await limiter.admit('caller', signal);
     if (!admission.admitted) return 'away';
-    if (!uplink.refusedCredentials().includes(null)) return 'admitted';
-    uplink.giveBack();
+    if (!limiter.refusedCredentials().includes(null)) return 'admitted';
+    limiter.giveBack();
     return 'unauthorized';
   }
 
   giveBack(): void {
-    this.#parts.uplink.giveBack();
+    this.#parts.limiter.giveBack();
   }
 
   async create(operationId: string, caller: { idempotency: Idempotency | null }): Promise<Outcome<Coupon>> {
@@ -108,11 +108,11 @@ export class CouponSync implements CouponPull {
   }
 
   async #request(operation: Operation): Promise<Outcome<Coupon>> {
-    const { upstream, uplink, clock, lifetime } = this.#parts;
+    const { upstream, limiter, clock, lifetime } = this.#parts;
     // Not the caller's signal: a request that was sent is followed to its end.
     const sentAt = clock.steady();
     const outcome = await upstream.createCoupon(provisionalCoupon(operation), operation, lifetime);
-    uplink.observe(outcome, { owner: null, subject: 'coupons', sentAt });
+    limiter.observe(outcome, { owner: null, subject: 'coupons', sentAt });
     return outcome;
   }
 
@@ -133,8 +133,8 @@ export class CouponSync implements CouponPull {
     }
   }
 
-  /** Settles a creation whose answer was lost, by a new listing. */
-  async settle(operation: Operation): Promise<void> {
+  /** Reconciles a creation whose answer was lost, by a new listing. */
+  async reconcile(operation: Operation): Promise<void> {
     const { writer, clock, policy, lifetime } = this.#parts;
     const postpone = (outcome: NotApplied | Ambiguous): Promise<unknown> =>
       persist(clock, lifetime, () =>
@@ -181,12 +181,12 @@ export class CouponSync implements CouponPull {
       this.#ask(priority, lifetime, () => upstream.listCoupons(page, lifetime));
     const outcome = await readCouponList(ask, clock.now());
     if (outcome.outcome !== 'applied') return outcome;
-    this.#tellUnreadable(outcome.value.unreadable);
+    this.#logUnreadable(outcome.value.unreadable);
     await this.#mirror(outcome, priority);
     return outcome;
   }
 
-  #tellUnreadable(unreadable: readonly UnreadableCoupon[]): void {
+  #logUnreadable(unreadable: readonly UnreadableCoupon[]): void {
     for (const coupon of unreadable) {
       if (this.#unreadable.has(nameOfUnreadable(coupon))) continue;
       const { id, fault: error } = coupon;
@@ -195,7 +195,7 @@ export class CouponSync implements CouponPull {
     this.#unreadable = new Set(unreadable.map(nameOfUnreadable));
   }
 
-  /** On a full disk the mirror stays as it is: what was listed settles creations all the same. */
+  /** On a full disk the mirror stays as it is: what was listed reconciles creations all the same. */
   async #mirror({ value, confirmedAt, isCached }: Applied<CouponPage>, priority: Priority): Promise<void> {
     const { coupons, unreadable } = value;
     // One that a cache has not heard of, or that cannot be read, is there all the same.
@@ -221,21 +221,21 @@ export class CouponSync implements CouponPull {
     signal: AbortSignal,
     request: () => Promise<Outcome<Value>>,
   ): Promise<Outcome<Value>> {
-    const { uplink, clock } = this.#parts;
-    const admission = await uplink.admit(priority, signal);
+    const { limiter, clock } = this.#parts;
+    const admission = await limiter.admit(priority, signal);
     if (!admission.admitted) return heldBack('unreachable', admission.detail);
-    if (uplink.refusedCredentials().includes(null)) {
-      uplink.giveBack();
+    if (limiter.refusedCredentials().includes(null)) {
+      limiter.giveBack();
       return refusedKey;
     }
     const sentAt = clock.steady();
     const outcome = await request();
-    uplink.observe(outcome, { owner: null, subject: 'coupons', sentAt });
+    limiter.observe(outcome, { owner: null, subject: 'coupons', sentAt });
     return outcome;
   }
 }
 
-/** The outcome; one that came from a cache settles nothing and counts as not applied. */
+/** The outcome; one that came from a cache reconciles nothing and counts as not applied. */
 function fromUpstream<Value>(outcome: Outcome<Value>): Outcome<Value> {
   if (outcome.outcome !== 'applied' || !outcome.isCached) return outcome;
   return notApplied('cached', 'a cache on the way answered, not the upstream');

@@ -11,8 +11,8 @@ import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { CouponSync } from './coupon-sync.ts';
 import type { KeyedMutex, MutexGuard } from './keyed-mutex.ts';
-import { tellOfOtherWriter, type LicensePull } from './license-reads.ts';
-import type { Uplink } from './upstream-limiter.ts';
+import { logOtherWriter, type LicenseFetcher } from './license-fetcher.ts';
+import type { UpstreamLimiter } from './upstream-limiter.ts';
 
 /** The longest sleep between two looks at the outbox, in ms: it bounds the delay after the machine slept. */
 const longestSleepMs = 30_000;
@@ -57,7 +57,7 @@ export class Push implements Deliveries {
    * pause and when the upstream is back. A change that is recorded meanwhile must not cost a look of its own.
    */
   #mayStart(queue: Pick<QueueKey, 'subject' | 'queue'>): boolean {
-    const admission = this.#parts.uplink.admission();
+    const admission = this.#parts.limiter.admission();
     const isStopped = !admission.admitted && admission.againAt === null;
     return !isStopped && this.#hasRoom() && !this.#active.has(nameOf(queue));
   }
@@ -95,21 +95,21 @@ export class Push implements Deliveries {
     await Promise.race([ends(), failed.promise]);
   }
 
-  settled(...awaited: Parameters<Deliveries['settled']>): Promise<void> {
-    return this.#waits.settled(...awaited);
+  waitFor(...awaited: Parameters<Deliveries['waitFor']>): Promise<void> {
+    return this.#waits.waitFor(...awaited);
   }
 
   /** Starts due queues as long as there is room; returns how long nothing more is to be started, in ms. */
   #startDue(run: Run): number {
-    const { reader, clock, uplink, settings } = this.#parts;
+    const { reader, clock, limiter, settings } = this.#parts;
     const now = clock.steady();
     while (!run.signal.aborted) {
       this.#startKnown(run);
-      const admission = uplink.admission();
+      const admission = limiter.admission();
       if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
       if (!this.#hasRoom()) return Infinity;
       const due = reader.operations.due(now, settings().concurrency * readAhead, (owner) =>
-        uplink.isAccepted(owner),
+        limiter.isAccepted(owner),
       );
       this.#due = due.filter((queue) => !this.#active.has(nameOf(queue)));
       if (this.#due.length === 0) return (reader.operations.nextDueAt(now) ?? Infinity) - now;
@@ -122,12 +122,12 @@ export class Push implements Deliveries {
    * outbox is read again only when all have been started: what has become due meanwhile stands behind them.
    */
   #startKnown(run: Run): void {
-    const { uplink } = this.#parts;
+    const { limiter } = this.#parts;
     // By the time that something may go up again, other queues may be due.
-    if (!uplink.admission().admitted) this.#due = [];
+    if (!limiter.admission().admitted) this.#due = [];
     while (this.#due.length > 0 && this.#hasRoom() && !run.signal.aborted) {
       const queue = this.#due.shift();
-      if (queue !== undefined && uplink.isAccepted(queue.productKey)) this.#start(queue, run);
+      if (queue !== undefined && limiter.isAccepted(queue.productKey)) this.#start(queue, run);
     }
   }
 
@@ -165,8 +165,8 @@ type StepParts = {
   log: Log;
   meter: UpstreamMeter;
   mutex: KeyedMutex;
-  uplink: Uplink;
-  reads: LicensePull;
+  limiter: UpstreamLimiter;
+  fetcher: LicenseFetcher;
   coupons: CouponSync;
   settings: () => { policy: SyncPolicy };
   /** Called when an operation has its answer, which is being recorded from now on: nothing is on its way. */
@@ -179,7 +179,7 @@ type StepParts = {
 
 /** Takes one step of a queue: a send, or a read and what follows from it at once. */
 async function takeStep(parts: StepParts, queue: QueueKey, signal: AbortSignal): Promise<void> {
-  const { reader, mutex, uplink, reads, coupons } = parts;
+  const { reader, mutex, limiter, fetcher, coupons } = parts;
   {
     using guard = await mutex.enter(queue.subject, [queue.queue], signal);
     const needs = await follow(parts, { queue, justRead: false, guard }, signal);
@@ -187,13 +187,13 @@ async function takeStep(parts: StepParts, queue: QueueKey, signal: AbortSignal):
   }
   if (queue.queue === 'coupon') {
     const head = reader.operations.head(queue.subject, queue.queue);
-    if (head !== null) await coupons.settle(head);
+    if (head !== null) await coupons.reconcile(head);
     return;
   }
   using guard = await mutex.enter(queue.subject, ['counter', 'state'], signal);
-  const admission = await uplink.admit('push', signal);
+  const admission = await limiter.admit('push', signal);
   if (!admission.admitted || queue.productKey === null) return;
-  const outcome = await reads.readNow(queue.productKey, queue.subject);
+  const outcome = await fetcher.fetchNow(queue.productKey, queue.subject);
   if (outcome.outcome === 'applied' && !outcome.isCached)
     await follow(parts, { queue, justRead: true, guard }, signal);
 }
@@ -212,37 +212,37 @@ async function follow(
     await send(parts, planned.operation, guard);
     return 'nothing';
   }
-  parts.uplink.giveBack();
+  parts.limiter.giveBack();
   return planned.step === 'read' ? 'read' : 'nothing';
 }
 
 /** Null when nothing may go up now; a step that is no send has its admission to give back. */
 async function planAdmitted(
-  { writer, uplink }: StepParts,
+  { writer, limiter }: StepParts,
   command: CommandOf<'planStep'>,
   signal: AbortSignal,
 ): Promise<Step | null> {
   // Wait for the rate limit first: an operation that is marked in flight must be sent at once.
-  const admission = await uplink.admit('push', signal);
+  const admission = await limiter.admit('push', signal);
   if (!admission.admitted) return null;
   try {
     const planned = await writer.write('planStep', command);
     return planned.ok ? planned.value : { step: 'none' };
   } catch (error) {
-    uplink.giveBack();
+    limiter.giveBack();
     throw error;
   }
 }
 
 async function send(parts: StepParts, operation: Operation, guard: MutexGuard): Promise<void> {
-  const { writer, clock, log, uplink, coupons, settings, lifetime } = parts;
+  const { writer, clock, log, limiter, coupons, settings, lifetime } = parts;
   if (operation.kind === 'create_coupon') {
     await coupons.send(operation);
     return;
   }
   const sentAt = clock.steady();
   const outcome = await request(parts, operation);
-  uplink.observe(outcome, { owner: operation.productKey, subject: operation.subject, sentAt });
+  limiter.observe(outcome, { owner: operation.productKey, subject: operation.subject, sentAt });
   const { policy } = settings();
   parts.onAnswered();
   const recorded = await persist(clock, lifetime, () => {
@@ -253,7 +253,7 @@ async function send(parts: StepParts, operation: Operation, guard: MutexGuard): 
   if (!recorded.ok) return;
   const { unexpected, state, lastError: error } = recorded.value;
   const { id, subject: licenseKey, requestId } = operation;
-  if (unexpected !== null) tellOfOtherWriter(parts, { operation: id, licenseKey, ...unexpected }, policy);
+  if (unexpected !== null) logOtherWriter(parts, { operation: id, licenseKey, ...unexpected }, policy);
   if (state !== 'delivered' && state !== 'inferred') {
     const about = { operation: id, licenseKey, state, error, requestId };
     log.warn(about, 'an operation was not delivered');
@@ -274,13 +274,13 @@ function isLicenseKind(kind: Operation['kind']): kind is LicenseOperationKind {
 type DeliveryWaitsParts = {
   reader: Reader;
   clock: Clock;
-  uplink: Uplink;
+  limiter: UpstreamLimiter;
   /** Ends every wait. */
   lifetime: AbortSignal;
 };
 
 /** Callers who wait for what becomes of their operation. */
-class DeliveryWaits implements Pick<Deliveries, 'settled'> {
+class DeliveryWaits implements Pick<Deliveries, 'waitFor'> {
   readonly #parts: DeliveryWaitsParts;
   readonly #looks = new Set<() => void>();
 
@@ -293,7 +293,7 @@ class DeliveryWaits implements Pick<Deliveries, 'settled'> {
     for (const look of this.#looks) look();
   }
 
-  async settled(
+  async waitFor(
     operationId: string,
     { waitMs, untilFailure }: { waitMs: number; untilFailure: boolean },
     signal: AbortSignal,
@@ -314,13 +314,13 @@ class DeliveryWaits implements Pick<Deliveries, 'settled'> {
   }
 
   #isSettled(operationId: string, untilFailure: boolean): boolean {
-    const { reader, uplink } = this.#parts;
+    const { reader, limiter } = this.#parts;
     const operation = reader.operations.get(operationId);
     if (operation === null) return true;
     const { progress } = operation;
     if (progress.state === 'in_flight') return false;
     if (progress.state !== 'pending') return progress.state !== 'uncertain' || untilFailure || progress.held;
-    const stuck = !uplink.isAccepted(operation.productKey);
-    return untilFailure && (operation.failures > 0 || stuck || !uplink.admission().admitted);
+    const stuck = !limiter.isAccepted(operation.productKey);
+    return untilFailure && (operation.failures > 0 || stuck || !limiter.admission().admitted);
   }
 }

@@ -9,9 +9,9 @@ import type { KeyedMutex } from './keyed-mutex.ts';
 import type { LookupLimits } from './lookup-queue.ts';
 import { persist, Wake } from './waiting.ts';
 import { probe, preload, refresh } from './background-reads.ts';
-import { LicensePull } from './license-reads.ts';
+import { LicenseFetcher } from './license-fetcher.ts';
 import { Push } from './push.ts';
-import { Uplink } from './upstream-limiter.ts';
+import { UpstreamLimiter } from './upstream-limiter.ts';
 
 /** What is configured now. */
 export type SyncOptions = {
@@ -46,10 +46,10 @@ export type SyncParts = {
   lifetime: AbortSignal;
 };
 
-/** All that goes on between an agent and its upstream: pushes, reads, refreshes and probes. */
+/** All that goes on between an agent and its upstream: pushes, fetcher, refreshes and probes. */
 export class Sync {
-  readonly uplink: Uplink;
-  readonly reads: LicensePull;
+  readonly limiter: UpstreamLimiter;
+  readonly fetcher: LicenseFetcher;
   readonly coupons: CouponSync;
   readonly push: Push;
   readonly #parts: SyncParts;
@@ -61,7 +61,7 @@ export class Sync {
     this.#parts = parts;
     this.#probeWake = new Wake(clock);
     this.#preloadWake = new Wake(clock);
-    this.uplink = new Uplink({
+    this.limiter = new UpstreamLimiter({
       ...parts,
       onChange: () => {
         this.#wake();
@@ -73,8 +73,8 @@ export class Sync {
         void this.#keepRetryAfter(until);
       },
     });
-    const shared = { ...parts, uplink: this.uplink, policy: () => settings().policy };
-    this.reads = new LicensePull({
+    const shared = { ...parts, limiter: this.limiter, policy: () => settings().policy };
+    this.fetcher = new LicenseFetcher({
       ...shared,
       unknownMs: () => settings().unknownMs,
       lookups: () => settings().lookups,
@@ -83,13 +83,13 @@ export class Sync {
       },
     });
     this.coupons = new CouponSync(shared);
-    this.push = new Push({ ...shared, reads: this.reads, coupons: this.coupons });
+    this.push = new Push({ ...shared, fetcher: this.fetcher, coupons: this.coupons });
   }
 
   /** Runs until the signal, then until what is in flight has been answered. Rejects when the store failed. */
   async run(signal: AbortSignal): Promise<void> {
     const { settings, lifetime } = this.#parts;
-    const shared = { ...this.#parts, uplink: this.uplink, reads: this.reads };
+    const shared = { ...this.#parts, limiter: this.limiter, fetcher: this.fetcher };
     const loops = [
       this.push.run(signal),
       probe({ ...shared, wake: this.#probeWake }, signal),

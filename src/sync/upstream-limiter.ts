@@ -5,7 +5,7 @@ import {
   type BreakerEvent,
   type BreakerPolicy,
 } from '../domain/outbox/circuit-breaker.ts';
-import type { Obstacle } from '../domain/outbox/explanation.ts';
+import type { Blocker } from '../domain/outbox/explanation.ts';
 import {
   isAnswer,
   isOutage,
@@ -19,17 +19,17 @@ import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
 import { CredentialStates, type CredentialOwner, type CredentialSettings } from './credential-states.ts';
 import { Rate, type Priority } from './rate-limiter.ts';
 
-type UplinkSettings = CredentialSettings & {
+type UpstreamLimiterSettings = CredentialSettings & {
   /** Requests a second. */
   rate: number;
   breaker: BreakerPolicy;
 };
 
-type UplinkParts = {
+type UpstreamLimiterParts = {
   clock: Clock;
   log: Log;
   meter: UpstreamMeter;
-  settings: () => UplinkSettings;
+  settings: () => UpstreamLimiterSettings;
   /** Called when what waits for the upstream may go on: after an outage, a pause, a refused credential. */
   onRecovery: () => void;
   /** Called when something may go up that could not before, or when the time of the next probe changed. */
@@ -52,8 +52,8 @@ type Asked = { owner: CredentialOwner; subject: string; sentAt?: number };
 export type Probe = { at: number; of: 'upstream' } | { at: number; of: 'credential'; owner: CredentialOwner };
 
 /** The one way to the upstream: decides by its rate, its breaker and the waits it asked for what goes up, and when. */
-export class Uplink {
-  readonly #parts: UplinkParts;
+export class UpstreamLimiter {
+  readonly #parts: UpstreamLimiterParts;
   readonly #rate: Rate;
   #breaker: Breaker = closedBreaker;
   /** Epoch ms since when a person has paused everything; null when not. */
@@ -64,7 +64,7 @@ export class Uplink {
   readonly #health: UpstreamHealth;
   #lastRequestAt: number;
 
-  constructor(parts: UplinkParts) {
+  constructor(parts: UpstreamLimiterParts) {
     this.#parts = parts;
     this.#rate = new Rate(parts.clock, () => parts.settings().rate, parts.lifetime);
     this.#credentials = new CredentialStates(parts);
@@ -142,7 +142,7 @@ export class Uplink {
   }
 
   /** What holds up everything that would go up under a credential; null: nothing does. */
-  obstacle(owner: CredentialOwner): Obstacle | null {
+  blocker(owner: CredentialOwner): Blocker | null {
     if (this.#pausedAt !== null) return { cause: 'paused' };
     if (!this.isConfigured(owner)) return { cause: 'credential_missing' };
     const refused = this.#credentials.refused().get(owner);

@@ -14,7 +14,7 @@ const operation = {
   created_at: '2024-02-22T11:23:05+00:00',
   next_at: null,
   last_error: 'HTTP 404',
-  standing: {
+  explanation: {
     meaning: 'It was not applied: the store refused it.',
     waits: [],
     expected_uses: 5,
@@ -279,8 +279,8 @@ test('outbox list --key asks for the changes of a license key, and tells which o
 
 test('outbox show of a change without a license key tells what it is about', async () => {
   await using daemon = await startFakeDaemon();
-  const standing = {
-    ...operation.standing,
+  const explanation = {
+    ...operation.explanation,
     expected_uses: null,
     shown: { uses: 1, enabled: false, at: '2026-03-01T11:57:00+00:00' },
   };
@@ -291,7 +291,7 @@ test('outbox show of a change without a license key tells what it is about', asy
     base_uses: null,
     last_error: null,
   };
-  daemon.answer({ body: { data: { ...operation, ...coupon, standing } } });
+  daemon.answer({ body: { data: { ...operation, ...coupon, explanation } } });
   const { out } = await latchkey('outbox', 'show', '0192/a', '--state-dir', daemon.stateDir);
   expect(out).toMatch(/^change +create_coupon\nabout +SPRING\n/m);
   expect(out).toMatch(/^store said +1 use, disabled, 3 min ago$/m);
@@ -335,8 +335,12 @@ test('outbox show tells what a change waits for, and for how long', async () => 
     { cause: 'upstream_away', detail: 'The store is away', until: '2026-03-01T12:00:40+00:00' },
     { cause: 'behind', detail: 'Earlier changes go first', until: null },
   ];
-  const standing = { ...operation.standing, waits, decisions: { retry: null, drop: null, confirm: null } };
-  daemon.answer({ body: { data: { ...operation, state: 'pending', standing } } });
+  const explanation = {
+    ...operation.explanation,
+    waits,
+    decisions: { retry: null, drop: null, confirm: null },
+  };
+  daemon.answer({ body: { data: { ...operation, state: 'pending', explanation } } });
   const { out } = await latchkey('outbox', 'show', '0192-a', '--state-dir', daemon.stateDir);
   expect(out).toContain('waits for    The store is away: in 40 sec\n             Earlier changes go first\n');
   expect(out).not.toContain('decided');

@@ -55,7 +55,7 @@ test.each([
   expect(look(with_, files).refusals).toEqual([expect.stringContaining(refusal)]);
 });
 
-test('what is only to be given to the user after it is installed is no obstacle', () => {
+test('what is only to be given to the user after it is installed is no blocker', () => {
   const files = { '/etc/secret.yaml': ofAda, '/srv/state': ofAda };
   expect(look({ config: '/etc/secret.yaml', stateDir: '/srv/state' }, files)).toEqual({
     refusals: [],

@@ -114,7 +114,7 @@ test('an error of a write tells its caller what went wrong, and where', async ()
 /** The message of a batch with one write, which happened to so many operations, numbered from the first. */
 function batchAbout(count: number, first = 0): BatchMessage {
   const happened = Array.from({ length: count }, (_, index) =>
-    traced('settled', buildOperation({ id: String(first + index) })),
+    traced('reconciled', buildOperation({ id: String(first + index) })),
   );
   const outcomes = JSON.stringify([{ result: null }]);
   return { outcomes, traced: piecesOf([{ result: null, traced: happened }]), commit, broken: null };

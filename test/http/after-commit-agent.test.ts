@@ -41,7 +41,7 @@ class Agent implements AsyncDisposable {
         writer,
         clock: harness.time.clock(),
         log: silent,
-        pull: harness.sync.reads,
+        fetcher: harness.sync.fetcher,
         deliveries: steps.watch(harness.sync.push),
         productIds: () => ['press'],
         settings: () => ({
@@ -155,16 +155,16 @@ test.each(['now', 'pause', 'resume'])(
           [200, expect.any(String)],
           [500, madeButUnread],
         ]).toContainEqual([statusCode, body]);
-        expect(agent.harness.sync.uplink.status().state === 'paused').toBe(act === 'pause');
+        expect(agent.harness.sync.limiter.status().state === 'paused').toBe(act === 'pause');
       }
     }
   },
 );
 
-test('a decision about an operation whose standing cannot be read afterwards is answered as made', async () => {
+test('a decision about an operation whose explanation cannot be read afterwards is answered as made', async () => {
   await using opened = await openApp({
     role: 'agent',
-    standingOf: () => {
+    explain: () => {
       throw new StorageError('unavailable', null);
     },
   });

@@ -54,7 +54,7 @@ test('the outbox shows what is not finished, and any state by name', async () =>
       credential: null,
       next_at: '2026-01-01T00:01:00+00:00',
       last_error: 'the answer was lost',
-      standing: {
+      explanation: {
         meaning: expect.stringContaining('no answer says so') as string,
         waits: [{ cause: 'behind', detail: 'Earlier changes of the same thing go first', until: null }],
         expected_uses: 8,
@@ -117,7 +117,7 @@ test('a person sends a dead operation again, which is the head of its queue then
       id: 'a',
       state: 'pending',
       last_error: 'HTTP 422',
-      standing: expect.objectContaining({ meaning: expect.any(String) as string }) as object,
+      explanation: expect.objectContaining({ meaning: expect.any(String) as string }) as object,
     }),
   ]);
   expect(operations.head('KEY', 'counter')?.id).toBe('a');

@@ -33,13 +33,13 @@ function eventsWith({ at, baseUses, certain, lasting }: Happening): Events {
     suspect: { type: 'suspect' },
     read_applied: { type: 'read_applied', certain, at },
     read_absent: { type: 'read_absent', certain },
-    revive: { type: 'revive' },
+    reopen: { type: 'reopen' },
     hold: { type: 'hold' },
     conflict: { type: 'conflict' },
     cancel: { type: 'cancel', at },
-    overtaken: { type: 'overtaken', at },
+    superseded: { type: 'superseded', at },
     retry: { type: 'retry' },
-    look: { type: 'look' },
+    recheck: { type: 'recheck' },
     drop: { type: 'drop', at },
     confirm: { type: 'confirm', at },
   };
@@ -107,7 +107,7 @@ describe('an operation, whatever happens to it', () => {
   });
 
   it('is given up by a person alone, and cancelled only when it is undone or overtaken', () => {
-    const undoes = new Set<OperationEventType>(['cancel', 'overtaken']);
+    const undoes = new Set<OperationEventType>(['cancel', 'superseded']);
     assert(
       property(walk, (events) => {
         for (const { progress, by } of placesOf(events)) {
@@ -144,7 +144,7 @@ describe('an operation, whatever happens to it', () => {
     const settlesDoubt = new Set<OperationEventType>([
       'read_absent',
       'retry',
-      'look',
+      'recheck',
       'drop',
       'conflict',
       'cancel',

@@ -16,7 +16,7 @@ function checkout(harness: ManualHarness, { isConfigured = true } = {}): Checkou
     reader,
     writer,
     clock,
-    pull: sync.coupons,
+    fetcher: sync.coupons,
     isConfigured: () => isConfigured,
     settings: () => ({ freshness, unknownMs: minute }),
   });

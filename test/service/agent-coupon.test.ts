@@ -29,7 +29,7 @@ function couponing(harness: ManualHarness, { isConfigured = true } = {}): Coupon
     writer,
     clock,
     log: silent,
-    pull: sync.coupons,
+    fetcher: sync.coupons,
     isConfigured: () => isConfigured,
     wake: () => sync.push.wake(),
     settings: () => ({ freshness, maxPending }),
@@ -108,7 +108,7 @@ describe('a coupon that is created on an agent', () => {
   it('is provisional while the upstream is away, and goes up when it is back', async () => {
     await using harness = await createManualHarness();
     run(harness);
-    harness.sync.uplink.pause();
+    harness.sync.limiter.pause();
     const { coupon, provenance } = valueOf(await create(harness));
     expect(coupon.id).toBeLessThan(0);
     expect(provenance).toEqual({
@@ -119,7 +119,7 @@ describe('a coupon that is created on an agent', () => {
       cache: 'miss',
       ageMs: 0,
     });
-    harness.sync.uplink.resume();
+    harness.sync.limiter.resume();
     await (await arrived(harness, 'create')).answer(said(harness, { ...terms, id: 7 }));
     expect(valueOf(await couponing(harness).get(account, coupon.id, never)).coupon.id).toBe(7);
   });
@@ -322,13 +322,13 @@ describe('the coupons of an agent', () => {
   it('are not asked for under an API key that was refused, which costs nobody a turn', async () => {
     await using harness = await createManualHarness();
     harness.options = { ...harness.options, rate: 0.5 };
-    harness.sync.uplink.observe({ ...no('unauthorized'), status: 401 }, { owner: null, subject: 'coupons' });
+    harness.sync.limiter.observe({ ...no('unauthorized'), status: 401 }, { owner: null, subject: 'coupons' });
     for (let time = 0; time < 3; time += 1) {
       const list = couponing(harness).list(account, page, never);
       expect(refusalOf(await list)).toBe('upstream_unreachable');
     }
     expect(harness.arrivedCoupons).toEqual([]);
-    void harness.sync.reads.read(productKey, key, 'caller');
+    void harness.sync.fetcher.fetch(productKey, key, 'caller');
     expect(await harness.requested()).toEqual([`verify ${key}`]);
   });
 
@@ -344,7 +344,7 @@ describe('the coupons of an agent', () => {
     const list = couponing(harness).list(account, page, never);
     await (await arrived(harness, 'list')).answer(lost);
     expect(refusalOf(await list)).toBe('upstream_unreachable');
-    expect(harness.sync.uplink.status().state).toBe('down');
+    expect(harness.sync.limiter.status().state).toBe('down');
   });
 
   it('are not known where the upstream has no list of them, and that is not called silence', async () => {

@@ -34,7 +34,7 @@ function licensing(harness: ManualHarness, productIds: readonly string[] = [prod
     writer,
     clock,
     log: silent,
-    pull: sync.reads,
+    fetcher: sync.fetcher,
     deliveries: sync.push,
     productIds: () => productIds,
     settings: () => ({ freshness, maxPending, refreshMs: 6 * hour, timeoutMs: 10 * second }),
@@ -58,7 +58,7 @@ function change(harness: ManualHarness, changes: Partial<LicenseChangeRequest> =
   return licensing(harness).change({ ...usage, ...changes }, never);
 }
 
-/** Whether a promise has settled by now. */
+/** Whether a promise has reconciled by now. */
 async function isOver(harness: ManualHarness, promise: Promise<unknown>): Promise<boolean> {
   let over = false;
   void promise.finally(() => (over = true));

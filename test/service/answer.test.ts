@@ -173,7 +173,7 @@ describe('the count in the answer to a disable', () => {
     expect(agent.observation.license.uses).toBe(uses);
   });
 
-  it('is not taken before the first read after a start, which has more to settle', async () => {
+  it('is not taken before the first read after a start, which has more to reconcile', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.restart();
     await agent.record('disable');
@@ -353,7 +353,7 @@ describe('a read of a key', () => {
     expect(agent.observation.refreshAt).toBeNull();
   });
 
-  it('lets what stands behind a settled change of state go on at once, whatever that one waited for', async () => {
+  it('lets what stands behind a reconciled change of state go on at once, whatever that one waited for', async () => {
     for (const outcome of [{ ...lost, retryAfterMs: 2 * hour }, no('throttled', 2 * hour)]) {
       await using agent = await createAgent({ uses: 5 });
       const { enable, flying } = await sendEnable(agent);
@@ -365,7 +365,7 @@ describe('a read of a key', () => {
     }
   });
 
-  it('leaves a change of state that it does not settle to its wait', async () => {
+  it('leaves a change of state that it does not reconcile to its wait', async () => {
     await using agent = await createAgent({ uses: 5 });
     const { flying } = await sendEnable(agent);
     await agent.answer(flying, no('throttled', 2 * hour));
@@ -400,7 +400,7 @@ describe('a read of a key', () => {
   it.each([
     [false, 'inferred'],
     [true, 'pending'],
-  ])('after a restore settles a disable: enabled %s', async (enabled, state) => {
+  ])('after a restore reconciles a disable: enabled %s', async (enabled, state) => {
     await using agent = await createAgent({ uses: 5 });
     const disable = await agent.record('disable');
     await agent.writer.write('restore', {});
@@ -411,7 +411,7 @@ describe('a read of a key', () => {
     expect(agent.local.enabled).toBe(false);
   });
 
-  it('settles no enable that is under way: its own answer does', async () => {
+  it('reconciles no enable that is under way: its own answer does', async () => {
     await using agent = await createAgent({ uses: 5 });
     const { enable, flying } = await sendEnable(agent);
     await agent.read(agent.says(5));

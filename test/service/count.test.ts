@@ -115,7 +115,7 @@ describe('a count that was last seen before the start', () => {
     expect([...earlier, since].map((id) => agent.stateOf(id))).toEqual(['uncertain', 'uncertain', 'pending']);
     expect(agent.local.pending).toBe(3);
     expect(agent.dueIn('counter')).toBe(minute);
-    // Whoever has the key read before that settles nothing: what was sent may still be on its way.
+    // Whoever has the key read before that reconciles nothing: what was sent may still be on its way.
     agent.pass(minute - second);
     await agent.read(agent.says(6));
     expect([...earlier, since].map((id) => agent.stateOf(id))).toEqual(['uncertain', 'uncertain', 'pending']);
@@ -217,7 +217,7 @@ describe('what was in flight when the process ended', () => {
 });
 
 describe('a use whose answer was lost', () => {
-  it('waits for the reconcile delay: no sooner is it read back, and no read before settles it', async () => {
+  it('waits for the reconcile delay: no sooner is it read back, and no read before reconciles it', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -232,7 +232,7 @@ describe('a use whose answer was lost', () => {
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
 
-  it('is not settled by a read that was sent before the reconcile delay and answered after it', async () => {
+  it('is not reconciled by a read that was sent before the reconcile delay and answered after it', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -346,7 +346,7 @@ describe('a use whose answer was lost', () => {
     expect(agent.operation(use).progress).toEqual({ state: 'pending', doubtful: true });
   });
 
-  it('is settled together with the others in doubt, in their order, and none of them for certain', async () => {
+  it('is reconciled together with the others in doubt, in their order, and none of them for certain', async () => {
     await using agent = await createAgent({ uses: 5 });
     const uses = [];
     for (let index = 0; index < 4; index += 1) uses.push(await agent.record('usage'));
@@ -619,7 +619,7 @@ describe('a use that is taken back', () => {
     expect([unexpected, agent.stateOf(undo)]).toEqual([null, 'delivered']);
   });
 
-  it('is not sent at 0: the key is read for it, and a 0 settles it', async () => {
+  it('is not sent at 0: the key is read for it, and a 0 reconciles it', async () => {
     await using agent = await createAgent({ uses: 0 });
     const undo = await agent.record('decrease');
     expect(agent.local).toEqual({ uses: 0, enabled: true, pending: 1 });
@@ -638,7 +638,7 @@ describe('a use that is taken back', () => {
     });
   });
 
-  it('is not settled by a read that was sent before it was recorded', async () => {
+  it('is not reconciled by a read that was sent before it was recorded', async () => {
     await using agent = await createAgent({ uses: 0 });
     const sentAt = agent.steady;
     agent.pass(second);
@@ -656,7 +656,7 @@ describe('a use that is taken back', () => {
     expect(agent.stateOf(undo)).toBe('delivered');
   });
 
-  it('behind a use is settled in its order', async () => {
+  it('behind a use is reconciled in its order', async () => {
     await using agent = await createAgent({ uses: 0 });
     const use = await agent.record('usage');
     const undo = await agent.record('decrease');
@@ -715,7 +715,7 @@ describe('another writer', () => {
 });
 
 describe('a read that a cache on the way answered', () => {
-  it('settles no doubt: it is read again', async () => {
+  it('reconciles no doubt: it is read again', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);

@@ -225,7 +225,7 @@ describe('a decision beside what is under way', () => {
     expect(agent.dueIn('counter')).toBe(decision === 'retry' ? 0 : null);
   });
 
-  it('sends nothing before the doubt behind it is settled', async () => {
+  it('sends nothing before the doubt behind it is reconciled', async () => {
     const { agent, dead } = await createDead();
     await using _ = agent;
     const doubtful = await agent.record('usage');

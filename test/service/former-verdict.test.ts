@@ -39,7 +39,7 @@ function licensing({ store: reader, writer, clock, sync, freshness, maxPending }
     writer,
     clock,
     log: silent,
-    pull: sync.reads,
+    fetcher: sync.fetcher,
     deliveries: sync.push,
     productIds: () => [productKey],
     settings: () => ({ freshness, maxPending, refreshMs: 6 * hour, timeoutMs: 10 * second }),

@@ -12,7 +12,7 @@ import {
 } from '../support/harness/service-harness.ts';
 
 describe('after a restore nothing is certain, whoever else writes', () => {
-  it('a use that the lost past may have delivered and taken back is sent, and ends inferred', async () => {
+  it('a use that the unknown history may have delivered and taken back is sent, and ends inferred', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'single' });
     const use = await agent.record('usage');
     valueOf(await agent.writer.write('restore', {}));
@@ -88,7 +88,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect(agent.stateOf(use)).toBe('inferred');
   });
 
-  it('a disable that the lost past may have sent is not taken back as if it never was', async () => {
+  it('a disable that the unknown history may have sent is not taken back as if it never was', async () => {
     await using agent = await createAgent({ uses: 5 });
     const disable = await agent.record('disable');
     valueOf(await agent.writer.write('restore', {}));
@@ -139,7 +139,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
   });
 });
 
-/** An agent that was restored a second ago, and knows of nothing that its lost past had under way. */
+/** An agent that was restored a second ago, and knows of nothing that its unknown history had under way. */
 async function createRestored(how: { uses?: number; enabled?: boolean } = {}): Promise<AgentHarness> {
   const agent = await createAgent({ uses: 5, ...how });
   valueOf(await agent.writer.write('restore', {}));
@@ -147,7 +147,7 @@ async function createRestored(how: { uses?: number; enabled?: boolean } = {}): P
   return agent;
 }
 
-describe('what a lost past had under way is waited for', () => {
+describe('what an unknown history had under way is waited for', () => {
   it.each(['usage', 'disable'] as const)(
     'nothing is sent into its reconcile delay, also no new %s',
     async (trigger) => {
@@ -177,7 +177,7 @@ describe('what a lost past had under way is waited for', () => {
     expect(await agent.send('counter')).toMatchObject({ progress: { baseUses: 6 } });
   });
 
-  it('no read made meanwhile settles an enable: an older disable may follow', async () => {
+  it('no read made meanwhile reconciles an enable: an older disable may follow', async () => {
     await using agent = await createRestored({ enabled: false });
     const enable = await agent.record('enable');
     agent.pass(minute - 1);

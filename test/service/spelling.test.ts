@@ -101,7 +101,7 @@ describe('one key, one queue, however it is spelled', () => {
     expect([agent.stateOf(first), agent.stateOf(String(second))]).toEqual(['delivered', 'delivered']);
   });
 
-  it('a read in another spelling, beside the queues of the key, settles nothing', async () => {
+  it('a read in another spelling, beside the queues of the key, reconciles nothing', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     const sent = await agent.send('counter');

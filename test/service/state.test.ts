@@ -224,7 +224,7 @@ describe('an enable on an agent', () => {
     expect(agent.local).toEqual({ uses: 5, enabled: true, pending: 0 });
   });
 
-  it('in doubt is settled by a read after the reconcile delay; it is not repeated over a disable that may be newer', async () => {
+  it('in doubt is reconciled by a read after the reconcile delay; it is not repeated over a disable that may be newer', async () => {
     for (const enabled of [false, true]) {
       await using agent = await createAgent({ enabled: false });
       const enable = await agent.record('enable');
@@ -258,7 +258,7 @@ describe('an enable on an agent', () => {
     expect(refusalOf(await agent.change('disable'))).toBeNull();
   });
 
-  it('is not settled by a read as long as an attempt of a disable before it can be on its way', async () => {
+  it('is not reconciled by a read as long as an attempt of a disable before it can be on its way', async () => {
     await using agent = await createAgent();
     await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);

@@ -35,7 +35,7 @@ async function createRead(uses: number, instance: string): Promise<AgentHarness>
 }
 
 describe('an upstream that was replaced in the configuration', () => {
-  it('does not settle what is in doubt at the one before: a person must, and is told', async () => {
+  it('does not reconcile what is in doubt at the one before: a person must, and is told', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
@@ -87,7 +87,7 @@ describe('an upstream that was replaced in the configuration', () => {
     expect(agent.stateOf(use)).toBe('pending');
   });
 
-  it('settles what was lost on the way to itself, as ever', async () => {
+  it('reconciles what was lost on the way to itself, as ever', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     await agent.restart();
@@ -145,7 +145,7 @@ describe('an upstream that was replaced in the configuration', () => {
 });
 
 describe('a Latchkey upstream, whose answers name its instance', () => {
-  it('that is another instance behind the same address does not settle what was sent to the one before', async () => {
+  it('that is another instance behind the same address does not reconcile what was sent to the one before', async () => {
     await using agent = await createRead(5, 'first');
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -190,7 +190,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(await agent.send('counter')).toMatchObject({ progress: { baseUses: 3 } });
   });
 
-  it('that became another one while a use was on its way does not settle it once its answer is lost', async () => {
+  it('that became another one while a use was on its way does not reconcile it once its answer is lost', async () => {
     await using agent = await createRead(7, 'first');
     const use = await agent.record('usage');
     const next = await agent.record('usage');
@@ -289,7 +289,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     },
   );
 
-  it('that an answer of the one before came between settles what was lost on the way to itself', async () => {
+  it('that an answer of the one before came between reconciles what was lost on the way to itself', async () => {
     await using agent = await createRead(7, 'restored');
     const use = await agent.record('usage');
     const flying = await agent.send('counter');
@@ -324,7 +324,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(agent.stateOf(use)).toBe('uncertain');
   });
 
-  it('that is the same instance settles as ever, also after a restart', async () => {
+  it('that is the same instance reconciles as ever, also after a restart', async () => {
     await using agent = await createRead(5, 'first');
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);

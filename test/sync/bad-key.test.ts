@@ -26,7 +26,7 @@ describe('one key at which the upstream always fails', () => {
     await harness.change('GOOD', 'usage');
     await harness.time.advance(5 * minute);
     expect(harness.vendor.licenses.get('GOOD')?.uses).toBe(1);
-    expect(harness.sync.uplink.status()).toMatchObject({ breaker: 'closed' });
+    expect(harness.sync.limiter.status()).toMatchObject({ breaker: 'closed' });
     expect(await harness.verify('NEW')).toMatchObject({ ok: true });
   });
 
@@ -93,7 +93,7 @@ describe('look-ups of odd keys at which the upstream fails', () => {
     using harness = await startSyncHarness(['NEW']);
     harness.vendor.instead = (_, key) => (key === 'NEW' ? null : broken);
     for (let count = 0; count < 20; count += 1) await harness.verify("'; DROP TABLE");
-    expect(harness.sync.uplink.status().breaker).toBe('closed');
+    expect(harness.sync.limiter.status().breaker).toBe('closed');
     expect(await harness.verify('NEW')).toMatchObject({ ok: true });
   });
 
@@ -103,7 +103,7 @@ describe('look-ups of odd keys at which the upstream fails', () => {
     harness.vendor.instead = (_, key) => (key.startsWith('ODD') ? broken : null);
     for (let count = 0; count < 5; count += 1) await harness.verify(`ODD-${count}`);
     await harness.time.advance(second);
-    expect(harness.sync.uplink.status().breaker).toBe('closed');
+    expect(harness.sync.limiter.status().breaker).toBe('closed');
     expect(await harness.verify('NEW')).toMatchObject({ ok: true });
   });
 });
@@ -115,7 +115,7 @@ describe('an upstream that fails at everything, with an error', () => {
     harness.vendor.instead = () => broken;
     for (const key of ['A', 'B', 'C']) await harness.change(key, 'usage');
     await harness.time.advance(10 * minute);
-    expect(harness.sync.uplink.status()).toMatchObject({ state: 'down', breaker: 'open' });
+    expect(harness.sync.limiter.status()).toMatchObject({ state: 'down', breaker: 'open' });
     const before = harness.vendor.asked.length;
     await harness.time.advance(10 * minute);
     const probes = harness.vendor.asked.slice(before);
@@ -150,7 +150,7 @@ describe('a quiet that the upstream asked for', () => {
   it('is kept by reads, probes and a person in a hurry', async () => {
     using harness = await createQuiet();
     await harness.writer.write('retryNow', {});
-    harness.sync.uplink.closeBreaker();
+    harness.sync.limiter.closeBreaker();
     expect(await harness.verify('NEW')).toMatchObject({ ok: false });
     await harness.time.advance(29 * minute);
     expect(harness.vendor.asked).toEqual([]);
@@ -165,7 +165,7 @@ describe('a quiet that the upstream asked for', () => {
     using harness = await createQuiet();
     await harness.restart({ turnedByMs });
     await harness.writer.write('retryNow', {});
-    harness.sync.uplink.closeBreaker();
+    harness.sync.limiter.closeBreaker();
     expect(await harness.verify('NEW')).toMatchObject({ ok: false });
     await harness.time.advance(29 * minute);
     expect(harness.vendor.asked).toEqual([]);

@@ -7,28 +7,28 @@ const refused = no('unauthorized');
 
 it('a refusal of the former secret, which comes after a reload, does not stop requests under the new one', async () => {
   await using harness = await createManualHarness();
-  const { uplink } = harness.sync;
+  const { limiter } = harness.sync;
   harness.sync.push.run(harness.ending.signal).catch(() => undefined);
   // A read, and a use on its way.
-  harness.sync.reads.refresh(productKey, 'OTHER');
+  harness.sync.fetcher.refresh(productKey, 'OTHER');
   const read = await harness.request();
   await harness.change('usage');
   harness.sync.push.wake();
   const use = await harness.request();
   await harness.passes(second);
-  uplink.retryCredentials();
+  limiter.retryCredentials();
   await read.answer(refused);
   await use.answer(refused);
-  expect(uplink.status().pausedProducts).toEqual([]);
-  harness.sync.reads.refresh(productKey, key);
+  expect(limiter.status().pausedProducts).toEqual([]);
+  harness.sync.fetcher.refresh(productKey, key);
   await harness.passes(second);
-  uplink.observe(refused, { owner: productKey, subject: key });
-  expect(uplink.status().pausedProducts).toEqual([productKey]);
+  limiter.observe(refused, { owner: productKey, subject: key });
+  expect(limiter.status().pausedProducts).toEqual([productKey]);
 });
 
 it('a refusal of the former API key, which comes after a reload, does not stop coupons under the new one', async () => {
   await using harness = await createManualHarness();
-  const { uplink, coupons } = harness.sync;
+  const { limiter, coupons } = harness.sync;
   const listing = coupons.list(never);
   await harness.time.settle();
   const command = { terms: buildTerms({ code: 'NEW' }), isSentNow: true, maxPending: 10 };
@@ -38,8 +38,8 @@ it('a refusal of the former API key, which comes after a reload, does not stop c
   const requests = harness.arrivedCoupons.splice(0);
   expect(requests.map(({ kind }) => kind)).toEqual(['list', 'create']);
   await harness.passes(second);
-  uplink.retryCredentials();
+  limiter.retryCredentials();
   for (const request of requests) await request.answer(refused);
   await Promise.all([listing, creating]);
-  expect(uplink.status().couponsPaused).toBe(false);
+  expect(limiter.status().couponsPaused).toBe(false);
 });

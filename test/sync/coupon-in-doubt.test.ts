@@ -8,14 +8,14 @@ describe('coupons whose creation is in doubt while a listing of theirs is not ad
   it.each([
     [
       'asks to wait',
-      (harness: ManualHarness) => harness.sync.uplink.waitUntil(harness.clock.steady() + 10 * second),
+      (harness: ManualHarness) => harness.sync.limiter.waitUntil(harness.clock.steady() + 10 * second),
     ],
     [
       'refuses the API key',
       (harness: ManualHarness) => {
         const refused = no('unauthorized');
-        harness.sync.uplink.observe({ ...refused, status: 401 }, { owner: null, subject: 'coupons' });
-        void harness.clock.sleep(10 * second, never).then(() => harness.sync.uplink.retryCredentials());
+        harness.sync.limiter.observe({ ...refused, status: 401 }, { owner: null, subject: 'coupons' });
+        void harness.clock.sleep(10 * second, never).then(() => harness.sync.limiter.retryCredentials());
       },
     ],
   ])('are looked for as soon as that is over, where the upstream %s', async (_, hinder) => {

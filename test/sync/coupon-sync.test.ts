@@ -9,7 +9,7 @@ import {
 } from '../../src/service/ports.ts';
 import { mirroredSince } from '../../src/service/agent/mirror.ts';
 import { CouponSync } from '../../src/sync/coupon-sync.ts';
-import { Uplink } from '../../src/sync/upstream-limiter.ts';
+import { UpstreamLimiter } from '../../src/sync/upstream-limiter.ts';
 import { HeldLists } from '../support/harness/held-lists.ts';
 import { AgentHarness, lost, minute, valueOf } from '../support/harness/service-harness.ts';
 import { VirtualTime } from '../support/harness/virtual-clock.ts';
@@ -31,7 +31,7 @@ class Office extends AgentHarness {
   async open(): Promise<CouponSync> {
     await this.start();
     const clock = this.time.clock({ wall: this.steady });
-    const uplink = new Uplink({
+    const limiter = new UpstreamLimiter({
       clock,
       log: silent,
       meter: uncounted,
@@ -53,7 +53,7 @@ class Office extends AgentHarness {
       upstream: this.#upstream(),
       clock,
       log: { ...silent, warn: (fields) => this.warnings.push(fields) },
-      uplink,
+      limiter,
       policy: () => this.policy,
       lifetime: forEver,
     });
@@ -115,13 +115,13 @@ describe('a coupon of which a person says that it was created', () => {
 });
 
 describe('a creation whose answer was lost', () => {
-  it('is settled by no listing that was under way before its reconcile delay was over', async () => {
+  it('is reconciled by no listing that was under way before its reconcile delay was over', async () => {
     await using office = new Office();
     const coupons = await office.open();
     void coupons.list(forEver);
     await office.time.settle();
     const id = await office.lose();
-    void coupons.settle(office.operation(id));
+    void coupons.reconcile(office.operation(id));
     await office.time.settle();
     // The first listing was made before the creation arrived.
     await office.listings[0]?.([]);
@@ -136,7 +136,7 @@ describe('a creation whose answer was lost', () => {
     office.lists.byPage = true;
     const coupons = await office.open();
     const id = await office.lose();
-    void coupons.settle(office.operation(id));
+    void coupons.reconcile(office.operation(id));
     await office.time.settle();
     const firstPage = Array.from({ length: 100 }, (_, index) => ({ ...terms, code: `C${index}`, id: index }));
     for (const answer of [0, 1]) await office.listings[answer]?.(firstPage);
@@ -150,7 +150,7 @@ describe('a creation whose answer was lost', () => {
     await using office = new Office();
     const coupons = await office.open();
     const id = await office.lose();
-    void coupons.settle(office.operation(id));
+    void coupons.reconcile(office.operation(id));
     void coupons.list(forEver);
     await office.time.settle();
     expect(office.listings.length).toBe(1);
@@ -162,14 +162,14 @@ describe('a creation whose answer was lost', () => {
     await using office = new Office();
     const coupons = await office.open();
     const id = await office.lose();
-    void coupons.settle(office.operation(id));
+    void coupons.reconcile(office.operation(id));
     await office.time.settle();
     const theirs: Coupon = { ...terms, id: 6, code: 'SPRING', notes: 'theirs' };
     await office.listings[0]?.([theirs, { ...terms, id: 7 }]);
     expect(office.stateOf(id)).toBe('delivered');
   });
 
-  it('is settled by a listing for which a full disk has no room', async () => {
+  it('is reconciled by a listing for which a full disk has no room', async () => {
     await using office = new Office();
     const coupons = await office.open();
     const id = await office.lose();
@@ -180,17 +180,17 @@ describe('a creation whose answer was lost', () => {
         ? Promise.reject(new StorageError('full', new Error('no room')))
         : write(name, ...rest),
     );
-    void coupons.settle(office.operation(id));
+    void coupons.reconcile(office.operation(id));
     await office.time.settle();
     await office.listings[0]?.([{ ...terms, id: 7 }]);
     expect(office.stateOf(id)).toBe('delivered');
   });
 
-  it('is settled by no listing out of a cache, which callers see as old as it is', async () => {
+  it('is reconciled by no listing out of a cache, which callers see as old as it is', async () => {
     await using office = new Office();
     const coupons = await office.open();
     const id = await office.lose();
-    void coupons.settle(office.operation(id));
+    void coupons.reconcile(office.operation(id));
     await office.time.settle();
     await office.listings[0]?.([{ ...terms, id: 7 }], minute);
     expect(office.stateOf(id)).toBe('uncertain');
@@ -204,7 +204,7 @@ describe('a creation whose answer was lost', () => {
     office.lists.byPage = true;
     const coupons = await office.open();
     const id = await office.lose();
-    void coupons.settle(office.operation(id));
+    void coupons.reconcile(office.operation(id));
     await office.time.settle();
     const others = Array.from({ length: 100 }, (_, index) => ({
       ...terms,
@@ -272,7 +272,7 @@ describe('a coupon that cannot be read', () => {
     office.unreadable = [unreadable];
     const coupons = await office.open();
     const id = await office.lose();
-    void coupons.settle(office.operation(id));
+    void coupons.reconcile(office.operation(id));
     await office.time.settle();
     await office.listings[0]?.([{ ...terms, id: 7, code: 'OTHER' }]);
     expect(office.stateOf(id)).toBe('uncertain');
@@ -285,7 +285,7 @@ describe('a coupon that cannot be read', () => {
     office.unreadable = [odd];
     const coupons = await office.open();
     const id = await office.lose();
-    void coupons.settle(office.operation(id));
+    void coupons.reconcile(office.operation(id));
     await office.time.settle();
     await office.listings[0]?.([]);
     expect(office.stateOf(id)).toBe('pending');

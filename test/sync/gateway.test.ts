@@ -83,7 +83,7 @@ describe('one key for which the upstream answers 403 with a JSON object', () => 
     }
     await harness.time.advance(60 * minute);
     expect(harness.store.operations.depth()).toMatchObject({ pending: 5, delivered: 200 });
-    expect(harness.sync.uplink.status().pausedProducts).toEqual([]);
+    expect(harness.sync.limiter.status().pausedProducts).toEqual([]);
   });
 });
 

@@ -37,7 +37,7 @@ it('the end of an outage ends the waits that it had set, also where the disk is 
   });
   expect(harness.store.operations.head('KEY', 'counter')).toMatchObject({ outage: true });
   harness.vendor.instead = () => null;
-  harness.sync.uplink.probeNow();
+  harness.sync.limiter.probeNow();
   await harness.time.advance(10 * second);
   expect(refused).toBe(1);
   expect(harness.vendor.licenses.get('KEY')?.uses).toBe(1);

@@ -82,7 +82,7 @@ test('however long the upstream was away, fetching goes on seconds after it is b
   await preload(harness, ['A']);
   await harness.time.advance(60 * minute);
   harness.vendor.instead = () => null;
-  await harness.time.runUntil(() => harness.sync.uplink.admission().admitted, 10 * minute);
+  await harness.time.runUntil(() => harness.sync.limiter.admission().admitted, 10 * minute);
   await harness.time.advance(6 * second);
   expect(isKnown(harness, 'A')).toBe(true);
 });
@@ -152,7 +152,7 @@ test('the counts begin anew with the first keys after all are fetched', async ()
 
 test('more keys than can be kept are refused, and nothing of them is queued', async () => {
   using harness = await startSyncHarness([]);
-  harness.sync.uplink.pause();
+  harness.sync.limiter.pause();
   const keys = (count: number): string[] => Array.from({ length: count }, (_, index) => `${count}-${index}`);
   await preload(harness, keys(99_999));
   const refused = await harness.writer.write('queuePreload', { licenseKeys: keys(2), productKey: null });

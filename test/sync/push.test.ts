@@ -15,7 +15,7 @@ function run(harness: ManualHarness): { ending: AbortController; ended: Promise<
   return { ending, ended: harness.sync.push.run(ending.signal).catch(String) };
 }
 
-/** Whether a promise has settled by now. */
+/** Whether a promise has reconciled by now. */
 async function isOver(harness: ManualHarness, promise: Promise<unknown>): Promise<boolean> {
   let over = false;
   void promise.finally(() => (over = true));
@@ -97,7 +97,7 @@ describe('what waits in the outbox', () => {
 
   it('costs the loop nothing during a pause, and goes up after it', async () => {
     await using harness = await createManualHarness({ uses: 5 });
-    harness.sync.uplink.pause();
+    harness.sync.limiter.pause();
     run(harness);
     await harness.time.settle();
     const sleeps = vi.spyOn(harness.clock, 'sleep');
@@ -105,7 +105,7 @@ describe('what waits in the outbox', () => {
     harness.sync.push.wake({ subject: key, queue: 'counter' });
     await harness.time.settle();
     expect(sleeps).not.toHaveBeenCalled();
-    harness.sync.uplink.resume();
+    harness.sync.limiter.resume();
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
@@ -113,7 +113,7 @@ describe('what waits in the outbox', () => {
     await using harness = await createManualHarness({ uses: 5 });
     run(harness);
     await harness.time.settle();
-    harness.sync.uplink.waitUntil(harness.clock.steady() + 2 * second);
+    harness.sync.limiter.waitUntil(harness.clock.steady() + 2 * second);
     await harness.record('usage');
     harness.sync.push.wake({ subject: key, queue: 'counter' });
     await harness.passes(2 * second);
@@ -226,7 +226,7 @@ describe('what waits in the outbox', () => {
     }
     run(harness);
     const first = await harness.request();
-    harness.sync.uplink.observe(no('unauthorized'), { owner: productKey, subject: 'B' });
+    harness.sync.limiter.observe(no('unauthorized'), { owner: productKey, subject: 'B' });
     await first.answer(no('throttled'));
     expect(await harness.requested()).toEqual([]);
   });
@@ -293,11 +293,11 @@ describe('what waits in the outbox', () => {
     await harness.record('usage');
     await harness.answer(await harness.send('counter'), lost);
     run(harness);
-    harness.sync.uplink.pause();
+    harness.sync.limiter.pause();
     await harness.passes(minute);
-    const read = harness.sync.reads.readNow(productKey, key);
+    const read = harness.sync.fetcher.fetchNow(productKey, key);
     const request = await harness.request();
-    harness.sync.uplink.resume();
+    harness.sync.limiter.resume();
     await request.answer(harness.says(5));
     await read;
     expect(await harness.requested()).toContain(`usage ${key}`);
@@ -315,23 +315,23 @@ describe('what waits in the outbox', () => {
 
   it('waits while a person has paused everything, and goes up when it may go on', async () => {
     await using harness = await createManualHarness();
-    harness.sync.uplink.pause();
+    harness.sync.limiter.pause();
     await harness.record('usage');
     run(harness);
     await harness.passes(hour);
     expect(await harness.requested()).toEqual([]);
-    harness.sync.uplink.resume();
+    harness.sync.limiter.resume();
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
   it('goes up when it may go on, although the full disk keeps that from being written down', async () => {
     await using harness = await createManualHarness();
-    harness.sync.uplink.pause();
+    harness.sync.limiter.pause();
     await harness.record('usage');
     run(harness);
     await harness.time.settle();
     harness.fault = new StorageError('full', null);
-    harness.sync.uplink.resume();
+    harness.sync.limiter.resume();
     await harness.time.settle();
     harness.fault = null;
     await harness.passes(second);
@@ -358,10 +358,10 @@ describe('what waits in the outbox', () => {
     await harness.passes(minute);
     await harness.read(no('missing'));
     expect(harness.stateOf(use)).toBe('dead');
-    harness.sync.uplink.observe(harness.says(5), { owner: productKey, subject: key });
+    harness.sync.limiter.observe(harness.says(5), { owner: productKey, subject: key });
     await harness.time.settle();
     run(harness);
-    void harness.sync.reads.find([productKey], key, never, null);
+    void harness.sync.fetcher.fetchForCaller([productKey], key, never, null);
     await (await harness.request()).answer(harness.says(5));
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
@@ -373,7 +373,7 @@ describe('what waits in the outbox', () => {
     await request.answer(no('unreachable'));
     await harness.passes(minute);
     expect(await harness.requested()).toEqual([]);
-    const reading = harness.sync.reads.read(productKey, 'OTHER', 'caller');
+    const reading = harness.sync.fetcher.fetch(productKey, 'OTHER', 'caller');
     await (await harness.request()).answer(harness.saysOf('OTHER'));
     await reading;
     expect(await harness.requested()).toEqual([`usage ${key}`]);
@@ -385,7 +385,7 @@ describe('what waits in the outbox', () => {
     await request.answer(no('unauthorized'));
     await harness.passes(10 * minute);
     expect(await harness.requested()).toEqual([]);
-    harness.sync.uplink.retryCredentials();
+    harness.sync.limiter.retryCredentials();
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
@@ -399,7 +399,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([]);
     expect(harness.operation(use).attempts).toBe(0);
     harness.options = options;
-    harness.sync.uplink.retryCredentials();
+    harness.sync.limiter.retryCredentials();
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
@@ -475,7 +475,7 @@ describe('what waits in the outbox', () => {
     harness.fault = new StorageError('full', null);
     run(harness);
     await harness.passes(second);
-    harness.sync.uplink.observe(no('throttled', minute), { owner: productKey, subject: key });
+    harness.sync.limiter.observe(no('throttled', minute), { owner: productKey, subject: key });
     harness.fault = null;
     await harness.passes(30 * second);
     expect(await harness.requested()).toEqual([]);
@@ -539,7 +539,7 @@ describe('carrying up', () => {
 
 describe('a caller who waits for an operation', () => {
   const wait = (harness: ManualHarness, id: string, untilFailure = false, signal = never): Promise<void> =>
-    harness.sync.push.settled(id, { waitMs: 10 * second, untilFailure }, signal);
+    harness.sync.push.waitFor(id, { waitMs: 10 * second, untilFailure }, signal);
 
   it('waits until it is delivered, and no longer', async () => {
     await using harness = await createManualHarness({ uses: 5 });
@@ -574,7 +574,7 @@ describe('a caller who waits for an operation', () => {
 
   it('who minds failure does not wait for an upstream that is away', async () => {
     await using harness = await createManualHarness();
-    harness.sync.uplink.pause();
+    harness.sync.limiter.pause();
     const use = await harness.record('usage');
     expect(await isOver(harness, wait(harness, use, true))).toBe(true);
     expect(await isOver(harness, wait(harness, use))).toBe(false);

@@ -18,7 +18,7 @@ async function createRefreshing(keys: readonly string[]): Promise<ManualHarness>
   harness.policy = { ...harness.policy, refreshMs: hour };
   for (const licenseKey of keys) await harness.learn(licenseKey);
   const { store, clock, sync } = harness;
-  const parts = { reader: store, clock, reads: sync.reads, uplink: sync.uplink, refreshMs: () => hour };
+  const parts = { reader: store, clock, fetcher: sync.fetcher, limiter: sync.limiter, refreshMs: () => hour };
   void refresh(parts, harness.ending.signal);
   return harness;
 }
@@ -71,10 +71,10 @@ describe('a key that is due for a refresh', () => {
 
   it('waits while the upstream is away, however many there are, and is read when it is back', async () => {
     await using harness = await createRefreshing(manyKeys);
-    harness.sync.uplink.pause();
+    harness.sync.limiter.pause();
     await harness.passes(2 * hour);
     expect(await harness.requested()).toEqual([]);
-    harness.sync.uplink.resume();
+    harness.sync.limiter.resume();
     await harness.passes(3 * minute);
     expect(await harness.requested()).toHaveLength(50);
   });
@@ -84,7 +84,7 @@ describe('a key that is due for a refresh', () => {
     harness.options = { ...harness.options, rate: 0.5 };
     await harness.passes(hour);
     const { licenseKey, answer } = await harness.request();
-    void harness.sync.reads.find([productKey], 'C', never, null);
+    void harness.sync.fetcher.fetchForCaller([productKey], 'C', never, null);
     await answer(harness.saysOf(licenseKey));
     await harness.passes(2 * second);
     expect(await harness.requested()).toEqual(['verify C']);

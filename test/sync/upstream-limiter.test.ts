@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { NotAppliedReason, Outcome } from '../../src/domain/outbox/outcome.ts';
-import { Uplink, type Admission } from '../../src/sync/upstream-limiter.ts';
+import { UpstreamLimiter, type Admission } from '../../src/sync/upstream-limiter.ts';
 import { VirtualTime, type VirtualClock } from '../support/harness/virtual-clock.ts';
 
 const forEver = new AbortController().signal;
@@ -29,7 +29,7 @@ const unsent: Outcome<null> = {
   retryAfterMs: null,
 };
 
-/** An uplink that opens its breaker after three failures, for ten seconds. */
+/** An limiter that opens its breaker after three failures, for ten seconds. */
 class Line {
   readonly time: VirtualTime = new VirtualTime();
   readonly clock: VirtualClock = this.time.clock({ wall: 0 });
@@ -45,10 +45,10 @@ class Line {
     productIds: ['press', 'other'],
     hasApiKey: true,
   };
-  readonly uplink: Uplink;
+  readonly limiter: UpstreamLimiter;
 
   constructor(rate: number = 1000) {
-    this.uplink = new Uplink({
+    this.limiter = new UpstreamLimiter({
       clock: this.clock,
       log: {
         debug: () => undefined,
@@ -81,7 +81,7 @@ class Line {
   }
 
   observeAbout(subject: string, ...outcomes: Outcome<null>[]): void {
-    for (const outcome of outcomes) this.uplink.observe(outcome, { owner: 'press', subject });
+    for (const outcome of outcomes) this.limiter.observe(outcome, { owner: 'press', subject });
   }
 
   async fail(): Promise<void> {
@@ -90,7 +90,7 @@ class Line {
   }
 
   get isOpen(): boolean {
-    return this.uplink.admission().admitted;
+    return this.limiter.admission().admitted;
   }
 }
 
@@ -102,19 +102,19 @@ const admitted: Admission = { admitted: true };
 describe('the way to an upstream', () => {
   it('is open before anything is known of it', () => {
     const line = new Line();
-    expect(line.uplink.admission()).toEqual(admitted);
-    expect(line.uplink.status()).toMatchObject({ state: 'unknown', breaker: 'closed', lastSuccessAt: null });
+    expect(line.limiter.admission()).toEqual(admitted);
+    expect(line.limiter.status()).toMatchObject({ state: 'unknown', breaker: 'closed', lastSuccessAt: null });
   });
 
   it('is down at the first outage, and closed to all but a probe after enough in a row', async () => {
     const line = new Line();
     line.observe(lost);
-    expect(line.uplink.status()).toMatchObject({ state: 'down', breaker: 'closed' });
+    expect(line.limiter.status()).toMatchObject({ state: 'down', breaker: 'closed' });
     expect(line.isOpen).toBe(true);
     line.observe(no('unreachable'), lost);
-    expect(line.uplink.status()).toMatchObject({ breaker: 'open', lastError: 'no answer in time' });
+    expect(line.limiter.status()).toMatchObject({ breaker: 'open', lastError: 'no answer in time' });
     expect(line.isOpen).toBe(false);
-    expect(await line.uplink.admit('caller', forEver)).toMatchObject({ admitted: false });
+    expect(await line.limiter.admit('caller', forEver)).toMatchObject({ admitted: false });
   });
 
   it.each(['refused', 'missing', 'throttled', 'rejected'] as const)(
@@ -123,7 +123,7 @@ describe('the way to an upstream', () => {
       const line = new Line();
       await line.fail();
       line.observe(no(reason));
-      expect(line.uplink.status()).toMatchObject({ state: 'up', breaker: 'closed' });
+      expect(line.limiter.status()).toMatchObject({ state: 'up', breaker: 'closed' });
       expect(line.recoveries).toBe(1);
     },
   );
@@ -138,7 +138,7 @@ describe('the way to an upstream', () => {
 
   it('is told to those whom the process before had made wait, by the first answer after the start', () => {
     const line = new Line();
-    expect(line.uplink.status().state).toBe('unknown');
+    expect(line.limiter.status().state).toBe('unknown');
     line.observe(applied, applied);
     expect(line.recoveries).toBe(1);
   });
@@ -149,12 +149,12 @@ describe('the way to an upstream', () => {
     line.observe(applied);
     await line.time.advance(second);
     line.observe(applied);
-    expect(line.uplink.status()).toMatchObject({ since: second, lastSuccessAt: 2 * second });
+    expect(line.limiter.status()).toMatchObject({ since: second, lastSuccessAt: 2 * second });
     await line.time.advance(second);
     line.observe(no('throttled'), lost);
-    expect(line.uplink.status()).toMatchObject({ since: 3 * second, lastSuccessAt: 2 * second });
+    expect(line.limiter.status()).toMatchObject({ since: 3 * second, lastSuccessAt: 2 * second });
     line.observe(no('missing'));
-    expect(line.uplink.status()).toMatchObject({ since: 3 * second, lastSuccessAt: 3 * second });
+    expect(line.limiter.status()).toMatchObject({ since: 3 * second, lastSuccessAt: 3 * second });
   });
 
   it('is told of in the log when it is lost, and when it is there again, once each', () => {
@@ -178,7 +178,7 @@ describe('a key at which the upstream always fails', () => {
     const line = new Line();
     line.observeAbout('GOOD', applied);
     for (let count = 0; count < 20; count += 1) line.observeAbout('BAD', broken);
-    expect(line.uplink.status()).toMatchObject({ state: 'up', breaker: 'closed', lastError: 'HTTP 500' });
+    expect(line.limiter.status()).toMatchObject({ state: 'up', breaker: 'closed', lastError: 'HTTP 500' });
     line.observeAbout('GOOD', applied);
     expect(line.recoveries).toBe(1);
   });
@@ -188,24 +188,24 @@ describe('a key at which the upstream always fails', () => {
     line.observeAbout('GOOD', applied);
     for (const key of ['BAD', 'WORSE', 'BAD']) line.observeAbout(key, broken);
     expect(line.isOpen).toBe(false);
-    expect(line.uplink.nextProbe(30 * second)).toEqual({ at: 0, of: 'upstream' });
+    expect(line.limiter.nextProbe(30 * second)).toEqual({ at: 0, of: 'upstream' });
     const { changes, recoveries } = line;
-    expect(await line.uplink.admitProbe(forEver)).toEqual(admitted);
+    expect(await line.limiter.admitProbe(forEver)).toEqual(admitted);
     line.observeAbout('GOOD', applied);
     expect(line.isOpen).toBe(true);
-    expect(line.uplink.status().state).toBe('up');
+    expect(line.limiter.status().state).toBe('up');
     expect([line.changes - changes, line.recoveries - recoveries]).toEqual([1, 0]);
   });
 
   it('is not blamed when the probe of another key fails as well: the upstream is away', async () => {
     const line = new Line();
     for (const key of ['A', 'B', 'C']) line.observeAbout(key, broken);
-    await line.uplink.admitProbe(forEver);
+    await line.limiter.admitProbe(forEver);
     line.observeAbout('D', broken);
-    expect(line.uplink.status()).toMatchObject({ state: 'down', breaker: 'open' });
-    expect(line.uplink.nextProbe(30 * second).at).toBe(10 * second);
+    expect(line.limiter.status()).toMatchObject({ state: 'down', breaker: 'open' });
+    expect(line.limiter.nextProbe(30 * second).at).toBe(10 * second);
     await line.time.advance(10 * second);
-    await line.uplink.admitProbe(forEver);
+    await line.limiter.admitProbe(forEver);
     line.observeAbout('D', applied);
     expect(line.recoveries).toBe(1);
   });
@@ -218,18 +218,18 @@ describe('an answer out of a cache', () => {
     const line = new Line();
     line.observe(no('unauthorized'));
     await line.fail();
-    const before = line.uplink.status();
+    const before = line.limiter.status();
     const { recoveries } = line;
     line.observe(cached, no('cached'));
-    expect(line.uplink.status()).toEqual(before);
-    expect(line.uplink.refusedCredentials()).toEqual(['press']);
+    expect(line.limiter.status()).toEqual(before);
+    expect(line.limiter.refusedCredentials()).toEqual(['press']);
     expect(line.recoveries).toBe(recoveries);
   });
 
   it('is no outage either', () => {
     const line = new Line();
     line.observe(cached, no('cached'), cached, no('cached'));
-    expect(line.uplink.status()).toMatchObject({ state: 'unknown', breaker: 'closed', lastSuccessAt: null });
+    expect(line.limiter.status()).toMatchObject({ state: 'unknown', breaker: 'closed', lastSuccessAt: null });
   });
 });
 
@@ -237,11 +237,11 @@ describe('a probe', () => {
   it('is due when the breaker says so, and is let through then', async () => {
     const line = new Line();
     await line.fail();
-    expect(line.uplink.nextProbe(30 * second)).toEqual({ at: 10 * second, of: 'upstream' });
-    expect(await line.uplink.admitProbe(forEver)).toMatchObject({ admitted: false });
+    expect(line.limiter.nextProbe(30 * second)).toEqual({ at: 10 * second, of: 'upstream' });
+    expect(await line.limiter.admitProbe(forEver)).toMatchObject({ admitted: false });
     await line.time.advance(10 * second);
-    expect(await line.uplink.admitProbe(forEver)).toEqual(admitted);
-    expect(line.uplink.status().breaker).toBe('half_open');
+    expect(await line.limiter.admitProbe(forEver)).toEqual(admitted);
+    expect(line.limiter.status().breaker).toBe('half_open');
     expect(line.isOpen).toBe(false);
   });
 
@@ -249,13 +249,13 @@ describe('a probe', () => {
     const line = new Line();
     await line.fail();
     await line.time.advance(10 * second);
-    await line.uplink.admitProbe(forEver);
+    await line.limiter.admitProbe(forEver);
     line.observe(lost);
-    expect(line.uplink.nextProbe(30 * second).at).toBe(20 * second);
+    expect(line.limiter.nextProbe(30 * second).at).toBe(20 * second);
     await line.time.advance(10 * second);
-    await line.uplink.admitProbe(forEver);
+    await line.limiter.admitProbe(forEver);
     line.observe(applied);
-    expect(line.uplink.status()).toMatchObject({ state: 'up', breaker: 'closed' });
+    expect(line.limiter.status()).toMatchObject({ state: 'up', breaker: 'closed' });
     expect(line.recoveries).toBe(1);
   });
 
@@ -263,7 +263,7 @@ describe('a probe', () => {
     const line = new Line();
     await line.time.advance(5 * second);
     line.observe(applied);
-    expect(line.uplink.nextProbe(30 * second)).toEqual({ at: 35 * second, of: 'upstream' });
+    expect(line.limiter.nextProbe(30 * second)).toEqual({ at: 35 * second, of: 'upstream' });
   });
 
   it('waits for as long as the upstream asked, like everything else', async () => {
@@ -271,52 +271,52 @@ describe('a probe', () => {
     await line.fail();
     line.observe({ ...lost, retryAfterMs: minute });
     await line.time.advance(10 * second);
-    expect(line.uplink.nextProbe(30 * second)).toEqual({ at: minute, of: 'upstream' });
-    expect(await line.uplink.admitProbe(forEver)).toMatchObject({ admitted: false, againAt: minute });
-    expect(line.uplink.status().breaker).toBe('open');
+    expect(line.limiter.nextProbe(30 * second)).toEqual({ at: minute, of: 'upstream' });
+    expect(await line.limiter.admitProbe(forEver)).toMatchObject({ admitted: false, againAt: minute });
+    expect(line.limiter.status().breaker).toBe('open');
     await line.time.advance(50 * second);
-    expect(await line.uplink.admitProbe(forEver)).toEqual(admitted);
+    expect(await line.limiter.admitProbe(forEver)).toEqual(admitted);
   });
 
   it('that waits for its turn while the upstream asks for quiet is not sent, and leaves nothing half open', async () => {
     const line = new Line();
     await line.fail();
     await line.time.advance(10 * second);
-    const probe = line.uplink.admitProbe(forEver);
+    const probe = line.limiter.admitProbe(forEver);
     line.observe(no('throttled', minute));
     line.observe(lost, lost, lost);
     expect(await probe).toMatchObject({ admitted: false });
-    expect(line.uplink.status().breaker).toBe('open');
+    expect(line.limiter.status().breaker).toBe('open');
   });
 
   it('that is held back meanwhile wastes no turn', async () => {
-    const { uplink, time } = new Line(0.5);
-    const first = uplink.admitProbe(forEver);
-    const second_ = uplink.admitProbe(forEver);
-    uplink.pause();
+    const { limiter, time } = new Line(0.5);
+    const first = limiter.admitProbe(forEver);
+    const second_ = limiter.admitProbe(forEver);
+    limiter.pause();
     expect(await first).toMatchObject({ admitted: false });
     await time.settle();
     expect(await second_).toMatchObject({ admitted: false });
-    uplink.resume();
-    expect(await uplink.admitProbe(forEver)).toEqual(admitted);
+    limiter.resume();
+    expect(await limiter.admitProbe(forEver)).toEqual(admitted);
   });
 
   it('of which nothing is ever heard is followed by another', async () => {
     const line = new Line();
     await line.fail();
     await line.time.advance(10 * second);
-    await line.uplink.admitProbe(forEver);
-    expect(line.uplink.nextProbe(30 * second)).toEqual({ at: 20 * second, of: 'upstream' });
+    await line.limiter.admitProbe(forEver);
+    expect(line.limiter.nextProbe(30 * second)).toEqual({ at: 20 * second, of: 'upstream' });
     await line.time.advance(10 * second);
-    expect(await line.uplink.admitProbe(forEver)).toEqual(admitted);
+    expect(await line.limiter.admitProbe(forEver)).toEqual(admitted);
   });
 
   it('is due at once when the machine has slept', async () => {
     const line = new Line();
     await line.fail();
-    line.uplink.probeNow();
-    expect(line.uplink.nextProbe(30 * second).at).toBe(0);
-    expect(await line.uplink.admitProbe(forEver)).toEqual(admitted);
+    line.limiter.probeNow();
+    expect(line.limiter.nextProbe(30 * second).at).toBe(0);
+    expect(await line.limiter.admitProbe(forEver)).toEqual(admitted);
   });
 });
 
@@ -325,8 +325,8 @@ describe('a wait that the upstream asks for', () => {
     const line = new Line();
     line.observe(no('throttled', 20 * second));
     const waits = { admitted: false, detail: 'the upstream asked to wait', againAt: 20 * second };
-    expect(line.uplink.admission()).toEqual(waits);
-    expect(await line.uplink.admit('caller', forEver)).toEqual(waits);
+    expect(line.limiter.admission()).toEqual(waits);
+    expect(await line.limiter.admit('caller', forEver)).toEqual(waits);
     await line.time.advance(20 * second);
     expect(line.isOpen).toBe(true);
   });
@@ -334,9 +334,9 @@ describe('a wait that the upstream asks for', () => {
   it('is not shortened by another, nor by an answer, nor by a person', () => {
     const line = new Line();
     line.observe(no('throttled', 20 * second), no('throttled', second), applied);
-    line.uplink.closeBreaker();
-    line.uplink.resume();
-    expect(line.uplink.admission()).toMatchObject({ admitted: false, againAt: 20 * second });
+    line.limiter.closeBreaker();
+    line.limiter.resume();
+    expect(line.limiter.admission()).toMatchObject({ admitted: false, againAt: 20 * second });
   });
 
   it('is handed over to be kept across restarts, when it became longer', () => {
@@ -347,9 +347,9 @@ describe('a wait that the upstream asks for', () => {
 
   it('holds in the next process too', async () => {
     const line = new Line();
-    line.uplink.waitUntil(20 * second);
-    line.uplink.closeBreaker();
-    expect(await line.uplink.admit('caller', forEver)).toMatchObject({
+    line.limiter.waitUntil(20 * second);
+    line.limiter.closeBreaker();
+    expect(await line.limiter.admit('caller', forEver)).toMatchObject({
       admitted: false,
       againAt: 20 * second,
     });
@@ -360,7 +360,7 @@ describe('a wait that the upstream asks for', () => {
   it('keeps the read back by which a refused credential is tried again', () => {
     const line = new Line();
     line.observe(no('unauthorized', 60 * minute));
-    expect(line.uplink.nextProbe(24 * 60 * minute)).toMatchObject({ at: 60 * minute, of: 'credential' });
+    expect(line.limiter.nextProbe(24 * 60 * minute)).toMatchObject({ at: 60 * minute, of: 'credential' });
   });
 });
 
@@ -368,33 +368,33 @@ describe('a credential that the upstream refuses', () => {
   it('pauses what goes up under it, and nothing else', () => {
     const line = new Line();
     line.observe(no('unauthorized'));
-    expect(line.uplink.refusedCredentials()).toEqual(['press']);
+    expect(line.limiter.refusedCredentials()).toEqual(['press']);
     expect(line.isOpen).toBe(true);
-    expect(line.uplink.status()).toMatchObject({ pausedProducts: ['press'], couponsPaused: false });
-    line.uplink.observe(no('unauthorized'), { owner: null, subject: 'coupons' });
-    expect(line.uplink.status()).toMatchObject({ pausedProducts: ['press'], couponsPaused: true });
+    expect(line.limiter.status()).toMatchObject({ pausedProducts: ['press'], couponsPaused: false });
+    line.limiter.observe(no('unauthorized'), { owner: null, subject: 'coupons' });
+    expect(line.limiter.status()).toMatchObject({ pausedProducts: ['press'], couponsPaused: true });
   });
 
   it('is asked again by a read soon, since one key alone may be refused, and then every quarter of an hour', async () => {
     const line = new Line();
     line.observe(no('unauthorized'));
-    const soon = line.uplink.nextProbe(24 * 60 * minute);
+    const soon = line.limiter.nextProbe(24 * 60 * minute);
     expect(soon).toEqual({ at: second, of: 'credential', owner: 'press' });
     await line.time.advance(second);
     line.observe(no('unauthorized'));
-    const later = line.uplink.nextProbe(24 * 60 * minute);
+    const later = line.limiter.nextProbe(24 * 60 * minute);
     expect(later).toEqual({ at: second + 15 * minute, of: 'credential', owner: 'press' });
     await line.time.advance(15 * minute);
     const { recoveries } = line;
     line.observe(applied);
-    expect(line.uplink.refusedCredentials()).toEqual([]);
+    expect(line.limiter.refusedCredentials()).toEqual([]);
     expect(line.recoveries).toBe(recoveries + 1);
   });
 
   it('is asked again as soon where several requests were on their way when it was refused', () => {
     const line = new Line();
     line.observe(no('unauthorized'), no('unauthorized'), no('unauthorized'));
-    expect(line.uplink.nextProbe(24 * 60 * minute)).toMatchObject({ at: second, owner: 'press' });
+    expect(line.limiter.nextProbe(24 * 60 * minute)).toMatchObject({ at: second, owner: 'press' });
   });
 
   it('is told of in the log when it is refused, and when it is accepted again, once each', () => {
@@ -409,18 +409,18 @@ describe('a credential that the upstream refuses', () => {
   it('stays refused through an outage, which says nothing about it', () => {
     const line = new Line();
     line.observe(no('unauthorized'), lost, no('unreachable'));
-    expect(line.uplink.refusedCredentials()).toEqual(['press']);
+    expect(line.limiter.refusedCredentials()).toEqual(['press']);
   });
 
   it('is tried again when it was changed, or when a person says so', () => {
     const line = new Line();
     line.observe(applied, no('unauthorized'));
     const { recoveries } = line;
-    line.uplink.retryCredentials();
-    expect(line.uplink.refusedCredentials()).toEqual([]);
+    line.limiter.retryCredentials();
+    expect(line.limiter.refusedCredentials()).toEqual([]);
     line.observe(no('unauthorized'));
-    line.uplink.resume();
-    expect(line.uplink.refusedCredentials()).toEqual([]);
+    line.limiter.resume();
+    expect(line.limiter.refusedCredentials()).toEqual([]);
     expect(line.recoveries).toBe(recoveries + 2);
   });
 });
@@ -430,119 +430,123 @@ describe('a credential that is not configured any more', () => {
     const line = new Line();
     line.credentials = { productIds: ['other'], hasApiKey: false };
     line.observe(unsent);
-    line.uplink.observe(unsent, { owner: null, subject: 'coupons' });
+    line.limiter.observe(unsent, { owner: null, subject: 'coupons' });
     expect(line.told).toEqual([]);
-    expect(line.uplink.status()).toMatchObject({ pausedProducts: [], couponsPaused: false, lastError: null });
-    expect(line.uplink.nextProbe(24 * 60 * minute)).toMatchObject({ of: 'upstream' });
+    expect(line.limiter.status()).toMatchObject({
+      pausedProducts: [],
+      couponsPaused: false,
+      lastError: null,
+    });
+    expect(line.limiter.nextProbe(24 * 60 * minute)).toMatchObject({ of: 'upstream' });
   });
 
   it('lets nothing go up under it, and says why', () => {
     const line = new Line();
     line.credentials = { productIds: ['other'], hasApiKey: true };
-    expect(['press', 'other', null].map((owner) => line.uplink.isAccepted(owner))).toEqual([
+    expect(['press', 'other', null].map((owner) => line.limiter.isAccepted(owner))).toEqual([
       false,
       true,
       true,
     ]);
-    expect(line.uplink.obstacle('press')).toEqual({ cause: 'credential_missing' });
-    expect(line.uplink.obstacle('other')).toBeNull();
+    expect(line.limiter.blocker('press')).toEqual({ cause: 'credential_missing' });
+    expect(line.limiter.blocker('other')).toBeNull();
   });
 });
 
 it('tells when its last error came, and since when nothing is left of it', async () => {
   const line = new Line();
   await line.fail();
-  expect(line.uplink.status()).toMatchObject({ lastErrorAt: line.clock.now(), recoveredAt: null });
+  expect(line.limiter.status()).toMatchObject({ lastErrorAt: line.clock.now(), recoveredAt: null });
   await line.time.advance(minute);
   line.observe(applied);
   const recoveredAt = line.clock.now();
   await line.time.advance(minute);
   line.observe(applied);
-  expect(line.uplink.status()).toMatchObject({ lastErrorAt: recoveredAt - minute, recoveredAt });
+  expect(line.limiter.status()).toMatchObject({ lastErrorAt: recoveredAt - minute, recoveredAt });
 });
 
 it('has not recovered while a credential is refused', () => {
   const line = new Line();
   line.observe(no('unauthorized'));
-  line.uplink.observe(applied, { owner: 'other', subject: 'K' });
-  expect(line.uplink.status().recoveredAt).toBeNull();
+  line.limiter.observe(applied, { owner: 'other', subject: 'K' });
+  expect(line.limiter.status().recoveredAt).toBeNull();
   line.observe(applied);
-  expect(line.uplink.status().recoveredAt).not.toBeNull();
+  expect(line.limiter.status().recoveredAt).not.toBeNull();
 });
 
 it('tells what holds everything up, what a person can end before what passes by itself', () => {
   const line = new Line();
-  expect(line.uplink.obstacle('press')).toBeNull();
+  expect(line.limiter.blocker('press')).toBeNull();
   line.observe(no('throttled', 20 * second));
-  expect(line.uplink.obstacle('press')).toEqual({ cause: 'retry_after', until: 20 * second });
+  expect(line.limiter.blocker('press')).toEqual({ cause: 'retry_after', until: 20 * second });
   line.observe(no('unauthorized'));
-  expect(line.uplink.obstacle('press')).toEqual({ cause: 'credential_refused', until: second });
-  expect(line.uplink.obstacle('other')).toMatchObject({ cause: 'retry_after' });
-  line.uplink.pause();
-  expect(line.uplink.obstacle('press')).toEqual({ cause: 'paused' });
+  expect(line.limiter.blocker('press')).toEqual({ cause: 'credential_refused', until: second });
+  expect(line.limiter.blocker('other')).toMatchObject({ cause: 'retry_after' });
+  line.limiter.pause();
+  expect(line.limiter.blocker('press')).toEqual({ cause: 'paused' });
 });
 
 it('tells until when the upstream asked to be left alone, by the clock that people read', async () => {
   const line = new Line();
-  expect(line.uplink.status().retryAfterUntil).toBeNull();
+  expect(line.limiter.status().retryAfterUntil).toBeNull();
   line.observe(no('throttled', 24 * 60 * minute));
   const until = line.clock.now() + 24 * 60 * minute;
   await line.time.advance(minute);
-  expect(line.uplink.status().retryAfterUntil).toBe(until);
+  expect(line.limiter.status().retryAfterUntil).toBe(until);
   await line.time.advance(24 * 60 * minute);
-  expect(line.uplink.status().retryAfterUntil).toBeNull();
+  expect(line.limiter.status().retryAfterUntil).toBeNull();
 });
 
 it('tells of an upstream that is away with the time of the next look at it', async () => {
   const line = new Line();
   await line.fail();
-  const { at } = line.uplink.nextProbe(0);
-  expect(line.uplink.obstacle('press')).toEqual({ cause: 'upstream_away', until: at });
+  const { at } = line.limiter.nextProbe(0);
+  expect(line.limiter.blocker('press')).toEqual({ cause: 'upstream_away', until: at });
 });
 
 it('tells when an upstream that is away is asked again, by the clock that people read', async () => {
   const line = new Line();
-  expect(line.uplink.status().nextAttemptAt).toBeNull();
+  expect(line.limiter.status().nextAttemptAt).toBeNull();
   await line.fail();
-  const { at } = line.uplink.nextProbe(0);
+  const { at } = line.limiter.nextProbe(0);
   const leftMs = at - line.clock.steady();
   expect(leftMs).toBeGreaterThan(0);
-  expect(line.uplink.status().nextAttemptAt).toBe(line.clock.now() + leftMs);
-  line.uplink.pause();
-  expect(line.uplink.status().nextAttemptAt).toBeNull();
+  expect(line.limiter.status().nextAttemptAt).toBe(line.clock.now() + leftMs);
+  line.limiter.pause();
+  expect(line.limiter.status().nextAttemptAt).toBeNull();
 });
 
 describe('a person', () => {
   it('stops everything, probes included, until it may go on', async () => {
     const line = new Line();
-    line.uplink.pause();
+    line.limiter.pause();
     const paused = { admitted: false, detail: 'sync is paused', againAt: null };
-    expect(line.uplink.admission()).toEqual(paused);
-    expect(await line.uplink.admitProbe(forEver)).toEqual(paused);
+    expect(line.limiter.admission()).toEqual(paused);
+    expect(await line.limiter.admitProbe(forEver)).toEqual(paused);
     await line.time.advance(second);
-    line.uplink.pause();
-    expect(line.uplink.status()).toMatchObject({ state: 'paused', since: 0 });
-    line.uplink.resume();
+    line.limiter.pause();
+    expect(line.limiter.status()).toMatchObject({ state: 'paused', since: 0 });
+    line.limiter.resume();
     expect(line.isOpen).toBe(true);
   });
 
   it('overrides the breaker', async () => {
     const line = new Line();
     await line.fail();
-    line.uplink.closeBreaker();
+    line.limiter.closeBreaker();
     expect(line.isOpen).toBe(true);
     expect(line.recoveries).toBe(1);
   });
 
   it('who pauses while one waits for its turn keeps it from going, and wastes no turn', async () => {
-    const { uplink, time } = new Line(1);
-    await uplink.admit('push', forEver);
-    await uplink.admit('push', forEver);
-    const third = uplink.admit('push', forEver);
-    uplink.pause();
+    const { limiter, time } = new Line(1);
+    await limiter.admit('push', forEver);
+    await limiter.admit('push', forEver);
+    const third = limiter.admit('push', forEver);
+    limiter.pause();
     await time.advance(second);
     expect(await third).toMatchObject({ admitted: false });
-    uplink.resume();
-    expect(await uplink.admit('push', forEver)).toEqual(admitted);
+    limiter.resume();
+    expect(await limiter.admit('push', forEver)).toEqual(admitted);
   });
 });

@@ -69,17 +69,17 @@ describe('an upstream that nobody asked for anything for a while', () => {
 
   it('is asked nothing while a person has paused everything, and again once it may go on', async () => {
     await using harness = await createRunning();
-    harness.sync.uplink.pause();
+    harness.sync.limiter.pause();
     await harness.passes(10 * minute);
     expect(await harness.requested()).toEqual([]);
-    harness.sync.uplink.resume();
+    harness.sync.limiter.resume();
     await harness.passes(minute);
     expect(await harness.requested()).toEqual([`verify ${key}`]);
   });
 
   it('is asked at once when the machine has slept', async () => {
     await using harness = await createRunning();
-    harness.sync.uplink.probeNow();
+    harness.sync.limiter.probeNow();
     expect(await harness.requested()).toEqual([`verify ${key}`]);
   });
 
@@ -126,57 +126,57 @@ describe('a probe', () => {
 
   it('that is answered opens the way again, whatever it asked for', async () => {
     await using harness = await createRunning();
-    const { uplink } = harness.sync;
-    for (let time = 0; time < 3; time += 1) uplink.observe(lost, { owner: productKey, subject: key });
-    expect(uplink.admission().admitted).toBe(false);
+    const { limiter } = harness.sync;
+    for (let time = 0; time < 3; time += 1) limiter.observe(lost, { owner: productKey, subject: key });
+    expect(limiter.admission().admitted).toBe(false);
     await harness.passes(10 * second);
     await (await harness.request()).answer(lost);
     await harness.passes(10 * second);
     const request = await harness.request();
     expect(request.licenseKey).toBe(probeKey);
     await request.answer(notFound);
-    expect(uplink.admission().admitted).toBe(true);
+    expect(limiter.admission().admitted).toBe(true);
   });
 });
 
 describe('a secret that the upstream refuses', () => {
   it('is tried again by reads of that product, the others meanwhile by theirs', async () => {
     await using harness = await createRunning([productKey, 'brush']);
-    const { uplink } = harness.sync;
-    uplink.observe(refused, { owner: productKey, subject: key });
+    const { limiter } = harness.sync;
+    limiter.observe(refused, { owner: productKey, subject: key });
     await harness.passes(second);
     const again = await harness.request();
     expect(again.productKey).toBe(productKey);
     await again.answer(refused);
     expect(await probes(harness, 3)).toEqual(Array(3).fill(`brush ${probeKey}`));
-    expect(uplink.refusedCredentials()).toEqual([productKey]);
+    expect(limiter.refusedCredentials()).toEqual([productKey]);
   });
 
   it('is tried again after a quarter of an hour also where there is no other product to ask about', async () => {
     await using harness = await createRunning();
-    harness.sync.uplink.observe(refused, { owner: productKey, subject: key });
+    harness.sync.limiter.observe(refused, { owner: productKey, subject: key });
     await harness.passes(second);
     await (await harness.request()).answer(refused);
     await harness.passes(15 * minute - 1);
     expect(await harness.requested()).toEqual([]);
     await harness.passes(1);
     await (await harness.request()).answer(notFound);
-    expect(harness.sync.uplink.refusedCredentials()).toEqual([]);
+    expect(harness.sync.limiter.refusedCredentials()).toEqual([]);
   });
 
   it('is used all the same to see whether an upstream that is away is back', async () => {
     await using harness = await createRunning();
-    const { uplink } = harness.sync;
-    uplink.observe(refused, { owner: productKey, subject: key });
-    for (let time = 0; time < 3; time += 1) uplink.observe(lost, { owner: productKey, subject: key });
+    const { limiter } = harness.sync;
+    limiter.observe(refused, { owner: productKey, subject: key });
+    for (let time = 0; time < 3; time += 1) limiter.observe(lost, { owner: productKey, subject: key });
     await harness.passes(10 * second);
     expect(await harness.requested()).toEqual([`verify ${key}`]);
   });
 
   it('is not used to see whether an upstream is there that answers', async () => {
     await using harness = await createRunning();
-    const { uplink } = harness.sync;
-    uplink.observe(refused, { owner: productKey, subject: key });
+    const { limiter } = harness.sync;
+    limiter.observe(refused, { owner: productKey, subject: key });
     await harness.passes(second);
     await (await harness.request()).answer(refused);
     await harness.passes(10 * minute);
@@ -187,8 +187,8 @@ describe('a secret that the upstream refuses', () => {
 describe('an API key that the upstream refuses', () => {
   it('is tried again by listing coupons, and used again once that is answered', async () => {
     await using harness = await createRunning();
-    const { uplink } = harness.sync;
-    uplink.observe(refused, { owner: null, subject: 'coupons' });
+    const { limiter } = harness.sync;
+    limiter.observe(refused, { owner: null, subject: 'coupons' });
     await harness.passes(second);
     const [request] = harness.arrivedCoupons.splice(0);
     expect(request?.kind).toBe('list');
@@ -199,6 +199,6 @@ describe('an API key that the upstream refuses', () => {
         confirmedAt: 0,
         isCached: false,
       });
-    expect(uplink.refusedCredentials()).toEqual([]);
+    expect(limiter.refusedCredentials()).toEqual([]);
   });
 });

@@ -59,7 +59,7 @@ type Wait = z.infer<typeof wait>;
 const decisions = ['retry', 'drop', 'confirm'] as const;
 
 const standingOperation = shape.extend({
-  standing: z.object({
+  explanation: z.object({
     meaning: z.string(),
     waits: z.array(wait),
     expected_uses: z.int().nullable(),
@@ -68,9 +68,9 @@ const standingOperation = shape.extend({
   }),
 });
 
-type StandingOperation = z.infer<typeof standingOperation>;
+type ExplainedOperation = z.infer<typeof standingOperation>;
 
-const view: AnswerView<StandingOperation> = { schema: standingOperation, show: formatStanding };
+const view: AnswerView<ExplainedOperation> = { schema: standingOperation, show: formatStanding };
 
 /** `outbox list`. */
 export const listOutbox: Command = defineFilteredList(
@@ -162,8 +162,8 @@ const tones: Record<OperationState | 'person', Tone> = {
 };
 
 /** Explains how a change stands, and what can be decided about it. */
-function formatStanding(it: StandingOperation, _answer: Answer, hint: Hint): Shown {
-  const { meaning, waits, shown, expected_uses: expected } = it.standing;
+function formatStanding(it: ExplainedOperation, _answer: Answer, hint: Hint): Shown {
+  const { meaning, waits, shown, expected_uses: expected } = it.explanation;
   const base = it.base_uses === null ? null : counted(it.base_uses, 'use');
   const fields = formatFields({
     id: whole(it.id),
@@ -179,12 +179,12 @@ function formatStanding(it: StandingOperation, _answer: Answer, hint: Hint): Sho
       shown === null ? null : [`${counted(shown.uses, 'use')}, ${formatEnabled(shown)}, `, brief(shown.at)],
     'last error': it.last_error,
   });
-  const open = decisions.filter((decision) => it.standing.decisions[decision] !== null);
+  const open = decisions.filter((decision) => it.explanation.decisions[decision] !== null);
   if (open.length === 0) return fields;
   return [
     fields,
     'What can be decided; each decision is on record:',
-    formatFields(Object.fromEntries(open.map((decision) => [decision, it.standing.decisions[decision]]))),
+    formatFields(Object.fromEntries(open.map((decision) => [decision, it.explanation.decisions[decision]]))),
     open.map((decision) => hint(`outbox ${decision} ${it.id}`)).join('\n'),
   ];
 }

@@ -47,11 +47,11 @@ export const sync = section(
     }),
     writers: z.enum(['many', 'single']).prefault('many').meta({
       description:
-        '`single` promises that this agent alone changes the use counts of its keys; lost answers can then be settled with certainty.',
+        '`single` promises that this agent alone changes the use counts of its keys; lost answers can then be reconciled with certainty.',
     }),
     on_doubt: z.enum(['infer', 'hold']).prefault('infer').meta({
       description:
-        'What happens to an operation whose answer was lost when another writer could explain the count: `infer` settles it as the count suggests, `hold` leaves it for a person to decide.',
+        'What happens to an operation whose answer was lost when another writer could explain the count: `infer` reconciles it as the count suggests, `hold` leaves it for a person to decide.',
     }),
     max_pending: count.prefault(1_000_000).meta({
       description: 'Once this many wait for the upstream, further changes are refused with 507.',

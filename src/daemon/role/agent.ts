@@ -23,20 +23,20 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
   const { current, reader, clock, tokenUses: uses } = parts;
   const upstream = connect(parts);
   const sync = new Sync({ ...parts, upstream, mutex: new KeyedMutex(), settings: () => current.sync() });
-  if (isPaused(reader)) sync.uplink.pause();
+  if (isPaused(reader)) sync.limiter.pause();
   const productIds = (): readonly string[] => current.productIds();
   const isConfigured = (): boolean => current.upstream.apiKey !== null;
   return {
     licensing: agentLicensing({
       ...parts,
-      pull: sync.reads,
+      fetcher: sync.fetcher,
       deliveries: sync.push,
       productIds,
       settings: () => current.licensing(),
     }),
     couponing: agentCouponing({
       ...parts,
-      pull: sync.coupons,
+      fetcher: sync.coupons,
       isConfigured,
       wake: () => {
         sync.push.wake();
@@ -45,7 +45,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     }),
     checkout: agentCheckout({
       ...parts,
-      pull: sync.coupons,
+      fetcher: sync.coupons,
       isConfigured,
       settings: () => current.checkout(),
     }),
@@ -54,11 +54,11 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
       () => current.credentials(),
     ),
     productName: (productId) => lastProductName(reader, productId) ?? current.productName(productId),
-    upstream: sync.uplink,
+    upstream: sync.limiter,
     sync: syncControl(parts, sync),
     async bind() {
       await bind(parts);
-      sync.uplink.waitUntil(retryAfterUntil(reader));
+      sync.limiter.waitUntil(retryAfterUntil(reader));
       // The changes of a product that is configured again may go up.
       sync.push.wake();
       sync.wakePreload();
@@ -66,7 +66,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     async run(signal) {
       await using _ = upstream;
       // Until an answer has come, nobody could say whether the upstream is there.
-      sync.uplink.probeNow();
+      sync.limiter.probeNow();
       await sync.run(signal);
     },
   };

@@ -1,4 +1,4 @@
-import type { Obstacle } from '../../domain/outbox/explanation.ts';
+import type { Blocker } from '../../domain/outbox/explanation.ts';
 import type { ProductName } from '../../http/dialects/dialect.ts';
 import type { Credentials } from '../../service/access/credential.ts';
 import type { TokenUses } from '../../service/access/token-use.ts';
@@ -20,7 +20,7 @@ export type Role = {
   upstream: {
     status(): Omit<UpstreamStatus, 'proxy'>;
     /** What holds up everything that would go up under the secret of a product (null: under the API key). */
-    obstacle(productKey: string | null): Obstacle | null;
+    blocker(productKey: string | null): Blocker | null;
     /** Asks again where a credential was refused: it may be another one now. */
     retryCredentials(): void;
     /** The machine slept, or the configuration is another: what was known of the upstream is old. */

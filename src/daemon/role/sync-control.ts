@@ -6,7 +6,7 @@ import { isPaused } from '../../service/outbox/sync-marks.ts';
 
 /** Pauses, resumes and hurries synchronization: in the store first, then in the running loops. */
 export function syncControl({ reader, writer }: { reader: Reader; writer: Writer }, sync: Sync): SyncControl {
-  const { uplink, push } = sync;
+  const { limiter, push } = sync;
   /** The store knows what holds: a request that is answered again from its idempotency key changes nothing. */
   const isPausedNow = (asked: boolean): boolean => {
     try {
@@ -17,8 +17,8 @@ export function syncControl({ reader, writer }: { reader: Reader; writer: Writer
   };
   const setPaused: (value: boolean) => SyncControl['pause'] = (value) => async (writeOptions) => {
     const done = await writer.write('pauseSync', { isPaused: value }, writeOptions);
-    if (isPausedNow(value)) uplink.pause();
-    else uplink.resume();
+    if (isPausedNow(value)) limiter.pause();
+    else limiter.resume();
     sync.wakePreload();
     return done;
   };
@@ -27,7 +27,7 @@ export function syncControl({ reader, writer }: { reader: Reader; writer: Writer
     resume: setPaused(false),
     async now(writeOptions) {
       const done = await writer.write('retryNow', {}, writeOptions);
-      uplink.closeBreaker();
+      limiter.closeBreaker();
       sync.wakePreload();
       return done;
     },

@@ -8,7 +8,7 @@ export type Step =
   | { step: 'none' }
   /** Nothing before then (`Clock.steady`): an earlier request may still be on its way. */
   | { step: 'wait'; until: number }
-  /** Ask the upstream first: to settle doubt, for a base to count from, or because the attempt needs it. */
+  /** Ask the upstream first: to reconcile doubt, for a base to count from, or because the attempt needs it. */
   | { step: 'read' }
   | { step: 'send'; operation: Operation; baseUses: number | null };
 
@@ -99,7 +99,7 @@ export function backoffMs(policy: BackoffPolicy, failures: number, draw: number)
 export type CounterKind = 'usage' | 'decrease';
 
 /**
- * Settles doubtful counter operations by what the upstream's count became: how many of `kinds`, in
+ * Reconciles doubtful counter operations by what the upstream's count became: how many of `kinds`, in
  * order from the first, explain the way from `base` to `read`. The longest such run is taken, since every
  * run that ends at `read` leads to the same final count. Null when none explains it: another writer.
  */

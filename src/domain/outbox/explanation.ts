@@ -16,7 +16,7 @@ import {
  */
 
 /** What holds up everything that would go up under a credential; `until` by `Clock.steady`. */
-export type Obstacle =
+export type Blocker =
   | { cause: 'paused' }
   | { cause: 'credential_missing' }
   | { cause: 'credential_refused'; until: number }
@@ -42,7 +42,7 @@ export type OperationWait = {
   leftMs: number | null;
 };
 
-export type Standing = {
+export type Explanation = {
   meaning: string;
   waits: readonly OperationWait[];
   /** The count that the upstream would show if this operation alone was applied to the one it was sent on. */
@@ -59,12 +59,12 @@ export type Surroundings = {
   reconcileAt: number | null;
   /** It is the first of its queue that is unfinished and not held. */
   isHead: boolean;
-  obstacle: Obstacle | null;
+  blocker: Blocker | null;
   shown: ShownLicense | null;
 };
 
 /** Tells how an operation stands. */
-export function standingOf(operation: Operation, surroundings: Surroundings): Standing {
+export function explain(operation: Operation, surroundings: Surroundings): Explanation {
   const { shown } = surroundings;
   const waits = waitsOf(operation, surroundings);
   const isHeldUp = waits.some(({ cause }) => cause !== 'backoff' && cause !== 'turn');
@@ -170,12 +170,12 @@ function waitsOf(operation: Operation, surroundings: Surroundings): readonly Ope
   const { progress, nextAt } = operation;
   const isOnItsWay = progress.state === 'pending' || (progress.state === 'uncertain' && !isHeld(operation));
   if (!isOnItsWay) return [];
-  const { now, reconcileAt, isHead, obstacle } = surroundings;
+  const { now, reconcileAt, isHead, blocker } = surroundings;
   const waits: OperationWait[] = [];
   const wait = (cause: OperationWait['cause'], until: number | null = null): void => {
     waits.push({ cause, detail: causes[cause], leftMs: until === null ? null : Math.max(0, until - now) });
   };
-  if (obstacle !== null) wait(obstacle.cause, 'until' in obstacle ? obstacle.until : null);
+  if (blocker !== null) wait(blocker.cause, 'until' in blocker ? blocker.until : null);
   if (reconcileAt !== null) wait('reconcile_delay', reconcileAt);
   if (!isHead) wait('behind');
   else if (reconcileAt === null && nextAt !== null && nextAt > now) wait('backoff', nextAt);
@@ -315,7 +315,7 @@ export function eventOfDecision(
   at: number,
 ): OperationEvent {
   if (decision !== 'retry') return { type: decision, at };
-  return { type: kind === 'create_coupon' && progress.state !== 'pending' ? 'look' : 'retry' };
+  return { type: kind === 'create_coupon' && progress.state !== 'pending' ? 'recheck' : 'retry' };
 }
 
 /** Whether a decision can be made about an operation as it stands. */

@@ -74,7 +74,7 @@ type OperationIdentity = {
   outage: boolean;
   /** Until when an attempt of it may still be on its way (`Clock.steady`); null when there was no such attempt. */
   reconcileAt: number | null;
-  /** The upstream to which it was first sent: only that one can settle its doubt. Null before. */
+  /** The upstream to which it was first sent: only that one can reconcile its doubt. Null before. */
   upstream: string | null;
   lastError: string | null;
   /** Of an enable: what callers here saw when it was asked for. */
@@ -85,7 +85,7 @@ type OperationIdentity = {
 
 export type Operation = OperationIdentity & { progress: OperationProgress };
 
-/** Whether no read can settle an operation: a person must decide. */
+/** Whether no read can reconcile an operation: a person must decide. */
 export function isHeld({ progress }: Pick<Operation, 'progress'>): boolean {
   return progress.state === 'uncertain' && progress.held;
 }
@@ -134,15 +134,15 @@ export type OperationEvent =
   /** Read-back shows it not applied; `certain` as above. */
   | { type: 'read_absent'; certain: boolean }
   /** The license key that it died with is known to the upstream again. */
-  | { type: 'revive' }
+  | { type: 'reopen' }
   | { type: 'hold' }
   | { type: 'conflict' }
   | { type: 'cancel'; at: number }
   /** A later change of the same value was delivered. */
-  | { type: 'overtaken'; at: number }
+  | { type: 'superseded'; at: number }
   | { type: 'retry' }
   /** A person has it looked for upstream, to be sent again where it is not found. */
-  | { type: 'look' }
+  | { type: 'recheck' }
   | { type: 'drop'; at: number }
   | { type: 'confirm'; at: number };
 
@@ -170,12 +170,12 @@ const nothing = {
   read_applied: null,
   read_absent: null,
   hold: null,
-  revive: null,
+  reopen: null,
   conflict: null,
   cancel: null,
-  overtaken: null,
+  superseded: null,
   retry: null,
-  look: null,
+  recheck: null,
   drop: null,
   confirm: null,
 } as const;
@@ -252,18 +252,18 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     read_absent: ({ doubtful }, { certain }) => ({ state: 'pending', doubtful: doubtful || !certain }),
     hold: ({ doubtful, baseUses }) => held(baseUses, doubtful),
     conflict: conflicted,
-    overtaken: inferred,
+    superseded: inferred,
     // A person sends again what may have been applied before: nothing can make that certain any more.
     retry: () => ({ state: 'pending', doubtful: true }),
-    look: ({ doubtful }) => uncertain(null, doubtful),
+    recheck: ({ doubtful }) => uncertain(null, doubtful),
     drop: dropped,
     confirm: delivered,
   },
   conflicted: {
     ...nothing,
-    overtaken: cancelled,
+    superseded: cancelled,
     retry: pending,
-    look: () => uncertain(null, false),
+    recheck: () => uncertain(null, false),
     drop: dropped,
     confirm: delivered,
   },
@@ -272,10 +272,10 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     // It may have come back with its key, and gone up, in a past that this store does not remember.
     doubt: ({ cause }, { baseUses, lasting }) =>
       cause === 'missing' ? uncertain(baseUses, lasting) : { state: 'dead', cause },
-    revive: ({ cause }) => (cause === 'missing' ? pending() : { state: 'dead', cause }),
-    overtaken: cancelled,
+    reopen: ({ cause }) => (cause === 'missing' ? pending() : { state: 'dead', cause }),
+    superseded: cancelled,
     retry: pending,
-    look: () => uncertain(null, false),
+    recheck: () => uncertain(null, false),
     drop: dropped,
     confirm: delivered,
   },
@@ -309,10 +309,10 @@ export const tracePoints = [
   'sent',
   'delivered',
   'in_doubt',
-  'settled',
+  'reconciled',
   'held',
   'dead',
-  'revived',
+  'reopened',
   'conflicted',
   'cancelled',
   'retried',
@@ -350,20 +350,20 @@ export function tracePointOf(event: OperationEvent, after: OperationProgress): T
     case 'needless':
     case 'read_applied':
     case 'read_absent':
-    case 'overtaken':
-      return 'settled';
+    case 'superseded':
+      return 'reconciled';
     case 'refused':
       return after.state === 'dead' ? 'dead' : 'held';
     case 'hold':
       return 'held';
-    case 'revive':
-      return 'revived';
+    case 'reopen':
+      return 'reopened';
     case 'conflict':
       return 'conflicted';
     case 'cancel':
       return 'cancelled';
     case 'retry':
-    case 'look':
+    case 'recheck':
       return 'retried';
     case 'drop':
       return 'dropped';

@@ -49,7 +49,7 @@ export type Applied<Value> = {
   value: Value;
   /** Epoch ms of the authoritative observation behind the answer. */
   confirmedAt: number;
-  /** A cache on the way answered a read: callers may see it, but it is no base for sending and settles nothing. */
+  /** A cache on the way answered a read: callers may see it, but it is no base for sending and reconciles nothing. */
   isCached: boolean;
   /** Which instance answered, where the upstream is a Latchkey; absent where it does not tell. */
   instance?: string;

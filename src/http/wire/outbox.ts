@@ -10,7 +10,7 @@ import {
   type Decision,
   waitCauses,
   type OperationWait,
-  type Standing,
+  type Explanation,
 } from '../../domain/outbox/explanation.ts';
 import type { Page } from '../../domain/page.ts';
 import { oneOf } from './common/kind.ts';
@@ -57,7 +57,7 @@ const shape = z.object({
 const operationObject: z.ZodType<OperationObject> = shape.meta({ id: 'Operation' });
 
 /** How an operation stands, for the person who decides about it. */
-export type StandingObject = {
+export type ExplanationObject = {
   meaning: string;
   waits: { cause: OperationWait['cause']; detail: string; until: string | null }[];
   /** The count that the upstream would show if this operation alone was applied to `base_uses`. */
@@ -69,7 +69,7 @@ export type StandingObject = {
 };
 
 /** An operation with how it stands. */
-export type StandingOperation = OperationObject & { standing: StandingObject };
+export type ExplainedOperation = OperationObject & { explanation: ExplanationObject };
 
 const instant = z.iso.datetime({ offset: true });
 
@@ -85,7 +85,7 @@ const effects = z
   .object({ retry: z.string().nullable(), drop: z.string().nullable(), confirm: z.string().nullable() })
   .meta({ id: 'DecisionEffects' });
 
-const standing = z
+const explanation = z
   .object({
     meaning: z.string(),
     waits: z.array(wait),
@@ -93,11 +93,11 @@ const standing = z
     shown: shownLicense.nullable(),
     decisions: effects,
   })
-  .meta({ id: 'Standing' });
+  .meta({ id: 'Explanation' });
 
-export const standingOperation: z.ZodType<StandingOperation> = shape
-  .extend({ standing })
-  .meta({ id: 'StandingOperation' });
+export const standingOperation: z.ZodType<ExplainedOperation> = shape
+  .extend({ explanation })
+  .meta({ id: 'ExplainedOperation' });
 
 export const operationList: z.ZodType<{ operations: OperationObject[] }> = z
   .object({
@@ -139,10 +139,10 @@ export function presentOperation(
 }
 
 /** `now`: epoch ms. */
-export function presentStanding(
-  { meaning, waits, expectedUses, shown, decisions }: Standing,
+export function presentExplanation(
+  { meaning, waits, expectedUses, shown, decisions }: Explanation,
   now: number,
-): StandingObject {
+): ExplanationObject {
   return {
     meaning,
     waits: waits.map(({ cause, detail, leftMs }) => ({

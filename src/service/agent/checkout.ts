@@ -16,7 +16,7 @@ import { provenanceOf, type Source } from './provenance.ts';
 /** What coupons at an agent's checkout depend on; the functions return the configuration in force. */
 export type AgentCheckoutParts = Pick<
   AgentCouponingParts,
-  'reader' | 'writer' | 'clock' | 'pull' | 'isConfigured'
+  'reader' | 'writer' | 'clock' | 'fetcher' | 'isConfigured'
 > & {
   /** `unknownMs`: for how long a code that the upstream did not have is not asked for again. */
   settings: () => { freshness: FreshnessPolicy; unknownMs: number };
@@ -53,7 +53,7 @@ async function lookUp(
   code: string,
   signal: AbortSignal,
 ): Promise<Result<Provenance>> {
-  const { reader, clock, pull, isConfigured, settings } = parts;
+  const { reader, clock, fetcher, isConfigured, settings } = parts;
   if (!isConfigured()) return couponsNotConfigured();
   const known = reader.mirror.byCode(code);
   if (known !== null && !isExpired(parts, known.confirmedAt)) {
@@ -66,7 +66,7 @@ async function lookUp(
     const { confirmedAt } = known ?? { confirmedAt: before };
     return done(worth(parts, { confirmedAt, pending: 0, cache: 'hit' }));
   }
-  const found = await pull.list(signal);
+  const found = await fetcher.list(signal);
   const since = mirroredSince(reader);
   if (since === null) return couponsUnreachable(found);
   const { confirmedAt } = reader.mirror.byCode(code) ?? { confirmedAt: since };

@@ -12,7 +12,7 @@ import { mirroredSince } from './mirror.ts';
 import { provenanceOf } from './provenance.ts';
 import { listUnstored } from './unstored-coupons.ts';
 import type { LocalLists } from '../lists.ts';
-import type { Clock, CouponPull, Idempotency, Log, CouponLookup, WriteOptions } from '../ports.ts';
+import type { Clock, CouponFetch, Idempotency, Log, CouponLookup, WriteOptions } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import type { Page } from '../../domain/page.ts';
 import type { Reader } from '../tables.ts';
@@ -25,7 +25,7 @@ export type AgentCouponingParts = {
   writer: Writer;
   clock: Clock;
   log: Pick<Log, 'error'>;
-  pull: CouponPull;
+  fetcher: CouponFetch;
   /** Whether the upstream's API key is configured. */
   isConfigured: () => boolean;
   /** There is something new in the outbox. */
@@ -49,18 +49,18 @@ async function create(
   signal: AbortSignal,
 ): Promise<Result<CouponAnswer>> {
   if (!parts.isConfigured()) return couponsNotConfigured();
-  const { reader, writer, pull, settings } = parts;
+  const { reader, writer, fetcher, settings } = parts;
   const { idempotency } = writeOptions;
   const isReplay = wasAnswered(reader, idempotency);
   // A request that was answered before is answered from the store, and must not go up again.
-  const admission = isReplay ? 'away' : await pull.admit(signal);
+  const admission = isReplay ? 'away' : await fetcher.admit(signal);
   if (admission === 'unauthorized') return keyNotAccepted('it was refused before');
   const isAdmitted = admission === 'admitted';
   const { maxPending } = settings();
   const command = { terms, isSentNow: isAdmitted, maxPending };
   const queued = await writer.write('queueCoupon', command, writeOptions);
   const isSent = !isReplay && queued.ok && queued.value.isSent;
-  if (isAdmitted && !isSent) pull.giveBack();
+  if (isAdmitted && !isSent) fetcher.giveBack();
   if (!queued.ok) return queued;
   const sending = (): Promise<Result<CouponAnswer>> => send(parts, queued.value, idempotency);
   const sent = isSent ? await afterCommit(parts.log, sending, null) : null;
@@ -74,8 +74,8 @@ async function send(
   queued: QueuedCoupon,
   idempotency: Idempotency | null,
 ): Promise<Result<CouponAnswer>> {
-  const { reader, pull } = parts;
-  const outcome = await pull.create(queued.operationId, { idempotency });
+  const { reader, fetcher } = parts;
+  const outcome = await fetcher.create(queued.operationId, { idempotency });
   if (outcome.outcome === 'not_applied' && isRefused(outcome)) return passOn(outcome);
   // The upstream could not be asked after all, and what is known here holds.
   const sent = reader.operations.get(queued.operationId);
@@ -104,11 +104,11 @@ async function list(
   signal: AbortSignal,
 ): Promise<Result<CouponList>> {
   if (!parts.isConfigured()) return couponsNotConfigured();
-  const { reader, lists, pull } = parts;
+  const { reader, lists, fetcher } = parts;
   const before = mirroredSince(reader);
   let since = before;
   if (before === null || isExpired(parts, before)) {
-    const found = await pull.list(signal);
+    const found = await fetcher.list(signal);
     since = mirroredSince(reader);
     if (found.found === 'known' && (since ?? 0) < found.confirmedAt)
       return done(unstored(parts, found, query));
@@ -145,13 +145,13 @@ async function get(
   signal: AbortSignal,
 ): Promise<Result<CouponAnswer>> {
   if (!parts.isConfigured()) return couponsNotConfigured();
-  const { reader, pull } = parts;
+  const { reader, fetcher } = parts;
   const known = reader.mirror.get(id);
   if (known !== null && !isExpired(parts, known.confirmedAt)) {
     refreshOlder(parts, known.confirmedAt);
     return done(answer(parts, known, 'hit'));
   }
-  const found: CouponLookup<Coupon> = id > 0 ? await pull.get(id, signal) : { found: 'missing' };
+  const found: CouponLookup<Coupon> = id > 0 ? await fetcher.get(id, signal) : { found: 'missing' };
   const fetched =
     found.found === 'known' ? { coupon: found.value, confirmedAt: found.confirmedAt } : reader.mirror.get(id);
   if (fetched !== null) {
@@ -175,7 +175,9 @@ function answer(
   };
 }
 
-type Aging = Pick<AgentCouponingParts, 'clock' | 'pull'> & { settings: () => { freshness: FreshnessPolicy } };
+type Aging = Pick<AgentCouponingParts, 'clock' | 'fetcher'> & {
+  settings: () => { freshness: FreshnessPolicy };
+};
 
 /**
  * Whether the upstream is asked before what it said is told again: past `grace`. Where it does not answer, coupons are
@@ -186,8 +188,8 @@ export function isExpired({ clock, settings }: Aging, confirmedAt: number | null
 }
 
 /** Asks the upstream anew, and waits for nothing, where what it said is no longer fresh. */
-export function refreshOlder({ clock, pull, settings }: Aging, confirmedAt: number | null): void {
-  if (confirmedAt !== null && clock.now() - confirmedAt > settings().freshness.freshMs) pull.refresh();
+export function refreshOlder({ clock, fetcher, settings }: Aging, confirmedAt: number | null): void {
+  if (confirmedAt !== null && clock.now() - confirmedAt > settings().freshness.freshMs) fetcher.refresh();
 }
 
 /** The upstream's coupons were never seen, and asking for them has not brought them here. */

@@ -99,7 +99,7 @@ async function afterWaiting(
     trigger === 'enable' && waitMs === 0
       ? { waitMs: parts.settings().timeoutMs * (isAgent ? partForAgents : 1), untilFailure: true }
       : { waitMs, untilFailure: false };
-  await parts.deliveries.settled(queued.operationId, wait, signal);
+  await parts.deliveries.waitFor(queued.operationId, wait, signal);
   const observation = parts.reader.observations.get(licenseKey) ?? queued.observation;
   if (idempotency !== null) {
     const value: QueuedChange = { observation, operationId: null };

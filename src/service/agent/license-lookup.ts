@@ -5,7 +5,7 @@ import { verdict } from '../../domain/agent/verdict.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { LicenseAnswer } from '../answers.ts';
-import type { Clock, Deliveries, Log, LookupResult, Pull, UnstoredLicense } from '../ports.ts';
+import type { Clock, Deliveries, Log, LookupResult, LicenseFetch, UnstoredLicense } from '../ports.ts';
 import type { Reader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
 import { provenanceOf } from './provenance.ts';
@@ -16,7 +16,7 @@ export type AgentLicensingParts = {
   writer: Writer;
   clock: Clock;
   log: Pick<Log, 'error'>;
-  pull: Pull;
+  fetcher: LicenseFetch;
   deliveries: Deliveries;
   /** The ids of the configured products. */
   productIds: () => readonly string[];
@@ -47,7 +47,7 @@ export async function lookUp(
 ): Promise<Result<LicenseAnswer>> {
   const known = parts.reader.observations.get(licenseKey);
   const productKeys = known !== null ? [known.productKey] : candidates(parts, reach);
-  const found = await parts.pull.find(
+  const found = await parts.fetcher.fetchForCaller(
     productKeys,
     known?.license.licenseKey ?? licenseKey,
     signal,

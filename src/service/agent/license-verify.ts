@@ -5,7 +5,7 @@ import { verdict } from '../../domain/agent/verdict.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { LicenseAnswer, RepeatableAnswer } from '../answers.ts';
-import type { Pull } from '../ports.ts';
+import type { LicenseFetch } from '../ports.ts';
 import { answerOf, lookUp, reaches, type LicensingParts, type Question } from './license-lookup.ts';
 
 /** Answers from what is known here, or by asking the upstream. */
@@ -43,15 +43,15 @@ function answerFrom(parts: LicensingParts, observation: Observation): Repeatable
   const { productKey, askedAt, confirmedAt, license } = observation;
   const until = Math.min(askedAt + refreshMs, lastInstantOf(judged.freshness, confirmedAt, freshness));
   const repeated =
-    judged.freshness === 'fresh' ? nothing : refreshing(parts.pull, productKey, license.licenseKey);
+    judged.freshness === 'fresh' ? nothing : refreshing(parts.fetcher, productKey, license.licenseKey);
   return { ...answerOf(parts, observation, 'hit'), repeat: { since: now, until, repeated } };
 }
 
 const nothing = (): void => undefined;
 
 /** Holds no more than it needs: it is remembered with the answer. */
-function refreshing(pull: Pull, productKey: string, licenseKey: string): () => void {
-  return () => pull.refresh(productKey, licenseKey);
+function refreshing(fetcher: LicenseFetch, productKey: string, licenseKey: string): () => void {
+  return () => fetcher.refresh(productKey, licenseKey);
 }
 
 function isToBeTouched({ clock, settings }: LicensingParts, { askedAt }: Observation): boolean {

@@ -2,7 +2,7 @@ import type { TimeMark } from '../../domain/clock.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction } from '../tables.ts';
-import { shiftRetryAfter, shiftLostPast } from '../outbox/sync-marks.ts';
+import { shiftRetryAfter, shiftUnknownHistory } from '../outbox/sync-marks.ts';
 
 const highWater = 'high_water';
 const unconfirmed = 'high_water_unconfirmed';
@@ -44,7 +44,7 @@ export function resumeWaits(transaction: Transaction, steady: number): number {
   transaction.operations.shiftWaits(steady - before);
   transaction.observations.shiftWaits(steady - before);
   shiftRetryAfter(transaction, steady - before);
-  shiftLostPast(transaction, steady - before);
+  shiftUnknownHistory(transaction, steady - before);
   return steady;
 }
 

@@ -190,7 +190,7 @@ type RecordCouponListing = {
   confirmedAt: number;
 };
 
-/** Settles a creation whose answer was lost by the upstream's list (src/sync/README.md, Coupons). */
+/** Reconciles a creation whose answer was lost by the upstream's list (src/sync/README.md, Coupons). */
 export function recordCouponListing(
   transaction: Transaction,
   { operationId, listed, confirmedAt }: RecordCouponListing,

@@ -3,9 +3,9 @@ import { countAfter } from '../../domain/license.ts';
 import {
   eventOfDecision,
   type Decision,
-  standingOf,
-  type Obstacle,
-  type Standing,
+  explain,
+  type Blocker,
+  type Explanation,
 } from '../../domain/outbox/explanation.ts';
 import {
   isDoubtful,
@@ -115,19 +115,19 @@ function questionsCount(operation: Operation, decision: Decision): boolean {
 }
 
 /** Tells how an operation of this store stands; `steady` is `Clock.steady`. */
-export function readStanding(
+export function explainOperation(
   reader: Reader,
   operation: Operation,
-  { obstacle, steady }: { obstacle: Obstacle | null; steady: number },
-): Standing {
+  { blocker, steady }: { blocker: Blocker | null; steady: number },
+): Explanation {
   const { subject, kind } = operation;
   const queue = queueOf[kind];
   const seen = reader.observations.get(subject);
-  return standingOf(operation, {
+  return explain(operation, {
     now: steady,
     reconcileAt: nextReconcileAt(reader, { subject, queue, asDisable: kind === 'disable' }, steady),
     isHead: reader.operations.head(subject, queue)?.id === operation.id,
-    obstacle,
+    blocker,
     shown: seen && { uses: seen.license.uses, enabled: seen.license.enabled, at: seen.confirmedAt },
   });
 }

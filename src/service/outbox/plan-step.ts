@@ -32,7 +32,7 @@ export function planStep(
     boot: currentBoot(transaction),
     now: steady,
     reconcileAt: nextReconcileAt(transaction, { subject, queue, asDisable: head.kind === 'disable' }, steady),
-    // A count is read back for all in doubt at once; a change of state is settled when it has come to the front.
+    // A count is read back for all in doubt at once; a change of state is reconciled when it has come to the front.
     hasDoubt: queue === 'counter' && operations.uncertain(subject, queue).length > 0,
     justRead,
   });

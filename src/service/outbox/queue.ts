@@ -18,7 +18,7 @@ import {
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
-import { lostPastUntil } from './sync-marks.ts';
+import { unknownHistoryUntil } from './sync-marks.ts';
 
 /** How operations are delivered (configuration `sync` and `freshness`). Times are ms. */
 export type SyncPolicy = {
@@ -46,7 +46,7 @@ export function move(transaction: Transaction, operation: Operation, event: Oper
 }
 
 /**
- * Until when nothing of a queue may be sent, or settled by what was read, since an earlier request may still be on
+ * Until when nothing of a queue may be sent, or reconciled by what was read, since an earlier request may still be on
  * its way; null when that is before `now`. `asDisable`: to send a disable, which may follow another one.
  */
 export function nextReconcileAt(
@@ -56,7 +56,7 @@ export function nextReconcileAt(
 ): number | null {
   const until = Math.max(
     reader.operations.reconcileAt(subject, queue, now, asDisable) ?? 0,
-    lostPastUntil(reader),
+    unknownHistoryUntil(reader),
   );
   return until > now ? until : null;
 }

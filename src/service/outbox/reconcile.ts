@@ -6,32 +6,32 @@ import { isOfEarlierBoot, lastSeqBefore } from '../lifecycle/boot.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { nextReconcileAt, move, scheduleHead, type SyncPolicy } from './queue.ts';
-import { type UnexpectedCount, endOvertaken } from './record-answer.ts';
+import { type UnexpectedCount, endSuperseded } from './record-answer.ts';
 import { boundUpstream, isOfOtherUpstream } from './upstream-state.ts';
 
 /** A read of a key, beside what was last seen of it. */
-type Settling = { observation: Observation; read: License; sentAt: number; policy: SyncPolicy };
+type Reconciliation = { observation: Observation; read: License; sentAt: number; policy: SyncPolicy };
 
-type SettledCounter = {
+type ReconciledCounter = {
   /** Whether the count read may be counted from: nothing is on its way, or in doubt, that it could contain. */
-  settled: boolean;
+  reconciled: boolean;
   /** A count that neither the last answer nor this agent's doubtful operations explain. */
   unexpected: UnexpectedCount | null;
 };
 
-const unsettled: SettledCounter = { settled: false, unexpected: null };
+const unreconciled: ReconciledCounter = { reconciled: false, unexpected: null };
 
-/** Settles the counter operations in doubt by the count that was read. (src/sync/README.md, After a lost response) */
-export function settleCounter(
+/** Reconciles the counter operations in doubt by the count that was read. (src/sync/README.md, After a lost response) */
+export function reconcileCounter(
   transaction: Transaction,
-  settling: Settling,
+  reconciliation: Reconciliation,
   context: Context,
-): SettledCounter {
-  const { observation, read, sentAt, policy } = settling;
+): ReconciledCounter {
+  const { observation, read, sentAt, policy } = reconciliation;
   const { operations } = transaction;
   const subject = observation.license.licenseKey;
   if (nextReconcileAt(transaction, { subject, queue: 'counter', asDisable: false }, sentAt) !== null)
-    return unsettled;
+    return unreconciled;
   const head = operations.head(subject, 'counter');
   const doubtful = operations.uncertain(subject, 'counter');
   // What another upstream has counted explains nothing here; what was sent to this one was sent on a count of its own.
@@ -43,25 +43,25 @@ export function settleCounter(
   if (applied === null && isOfEarlierBoot(transaction, observation)) {
     const seen = { readUses: read.uses, isOnlyWriter, lastSeq: lastSeqBefore(transaction) };
     if (doubtEarlier(transaction, observation, seen, context.steady + policy.reconcileAfterMs))
-      return unsettled;
+      return unreconciled;
   }
   if (doubtful.length > 0)
-    settleDoubtful(transaction, doubtful, { ...settling, applied, isOnlyWriter }, context);
-  endNeedlessDecrease(transaction, settling, context);
+    reconcileUncertain(transaction, doubtful, { ...reconciliation, applied, isOnlyWriter }, context);
+  endNeedlessDecrease(transaction, reconciliation, context);
   scheduleNext(transaction, subject, head, context);
   const isExplained = applied !== null || isCountInQuestion(observation);
-  return { settled: true, unexpected: isExplained ? null : { expected: base, got: read.uses } };
+  return { reconciled: true, unexpected: isExplained ? null : { expected: base, got: read.uses } };
 }
 
 /** Why one is held, whatever went wrong on the way there. */
 const unproven =
-  'it may have been applied: another writer, a lost past or an earlier attempt could explain the count as well';
+  'it may have been applied: another writer, an unknown history or an earlier attempt could explain the count as well';
 
 /** As many as the count has moved, in order, were applied; the rest are sent. */
-function settleDoubtful(
+function reconcileUncertain(
   transaction: Transaction,
   doubtful: readonly Operation[],
-  { policy, applied, isOnlyWriter }: Settling & { applied: number | null; isOnlyWriter: boolean },
+  { policy, applied, isOnlyWriter }: Reconciliation & { applied: number | null; isOnlyWriter: boolean },
   { now }: Context,
 ): void {
   // Where one of them may have been delivered by a past that is not remembered, the count tells of none for sure.
@@ -84,7 +84,7 @@ function hasLastingDoubt({ progress }: Operation): boolean {
 /** A read made for this attempt shows 0: a decrease at the head has nothing to take back. */
 function endNeedlessDecrease(
   transaction: Transaction,
-  { observation, read, sentAt }: Settling,
+  { observation, read, sentAt }: Reconciliation,
   { now }: Context,
 ): void {
   const head = transaction.operations.head(observation.license.licenseKey, 'counter');
@@ -106,10 +106,10 @@ function scheduleNext(
   if (!isWaiting) scheduleHead(transaction, subject, 'counter', { at: steady });
 }
 
-/** Settles the head of a key's state queue by a read. (src/sync/README.md, Queues) */
-export function settleState(
+/** Reconciles the head of a key's state queue by a read. (src/sync/README.md, Queues) */
+export function reconcileState(
   transaction: Transaction,
-  { observation, read, sentAt }: Settling,
+  { observation, read, sentAt }: Reconciliation,
   context: Context,
 ): void {
   const { operations } = transaction;
@@ -121,12 +121,12 @@ export function settleState(
   if (head === null || head.progress.state === 'in_flight') return;
   if (isDelayed(head.kind === 'disable')) return;
   const isAsWanted = read.enabled === (head.kind === 'enable');
-  const isSettled =
+  const isReconciled =
     head.progress.state === 'uncertain'
-      ? settleDoubt(transaction, head, isAsWanted, context)
-      : settlePending(transaction, head, isAsWanted, context);
+      ? reconcileUncertainState(transaction, head, isAsWanted, context)
+      : reconcilePendingState(transaction, head, isAsWanted, context);
   const wasDue = head.nextAt !== null && head.nextAt <= sentAt;
-  if (isSettled || wasDue) scheduleHead(transaction, subject, 'state', { at: context.steady });
+  if (isReconciled || wasDue) scheduleHead(transaction, subject, 'state', { at: context.steady });
 }
 
 /**
@@ -138,7 +138,7 @@ function endHeldEnables(transaction: Transaction, subject: string, { now }: Cont
   for (const enable of held) move(transaction, enable, { type: 'read_applied', certain: false, at: now });
 }
 
-function settleDoubt(
+function reconcileUncertainState(
   transaction: Transaction,
   head: Operation,
   isAsWanted: boolean,
@@ -146,7 +146,7 @@ function settleDoubt(
 ): boolean {
   if (isAsWanted) {
     move(transaction, head, { type: 'read_applied', certain: true, at: context.now });
-    endOvertaken(transaction, head, context);
+    endSuperseded(transaction, head, context);
   } else if (head.kind === 'enable') {
     // It never arrived, or it did and the key was disabled since: a revocation is not undone by repeating it.
     const lastError = 'the answer was lost and the key is disabled: it never arrived, or was revoked since';
@@ -158,7 +158,7 @@ function settleDoubt(
 }
 
 /** An enable that was asked for on a key that was seen enabled does not undo a disable that came since. */
-function settlePending(
+function reconcilePendingState(
   transaction: Transaction,
   head: Operation,
   isAsWanted: boolean,
@@ -167,7 +167,7 @@ function settlePending(
   if (head.kind !== 'enable') return false;
   if (isAsWanted) {
     move(transaction, head, { type: 'needless', at: context.now });
-    endOvertaken(transaction, head, context);
+    endSuperseded(transaction, head, context);
     return true;
   }
   if (head.seenEnabled !== true) return false;
@@ -179,7 +179,7 @@ function settlePending(
 /**
  * The first read after a start shows a count that the doubtful operations do not explain. If this agent is
  * the only writer, and all operations from before the start together explain it, they may have been delivered
- * in a past that this store does not remember (a snapshot): they are read back at `settleAt`. Otherwise
+ * in a past that this store does not remember (a snapshot): they are read back at `reconcileAt`. Otherwise
  * another writer changed the count: the operations are sent, and end inferred. Returns whether they are to be
  * read back.
  */
@@ -187,7 +187,7 @@ function doubtEarlier(
   transaction: Transaction,
   observation: Observation,
   seen: { readUses: number; isOnlyWriter: boolean; lastSeq: number },
-  settleAt: number,
+  reconcileAt: number,
 ): boolean {
   const { licenseKey, uses } = observation.license;
   const earlier = transaction.operations
@@ -199,7 +199,7 @@ function doubtEarlier(
   const isOurs = seen.isOnlyWriter && explains && pending.length > 0;
   for (const operation of pending) {
     if (isOurs) {
-      const delayed = { ...operation, reconcileAt: settleAt };
+      const delayed = { ...operation, reconcileAt: reconcileAt };
       move(transaction, delayed, { type: 'doubt', baseUses: uses, lasting: true });
     } else {
       move(transaction, operation, { type: 'suspect' });
@@ -207,7 +207,7 @@ function doubtEarlier(
   }
   if (isOurs) {
     const lastError = 'the count upstream moved while this process was away';
-    scheduleHead(transaction, licenseKey, 'counter', { at: settleAt, lastError });
+    scheduleHead(transaction, licenseKey, 'counter', { at: reconcileAt, lastError });
   }
   return isOurs;
 }

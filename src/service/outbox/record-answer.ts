@@ -98,12 +98,12 @@ function recordApplied(
   const certain = operation.kind === 'disable';
   const delivered = move(transaction, operation, { type: 'applied', certain, at: now });
   const queue = queueOfOperation(operation);
-  if (queue === 'state') endOvertaken(transaction, delivered, context);
+  if (queue === 'state') endSuperseded(transaction, delivered, context);
   const next = scheduleHead(transaction, operation.subject, queue, { at: steady });
   const observation = transaction.observations.get(operation.subject);
   if (observation === null) return recorded(delivered, null);
   const wasFirst = (next === null || next.seq > operation.seq) && !observation.gone;
-  if (observation.gone) reviveOperations(transaction, operation.subject, context);
+  if (observation.gone) reopenOperations(transaction, operation.subject, context);
   const isCounted = queue === 'counter' || mayCountFrom(transaction, observation, operation, overlapped);
   const isExpected = isCounted && !isOfOtherUpstream(transaction, observation);
   const unexpected = isExpected
@@ -143,7 +143,7 @@ function effectOf({ kind }: Operation): 1 | 0 | -1 {
 
 /**
  * Whether the count in a state's answer may be counted from: only one that can contain nothing of this
- * agent's counter, and does not stand in for the first read after a start, which has more to settle.
+ * agent's counter, and does not stand in for the first read after a start, which has more to reconcile.
  */
 function mayCountFrom(
   transaction: Transaction,
@@ -285,7 +285,7 @@ export function refuseOperation(
  * A change of the state was delivered: whatever became of those before it that are held, it matters no longer. Disables
  * that the upstream had refused hold the key until an enable is delivered.
  */
-export function endOvertaken(
+export function endSuperseded(
   transaction: Transaction,
   delivered: Operation,
   { now }: Pick<Context, 'now'>,
@@ -294,7 +294,7 @@ export function endOvertaken(
   const { subject, seq } = delivered;
   const refused = delivered.kind === 'enable' ? operations.dead(subject).filter(isDisable) : [];
   for (const operation of [...refused, ...operations.held(subject, 'state')]) {
-    if (operation.seq < seq) move(transaction, operation, { type: 'overtaken', at: now });
+    if (operation.seq < seq) move(transaction, operation, { type: 'superseded', at: now });
   }
 }
 
@@ -303,7 +303,7 @@ function isDisable({ kind }: Operation): boolean {
 }
 
 /** The upstream knows the key again: what had died because it was missing goes back to its queue, in its order. */
-export function reviveOperations(
+export function reopenOperations(
   transaction: Transaction,
   licenseKey: string,
   { steady }: Pick<Context, 'steady'>,
@@ -311,13 +311,13 @@ export function reviveOperations(
   const { operations } = transaction;
   const isMissing = ({ progress }: Operation): boolean =>
     progress.state === 'dead' && progress.cause === 'missing';
-  const revived = operations.dead(licenseKey).filter(isMissing);
-  for (const queue of new Set(revived.map(queueOfOperation))) {
+  const reopened = operations.dead(licenseKey).filter(isMissing);
+  for (const queue of new Set(reopened.map(queueOfOperation))) {
     // One that a person has retried meanwhile stands behind those that come back.
     const head = operations.head(licenseKey, queue);
     if (head !== null) operations.put({ ...head, nextAt: null, outage: false });
-    for (const operation of revived.filter((each) => queueOfOperation(each) === queue)) {
-      move(transaction, operation, { type: 'revive' });
+    for (const operation of reopened.filter((each) => queueOfOperation(each) === queue)) {
+      move(transaction, operation, { type: 'reopen' });
     }
     scheduleHead(transaction, licenseKey, queue, { at: steady });
   }

@@ -14,17 +14,17 @@ import { confirmTime } from '../lifecycle/clock-mark.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { putObservation, scheduleHead, waitAfterFailure, type Failure, type SyncPolicy } from './queue.ts';
-import { type UnexpectedCount, refuseOperation, reviveOperations } from './record-answer.ts';
-import { settleCounter, settleState } from './reconcile.ts';
+import { type UnexpectedCount, refuseOperation, reopenOperations } from './record-answer.ts';
+import { reconcileCounter, reconcileState } from './reconcile.ts';
 import { observeInstance } from './upstream-state.ts';
 import { maxAliases } from '../../domain/license-key.ts';
-import { lostPastUntil } from './sync-marks.ts';
+import { unknownHistoryUntil } from './sync-marks.ts';
 
 type RecordRead = {
   licenseKey: string;
   productKey: string;
   outcome: Outcome<License>;
-  /** `Clock.steady` when the read was sent: only one that came after a reconcile delay may settle what it guards. */
+  /** `Clock.steady` when the read was sent: only one that came after a reconcile delay may reconcile what it guards. */
   sentAt: number;
   /**
    * Whether a 404 counts: not when another known key was answered 404 as well, which shows a gateway
@@ -42,7 +42,7 @@ export type RecordedRead = {
 type AnsweredRead = RecordRead & { outcome: Applied<License> };
 
 /**
- * Records an answer to a read of a key, and settles by it what waited to be read back. The read had both
+ * Records an answer to a read of a key, and reconciles by it what waited to be read back. The read had both
  * queues of the key to itself. (src/sync/README.md, After a lost response)
  */
 export function recordRead(
@@ -72,15 +72,15 @@ export function recordRead(
     putObservation(transaction, seen);
     return done({ unexpected: null });
   }
-  if (before.gone) reviveOperations(transaction, read.licenseKey, context);
-  const settling = { observation: before, read, sentAt, policy };
-  const counted = settleCounter(transaction, settling, context);
-  settleState(transaction, settling, context);
+  if (before.gone) reopenOperations(transaction, read.licenseKey, context);
+  const reconciliation = { observation: before, read, sentAt, policy };
+  const counted = reconcileCounter(transaction, reconciliation, context);
+  reconcileState(transaction, reconciliation, context);
   putObservation(transaction, {
     ...seen,
-    license: counted.settled ? read : { ...read, uses: before.license.uses },
-    boot: counted.settled ? seen.boot : before.boot,
-    readFirst: counted.settled ? false : before.readFirst,
+    license: counted.reconciled ? read : { ...read, uses: before.license.uses },
+    boot: counted.reconciled ? seen.boot : before.boot,
+    readFirst: counted.reconciled ? false : before.readFirst,
     manyWriters: seen.manyWriters || counted.unexpected !== null,
   });
   return done({ unexpected: counted.unexpected });
@@ -101,7 +101,7 @@ function observe(
     local: { uses: license.uses, enabled: license.enabled, pending: 0 },
     productKey,
     confirmedAt,
-    boot: isCached || sentAt < lostPastUntil(transaction) ? noBoot : currentBoot(transaction),
+    boot: isCached || sentAt < unknownHistoryUntil(transaction) ? noBoot : currentBoot(transaction),
     manyWriters: before?.manyWriters ?? false,
     missingSince: null,
     gone: false,
@@ -113,7 +113,7 @@ function observe(
 
 /**
  * Records what a cache on the way answered: callers see what is newer than what they saw, but nothing is
- * settled by it or counted from it, so that what waited for this read waits on.
+ * reconciled by it or counted from it, so that what waited for this read waits on.
  */
 function recordCached(
   transaction: Transaction,

@@ -3,7 +3,7 @@ import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { scheduleHead, putObservation } from './queue.ts';
 import { loseAnswer } from './record-answer.ts';
-import { renewLostPast, beginLostPast } from './sync-marks.ts';
+import { renewUnknownHistory, beginUnknownHistory } from './sync-marks.ts';
 
 /**
  * The clock may have been turned while the process was stopped, so the time that passed is unknown: at a start,
@@ -18,7 +18,7 @@ export function renewReconcileDelays(
   const { operations } = transaction;
   const reconcileAt = steady + reconcileAfterMs;
   operations.extendReconcileDelays(reached, reconcileAt);
-  renewLostPast(transaction, { reached, until: reconcileAt });
+  renewUnknownHistory(transaction, { reached, until: reconcileAt });
   const queues = new Map<string, { subject: string; queue: QueueName }>();
   for (const operation of operations.withState('uncertain')) {
     if (!isHeld(operation)) {
@@ -58,7 +58,7 @@ export function doubtInFlight(
  * (src/sync/README.md, Start, restore and copy)
  */
 export function doubtAll(transaction: Transaction): void {
-  beginLostPast(transaction);
+  beginUnknownHistory(transaction);
   const { operations, observations } = transaction;
   const shownAnew = new Set<string>();
   const lastError = 'this store was restored or copied: it may have been delivered before';

@@ -75,32 +75,32 @@ export function retryNow(
 
 /*
  * After a restore or a copy, the past that this store does not remember may have requests on their way, about
- * any subject. Until they are dead, nothing is changed upstream, and no read is counted from or settles
+ * any subject. Until they are dead, nothing is changed upstream, and no read is counted from or reconciles
  * anything. (src/sync/README.md, Start, restore and copy)
  */
 
-const lostPast = 'lost_past_until';
+const unknownHistory = 'unknown_history_until';
 
-/** Until when requests of a lost past may still arrive, by `Clock.steady`; 0 when there is none. */
-export function lostPastUntil({ settings }: Reader): number {
-  return Number(settings.get(lostPast) ?? 0);
+/** Until when requests of an unknown history may still arrive, by `Clock.steady`; 0 when there is none. */
+export function unknownHistoryUntil({ settings }: Reader): number {
+  return Number(settings.get(unknownHistory) ?? 0);
 }
 
-/** From now on this store has a lost past; its reconcile delay begins with the next start. */
-export function beginLostPast({ settings }: Transaction): void {
-  settings.set(lostPast, String(Number.MAX_SAFE_INTEGER));
+/** From now on this store has an unknown history; its reconcile delay begins with the next start. */
+export function beginUnknownHistory({ settings }: Transaction): void {
+  settings.set(unknownHistory, String(Number.MAX_SAFE_INTEGER));
 }
 
 /** At a start: a reconcile delay that had not certainly passed at `reached` begins anew, and ends at `until`. */
-export function renewLostPast(
+export function renewUnknownHistory(
   transaction: Transaction,
   { reached, until }: { reached: number; until: number },
 ): void {
-  if (lostPastUntil(transaction) > reached) transaction.settings.set(lostPast, String(until));
+  if (unknownHistoryUntil(transaction) > reached) transaction.settings.set(unknownHistory, String(until));
 }
 
 /** Moves the reconcile delay when `Clock.steady` has begun anew. */
-export function shiftLostPast(transaction: Transaction, byMs: number): void {
-  const until = lostPastUntil(transaction);
-  if (until > 0) transaction.settings.set(lostPast, String(until + byMs));
+export function shiftUnknownHistory(transaction: Transaction, byMs: number): void {
+  const until = unknownHistoryUntil(transaction);
+  if (until > 0) transaction.settings.set(unknownHistory, String(until + byMs));
 }

@@ -23,7 +23,7 @@ type BindUpstream = {
 
 /** What the configuration has changed for what was here before. */
 export type BoundUpstream = {
-  /** In doubt at another upstream: only a person can settle them now. */
+  /** In doubt at another upstream: only a person can reconcile them now. */
   heldOperations: number;
   /** Products that have another key now. */
   renamed: readonly { from: string; to: string }[];
@@ -33,7 +33,7 @@ export type BoundUpstream = {
 
 /**
  * Takes note of the upstream and the products that are configured, at each start and reload. What was sent to
- * another upstream and is in doubt is never settled by this one: it is held for a person. What waits is tried again,
+ * another upstream and is in doubt is never reconciled by this one: it is held for a person. What waits is tried again,
  * but for reconcile delays.
  * (src/sync/README.md, Change of upstream)
  */
@@ -135,7 +135,7 @@ function setsValue({ kind }: Operation): boolean {
   return kind === 'disable';
 }
 
-/** Holds what is in doubt at the upstream of before, which no read of this one can settle. */
+/** Holds what is in doubt at the upstream of before, which no read of this one can reconcile. */
 function holdElsewhere(
   transaction: Transaction,
   operation: Operation,

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import {
   eventOfDecision,
   type Decision,
-  standingOf,
-  type Standing,
+  explain,
+  type Explanation,
   type Surroundings,
 } from '../../../src/domain/outbox/explanation.ts';
 import {
@@ -55,7 +55,7 @@ const alone: Surroundings = {
   now: 0,
   reconcileAt: null,
   isHead: true,
-  obstacle: null,
+  blocker: null,
   shown: { uses: 5, enabled: true, at: 0 },
 };
 
@@ -63,8 +63,8 @@ function told(
   kind: OperationKind,
   progress: OperationProgress,
   around: Partial<Surroundings> = {},
-): Standing {
-  return standingOf(operation(kind, progress), { ...alone, ...around });
+): Explanation {
+  return explain(operation(kind, progress), { ...alone, ...around });
 }
 
 const all = (Object.keys(kinds) as OperationKind[]).flatMap((kind) =>
@@ -173,11 +173,11 @@ test('retry of what waits for something that it does not end says that it is not
   const waiting: OperationProgress = { state: 'pending', doubtful: false };
   const retried = (around: Partial<Surroundings>) => told('usage', waiting, around).decisions.retry;
   expect(retried({})).toMatch(/^It is tried again at once,/);
-  const pausing = standingOf({ ...operation('usage', waiting), nextAt: minute }, alone);
+  const pausing = explain({ ...operation('usage', waiting), nextAt: minute }, alone);
   expect(pausing.decisions.retry).toMatch(/^It is tried again at once,/);
   const stuck: Partial<Surroundings>[] = [
-    { obstacle: { cause: 'retry_after', until: 1000 } },
-    { obstacle: { cause: 'paused' } },
+    { blocker: { cause: 'retry_after', until: 1000 } },
+    { blocker: { cause: 'paused' } },
     { reconcileAt: 1000 },
     { isHead: false },
   ];
@@ -199,7 +199,7 @@ describe('it waits', () => {
     expect(
       causes({
         now: minute,
-        obstacle: { cause: 'upstream_away', until: 0 },
+        blocker: { cause: 'upstream_away', until: 0 },
         reconcileAt: 2 * minute,
         isHead: false,
       }),
@@ -208,13 +208,13 @@ describe('it waits', () => {
       ['reconcile_delay', minute],
       ['behind', null],
     ]);
-    expect(causes({ obstacle: { cause: 'paused' } })).toEqual([['paused', null]]);
+    expect(causes({ blocker: { cause: 'paused' } })).toEqual([['paused', null]]);
   });
 
   test('for its backoff, when it is the first of its queue', () => {
-    const { waits } = standingOf({ ...operation('usage', waiting), nextAt: minute }, alone);
+    const { waits } = explain({ ...operation('usage', waiting), nextAt: minute }, alone);
     expect(waits).toMatchObject([{ cause: 'backoff', leftMs: minute }]);
-    const delayed = standingOf(
+    const delayed = explain(
       { ...operation('usage', waiting), nextAt: minute },
       { ...alone, reconcileAt: minute },
     );

@@ -30,13 +30,13 @@ const events: { [Type in OperationEventType]: Extract<OperationEvent, { type: Ty
   suspect: { type: 'suspect' },
   read_applied: { type: 'read_applied', certain: true, at },
   read_absent: { type: 'read_absent', certain: true },
-  revive: { type: 'revive' },
+  reopen: { type: 'reopen' },
   hold: { type: 'hold' },
   conflict: { type: 'conflict' },
   cancel: { type: 'cancel', at },
-  overtaken: { type: 'overtaken', at },
+  superseded: { type: 'superseded', at },
   retry: { type: 'retry' },
-  look: { type: 'look' },
+  recheck: { type: 'recheck' },
   drop: { type: 'drop', at },
   confirm: { type: 'confirm', at },
 };
@@ -98,25 +98,25 @@ const table: Record<
     read_absent: [pending, 'reading it back shows that it was not applied: it is sent again'],
     hold: [held, 'reading cannot decide it'],
     conflict: [conflicted, 'the upstream has something else in its place'],
-    overtaken: [{ state: 'inferred', finishedAt: at }, 'a later change has replaced whatever it did'],
+    superseded: [{ state: 'inferred', finishedAt: at }, 'a later change has replaced whatever it did'],
     retry: [inDoubt, 'a person sends again what may have been applied'],
-    look: [{ ...uncertain, baseUses: null }, 'a person has it looked for before it is sent again'],
+    recheck: [{ ...uncertain, baseUses: null }, 'a person has it looked for before it is sent again'],
     drop: [dropped, 'a person gives it up'],
     confirm: [delivered, 'a person says that it was applied'],
   },
   conflicted: {
-    overtaken: [cancelled, 'a later change has replaced it'],
+    superseded: [cancelled, 'a later change has replaced it'],
     retry: [pending, 'a person sends it all the same'],
-    look: [{ ...uncertain, baseUses: null }, 'a person wants it sent where it is not found'],
+    recheck: [{ ...uncertain, baseUses: null }, 'a person wants it sent where it is not found'],
     drop: [dropped, 'a person gives it up'],
     confirm: [delivered, 'a person says that it was applied'],
   },
   dead: {
     doubt: [dead, 'it was refused, which no other past changes'],
-    revive: [dead, 'it was refused, which no key that comes back changes'],
-    overtaken: [cancelled, 'a later change has replaced it'],
+    reopen: [dead, 'it was refused, which no key that comes back changes'],
+    superseded: [cancelled, 'a later change has replaced it'],
     retry: [pending, 'a person sends it again'],
-    look: [{ ...uncertain, baseUses: null }, 'a person wants it sent where it is not found'],
+    recheck: [{ ...uncertain, baseUses: null }, 'a person wants it sent where it is not found'],
     drop: [dropped, 'a person gives it up'],
     confirm: [delivered, 'a person says that it was applied'],
   },
@@ -148,7 +148,7 @@ describe('an operation', () => {
 
   it('that died because its key was missing lives again when the key does, in whatever past', () => {
     const missing = { state: 'dead', cause: 'missing' } as const;
-    expect(nextProgress(missing, events.revive)).toEqual(pending);
+    expect(nextProgress(missing, events.reopen)).toEqual(pending);
     expect(nextProgress(missing, events.doubt)).toMatchObject({ state: 'uncertain', held: false });
   });
 });
@@ -178,7 +178,7 @@ describe('doubt', () => {
   });
 
   it('that lasts is not taken away by looking for it', () => {
-    expect(nextProgress({ ...held, doubtful: true }, events.look)).toMatchObject({
+    expect(nextProgress({ ...held, doubtful: true }, events.recheck)).toMatchObject({
       state: 'uncertain',
       doubtful: true,
       held: false,

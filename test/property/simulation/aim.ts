@@ -27,7 +27,7 @@ async function make(name: TroubleName, { world, key }: Target): Promise<void> {
 
 function read({ world, key }: Target): void {
   const productId = world.machine.transaction.observations.get(key)?.productKey;
-  if (!world.agent.isDead && productId !== undefined) world.agent.sync.reads.refresh(productId, key);
+  if (!world.agent.isDead && productId !== undefined) world.agent.sync.fetcher.refresh(productId, key);
 }
 
 function list({ world }: Target): void {

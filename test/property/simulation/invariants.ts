@@ -210,20 +210,16 @@ function faultOf(world: World, operation: OperationRow, arrivals: readonly Arriv
   }
 }
 
-type Standing = { uses: number; enabled: boolean };
+type Shown = { uses: number; enabled: boolean };
 
 /** What makes an operation needless, by its kind. */
-const alreadySo: Readonly<Record<string, (standing: Standing) => boolean>> = {
+const alreadySo: Readonly<Record<string, (standing: Shown) => boolean>> = {
   enable: ({ enabled }) => enabled,
   disable: ({ enabled }) => !enabled,
   decrease: ({ uses }) => uses <= 0,
 };
 
-function wasEver(
-  { ledger, initial }: World,
-  subject: string,
-  how?: (standing: Standing) => boolean,
-): boolean {
+function wasEver({ ledger, initial }: World, subject: string, how?: (standing: Shown) => boolean): boolean {
   if (how === undefined) return false;
   const key = ledger.fold(subject);
   const uses = initial.get(key);

@@ -50,9 +50,9 @@ export const sabotages: Readonly<Record<SabotageName, Sabotage>> = {
   'Retry-After not heard': { transport: (transport) => deaf(transport, 'retry-after') },
   'another instance not noticed': { transport: (transport) => deaf(transport, 'latchkey-instance') },
   'one secret for all products': { transport: withOneSecret },
-  'a lost past that is not waited for': {
+  'an unknown history that is not waited for': {
     writer: (writer, machine) =>
-      meddled(writer, machine, "UPDATE setting SET value = '0' WHERE name = 'lost_past_until'"),
+      meddled(writer, machine, "UPDATE setting SET value = '0' WHERE name = 'unknown_history_until'"),
   },
   'a lost disable taken for one that was never sent': {
     writer: (writer, machine) =>
@@ -81,7 +81,7 @@ export type SabotageName =
   | 'Retry-After not heard'
   | 'another instance not noticed'
   | 'one secret for all products'
-  | 'a lost past that is not waited for'
+  | 'an unknown history that is not waited for'
   | 'a lost disable taken for one that was never sent'
   | 'a coupon sent again unseen'
   | 'a count taken for known after a decision'

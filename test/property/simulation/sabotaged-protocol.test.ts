@@ -27,7 +27,7 @@ const broken: Readonly<Record<SabotageName, [TroubleName[], RegExp]>> = {
     ['products'],
     /not come about within|is answered 404, and the upstream knows it/,
   ],
-  'a lost past that is not waited for': [['restore'], /the reconcile delay|invariant/],
+  'an unknown history that is not waited for': [['restore'], /the reconcile delay|invariant/],
   'a lost disable taken for one that was never sent': [
     ['refusals'],
     /invariant 2.* disable .*it was applied/,

@@ -98,7 +98,7 @@ export class SimulatedAgent implements Sender {
     this.licensing = agentLicensing({
       ...shared,
       reader,
-      pull: this.sync.reads,
+      fetcher: this.sync.fetcher,
       deliveries: this.sync.push,
       productIds: () => this.products.configured.map(({ id }) => id),
       settings: () => answering,
@@ -107,7 +107,7 @@ export class SimulatedAgent implements Sender {
       lists: shared.reader,
       ...shared,
       reader,
-      pull: this.sync.coupons,
+      fetcher: this.sync.coupons,
       isConfigured: () => true,
       wake: () => {
         this.sync.push.wake();
@@ -135,7 +135,7 @@ export class SimulatedAgent implements Sender {
   reload(): void {
     const { configuration, clock } = this.#parts;
     this.products.configure(configuredProducts(configuration));
-    this.sync.uplink.retryCredentials();
+    this.sync.limiter.retryCredentials();
     persist(clock, this.#ending.signal, () => this.#bind()).catch((error: unknown) => {
       if (!this.isDead) this.#parts.onFailure(error);
     });

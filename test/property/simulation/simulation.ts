@@ -115,7 +115,7 @@ export class Play implements Disposable {
     for (const { heal } of this.#troubles) heal?.(world);
     // What was under way may yet bring a refusal of the credential; then a person resumes.
     await world.pass(2 * timeoutMs);
-    const { state, pausedProducts, couponsPaused } = world.agent.sync.uplink.status();
+    const { state, pausedProducts, couponsPaused } = world.agent.sync.limiter.status();
     const isStopped = state === 'paused' || pausedProducts.length > 0 || couponsPaused;
     if (isStopped) await world.agent.control.resume(aPerson);
     await world.pass(Math.max(0, world.watch.notBefore - world.elapsed));

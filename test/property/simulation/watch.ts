@@ -65,7 +65,7 @@ export class Watch implements Observer {
   }
 }
 
-/** The queue, whichever of the agent's stores sent: what a lost past sent is on its way all the same. */
+/** The queue, whichever of the agent's stores sent: what an unknown history sent is on its way all the same. */
 function queueName({ what, subject }: Sent): string {
   return `${subject} ${queueOf[what as keyof typeof queueOf]}`;
 }

@@ -12,7 +12,7 @@ import { authorityCheckout } from '../../../src/service/authority/checkout.ts';
 import { authorityCredentials } from '../../../src/service/access/credential.ts';
 import { TokenUses } from '../../../src/service/access/token-use.ts';
 import type { Log } from '../../../src/service/ports.ts';
-import { readStanding } from '../../../src/service/outbox/decision.ts';
+import { explainOperation } from '../../../src/service/outbox/decision.ts';
 import type { Status } from '../../../src/service/status.ts';
 import type { AuthorityTransaction, Transaction } from '../../../src/service/tables.ts';
 import { digest, openAppStore, type AppStore } from './app-store.ts';
@@ -66,8 +66,8 @@ export async function openApp(
     lists: reader,
     exportPage: (order) => exportPage(reader, order),
     operations: role === 'agent' ? (local?.reader.operations ?? null) : null,
-    standingOf: (operation) =>
-      readStanding(localOf(store).reader, operation, { obstacle: null, steady: Date.now() }),
+    explain: (operation) =>
+      explainOperation(localOf(store).reader, operation, { blocker: null, steady: Date.now() }),
     writer,
     memory,
     knownGrants,

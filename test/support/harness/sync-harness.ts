@@ -141,7 +141,7 @@ export class SyncHarness implements Disposable {
       place: 'here',
       reconcileAfterMs: this.#options.policy.reconcileAfterMs,
     });
-    this.sync.uplink.waitUntil(retryAfterUntil(this.store));
+    this.sync.limiter.waitUntil(retryAfterUntil(this.store));
     // It ends with the process, whose loops nobody waits for.
     this.sync.run(this.#process.ending.signal).catch(() => undefined);
     await this.time.settle();
@@ -229,7 +229,7 @@ export class SyncHarness implements Disposable {
     const freshness = { freshMs: 24 * hour, staleMs: 48 * hour, graceMs: 96 * hour };
     const licensing = agentLicensing({
       ...shared,
-      pull: sync.reads,
+      fetcher: sync.fetcher,
       deliveries: sync.push,
       productIds: () => this.#options.productIds,
       settings: () => ({ freshness, maxPending: 1000, timeoutMs: 10 * second, refreshMs: 6 * hour }),

@@ -13,9 +13,9 @@ import {
   operationList,
   operationQuery,
   presentOperation,
-  presentStanding,
+  presentExplanation,
   standingOperation,
-  type StandingOperation,
+  type ExplainedOperation,
 } from '../../wire/outbox.ts';
 import type { App } from '../../app.ts';
 
@@ -88,9 +88,9 @@ function notFound(): ReturnType<typeof refuse> {
   return refuse('operation_not_found', 'There is no operation with this id.');
 }
 
-function present(app: App, operation: Operation): StandingOperation {
-  const standing = presentStanding(app.standingOf(operation), app.now());
-  return { ...presentOperation(operation, app.products), standing };
+function present(app: App, operation: Operation): ExplainedOperation {
+  const explanation = presentExplanation(app.explain(operation), app.now());
+  return { ...presentOperation(operation, app.products), explanation };
 }
 
 function decisionRoute(decision: Decision, operationId: string, summary: string): Route {

@@ -14,7 +14,7 @@ type Sought = { productIds?: readonly string[]; licenseKey?: string; signal?: Ab
 function find(harness: ManualHarness, sought: Sought = {}) {
   const { productIds = [productKey], licenseKey = key, signal = never } = sought;
   harness.options = { ...harness.options, productIds };
-  return harness.sync.reads.find(productIds, licenseKey, signal, null);
+  return harness.sync.fetcher.fetchForCaller(productIds, licenseKey, signal, null);
 }
 
 describe('a key that a caller asks for', () => {
@@ -73,8 +73,8 @@ describe('a key that a caller asks for', () => {
     leaving.abort(new Error('gone'));
     await expect(leaver).rejects.toThrow('gone');
     // Who comes in the very moment of the answer.
-    const next = harness.sync.reads
-      .read(productKey, 'NONE', 'caller')
+    const next = harness.sync.fetcher
+      .fetch(productKey, 'NONE', 'caller')
       .then(() => find(harness, { licenseKey: 'NONE' }));
     await request.answer(no('missing'));
     expect(await harness.requested()).toEqual([]);
@@ -84,7 +84,7 @@ describe('a key that a caller asks for', () => {
 
   it('is remembered as unknown by a caller who joined a refresh of it', async () => {
     await using harness = await createManualHarness();
-    const refreshed = harness.sync.reads.read(productKey, 'NONE', 'refresh');
+    const refreshed = harness.sync.fetcher.fetch(productKey, 'NONE', 'refresh');
     const found = find(harness, { licenseKey: 'NONE' });
     await (await harness.request()).answer(no('missing'));
     await refreshed;
@@ -147,7 +147,7 @@ describe('a key that a caller asks for', () => {
     await using harness = await createManualHarness();
     harness.options = { ...harness.options, productIds: [], rate: 0.5 };
     for (let time = 0; time < 3; time += 1) {
-      expect(await harness.sync.reads.read(productKey, key, 'caller')).toMatchObject({
+      expect(await harness.sync.fetcher.fetch(productKey, key, 'caller')).toMatchObject({
         detail: 'no secret is configured for the product of this key',
       });
     }
@@ -189,11 +189,11 @@ describe('a stale key', () => {
   it('is read behind its answer, unless a thousand others wait for that already', async () => {
     await using harness = await createManualHarness();
     const keys = Array.from({ length: 1_002 }, (_, index) => `KEY-${index + 10}`);
-    for (const licenseKey of keys) harness.sync.reads.refresh(productKey, licenseKey);
+    for (const licenseKey of keys) harness.sync.fetcher.refresh(productKey, licenseKey);
     expect(await harness.requested()).toEqual(keys.slice(0, 1_000).map((each) => `verify ${each}`));
     const [first] = harness.arrived.splice(0);
     await first?.answer(harness.saysOf(first.licenseKey));
-    for (const licenseKey of keys.slice(-2)) harness.sync.reads.refresh(productKey, licenseKey);
+    for (const licenseKey of keys.slice(-2)) harness.sync.fetcher.refresh(productKey, licenseKey);
     expect(await harness.requested()).toEqual(['verify KEY-1010']);
   });
 });
@@ -226,7 +226,7 @@ describe('a read of a key', () => {
     },
   );
 
-  it('settles no doubt when it was sent before the reconcile delay was over', async () => {
+  it('reconciles no doubt when it was sent before the reconcile delay was over', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const use = await harness.record('usage');
     await harness.answer(await harness.send('counter'), lost);
@@ -259,7 +259,7 @@ describe('a read of a key', () => {
   it('under the queues of the loops waits for room on a full disk', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.fault = new StorageError('full', null);
-    const read = harness.sync.reads.readNow(productKey, key);
+    const read = harness.sync.fetcher.fetchNow(productKey, key);
     await (await harness.request()).answer(harness.says(7));
     harness.fault = null;
     expect(harness.observation.license.uses).toBe(5);
@@ -271,7 +271,7 @@ describe('a read of a key', () => {
   it('under the queues of the loops ends with a store that failed', async () => {
     await using harness = await createManualHarness();
     harness.fault = new StorageError('failed', null);
-    const read = harness.sync.reads.readNow(productKey, key);
+    const read = harness.sync.fetcher.fetchNow(productKey, key);
     const ended = read.catch(String);
     await (await harness.request()).answer(harness.says(7));
     expect(await ended).toBe('StorageError: the storage failed');
@@ -280,7 +280,7 @@ describe('a read of a key', () => {
   it('that is answered 404 asks for another known key, and believes nothing for a minute when that is 404 too', async () => {
     await using harness = await createManualHarness();
     await harness.learn('OTHER');
-    const read = () => void harness.sync.reads.read(productKey, key, 'caller');
+    const read = () => void harness.sync.fetcher.fetch(productKey, key, 'caller');
     read();
     await (await harness.request()).answer(no('missing'));
     const witness = await harness.request();
@@ -300,9 +300,9 @@ describe('a read of a key', () => {
   it('that is answered 404 is not believed when no other key may be asked for any more', async () => {
     await using harness = await createManualHarness();
     await harness.learn('OTHER');
-    void harness.sync.reads.read(productKey, key, 'caller');
+    void harness.sync.fetcher.fetch(productKey, key, 'caller');
     const request = await harness.request();
-    harness.sync.uplink.pause();
+    harness.sync.limiter.pause();
     await request.answer(no('missing'));
     expect([await harness.requested(), harness.observation.missingSince]).toEqual([[], null]);
   });
@@ -312,19 +312,19 @@ describe('a read of a key', () => {
     await harness.learn('THIRD');
     await harness.passes(second);
     await harness.learn('GONE');
-    void harness.sync.reads.read(productKey, 'GONE', 'caller');
+    void harness.sync.fetcher.fetch(productKey, 'GONE', 'caller');
     await (await harness.request()).answer(no('missing'));
     const witness = await harness.request();
     await witness.answer(harness.saysOf(witness.licenseKey));
-    void harness.sync.reads.read(productKey, key, 'caller');
+    void harness.sync.fetcher.fetch(productKey, key, 'caller');
     await (await harness.request()).answer(no('missing'));
     expect(await harness.requested()).toEqual(['verify THIRD']);
   });
 
   it('behind an answer is made once, and is in the store', async () => {
     await using harness = await createManualHarness({ uses: 5 });
-    harness.sync.reads.refresh(productKey, key);
-    harness.sync.reads.refresh(productKey, key);
+    harness.sync.fetcher.refresh(productKey, key);
+    harness.sync.fetcher.refresh(productKey, key);
     await (await harness.request()).answer(harness.says(6));
     expect(harness.observation.license.uses).toBe(6);
   });

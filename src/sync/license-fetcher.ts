@@ -14,7 +14,7 @@ import {
   type Clock,
   type Log,
   type LookupResult,
-  type Pull,
+  type LicenseFetch,
   type Upstream,
 } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
@@ -25,7 +25,7 @@ import type { KeyedMutex } from './keyed-mutex.ts';
 import { LookupQueue, type LookupLimits, type LookupTurn } from './lookup-queue.ts';
 import { persist } from './waiting.ts';
 import type { Priority } from './rate-limiter.ts';
-import type { Uplink } from './upstream-limiter.ts';
+import type { UpstreamLimiter } from './upstream-limiter.ts';
 
 /** For how long a 404 about a known key is not believed after another known key was answered 404 as well, in ms. */
 const disbeliefMs = 60_000;
@@ -39,7 +39,7 @@ const enoughUnderWay = 1_000;
 /** How many unknown keys are remembered at most. By `max` there would be room for all of them from the start. */
 const unknownKeys = { maxSize: 10_000, sizeCalculation: () => 1 };
 
-type LicensePullParts = {
+type LicenseFetcherParts = {
   reader: Reader;
   writer: Writer;
   upstream: Upstream;
@@ -47,7 +47,7 @@ type LicensePullParts = {
   log: Log;
   meter: UpstreamMeter;
   mutex: KeyedMutex;
-  uplink: Uplink;
+  limiter: UpstreamLimiter;
   policy: () => SyncPolicy;
   /** How long an unknown key is remembered, in ms. */
   unknownMs: () => number;
@@ -70,19 +70,19 @@ type Read = {
 };
 
 /** Reads license keys from the upstream into the store, one request for all who ask for the same key. */
-export class LicensePull implements Pull {
-  readonly #parts: LicensePullParts;
+export class LicenseFetcher implements LicenseFetch {
+  readonly #parts: LicenseFetcherParts;
   readonly #lookups: LookupQueue;
   readonly #underWay = new Map<string, Promise<ReadOutcome>>();
   #disbelievedUntil = 0;
   readonly #unknown = new LRUCache<string, number>(unknownKeys);
 
-  constructor(parts: LicensePullParts) {
+  constructor(parts: LicenseFetcherParts) {
     this.#parts = parts;
     this.#lookups = new LookupQueue(parts.clock, parts.lookups, parts.lifetime);
   }
 
-  async find(
+  async fetchForCaller(
     productKeys: readonly string[],
     licenseKey: string,
     signal: AbortSignal,
@@ -93,7 +93,7 @@ export class LicensePull implements Pull {
     if (products.length === 0) return { found: 'missing' };
     // Whether the upstream cannot be asked, or answers somebody already: nothing more is sent for this caller.
     const isFree =
-      !this.#parts.uplink.admission().admitted ||
+      !this.#parts.limiter.admission().admitted ||
       products.every((productKey) => this.#underWay.has(nameOf(productKey, licenseKey)));
     if (asker?.isCounted !== true || isFree) {
       return await this.#search(products, { licenseKey, credential, turn: null }, signal);
@@ -120,7 +120,7 @@ export class LicensePull implements Pull {
     for (const productKey of productKeys) {
       signal.throwIfAborted();
       const isFirst = !this.#underWay.has(nameOf(productKey, licenseKey));
-      const reading = this.#readForCaller(productKey, licenseKey, credential);
+      const reading = this.#fetchAndRemember(productKey, licenseKey, credential);
       if (isFirst && turn !== null) void this.#settle(turn, reading);
       const outcome = await withSignal(reading, signal);
       if (outcome.outcome === 'applied') return { found: 'known' };
@@ -134,13 +134,13 @@ export class LicensePull implements Pull {
   }
 
   refresh(productKey: string, licenseKey: string): void {
-    if (this.#underWay.size < enoughUnderWay) void this.read(productKey, licenseKey, 'refresh');
+    if (this.#underWay.size < enoughUnderWay) void this.fetch(productKey, licenseKey, 'refresh');
   }
 
   /** Reads a key whose queues the caller holds; waits for room on a full disk. */
-  async readNow(productKey: string, licenseKey: string): Promise<Outcome<License>> {
+  async fetchNow(productKey: string, licenseKey: string): Promise<Outcome<License>> {
     const { clock, lifetime } = this.#parts;
-    const read = await this.#ask(productKey, licenseKey);
+    const read = await this.#fetchLicense(productKey, licenseKey);
     await persist(clock, lifetime, () => this.#record(read));
     return read.outcome;
   }
@@ -149,11 +149,16 @@ export class LicensePull implements Pull {
    * Queues one read of a key, with the priority and the credential (`asker`) of the first caller; concurrent
    * callers share its answer. Never rejects.
    */
-  read(productKey: string, licenseKey: string, priority: Priority, asker: string = ''): Promise<ReadOutcome> {
+  fetch(
+    productKey: string,
+    licenseKey: string,
+    priority: Priority,
+    asker: string = '',
+  ): Promise<ReadOutcome> {
     const name = nameOf(productKey, licenseKey);
     const underWay = this.#underWay.get(name);
     if (underWay !== undefined) return underWay;
-    const reading = this.#readInTurn(productKey, licenseKey, { priority, asker })
+    const reading = this.#fetchInTurn(productKey, licenseKey, { priority, asker })
       .catch((error: unknown) => notApplied('unreachable', error instanceof Error ? error.message : 'ended'))
       .finally(() => this.#underWay.delete(name));
     this.#underWay.set(name, reading);
@@ -161,26 +166,26 @@ export class LicensePull implements Pull {
   }
 
   /** Remembers that the upstream does not know a key, though the caller may have left meanwhile. */
-  async #readForCaller(productKey: string, licenseKey: string, asker: string): Promise<ReadOutcome> {
-    const outcome = await this.read(productKey, licenseKey, 'caller', asker);
+  async #fetchAndRemember(productKey: string, licenseKey: string, asker: string): Promise<ReadOutcome> {
+    const outcome = await this.fetch(productKey, licenseKey, 'caller', asker);
     if (isMissing(outcome)) this.#remember(productKey, licenseKey);
     return outcome;
   }
 
-  async #readInTurn(
+  async #fetchInTurn(
     productKey: string,
     licenseKey: string,
     { priority, asker }: { priority: Priority; asker: string },
   ): Promise<ReadOutcome> {
-    const { mutex, uplink, clock, lifetime } = this.#parts;
+    const { mutex, limiter, clock, lifetime } = this.#parts;
     using _guard = await mutex.enter(licenseKey, ['counter', 'state'], lifetime);
-    const admission = await uplink.admit(priority, lifetime, asker);
+    const admission = await limiter.admit(priority, lifetime, asker);
     if (!admission.admitted) return notApplied('unreachable', admission.detail);
-    const isAccepted = uplink.isAccepted(productKey);
-    if (!isAccepted) uplink.giveBack();
-    const unasked = uplink.isConfigured(productKey) ? refusedSecret : missingSecret;
+    const isAccepted = limiter.isAccepted(productKey);
+    if (!isAccepted) limiter.giveBack();
+    const unasked = limiter.isConfigured(productKey) ? refusedSecret : missingSecret;
     const read = isAccepted
-      ? await this.#ask(productKey, licenseKey)
+      ? await this.#fetchLicense(productKey, licenseKey)
       : { productKey, licenseKey, outcome: unasked, sentAt: clock.steady(), isMissingBelieved: false };
     // A read can be repeated, so it does not wait for room on a full disk.
     try {
@@ -194,7 +199,7 @@ export class LicensePull implements Pull {
     return read.outcome;
   }
 
-  async #ask(productKey: string, licenseKey: string): Promise<Read> {
+  async #fetchLicense(productKey: string, licenseKey: string): Promise<Read> {
     const { clock } = this.#parts;
     const sentAt = clock.steady();
     const outcome = await this.#verify(productKey, licenseKey);
@@ -203,10 +208,10 @@ export class LicensePull implements Pull {
   }
 
   async #verify(productKey: string, licenseKey: string): Promise<Outcome<License>> {
-    const { upstream, uplink, clock, lifetime } = this.#parts;
+    const { upstream, limiter, clock, lifetime } = this.#parts;
     const sentAt = clock.steady();
     const outcome = await upstream.verify(productKey, licenseKey, lifetime);
-    uplink.observe(outcome, { owner: productKey, subject: licenseKey, sentAt });
+    limiter.observe(outcome, { owner: productKey, subject: licenseKey, sentAt });
     return outcome;
   }
 
@@ -215,13 +220,13 @@ export class LicensePull implements Pull {
    * there is none: a gateway that has lost its routes answers 404 to everything.
    */
   async #isBelieved(productKey: string, licenseKey: string): Promise<boolean> {
-    const { reader, clock, uplink, lifetime } = this.#parts;
+    const { reader, clock, limiter, lifetime } = this.#parts;
     const known = reader.observations.get(licenseKey);
     if (known === null) return true;
     if (clock.steady() < this.#disbelievedUntil) return false;
     const witness = this.#witnessFor(productKey, known.license.licenseKey);
     if (witness === null) return true;
-    const admission = await uplink.admit('push', lifetime);
+    const admission = await limiter.admit('push', lifetime);
     if (!admission.admitted) return false;
     const outcome = await this.#verify(productKey, witness);
     if (outcome.outcome === 'applied') return true;
@@ -242,7 +247,7 @@ export class LicensePull implements Pull {
     onRead();
     const unexpected = recorded.ok ? recorded.value.unexpected : null;
     if (unexpected !== null)
-      tellOfOtherWriter(this.#parts, { licenseKey: read.licenseKey, ...unexpected }, policy());
+      logOtherWriter(this.#parts, { licenseKey: read.licenseKey, ...unexpected }, policy());
   }
 
   /** Counts a request before it is sent, so that concurrent guesses count like consecutive ones; its outcome decides. */
@@ -299,7 +304,7 @@ async function withSignal<Value>(work: Promise<Value>, signal: AbortSignal): Pro
  * Tells of a count at the upstream that this agent's own operations do not explain. It is worth a warning only where
  * the configuration says that there is no other writer.
  */
-export function tellOfOtherWriter(
+export function logOtherWriter(
   { log, meter }: { log: Log; meter: UpstreamMeter },
   count: { licenseKey: string; expected: number; got: number; operation?: string },
   { writers }: Pick<SyncPolicy, 'writers'>,
