@@ -1,4 +1,4 @@
 /** A store and an agent in the process of a test (`latchkey/testing`). */
-export { Sandbox, startSandbox, type SandboxOptions } from './daemon/testing/sandbox.ts';
-export { SandboxAgent } from './daemon/testing/sandbox-agent.ts';
-export { SandboxStore, type SandboxLicense, type SandboxRecord } from './daemon/testing/sandbox-store.ts';
+export { Sandbox, startSandbox, type SandboxOptions } from './daemon/sandbox/testing.ts';
+export { SandboxAgent } from './daemon/sandbox/agent.ts';
+export { SandboxStore, type SandboxLicense, type SandboxRecord } from './daemon/sandbox/store.ts';

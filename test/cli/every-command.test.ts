@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
 import { readChapters } from '../../src/cli/syntax/chapter.ts';
 import { startDaemon } from '../../src/daemon/start/start.ts';
-import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { postgresOfProject } from '../support/app/app-store.ts';
 import { openCliShop } from '../support/app/cli-shop.ts';
 import { completeLine, linesOf } from '../support/app/every-command.ts';

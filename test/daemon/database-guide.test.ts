@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { startDaemon } from '../../src/daemon/start/start.ts';
-import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { copyNameOf } from '../../src/daemon/start/start-copy.ts';
 import { blocksOf, chapterOf, commandsIn, readExample, wordsOf } from '../support/reference/guides.ts';
 import { latchkey } from '../support/process/command-line.ts';

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { allowedFields } from '../../src/daemon/log/fields.ts';
 import { startDaemon } from '../../src/daemon/start/start.ts';
-import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { groupNumber } from '../../src/daemon/system/unix-group.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { httpClient } from '../support/network/raw-http.ts';

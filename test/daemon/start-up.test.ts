@@ -17,7 +17,7 @@ import { expect, test } from 'vitest';
 import { explainFailure, isOfTooFewFiles } from '../../src/daemon/start/advice.ts';
 import { startDaemon } from '../../src/daemon/start/start.ts';
 import { machineTime } from '../../src/daemon/system/clock.ts';
-import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import * as latchkey from '../../src/index.ts';
 import type { Log } from '../../src/service/ports.ts';

@@ -58,7 +58,7 @@ test.each(['demo', 'sandbox'])('%s names TMPDIR where its directory is missing',
   const missing = join(directory.path, 'missing');
   expect(await runProcess([command], { TMPDIR: missing })).toMatchObject({
     code: 1,
-    err: `latchkey: cannot make a temporary directory in ${missing}: no such file or directory; set TMPDIR to a directory that this user can write to\n`,
+    err: `latchkey: cannot create a temporary directory in ${missing}: no such file or directory; set TMPDIR to a directory that this user can write to\n`,
   });
 });
 

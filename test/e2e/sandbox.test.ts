@@ -164,7 +164,7 @@ test('a sandbox writes the configuration of an agent that can be started as it i
   const refused = await runProcess(['sandbox', '--write-config', folder], { HOME: home.path });
   expect([refused.code, refused.err]).toEqual([
     1,
-    `latchkey: ${facts.configuration} is there already: it is not overwritten\n`,
+    `latchkey: ${facts.configuration} exists: it is not overwritten\n`,
   ]);
 });
 

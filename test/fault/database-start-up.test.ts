@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startDaemon } from '../../src/daemon/start/start.ts';
 import type { TimeSource } from '../../src/daemon/system/clock.ts';
-import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { migrate, migrations } from '../../src/store/postgres/migrations.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';

@@ -5,7 +5,7 @@ import { exitCode } from '../exit-code.ts';
 export const demoCommand: Command = defineCommand(
   (syntax) => syntax.example('latchkey demo', 'on a temporary store and agent'),
   async (args, output) => {
-    const { runDemo } = await import('../../daemon/trial/demo.ts');
+    const { runDemo } = await import('../../daemon/sandbox/demo.ts');
     if (!args.json) return await runDemo(output.print);
     const steps: string[] = [];
     const code = await runDemo((line) => steps.push(line));

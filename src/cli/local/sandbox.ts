@@ -46,8 +46,8 @@ export const sandboxCommand: Command = defineCommand(
       withAgent: args.withAgent,
       json: args.json === true,
     };
-    const { runSandbox } = await import('../../daemon/trial/sandbox.ts');
-    const { SandboxRefused } = await import('../../daemon/trial/sandbox-credentials.ts');
+    const { runSandbox } = await import('../../daemon/sandbox/command.ts');
+    const { SandboxRefused } = await import('../../daemon/sandbox/files.ts');
     try {
       return await runSandbox(options);
     } catch (error) {

@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import type { Configuration } from '../../config/configuration.ts';
 import { roleOf } from '../../service/lifecycle/role.ts';
 import type { Contents } from '../../store/move/contents.ts';
@@ -14,7 +13,7 @@ import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { directAddressOf, type PostgresSettings } from './database-settings.ts';
 import { isStoreRefusal, makeOwn } from './restore.ts';
 import { onEndingSignal } from '../system/ending-signal.ts';
-import { makeTemporary } from '../system/temporary-directory.ts';
+import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
 
 export type StoreMove = {
   configuration: Configuration;
@@ -69,7 +68,7 @@ async function moveFromDraft(
   const from = backup ?? databaseIn(stateDir);
   checkBackup(from);
   // A daemon may go on while a backup of it is moved, to try it.
-  const directory = backup === null ? stateDir : ownDirectory(stack);
+  const directory = backup === null ? stateDir : stack.use(makeTemporaryDirectory('latchkey-move-')).path;
   if (backup === null) stack.use(takeDirectory(stateDir));
   const { path } = stack.use(draftFrom(from, directory));
   if (backup !== null) await makeOwn(path);
@@ -79,13 +78,6 @@ async function moveFromDraft(
   const address = directAddressOf(postgres);
   const { schema } = postgres;
   return { from, instance, tables: await move({ source, address, schema, onProgress, signal }) };
-}
-
-/** A directory for this user alone, which is removed at the end. */
-function ownDirectory(stack: DisposableStack): string {
-  const path = makeTemporary('latchkey-move-');
-  stack.defer(() => rmSync(path, { recursive: true, force: true }));
-  return path;
 }
 
 /** The instance of an authority's store; throws `DatabaseRefused` where it is none. */

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startDaemon, type DaemonOptions } from '../../../src/daemon/start/start.ts';
-import { embeddedConfiguration } from '../../../src/daemon/trial/embedded-configuration.ts';
+import { embeddedConfiguration } from '../../../src/daemon/sandbox/server.ts';
 import type { PostgresServer } from './postgres.ts';
 import { urlOf } from './postgres-url.ts';
 import { silent } from '../silent-log.ts';

@@ -3,30 +3,32 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { systemRandom } from '../system/random.ts';
 
-/** How the sandbox misbehaves on purpose; shares are from 0 to 1. */
+/** How a sandbox misbehaves on purpose. Shares are from 0 to 1. */
 export type SandboxFaults = {
   latencyMs: number;
   errorRate: number;
   lostReplies: number;
-  /** The same seed makes the same requests fail; null: other ones each time. */
+  /** With the same seed, the same requests fail; null: other requests each time. */
   seed: string | null;
 };
 
-/** Makes every call of the specification slow, refused or unanswered as often as `faults` wants it by then. */
+export const noFaults: Readonly<SandboxFaults> = { latencyMs: 0, errorRate: 0, lostReplies: 0, seed: null };
+
+/** Delays, refuses or leaves unanswered the calls of the specification, as `faults` says at the time of each call. */
 export function misbehave(server: FastifyInstance, faults: SandboxFaults): void {
   const draw = drawsFrom(faults.seed);
   server.addHook('onRequest', async (request, reply) => {
     if (!isOfSpecification(request)) return;
     if (faults.latencyMs > 0) await sleep(faults.latencyMs, undefined, { ref: false });
-    if (draw() < faults.errorRate) await reply.code(503).send({ error: 'a bad day, on purpose' });
+    if (draw() < faults.errorRate) await reply.code(503).send({ error: 'an error on purpose' });
   });
   server.addHook('onSend', async (request) => {
-    // The work is done; only its answer never arrives.
+    // The work is done, but the response never arrives.
     if (isOfSpecification(request) && draw() < faults.lostReplies) request.raw.socket.destroy();
   });
 }
 
-/** By the route and not by the path, which may be written in other ways. */
+/** Looks at the route, because a path can be written in several ways. */
 function isOfSpecification({ routeOptions }: FastifyRequest): boolean {
   return routeOptions.url?.startsWith('/api/') === true;
 }

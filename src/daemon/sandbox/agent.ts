@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import type { Tree } from '../../config/file/tree.ts';
+import type { Daemon } from '../daemon.ts';
+import { adminClient, dataOf, type LocalClient } from './client.ts';
+import { portOf, SerialQueue, startServer } from './server.ts';
+import type { SandboxParts, SandboxStore } from './store.ts';
+
+/** The configuration of an agent in front of a store, which answers in the same dialect. */
+export function agentConfiguration(
+  { url, dialect, credentials }: Pick<SandboxStore, 'url' | 'dialect' | 'credentials'>,
+  stateDir: string,
+): Tree & Record<'listen' | 'upstream', object> {
+  const { apiKey, productKey, productSecret } = credentials;
+  return {
+    state_dir: stateDir,
+    listen: { tcp: '127.0.0.1:0', dialect },
+    upstream: { base_url: url, api_key: apiKey, dialect },
+    products: [{ key: productKey, secret: productSecret }],
+  };
+}
+
+type AgentParts = SandboxParts & {
+  store: SandboxStore;
+  /** Further settings, as in a configuration file. */
+  configuration: Readonly<Record<string, unknown>>;
+};
+
+/** The agent beside the software. It can be stopped and started again. */
+export class SandboxAgent {
+  readonly #parts: AgentParts;
+  readonly #queue = new SerialQueue();
+  #daemon: Daemon | null = null;
+  #port = 0;
+
+  constructor(parts: AgentParts) {
+    this.#parts = parts;
+  }
+
+  /** The URL that software calls. It stays the same after the agent was stopped. */
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** The path of the Unix socket. */
+  get socket(): string {
+    return join(this.stateDir, 'latchkey.sock');
+  }
+
+  get stateDir(): string {
+    return this.#parts.directory;
+  }
+
+  async stop(): Promise<void> {
+    await this.#queue.run(async () => {
+      const daemon = this.#daemon;
+      this.#daemon = null;
+      await daemon?.stop();
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.#queue.run(() => this.#start());
+  }
+
+  async #start(): Promise<void> {
+    if (this.#daemon !== null) return;
+    const { configuration, directory, store } = this.#parts;
+    const base = agentConfiguration(store, directory);
+    const { listen, upstream, ...rest } = configuration as { listen?: object; upstream?: object };
+    const tree = {
+      ...rest,
+      ...base,
+      listen: { ...base.listen, ...listen, tcp: `127.0.0.1:${this.#port}`, socket: this.socket },
+      upstream: { ...base.upstream, ...upstream, base_url: store.url, api_key: store.credentials.apiKey },
+    };
+    this.#daemon = await startServer(tree, this.#parts);
+    this.#port = portOf(this.#daemon);
+  }
+
+  /** Reads from the store, and sends the changes that wait, without delay. */
+  async syncNow(): Promise<void> {
+    if (this.#daemon !== null) dataOf(await this.#admin().postJson('/admin/v1/sync/now', {}));
+  }
+
+  /** For the sandbox. */
+  async issueToken(scopes: readonly string[], productKey: string): Promise<string> {
+    const token = { scopes, product_key: productKey, label: 'sandbox' };
+    return String(dataOf(await this.#admin().postJson('/admin/v1/tokens', token))['token']);
+  }
+
+  /** Whether the store has every change, except for changes that wait for a decision. */
+  async isSettled(): Promise<boolean> {
+    if (this.#daemon === null) return false;
+    const { outbox } = await this.#daemon.status();
+    if (outbox === null) return true;
+    const { depth, held } = outbox;
+    return depth.pending + depth.in_flight + depth.uncertain === held;
+  }
+
+  #admin(): LocalClient {
+    return adminClient(this.#parts.directory, this.url);
+  }
+}

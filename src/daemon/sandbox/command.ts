@@ -1,0 +1,172 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import closeWithGrace from 'close-with-grace';
+import type { DialectName } from '../../domain/dialect.ts';
+import { credentialHeaders } from '../../domain/header-names.ts';
+import { ListenError } from '../../http/listen.ts';
+import { makeLog } from '../log/log.ts';
+import { longestTimerMs } from '../system/clock.ts';
+import { endingSignals, faultSignals, onEndingSignal } from '../system/ending-signal.ts';
+import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
+import { AdvancingTime } from './advancing-time.ts';
+import { SandboxAgent } from './agent.ts';
+import type { SandboxFaults } from './faults.ts';
+import {
+  newConfigurationFile,
+  readCredentials,
+  SandboxRefused,
+  writeAgentConfiguration,
+  writeCredentials,
+  type FileCredentials,
+} from './files.ts';
+import { SandboxStore, type SandboxCredentials, type SandboxParts } from './store.ts';
+
+export type SandboxCommand = SandboxFaults & {
+  /** 0: a free port. */
+  port: number;
+  dialect: DialectName;
+  /** Null: the store stays. */
+  offlineAfterMs: number | null;
+  /** The file of credentials, which is written if there is none. */
+  credentialsFile: string | null;
+  /** The folder to which the configuration of an agent is written. */
+  configurationDirectory: string | null;
+  /** Also runs an agent in front of the store. */
+  withAgent: boolean;
+  /** Prints one line of JSON. */
+  json: boolean;
+};
+
+/** What the command prints; the names are those of its JSON. */
+type SandboxFacts = FileCredentials & {
+  address: string;
+  admin_token: string;
+  state: string;
+  dialect: DialectName;
+  /** The address of the agent. */
+  agent: string | null;
+  /** The configuration that was written for an agent. */
+  configuration: string | null;
+};
+
+/**
+ * Runs a store with one product and one license key in a temporary directory until a signal, and prints its credentials.
+ * Throws `SandboxRefused`.
+ */
+export async function runSandbox(options: SandboxCommand): Promise<never> {
+  const given = options.credentialsFile === null ? null : readCredentials(options.credentialsFile);
+  const { configurationDirectory } = options;
+  const configuration = configurationDirectory === null ? null : newConfigurationFile(configurationDirectory);
+  const directory = makeTemporaryDirectory('latchkey-sandbox-');
+  const log = await makeLog({ level: 'warn', format: 'pretty' });
+  const shared = { dialect: options.dialect, time: new AdvancingTime(), log };
+  const store = openStore(options, given, { ...shared, directory: join(directory.path, 'authority') });
+  const agent = new SandboxAgent({
+    ...shared,
+    directory: join(directory.path, 'agent'),
+    store,
+    configuration: {},
+  });
+  const end = async (): Promise<void> => {
+    await Promise.all([agent.stop(), store.goAway()]);
+    directory[Symbol.dispose]();
+  };
+  const skip = ['beforeExit' as const, ...endingSignals, ...faultSignals];
+  const ending = closeWithGrace({ delay: 15_000, skip, logger: undefined }, end);
+  onEndingSignal(() => ending.close());
+  try {
+    await store.comeBack();
+    const licenseKey = await store.sellOne(given === null ? {} : { licenseKey: given.license_key });
+    const facts = { ...factsOf(store, licenseKey), state: join(directory.path, 'authority'), configuration };
+    if (options.credentialsFile !== null && given === null)
+      writeCredentials(options.credentialsFile, credentialsOf(facts));
+    if (options.withAgent) await agent.start();
+    if (configuration !== null) writeAgentConfiguration(store, configuration);
+    print({ ...facts, agent: options.withAgent ? agent.url : null }, options.json);
+  } catch (error) {
+    await end();
+    if (error instanceof ListenError) throw new SandboxRefused(`${error.message}; choose another: --port`);
+    throw error;
+  }
+  if (options.offlineAfterMs !== null) await goOffline(store, options.offlineAfterMs, options.json);
+  // A timer keeps the process alive until a signal.
+  for (;;) await sleep(longestTimerMs);
+}
+
+function openStore(
+  options: SandboxCommand,
+  given: FileCredentials | null,
+  parts: SandboxParts,
+): SandboxStore {
+  const credentials: SandboxCredentials | null = given && {
+    apiKey: given.api_key,
+    productKey: given.product_key,
+    productSecret: given.product_secret,
+  };
+  return new SandboxStore({ ...parts, port: options.port, credentials, faults: options });
+}
+
+async function goOffline(store: SandboxStore, afterMs: number, json: boolean): Promise<void> {
+  await sleep(afterMs);
+  await store.goAway();
+  if (!json) process.stdout.write('The sandbox is offline now. Press Ctrl-C to quit.\n');
+}
+
+function factsOf(
+  store: SandboxStore,
+  licenseKey: string,
+): Omit<SandboxFacts, 'state' | 'agent' | 'configuration'> {
+  const { apiKey, productKey, productSecret } = store.credentials;
+  return {
+    address: store.url,
+    api_key: apiKey,
+    product_key: productKey,
+    product_secret: productSecret,
+    license_key: licenseKey,
+    admin_token: store.adminToken,
+    dialect: store.dialect,
+  };
+}
+
+function credentialsOf({
+  api_key,
+  product_key,
+  product_secret,
+  license_key,
+}: FileCredentials): FileCredentials {
+  return { api_key, product_key, product_secret, license_key };
+}
+
+function print(facts: SandboxFacts, json: boolean): void {
+  process.stdout.write(json ? `${JSON.stringify(facts)}\n` : describe(facts));
+}
+
+function describe(facts: SandboxFacts): string {
+  const { address, agent, ...credentials } = facts;
+  return `A sandbox of the store's API is running. Ctrl-C ends it and removes its data.
+
+  address         ${address}
+  API key         ${credentials.api_key}
+  product         ${credentials.product_key}
+  product secret  ${credentials.product_secret}
+  license key     ${credentials.license_key}
+  admin token     ${credentials.admin_token}
+  state           ${credentials.state}
+
+Try it:
+  curl -H '${credentialHeaders.productSecret}: ${credentials.product_secret}' \\
+    '${agent ?? address}/api/v2/license/verify?license_key=${credentials.license_key}'
+
+${adviseAgent(facts)}`;
+}
+
+function adviseAgent(facts: SandboxFacts): string {
+  const { address, agent, configuration, api_key, product_key, product_secret, dialect } = facts;
+  if (configuration !== null)
+    return `Put an agent in front of it:\n  latchkey serve --config ${configuration}\n`;
+  if (agent !== null) return `An agent in front of it answers on ${agent}\n`;
+  return `Put an agent in front of it:
+  upstream: { base_url: '${address}', api_key: '${api_key}', dialect: ${dialect} }
+  products: [{ key: '${product_key}', secret: '${product_secret}' }]
+`;
+}

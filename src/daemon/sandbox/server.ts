@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import type { Configuration } from '../../config/configuration.ts';
+import { formatFault } from '../../config/fault/fault.ts';
+import type { Tree } from '../../config/file/tree.ts';
+import { parseConfiguration } from '../../config/load.ts';
+import type { Log } from '../../service/ports.ts';
+import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
+import type { Daemon } from '../daemon.ts';
+import { startDaemon } from '../start/start.ts';
+import type { AdvancingTime } from './advancing-time.ts';
+
+/** Starts a daemon of a sandbox. Only `tree` configures the daemon: no file, and no variable of the environment. */
+export async function startServer(
+  tree: Tree,
+  { log, time }: { log: Log; time: AdvancingTime },
+  prepare: (server: FastifyInstance) => void = () => undefined,
+): Promise<Daemon> {
+  return await startDaemon(embeddedConfiguration(tree), {
+    log,
+    time,
+    prepare: (server) => {
+      // An agent trusts the clock of its store, which is the clock of the sandbox.
+      server.addHook('onSend', async (_, reply) => {
+        reply.header('Date', new Date(time.read().wall).toUTCString());
+      });
+      prepare(server);
+    },
+  });
+}
+
+/** A configuration from `tree` alone. Throws where it is wrong. */
+export function embeddedConfiguration(tree: Tree): Configuration {
+  const result = parseConfiguration({
+    flags: tree,
+    environment: {},
+    home: tmpdir(),
+    platform: process.platform,
+    directory: tmpdir(),
+    readFile: (path) => {
+      throw Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' });
+    },
+  });
+  if (result.ok) return result.configuration;
+  throw new Error(result.faults.map(formatFault).join('\n'));
+}
+
+export function readAdminToken(stateDir: string): string {
+  return readFileSync(join(stateDir, stateFiles.adminToken), 'utf8').trim();
+}
+
+/** The port of a daemon that listens on TCP. */
+export function portOf({ addresses }: Daemon): number {
+  return Number(new URL(addresses.tcp ?? '').port);
+}
+
+/** Runs one action after the other, in the order of the calls. */
+export class SerialQueue {
+  #last: Promise<unknown> = Promise.resolve();
+
+  async run(action: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(action);
+    this.#last = done.catch(() => undefined);
+    await done;
+  }
+}

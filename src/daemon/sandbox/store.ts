@@ -1,0 +1,215 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DialectName } from '../../domain/dialect.ts';
+import { credentialHeaders } from '../../domain/header-names.ts';
+import type { Log } from '../../service/ports.ts';
+import { replaceFile } from '../../store/sqlite/files/private-file.ts';
+import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
+import type { Daemon } from '../daemon.ts';
+import type { AdvancingTime } from './advancing-time.ts';
+import { adminClient, dataOf, LocalClient } from './client.ts';
+import { misbehave, noFaults, type SandboxFaults } from './faults.ts';
+import { portOf, readAdminToken, SerialQueue, startServer } from './server.ts';
+
+/** A license key that the store has sold. Omitted properties are those of a new license. */
+export interface SandboxLicense {
+  readonly licenseKey: string;
+  /** Default: the product of the sandbox. The agent does not know any other product. */
+  readonly productKey?: string;
+  /** Default: `buyer@example.com`. */
+  readonly buyerEmail?: string;
+  readonly uses?: number;
+  readonly enabled?: boolean;
+  /** Day of the purchase. */
+  readonly date?: Date;
+}
+
+/** A license in the store. */
+export interface SandboxRecord {
+  readonly licenseKey: string;
+  readonly uses: number;
+  readonly enabled: boolean;
+}
+
+/** The product of a sandbox, and the credentials of software and agents. */
+export interface SandboxCredentials {
+  readonly productKey: string;
+  readonly productSecret: string;
+  readonly apiKey: string;
+}
+
+/** What the store and the agent of a sandbox share. */
+export type SandboxParts = { directory: string; dialect: DialectName; time: AdvancingTime; log: Log };
+
+type StoreParts = SandboxParts & {
+  /** Default: a free port. */
+  port?: number;
+  /** Default: new credentials. */
+  credentials?: SandboxCredentials | null;
+  /** The owner may change them at any time. */
+  faults?: SandboxFaults;
+};
+
+/** The store's API. It can go away, be slow, and lose its responses. */
+export class SandboxStore {
+  /** Called when the store is back after it was away. */
+  onReturn: () => Promise<void> = async () => undefined;
+  readonly #parts: StoreParts;
+  readonly #faults: SandboxFaults;
+  readonly #products: Set<string> = new Set();
+  readonly #queue = new SerialQueue();
+  #credentials: SandboxCredentials | null = null;
+  #daemon: Daemon | null = null;
+  #port: number;
+
+  constructor(parts: StoreParts) {
+    this.#parts = parts;
+    this.#port = parts.port ?? 0;
+    this.#faults = parts.faults ?? { ...noFaults };
+  }
+
+  /** The base URL. It stays the same after the store was away. */
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  get dialect(): DialectName {
+    return this.#parts.dialect;
+  }
+
+  /** Throws before the first start. */
+  get credentials(): SandboxCredentials {
+    if (this.#credentials === null) throw new Error('The store of the sandbox was never started.');
+    return this.#credentials;
+  }
+
+  get adminToken(): string {
+    return readAdminToken(this.#parts.directory);
+  }
+
+  /** Stops listening: connections are refused. */
+  async goAway(): Promise<void> {
+    await this.#queue.run(async () => {
+      const daemon = this.#daemon;
+      this.#daemon = null;
+      await daemon?.stop();
+    });
+  }
+
+  /** Listens again, and the agent sends the changes that wait. */
+  async comeBack(): Promise<void> {
+    await this.#queue.run(() => this.#start());
+  }
+
+  async #start(): Promise<void> {
+    if (this.#daemon !== null) return;
+    const { directory, dialect, credentials = null } = this.#parts;
+    const isFirst = this.#credentials === null;
+    if (isFirst && credentials !== null) writeApiKey(directory, credentials.apiKey);
+    const tree = { state_dir: directory, listen: { tcp: `127.0.0.1:${this.#port}`, socket: false, dialect } };
+    this.#daemon = await startServer(tree, this.#parts, (server) => misbehave(server, this.#faults));
+    this.#port = portOf(this.#daemon);
+    if (isFirst) this.#credentials = await this.#createProduct(credentials);
+    else await this.onReturn();
+  }
+
+  async #createProduct(wanted: SandboxCredentials | null): Promise<SandboxCredentials> {
+    const product = await this.#post('/admin/v1/products', {
+      name: 'Sample product',
+      product_key: wanted?.productKey,
+      secret: wanted?.productSecret,
+    });
+    const productKey = String(product['product_key']);
+    this.#products.add(productKey);
+    const apiKey = readFileSync(join(this.#parts.directory, stateFiles.apiKey), 'utf8').trim();
+    return { productKey, productSecret: String(product['secret']), apiKey };
+  }
+
+  /** Each response comes this much later. */
+  setLatency(ms: number): void {
+    this.#faults.latencyMs = ms;
+  }
+
+  /** Carries out this share of requests, from 0 to 1, but does not answer them. */
+  loseAnswers(share: number): void {
+    this.#faults.lostReplies = share;
+  }
+
+  /** Answers 503 to this share of requests, from 0 to 1. */
+  refuse(share: number): void {
+    this.#faults.errorRate = share;
+  }
+
+  /** Sells license keys, each with a purchase of its own. */
+  async sell(licenses: readonly SandboxLicense[]): Promise<void> {
+    for (const license of licenses) await this.sellOne(license);
+  }
+
+  /** Sells one license key, by default a new one, and returns it. */
+  async sellOne({ licenseKey, productKey, ...license }: Partial<SandboxLicense> = {}): Promise<string> {
+    const purchase = await this.#post('/admin/v1/purchases', {
+      product_key: await this.#productOf(productKey),
+      buyer_email: license.buyerEmail ?? 'buyer@example.com',
+      license_key: licenseKey,
+      uses: license.uses,
+      enabled: license.enabled,
+      date: license.date?.toISOString(),
+    });
+    return String((purchase['license'] as Record<string, unknown>)['license_key']);
+  }
+
+  /** The license in the store; null if the store does not know the key. Rejects while the store is away. */
+  async license(licenseKey: string): Promise<SandboxRecord | null> {
+    const found = await this.#find(licenseKey);
+    if (found === undefined) return null;
+    return {
+      licenseKey: String(found['license_key']),
+      uses: Number(found['uses']),
+      enabled: found['enabled'] === true,
+    };
+  }
+
+  /** Refunds the purchase of a key, which disables the key for good. */
+  async refund(licenseKey: string): Promise<void> {
+    const license = await this.#find(licenseKey);
+    if (license === undefined) throw new Error('The store sold no such license key.');
+    await this.#post(`/admin/v1/purchases/${String(license['purchase_id'])}/refund`, {});
+  }
+
+  /** Creates a coupon (specification 4.1: `{ coupon_type: 'multi', code: 'MAY', percent_off: 20 }`). */
+  async createCoupon(coupon: Readonly<Record<string, unknown>>): Promise<void> {
+    const client = new LocalClient(this.url, { [credentialHeaders.apiKey]: this.credentials.apiKey });
+    dataOf(await client.postJson('/api/v2/coupons', coupon));
+  }
+
+  async #find(licenseKey: string): Promise<Record<string, unknown> | undefined> {
+    // An empty filter would find every license.
+    if (licenseKey.trim() === '') return undefined;
+    const query = new URLSearchParams({ license_key: licenseKey }).toString();
+    const found = dataOf(await this.#admin().get(`/admin/v1/licenses?${query}`));
+    const [license] = (found['licenses'] ?? []) as Record<string, unknown>[];
+    return license;
+  }
+
+  async #productOf(productKey: string = this.credentials.productKey): Promise<string> {
+    if (!this.#products.has(productKey)) {
+      await this.#post('/admin/v1/products', { name: productKey, product_key: productKey });
+      this.#products.add(productKey);
+    }
+    return productKey;
+  }
+
+  async #post(path: string, value: object): Promise<Record<string, unknown>> {
+    return dataOf(await this.#admin().postJson(path, value));
+  }
+
+  #admin(): LocalClient {
+    return adminClient(this.#parts.directory, this.url);
+  }
+}
+
+/** Writes the key of the first account, which the first start of a store reads. */
+function writeApiKey(directory: string, apiKey: string): void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  replaceFile(join(directory, stateFiles.apiKey), `${apiKey}\n`);
+}
