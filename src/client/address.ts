@@ -2,36 +2,36 @@ import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { ConfigurationError } from './error.ts';
-import { member } from './license.ts';
+import { member } from './wire.ts';
 
-/** Where an agent may be reached; `agent`: the same for the addresses of one and the same. */
+/** An address of an agent. Addresses of the same agent have the same `agent`. */
 export type Address = { readonly agent: string } & (SocketAddress | TcpAddress);
 
 type SocketAddress = { readonly kind: 'socket'; readonly path: string };
 type TcpAddress = {
   readonly kind: 'tcp';
   readonly url: URL;
-  /** PEM: the only one that is trusted there; null: whatever Node trusts. */
+  /** The only certificate to trust, as PEM. Null: every certificate that Node trusts. */
   readonly certificate: string | null;
-  /** The socket of the same agent; null: it is not known to have one. */
+  /** The socket of the same agent. Null: none is known. */
   readonly socket: string | null;
 };
 
-/** Where to look for the agent; without any of these it is found by the environment and its default places. */
+/** Where to look for the agent. Without these options, the environment and the default directories are searched. */
 export interface AddressOptions {
-  /** `http://127.0.0.1:8787`, `https://…`, or `unix:/path/of/the.sock`; default: `LATCHKEY_URL`. */
+  /** `http://127.0.0.1:8787`, `https://…`, or `unix:/path/of/the.sock`. Default: `LATCHKEY_URL`. */
   readonly url?: string | undefined;
-  /** The agent's `state_dir`, whose `listen.json` tells its addresses; default: `LATCHKEY_STATE_DIR`. */
+  /** The agent's `state_dir`, whose `listen.json` has its addresses. Default: `LATCHKEY_STATE_DIR`. */
   readonly stateDir?: string | undefined;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The addresses to try, the first one first. They are looked up anew when none answers: a restart may change them. */
+/** Gives the addresses to try, in this order. Call it again if none of them answers: a restart may change them. */
 export function findAddresses(options: AddressOptions, environment: Environment): readonly Address[] {
   const url = namedUrl(options, environment);
   if (url !== undefined) return [{ agent: url, ...parseAddress(url) }];
-  const stateDir = options.stateDir ?? filled(environment['LATCHKEY_STATE_DIR']);
+  const stateDir = options.stateDir ?? nonEmpty(environment['LATCHKEY_STATE_DIR']);
   if (stateDir !== undefined) {
     return [...readListenFile(stateDir), socketIn(stateDir)];
   }
@@ -39,18 +39,17 @@ export function findAddresses(options: AddressOptions, environment: Environment)
   return [...stateDirs.flatMap(readListenFile), ...defaultSockets(environment, stateDirs)];
 }
 
-/** Whether the program itself, or its environment, names a socket to ask. */
+/** Whether the program or its environment names a Unix socket. */
 export function isSocketNamed(options: AddressOptions, environment: Environment): boolean {
   return namedUrl(options, environment)?.startsWith('unix:') === true;
 }
 
 function namedUrl({ url, stateDir }: AddressOptions, environment: Environment): string | undefined {
-  return url ?? (stateDir === undefined ? filled(environment['LATCHKEY_URL']) : undefined);
+  return url ?? (stateDir === undefined ? nonEmpty(environment['LATCHKEY_URL']) : undefined);
 }
 
 const socketName = 'latchkey.sock';
 
-/** That of the agent whose directory it is. */
 function socketIn(directory: string): Address {
   return { agent: directory, kind: 'socket', path: join(directory, socketName) };
 }
@@ -64,7 +63,7 @@ function parseAddress(text: string): SocketAddress | TcpAddress {
   return { kind: 'tcp', url, certificate: null, socket: null };
 }
 
-/** What a running agent wrote into its state directory; a file that others could have written says nothing. */
+/** Reads the addresses that a running agent wrote. A file that other users can write to is ignored. */
 function readListenFile(stateDir: string): Address[] {
   const file = join(stateDir, 'listen.json');
   try {
@@ -75,24 +74,24 @@ function readListenFile(stateDir: string): Address[] {
     const path = textOrNull(socket);
     if (path !== null) found.push({ agent: stateDir, kind: 'socket', path });
     if (typeof tcp === 'string' && URL.canParse(tcp)) {
-      const told = { certificate: textOrNull(certificate), socket: path };
-      found.push({ agent: stateDir, kind: 'tcp', url: new URL(tcp), ...told });
+      const trust = { certificate: textOrNull(certificate), socket: path };
+      found.push({ agent: stateDir, kind: 'tcp', url: new URL(tcp), ...trust });
     }
     return found;
   } catch {
-    // It does not run, or not for this user.
+    // No agent runs there, or this user may not read the file.
     return [];
   }
 }
 
-/** This user's, then the system's (src/config/README.md, state_dir). */
+/** The state directory of this user, then the system's (src/config/README.md, state_dir). */
 function defaultStateDirs(environment: Environment): readonly string[] {
-  const state = absolute(environment['XDG_STATE_HOME']) ?? stateAtHome();
+  const state = absolute(environment['XDG_STATE_HOME']) ?? stateInHome();
   return [...(state === null ? [] : [join(state, 'latchkey')]), '/var/lib/latchkey'];
 }
 
 /** Null: the system knows no home directory of this user. */
-function stateAtHome(): string | null {
+function stateInHome(): string | null {
   try {
     return join(homedir(), '.local', 'state');
   } catch {
@@ -122,7 +121,7 @@ function absolute(path: string | undefined): string | undefined {
   return path !== undefined && isAbsolute(path) ? path : undefined;
 }
 
-/** An empty variable counts as none. */
-export function filled(text: string | undefined): string | undefined {
+/** Treats an empty variable as unset. */
+export function nonEmpty(text: string | undefined): string | undefined {
   return text === undefined || text === '' ? undefined : text;
 }

@@ -1,149 +1,189 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressOptions } from './address.ts';
-import { readQuote, readRedemption, writeCart, type Cart, type Quote, type Redemption } from './checkout.ts';
 import {
   credentialHeader,
   credentialScope,
   type CredentialKind,
   type CredentialOptions,
 } from './credential.ts';
-import { AgentAwayError, ConfigurationError, isProblem, ProblemError } from './error.ts';
-import { Exchange, isMs, type CallOptions, type Exchanging } from './exchange.ts';
+import {
+  AgentUnavailableError,
+  ConfigurationError,
+  isProblem,
+  ProblemError,
+  type ProblemCode,
+} from './error.ts';
 import { LastKnown, type LastKnownOptions } from './last-known.ts';
-import { readAnsweredLicense, readProvenance, type ChangedLicense } from './license.ts';
-import type { ProblemCode } from './problem-code.ts';
-import type { Reply, Request } from './transport.ts';
-import type { Undetermined, Verdict } from './verdict.ts';
+import { isMs, RetryingTransport, type CallOptions, type RetryOptions } from './retry.ts';
+import type { Request } from './transport.ts';
+import type { Cart, ChangedLicense, Quote, Redemption, Undetermined, Verdict } from './types.ts';
+import {
+  readLicenseBody,
+  readProvenance,
+  readQuote,
+  readRedemption,
+  writeCart,
+  type Headers,
+} from './wire.ts';
 
-/** Where the agent is, who asks, and what is remembered; each may be left out. */
+/** Where the agent is, and the credentials of the program. Every option has a default. */
 export interface ConnectOptions extends AddressOptions, CredentialOptions {
-  /** Remembers verdicts for the time when the agent itself is down; default: nothing is. */
+  /** Stores verdicts in a file, for the time when the agent itself is down. Default: nothing is stored. */
   readonly lastKnown?: LastKnownOptions | undefined;
 }
 
 export interface ChangeOptions extends CallOptions {
   /**
-   * Made anew for each call unless it is given: one of your own, kept with what the change is for, makes it count
-   * once also when the program is started again in between. 1 to 255 printable characters.
+   * The key under which the change counts once. Default: a new key for each call. If the program may restart before
+   * the answer, pass a key and store it together with the reason for the change. 1 to 255 printable characters.
    */
   readonly idempotencyKey?: string | undefined;
-  /** How long the agent waits for the store's confirmation, in ms, up to 30,000; default: it does not. */
+  /** How long the agent waits for the store's confirmation, in ms, up to 30,000. Default: it does not wait. */
   readonly waitMs?: number | undefined;
 }
 
-/** What is said of a key that nobody sold, and of what can be none: empty, or longer than any. */
-const noKey: readonly ProblemCode[] = ['license_not_found', 'parameters_invalid', 'headers_too_large'];
-const askingMs = 5_000;
-const changingMs = 15_000;
+/** The refusals that mean that there is no such key. An empty or an overlong text cannot be a key. */
+const noSuchKey: readonly ProblemCode[] = ['license_not_found', 'parameters_invalid', 'headers_too_large'];
+const readDeadlineMs = 5_000;
+const changeDeadlineMs = 15_000;
 
-/** Finds the agent of this machine when it is first asked, and again whenever it does not answer. */
+/**
+ * Makes a client of the agent on this machine. The first call looks for the agent, and so does every call after the
+ * agent stopped answering.
+ *
+ * @example
+ * const latchkey = connect({ productSecret: 'secret-of-the-sandbox' });
+ */
 export function connect(options: ConnectOptions = {}): LatchkeyClient {
   return new LatchkeyClient(options);
 }
 
-/** Asks a Latchkey agent (src/http/README.md). Safe to share: calls run side by side. */
+/** A client of a Latchkey agent (src/http/README.md). It can be shared: calls may run at the same time. */
 export class LatchkeyClient {
   readonly #options: ConnectOptions;
-  readonly #exchange: Exchange;
+  readonly #transport: RetryingTransport;
   readonly #lastKnown: LastKnown | null;
 
   constructor(options: ConnectOptions) {
     this.#options = options;
-    this.#exchange = new Exchange(options);
+    this.#transport = new RetryingTransport(options);
     const { lastKnown } = options;
     const scope = credentialScope(options, process.env);
     this.#lastKnown = lastKnown === undefined ? null : new LastKnown(lastKnown, scope);
   }
 
   /**
-   * Tells what is to be thought of a license key. What goes wrong on the way is a verdict, `undetermined`; it
-   * rejects with the signal's reason, and with a `ProblemError` or `ConfigurationError` for what the program itself
-   * does wrong, such as a credential that is refused.
+   * Says whether a license key may be used. A failure on the way is a verdict, too: `undetermined`. Rejects with the
+   * signal's reason, or with a `ProblemError` or a `ConfigurationError` if the program itself does something wrong,
+   * such as sending a wrong credential.
+   *
+   * @example
+   * const verdict = await latchkey.verify('WTKP4-66NL5-HMKQW-GFSCZ');
+   * if (verdict.verdict === 'valid') console.log(verdict.license.buyerEmail);
    */
   async verify(licenseKey: string, options: CallOptions = {}): Promise<Verdict> {
-    const said = await this.#ask(licenseKey, options);
-    return (await this.#lastKnown?.judge(licenseKey, said)) ?? said;
+    const verdict = await this.#verify(licenseKey, options);
+    return (await this.#lastKnown?.resolve(licenseKey, verdict)) ?? verdict;
   }
 
-  /** Counts a use of the key. */
+  /**
+   * Counts a use of the key.
+   *
+   * @example
+   * const { license } = await latchkey.use('WTKP4-66NL5-HMKQW-GFSCZ', { idempotencyKey: 'install 4711' });
+   */
   async use(licenseKey: string, options: ChangeOptions = {}): Promise<ChangedLicense> {
     return await this.#change('usage', licenseKey, options);
   }
 
-  /** Takes a use of the key back; at 0 it changes nothing. */
+  /** Takes back a use of the key. At 0 uses it changes nothing. */
   async undo(licenseKey: string, options: ChangeOptions = {}): Promise<ChangedLicense> {
     return await this.#change('decrease', licenseKey, options);
   }
 
-  /** Disables the key: it is refused from now on. */
+  /** Disables the key: the agent refuses it from now on. */
   async disable(licenseKey: string, options: ChangeOptions = {}): Promise<ChangedLicense> {
     return await this.#change('disable', licenseKey, options);
   }
 
-  /** Enables the key; until the store agrees, the license that is answered is not `enabled`. */
+  /** Enables the key. The returned license is not `enabled` before the store has confirmed the change. */
   async enable(licenseKey: string, options: ChangeOptions = {}): Promise<ChangedLicense> {
     return await this.#change('enable', licenseKey, options);
   }
 
-  /** Tells what a coupon takes off a cart; needs an API key, or a token of scope `coupons:read`. */
+  /**
+   * Computes what a coupon takes off a cart. It needs an API key, or a token with the scope `coupons:read`.
+   *
+   * @example
+   * const cart = { code: 'SPRING', items: [{ productKey: 'RGsF', amount: 1_900 }] };
+   * const { redeemable, total } = await latchkey.quote(cart);
+   */
   async quote(cart: Cart, options: CallOptions = {}): Promise<Quote> {
     const request = this.#request('POST', '/agent/v1/quote', 'apiKey', writeCart(cart));
-    const asking = { deadlineMs: askingMs, ...filledIn(options), idempotencyKey: null, persists: true };
-    return (await this.#make(request, asking, readQuote)).value;
-  }
-
-  /** Redeems a coupon for an order, once; needs an API key, or a token of scope `coupons:write`. */
-  async redeem(order: string, cart: Cart, options: ChangeOptions = {}): Promise<Redemption> {
-    const request = this.#request('POST', '/agent/v1/redemptions', 'apiKey', { order, ...writeCart(cart) });
-    return (await this.#make(...changing(request, options), readRedemption)).value;
+    return (await this.#send(request, readOptions(options, true), readQuote)).value;
   }
 
   /**
-   * Ends the calls that are under way, as if the agent did not answer: a change may have been counted. Closes the kept
-   * connections, which keep no program alive without it.
+   * Redeems a coupon for an order, once. It needs an API key, or a token with the scope `coupons:write`.
+   *
+   * @example
+   * const { discount } = await latchkey.redeem('order-1017', cart);
    */
-  close(): void {
-    this.#exchange.close();
+  async redeem(order: string, cart: Cart, options: ChangeOptions = {}): Promise<Redemption> {
+    const request = this.#request('POST', '/agent/v1/redemptions', 'apiKey', { order, ...writeCart(cart) });
+    return (await this.#send(...asChange(request, options), readRedemption)).value;
   }
 
-  async #ask(licenseKey: string, options: CallOptions): Promise<Verdict> {
-    const path = `/api/v2/license/verify?${formOf(licenseKey)}`;
-    const asking = { deadlineMs: askingMs, ...filledIn(options), idempotencyKey: null, persists: false };
+  /**
+   * Ends the running calls as if the agent did not answer: a change may have been counted. Closes the idle
+   * connections. A program also exits without this call.
+   */
+  close(): void {
+    this.#transport.close();
+  }
+
+  async #verify(licenseKey: string, options: CallOptions): Promise<Verdict> {
+    const path = `/api/v2/license/verify?${licenseForm(licenseKey)}`;
     try {
       const request = this.#request('GET', path, 'productSecret');
-      const { value: license, headers } = await this.#make(request, asking, readAnsweredLicense);
+      const { value: license, headers } = await this.#send(
+        request,
+        readOptions(options, false),
+        readLicenseBody,
+      );
       if (!license.enabled) return { verdict: 'refused', reason: 'disabled', license, source: 'agent' };
       return { verdict: 'valid', license, source: 'agent', ...readProvenance(headers) };
     } catch (error) {
-      if (noKey.some((code) => isProblem(error, code))) {
+      if (noSuchKey.some((code) => isProblem(error, code))) {
         return { verdict: 'refused', reason: 'not_found', license: null, source: 'agent' };
       }
-      const reason = reasonOf(error);
+      const reason = undeterminedReason(error);
       if (reason === null) throw error;
       return { verdict: 'undetermined', reason, license: null, error: error as Undetermined['error'] };
     }
   }
 
-  async #change(what: string, licenseKey: string, options: ChangeOptions): Promise<ChangedLicense> {
-    const request = this.#request('PUT', `/api/v2/license/${what}`, 'productSecret', formOf(licenseKey));
-    const { value: license, headers } = await this.#make(...changing(request, options), readAnsweredLicense);
+  async #change(action: string, licenseKey: string, options: ChangeOptions): Promise<ChangedLicense> {
+    const path = `/api/v2/license/${action}`;
+    const request = this.#request('PUT', path, 'productSecret', licenseForm(licenseKey));
+    const { value: license, headers } = await this.#send(...asChange(request, options), readLicenseBody);
     return { license, ...readProvenance(headers) };
   }
 
-  async #make<Value>(
+  async #send<Value>(
     request: Request,
-    asking: Exchanging,
+    options: RetryOptions,
     read: (body: unknown) => Value | null,
-  ): Promise<{ value: Value; headers: Reply['headers'] }> {
-    const { body, headers } = await this.#exchange.make(request, asking);
+  ): Promise<{ value: Value; headers: Headers }> {
+    const { body, headers } = await this.#transport.send(request, options);
     const value = read(body);
     if (value !== null) return { value, headers };
-    const { idempotencyKey } = asking;
+    const { idempotencyKey } = options;
     const details = { idempotencyKey, mayHaveCounted: idempotencyKey !== null };
-    throw new AgentAwayError('The answer is not understood: is it a Latchkey agent?', details);
+    throw new AgentUnavailableError('Cannot read the response: is this a Latchkey agent?', details);
   }
 
-  /** `body`: a form as text, or what becomes JSON. */
+  /** `body`: a string is sent as a form, an object as JSON. */
   #request(
     method: Request['method'],
     path: string,
@@ -152,7 +192,7 @@ export class LatchkeyClient {
   ): Request {
     const type = typeof body === 'string' ? 'application/x-www-form-urlencoded' : 'application/json';
     const headers = {
-      // Problems are asked for by name, whichever dialect the agent speaks to others.
+      // With this header the agent answers with problem details, whatever dialect it is configured to speak.
       accept: 'application/problem+json, application/json',
       ...credentialHeader(this.#options, credential, process.env),
       ...(body !== null && { 'content-type': type }),
@@ -162,29 +202,42 @@ export class LatchkeyClient {
   }
 }
 
-/** Plain JavaScript may give what is no string, of which a text such as `undefined` would be asked for. */
-function formOf(licenseKey: unknown): string {
+/** Plain JavaScript may pass a value that is not a string. Without this check, the key would be "undefined". */
+function licenseForm(licenseKey: unknown): string {
   if (typeof licenseKey !== 'string') {
-    const given = licenseKey === null ? 'null' : typeof licenseKey;
-    throw new ConfigurationError(`The license key must be a string, not ${given}.`);
+    const type = licenseKey === null ? 'null' : typeof licenseKey;
+    throw new ConfigurationError(`The license key must be a string, not ${type}.`);
   }
   return new URLSearchParams({ license_key: licenseKey }).toString();
 }
 
-/** A request under its idempotency key, and how it is asked. */
-function changing(request: Request, options: ChangeOptions): [Request, Exchanging] {
-  const { waitMs = 0, idempotencyKey = randomUUID(), ...calling } = options;
-  if (!isMs(waitMs, 30_000)) throw new ConfigurationError('waitMs is 0 to 30,000.');
+function readOptions(options: CallOptions, retriesUntilDeadline: boolean): RetryOptions {
+  return {
+    deadlineMs: readDeadlineMs,
+    ...withoutUndefined(options),
+    idempotencyKey: null,
+    retriesUntilDeadline,
+  };
+}
+
+/** Adds the idempotency key to a request, and gives the options to send it with. */
+function asChange(request: Request, options: ChangeOptions): [Request, RetryOptions] {
+  const { waitMs = 0, idempotencyKey = randomUUID(), ...callOptions } = options;
+  if (!isMs(waitMs, 30_000)) throw new ConfigurationError('waitMs must be 0 to 30,000.');
   const headers = {
     ...request.headers,
     'idempotency-key': quoted(idempotencyKey),
     ...(waitMs > 0 && { prefer: `wait=${Math.ceil(waitMs / 1_000)}` }),
   };
-  const asking = { deadlineMs: changingMs + waitMs, ...filledIn(calling), idempotencyKey, persists: true };
-  return [{ ...request, headers }, asking];
+  const deadlineMs = changeDeadlineMs + waitMs;
+  const retryOptions = { deadlineMs, ...withoutUndefined(callOptions), idempotencyKey };
+  return [
+    { ...request, headers },
+    { ...retryOptions, retriesUntilDeadline: true },
+  ];
 }
 
-/** As a string of RFC 8941, in which a key may have spaces. */
+/** Writes a string of RFC 8941, so that a key may contain spaces. */
 function quoted(idempotencyKey: unknown): string {
   if (typeof idempotencyKey !== 'string' || !/^[ -~]{1,255}$/.test(idempotencyKey)) {
     throw new ConfigurationError('An idempotencyKey has 1 to 255 printable ASCII characters.');
@@ -192,16 +245,19 @@ function quoted(idempotencyKey: unknown): string {
   return `"${idempotencyKey.replaceAll(/["\\\\]/g, String.raw`\$&`)}"`;
 }
 
-/** Why nobody can say; null: the program itself did something wrong, or ended the call. */
-function reasonOf(error: unknown): Undetermined['reason'] | null {
-  if (error instanceof AgentAwayError) return 'agent_away';
+/** Null: the program itself did something wrong, or ended the call. */
+function undeterminedReason(error: unknown): Undetermined['reason'] | null {
+  if (error instanceof AgentUnavailableError) return 'agent_unavailable';
   if (!(error instanceof ProblemError)) return null;
   if (error.code === 'upstream_unreachable') return 'unknown';
   if (error.code === 'verdict_expired') return 'expired';
   return error.status >= 500 || error.status === 429 || error.status === 408 ? 'busy' : null;
 }
 
-/** A deadline that is given as `undefined` is the default one. */
-function filledIn({ deadlineMs, signal }: CallOptions): { deadlineMs?: number; signal?: AbortSignal } {
+/** An option that is `undefined` must not replace its default. */
+function withoutUndefined({ deadlineMs, signal }: CallOptions): {
+  deadlineMs?: number;
+  signal?: AbortSignal;
+} {
   return { ...(deadlineMs !== undefined && { deadlineMs }), ...(signal !== undefined && { signal }) };
 }

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { filled, isSocketNamed, type AddressOptions } from './address.ts';
+import { isSocketNamed, nonEmpty, type AddressOptions, type Environment } from './address.ts';
 import { ConfigurationError } from './error.ts';
 
-/** What the program shows of itself. A token stands for the others. */
+/** The credentials of the program. A token replaces both of the others. */
 export interface CredentialOptions {
   /**
-   * A token (`latchkey token issue`); default: `LATCHKEY_TOKEN`, else what is in the file `LATCHKEY_TOKEN_FILE`,
-   * either of which may be the product's secret. A socket with a grant of its own (`url: 'unix:…'`) needs none.
+   * A token (`latchkey token issue`). Default: `LATCHKEY_TOKEN`, then the content of the file `LATCHKEY_TOKEN_FILE`.
+   * Either variable may give the product's secret instead. A socket with a `grant` (`url: 'unix:…'`) needs none.
    */
   readonly token?: string | undefined;
   /** The secret of the product, for license keys. */
@@ -18,36 +18,36 @@ export interface CredentialOptions {
 export type CredentialKind = 'productSecret' | 'apiKey';
 
 /**
- * Gives the header for a kind of route, which takes tokens too; none where a socket is named, which may carry a grant.
- * Throws a `ConfigurationError` when there is nothing to show.
+ * Gives the credential header for a kind of route. The header is empty for a socket, which may have a grant.
+ * Throws a `ConfigurationError` if there is no credential.
  */
 export function credentialHeader(
   options: AddressOptions & CredentialOptions,
   kind: CredentialKind,
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
 ): Record<string, string> {
   const name = kind === 'apiKey' ? 'service-api-key' : 'product-secret-key';
-  const given = options[kind];
-  if (given !== undefined) return { [name]: checked(given, kind, oneLine) };
+  const own = options[kind];
+  if (own !== undefined) return { [name]: checked(own, kind, oneLine) };
   if (options.token !== undefined) return { [name]: checked(options.token, 'token', oneWord) };
-  const ofEnvironment = filled(environment['LATCHKEY_TOKEN']);
-  if (ofEnvironment !== undefined) return { [name]: checked(ofEnvironment, 'LATCHKEY_TOKEN', oneLine) };
-  const file = filled(environment['LATCHKEY_TOKEN_FILE']);
-  if (file !== undefined) return { [name]: checked(read(file), 'LATCHKEY_TOKEN_FILE', oneLine) };
+  const variable = nonEmpty(environment['LATCHKEY_TOKEN']);
+  if (variable !== undefined) return { [name]: checked(variable, 'LATCHKEY_TOKEN', oneLine) };
+  const file = nonEmpty(environment['LATCHKEY_TOKEN_FILE']);
+  if (file !== undefined) return { [name]: checked(readToken(file), 'LATCHKEY_TOKEN_FILE', oneLine) };
   if (isSocketNamed(options, environment)) return {};
   throw new ConfigurationError(`Give connect() a token or ${kind === 'apiKey' ? 'an' : 'a'} ${kind}.`);
 }
 
-/** What sets one product's program apart from another's: its secret, else its token, or the file that keeps one. */
+/** Distinguishes the program of one product from another's: its secret, its token, or the path of its token file. */
 export function credentialScope(
   { productSecret, token }: CredentialOptions,
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
 ): string {
-  const given = productSecret ?? token ?? filled(environment['LATCHKEY_TOKEN']);
-  return given ?? filled(environment['LATCHKEY_TOKEN_FILE']) ?? '';
+  const own = productSecret ?? token ?? nonEmpty(environment['LATCHKEY_TOKEN']);
+  return own ?? nonEmpty(environment['LATCHKEY_TOKEN_FILE']) ?? '';
 }
 
-function read(file: string): string {
+function readToken(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
@@ -55,17 +55,17 @@ function read(file: string): string {
   }
 }
 
-/** What an existing store issued may have spaces in it (src/http/wire/common/kind.ts); a token has none. */
+/** A secret from an existing store may contain spaces. A token contains none. */
 const oneLine = /^[ -~]+$/;
 const oneWord = /^[!-~]+$/;
 
-/** The value itself is not told: it is a secret. Plain JavaScript may give what is no string. */
+/** Plain JavaScript may pass a value that is not a string. The error does not show the value: it is a secret. */
 function checked(text: unknown, name: string, pattern: RegExp): string {
   const value = typeof text === 'string' ? text.trim() : null;
-  if (value === '') throw new ConfigurationError(`There is no credential in ${name}.`);
+  if (value === '') throw new ConfigurationError(`${name} is empty.`);
   if (value === null || !pattern.test(value)) {
     const wanted = pattern === oneWord ? 'one word' : 'one line';
-    throw new ConfigurationError(`What is in ${name} is no credential, which is ${wanted} of plain ASCII.`);
+    throw new ConfigurationError(`${name} is not a credential: it must be ${wanted} of printable ASCII.`);
   }
   return value;
 }

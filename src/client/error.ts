@@ -1,7 +1,67 @@
-import type { ProblemCode } from './problem-code.ts';
-import { member } from './license.ts';
+/** Every problem that an agent can answer with. src/http/PROBLEMS.md explains each of them. */
+export type ProblemCode =
+  | 'malformed_body'
+  | 'duplicate_parameter'
+  | 'malformed_request'
+  | 'idempotency_key_malformed'
+  | 'credentials_missing'
+  | 'credentials_invalid'
+  | 'token_expired'
+  | 'scope_missing'
+  | 'operator_only'
+  | 'origin_forbidden'
+  | 'host_forbidden'
+  | 'license_not_found'
+  | 'coupon_not_found'
+  | 'coupon_code_not_found'
+  | 'account_not_found'
+  | 'product_not_found'
+  | 'collection_not_found'
+  | 'purchase_not_found'
+  | 'redemption_not_found'
+  | 'operation_not_found'
+  | 'act_not_found'
+  | 'token_not_found'
+  | 'route_not_found'
+  | 'method_not_allowed'
+  | 'request_timeout'
+  | 'coupon_redeemed'
+  | 'coupon_code_taken'
+  | 'coupon_not_redeemable'
+  | 'license_key_taken'
+  | 'product_key_taken'
+  | 'product_archived'
+  | 'collection_id_taken'
+  | 'token_of_the_file'
+  | 'operation_not_open'
+  | 'not_an_agent'
+  | 'not_the_authority'
+  | 'idempotency_key_in_use'
+  | 'backup_running'
+  | 'backed_up_by_the_database'
+  | 'body_too_large'
+  | 'unsupported_media_type'
+  | 'parameters_invalid'
+  | 'import_rejected'
+  | 'product_is_recurring'
+  | 'order_reused'
+  | 'idempotency_key_reused'
+  | 'upstream_refused'
+  | 'rate_limited'
+  | 'headers_too_large'
+  | 'internal_error'
+  | 'coupons_not_configured'
+  | 'upstream_unreachable'
+  | 'verdict_expired'
+  | 'starting'
+  | 'draining'
+  | 'storage_failed'
+  | 'storage_unavailable'
+  | 'outcome_unknown'
+  | 'storage_full'
+  | 'loop_detected';
 
-/** What is known of the change that an error is about; nothing was to be changed where there is none. */
+/** What is known about the change that failed. A call that changes nothing has no key. */
 interface ErrorDetails {
   readonly idempotencyKey: string | null;
   readonly mayHaveCounted: boolean;
@@ -10,13 +70,23 @@ interface ErrorDetails {
 
 const ofNoChange: ErrorDetails = { idempotencyKey: null, mayHaveCounted: false };
 
-/** What every error of this client is. */
+/**
+ * The base class of every error of this client.
+ *
+ * @example
+ * try {
+ *   await latchkey.use(licenseKey, { idempotencyKey });
+ * } catch (error) {
+ *   if (!(error instanceof LatchkeyError && error.isTemporary)) throw error;
+ *   retryLater(error.idempotencyKey);
+ * }
+ */
 export abstract class LatchkeyError extends Error {
-  /** Under which the change was asked for: repeated with the same one, it is counted once. Null: nothing was to be changed. */
+  /** The key of the change. A change that is repeated with the same key counts once. Null: the call changes nothing. */
   readonly idempotencyKey: string | null;
-  /** Whether an agent may have recorded the change all the same: to find out, repeat it under its `idempotencyKey`. */
+  /** Whether an agent may have recorded the change anyway. To find out, repeat the change with its `idempotencyKey`. */
   readonly mayHaveCounted: boolean;
-  /** Whether the same call, under the same key, may be answered otherwise later. */
+  /** Whether the same call, with the same key, may succeed later. */
   abstract readonly isTemporary: boolean;
 
   constructor(message: string, { idempotencyKey, mayHaveCounted, cause }: ErrorDetails = ofNoChange) {
@@ -27,17 +97,17 @@ export abstract class LatchkeyError extends Error {
   }
 }
 
-/** There is nothing to send: no token, no product secret, no API key; or an option makes no sense. */
+/** There is no credential to send, or an option is not valid. */
 export class ConfigurationError extends LatchkeyError {
   readonly isTemporary: boolean = false;
 }
 
-/** The agent did not answer before the deadline: it is not running, not found, or does not speak as Latchkey does. */
-export class AgentAwayError extends LatchkeyError {
+/** The agent did not answer before the deadline: it is not running, was not found, or is not a Latchkey agent. */
+export class AgentUnavailableError extends LatchkeyError {
   readonly isTemporary: boolean = true;
 }
 
-/** A fault of one parameter of a request. */
+/** An error in one parameter of a request. */
 export interface ParameterFault {
   readonly parameter: string;
   readonly code: string;
@@ -50,25 +120,25 @@ export interface ProblemDetails<Code extends ProblemCode = ProblemCode> {
   readonly status: number;
   readonly title: string;
   readonly detail: string;
-  /** By which the agent's log tells of it; null: it has none. */
+  /** The id of the request in the agent's log. Null: the request has no id. */
   readonly requestId: string | null;
   readonly faults: readonly ParameterFault[];
   /** Why a coupon is not redeemable (`coupon_not_redeemable`). */
   readonly reasons: readonly string[];
-  /** After which it may be tried again; null: it was not said. */
+  /** How long to wait before the next attempt. Null: the agent does not say. */
   readonly retryAfterMs: number | null;
 }
 
-/** What says "not now" rather than "no". */
+/** The problems that mean "not now" rather than "no". */
 const temporary: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'rate_limited',
   'starting',
   'draining',
   'storage_failed',
   'storage_unavailable',
-  // Deliveries make room in a full outbox; a disk may get room, and the change is asked for again then.
+  // Deliveries make room in a full outbox, and a disk may get room.
   'storage_full',
-  // It was asked for under an idempotency key, which tells the one answer.
+  // A repetition with the same idempotency key gets the real outcome.
   'outcome_unknown',
   'internal_error',
   'request_timeout',
@@ -77,12 +147,12 @@ const temporary: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'verdict_expired',
 ]);
 
-/** Whether the same request may be answered otherwise a moment later. */
+/** Whether the same request may succeed a moment later. */
 export function isTemporary(code: ProblemCode): boolean {
   return temporary.has(code);
 }
 
-/** The agent refused the request. `code` tells which problem it is, and `isProblem` narrows to it. */
+/** The agent refused the request. `code` is the stable name of the problem; `isProblem` narrows the type to a code. */
 export class ProblemError<Code extends ProblemCode = ProblemCode>
   extends LatchkeyError
   implements ProblemDetails<Code>
@@ -111,39 +181,15 @@ export class ProblemError<Code extends ProblemCode = ProblemCode>
   }
 }
 
-/** Whether an error is a refusal, or the refusal of this code. */
+/**
+ * Whether an error is a refusal by the agent; with a code, whether it is this refusal.
+ *
+ * @example
+ * if (isProblem(error, 'license_not_found')) askForTheKeyAgain();
+ */
 export function isProblem<Code extends ProblemCode>(
   error: unknown,
   code?: Code,
 ): error is ProblemError<Code> {
   return error instanceof ProblemError && (code === undefined || error.code === code);
-}
-
-/** Reads a refusal; null when it is none of Latchkey's. */
-export function readProblem(
-  body: unknown,
-  { status, retryAfterMs }: { status: number; retryAfterMs: number | null },
-): ProblemDetails | null {
-  const [code, title, detail] = ['code', 'title', 'detail'].map((name) => member(body, name));
-  if (typeof code !== 'string' || typeof title !== 'string' || typeof detail !== 'string') return null;
-  const requestId = member(body, 'request_id');
-  return {
-    code: code as ProblemCode,
-    status,
-    title,
-    detail,
-    requestId: typeof requestId === 'string' ? requestId : null,
-    faults: list(member(body, 'errors')).map(readFault),
-    reasons: list(member(body, 'reasons')).map(String),
-    retryAfterMs,
-  };
-}
-
-function readFault(fault: unknown): ParameterFault {
-  const [parameter, code, detail] = ['parameter', 'code', 'detail'].map((name) => member(fault, name));
-  return { parameter: String(parameter), code: String(code), detail: String(detail) };
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

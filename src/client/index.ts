@@ -1,30 +1,43 @@
 /**
- * A client for software that asks a Latchkey agent: license keys and coupons, over TCP or the socket. It has no
- * dependencies, and runs on Node 20 and later. It is made for
- * Electron's main process too, where it was never tried.
+ * A client for programs that ask a Latchkey agent about license keys and coupons, over TCP or a Unix socket. It has no
+ * dependencies and runs on Node 20 and later.
+ *
+ * @example
+ * import { connect } from 'latchkey/client';
+ *
+ * const latchkey = connect({ url: 'http://127.0.0.1:8787', productSecret: 'secret-of-the-sandbox' });
+ * const verdict = await latchkey.verify('WTKP4-66NL5-HMKQW-GFSCZ');
+ * if (verdict.verdict === 'refused') process.exit(1);
  */
 export { connect, LatchkeyClient, type ChangeOptions, type ConnectOptions } from './client.ts';
 export { type AddressOptions } from './address.ts';
 export { type CredentialOptions } from './credential.ts';
-export { type CallOptions } from './exchange.ts';
-export { type ChangedLicense, type Freshness, type License, type Provenance } from './license.ts';
+export { type CallOptions } from './retry.ts';
 export {
+  type Cart,
+  type CartItem,
+  type ChangedLicense,
   type Disabled,
+  type Freshness,
+  type License,
   type NotFound,
+  type Provenance,
+  type Quote,
+  type QuotedItem,
+  type Redemption,
   type Undetermined,
   type Valid,
   type Verdict,
   type VerdictSource,
-} from './verdict.ts';
+} from './types.ts';
 export { LastKnown, type LastKnownOptions } from './last-known.ts';
 export {
-  AgentAwayError,
+  AgentUnavailableError,
   ConfigurationError,
   isProblem,
   LatchkeyError,
   ProblemError,
   type ParameterFault,
+  type ProblemCode,
   type ProblemDetails,
 } from './error.ts';
-export { type ProblemCode } from './problem-code.ts';
-export { type Cart, type CartItem, type Quote, type QuotedItem, type Redemption } from './checkout.ts';

@@ -2,131 +2,154 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ConfigurationError } from './error.ts';
-import { member, readLicense, writeLicense, type License } from './license.ts';
-import type { Verdict } from './verdict.ts';
+import type { License, Verdict } from './types.ts';
+import { member, readLicense, writeLicense } from './wire.ts';
 
-/** Where verdicts are remembered, and for how long they are relied upon. */
+/** Where verdicts are stored, and how long they are used. */
 export interface LastKnownOptions {
-  /** Made with its directory, for this user alone (0600). */
+  /** The file is created together with its directory. Only this user can read it (0600). */
   readonly file: string;
-  /** How long after the store last confirmed a key it is taken for valid, in ms; default: 14 days. */
+  /** How long a key stays valid after the store last confirmed it, in ms. Default: 14 days. */
   readonly graceMs?: number | undefined;
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** For ever, as far as a date can be told. */
-const longestGraceMs = 1_000_000 * dayMs;
-/** A key that was valid is refused as unknown when it is said again so long after. */
+/** Practically for ever; a `Date` can still hold the end. */
+const maxGraceMs = 1_000_000 * dayMs;
+/** A valid key is refused as unknown if the agent still says so after this time. */
 const notFoundMs = dayMs;
-/** A confirmation is written again only when it is so much newer. */
-const worthWritingMs = 60 * 60 * 1000;
-/** The keys of one program; those of which nothing was said for longest are forgotten first. */
-const maximumKeys = 100;
+/** A newer confirmation is written only if it is newer by this time. */
+const minRewriteMs = 60 * 60 * 1000;
+/** If there are more keys, the keys that the agent has not spoken about for the longest time are dropped. */
+const maxKeys = 100;
 const version = 1;
 const verdicts: ReadonlySet<Entry['verdict']> = new Set<Entry['verdict']>(['valid', 'disabled', 'not_found']);
 
-/** What is remembered of a key; the license key itself is not, but for its hash. */
+/** What the file says about a key. It contains a hash of the license key, not the key itself. */
 interface Entry {
   verdict: 'valid' | 'disabled' | 'not_found';
   license: License;
-  /** When the store last confirmed the key as valid, in epoch ms. */
+  /** When the store last confirmed the key as valid. This time and those below are times of `LastKnown`'s clock. */
   confirmedAt: number;
-  /** Since when the key, valid before, has been answered as unknown. */
+  /** When the agent first answered that the key is unknown, after it was valid. */
   notFoundSince: number | null;
-  /** When the agent last said something of it: the later word counts, whichever process heard it. */
+  /** When the agent last answered about the key. If several processes write the file, the latest answer counts. */
   saidAt: number;
 }
 
 type Entries = ReadonlyMap<string, Entry>;
 
 /**
- * Remembers the last verdicts in a small file, so that a program goes on for its own grace when the agent itself is
- * down. Only `refused` revokes: `disabled` at once, `not_found` of a key that was valid only when it is said again a
- * day later, since a store that lost its catalogue for an hour says so too. A file that cannot be read or written
- * counts as empty: it never stands in the way of a verdict.
+ * Stores the last verdicts in a small file, so that a program keeps running for a grace period while the agent is down.
+ * Only `refused` revokes a key. `disabled` revokes it at once. `not_found` revokes a valid key only if the agent gives
+ * the same answer a day later, because a store that loses its catalogue for an hour gives this answer, too. A file that
+ * cannot be read or written counts as empty, and causes no error.
  *
- * It is no protection against its reader: who can write the file can write a verdict.
+ * This is no protection against the user: whoever can write the file can write a verdict.
+ *
+ * @example
+ * const lastKnown = new LastKnown({ file: './last-known.json' });
+ * const verdict = await lastKnown.resolve(licenseKey, await latchkey.verify(licenseKey));
  */
 export class LastKnown {
   readonly #file: string;
   readonly #graceMs: number;
   readonly #scope: string;
   #entries: Entries = new Map();
-  /** What the file had when it was last read or written. */
-  #kept: Entries = new Map();
-  #isRead = false;
-  /** The latest time that was seen: a clock that is set back lengthens no grace. */
-  #latest = 0;
+  /** The content of the file when it was last read or written. */
+  #stored: Entries = new Map();
+  /**
+   * The clock of the file, in ms. It follows the system clock forward and stands still when the system clock is set
+   * back. So setting the clock back extends no grace, and a clock that was ahead for a moment does not stop the grace.
+   */
+  #now = 0;
+  /** The system clock when `#now` was computed. */
+  #systemTime = 0;
+  /** Whether the system clock was set back since the file was written. Then the file gets the new system time. */
+  #isSetBack = false;
   #writing: Promise<void> = Promise.resolve();
   #isWriteQueued = false;
 
-  /** `scope`: what is remembered under one says nothing of the same key under another, such as another product. */
+  /** `scope`: separates the same key of different products. */
   constructor({ file, graceMs = 14 * dayMs }: LastKnownOptions, scope = '') {
     checkOptions(file, graceMs);
     this.#file = file;
-    this.#graceMs = Math.min(graceMs, longestGraceMs);
+    this.#graceMs = Math.min(graceMs, maxGraceMs);
     this.#scope = scope;
   }
 
-  /** What is to be thought of a key after what the agent said of it. */
-  async judge(licenseKey: string, said: Verdict): Promise<Verdict> {
-    // Where the agent knows nothing, another process may have heard of the key since.
-    if (!this.#isRead || said.license === null) await this.#read();
-    const name = this.#nameOf(licenseKey, said);
+  /** Stores a verdict of the agent, and replaces it by the last known verdict if the agent has no certain answer. */
+  async resolve(licenseKey: string, verdict: Verdict): Promise<Verdict> {
+    // Another process may have written the file.
+    await this.#read();
+    const name = this.#nameOf(licenseKey, verdict);
     const before = this.#entries.get(name) ?? null;
-    const now = Math.max(this.#latest, Date.now());
-    this.#latest = now;
-    const after = remember(before, said, now);
-    if (after === null) return said;
+    const after = update(before, verdict, this.#tick());
+    if (after === null) return verdict;
     this.#entries = merge(this.#entries, new Map([[name, after]]));
-    if (isWorthWriting(this.#kept.get(name) ?? null, after)) await this.#write();
-    return said.license === null ? this.#recall(licenseKey, after, said, now) : said;
+    if (this.#isSetBack || isWorthWriting(this.#stored.get(name) ?? null, after)) await this.#write();
+    return verdict.license === null ? this.#recall(licenseKey, after, verdict) : verdict;
   }
 
-  /** A key that was pasted with invisible or typographic characters is remembered as the key that it is. */
-  #nameOf(licenseKey: string, said: Verdict): string {
-    const asGiven = hash(`${this.#scope}${licenseKey.trim()}`);
+  /** Advances the clock of the file and gives its time. */
+  #tick(): number {
+    const systemTime = Date.now();
+    this.#now += Math.max(0, systemTime - this.#systemTime);
+    this.#systemTime = systemTime;
+    return this.#now;
+  }
+
+  /** A key that was pasted with invisible or typographic characters has the entry of the plain key. */
+  #nameOf(licenseKey: string, { license }: Verdict): string {
+    const asPasted = hash(`${this.#scope}${licenseKey.trim()}`);
     const plainKey = plainText(licenseKey).trim();
     const plain = hash(`${this.#scope}${plainKey}`);
-    if (this.#entries.has(asGiven)) return asGiven;
-    return this.#entries.has(plain) || said.license?.licenseKey === plainKey ? plain : asGiven;
+    if (this.#entries.has(asPasted)) return asPasted;
+    return this.#entries.has(plain) || license?.licenseKey === plainKey ? plain : asPasted;
   }
 
-  /** What the file says where the agent says nothing, or nothing yet that counts. */
-  #recall(licenseKey: string, entry: Entry, said: Verdict, now: number): Verdict {
+  /** The last known verdict of a key, for which the agent gave the verdict `current`. */
+  #recall(licenseKey: string, entry: Entry, current: Verdict): Verdict {
     const { verdict, confirmedAt } = entry;
     const license = { ...entry.license, licenseKey };
     const source = 'last_known';
     if (verdict === 'disabled') return { verdict: 'refused', reason: 'disabled', license, source };
     if (verdict === 'not_found') return { verdict: 'refused', reason: 'not_found', license: null, source };
     const graceUntil = confirmedAt + this.#graceMs;
-    if (now < graceUntil) {
-      const worth = { freshness: 'grace', confirmedAt: new Date(confirmedAt), pending: 0 } as const;
-      return { verdict: 'valid', license, source, ...worth, graceUntil: new Date(graceUntil) };
+    if (this.#now < graceUntil) {
+      const dates = { confirmedAt: this.#dateOf(confirmedAt), graceUntil: this.#dateOf(graceUntil) };
+      return { verdict: 'valid', license, source, freshness: 'grace', pending: 0, ...dates };
     }
-    if (said.verdict === 'undetermined') return said;
+    if (current.verdict === 'undetermined') return current;
     return { verdict: 'undetermined', reason: 'expired', license: null, error: null };
   }
 
-  /** Learns what is in the file. */
+  /** The date of the system clock for a time of the file's clock. */
+  #dateOf(time: number): Date {
+    return new Date(time - this.#now + this.#systemTime);
+  }
+
   async #read(): Promise<void> {
-    this.#isRead = true;
     try {
-      const kept: unknown = JSON.parse(await readFile(this.#file, 'utf8'));
-      const latest = member(kept, 'latest');
-      if (member(kept, 'version') !== version || typeof latest !== 'number') return;
-      const entries = Object.entries(member(kept, 'keys') as object).map(
+      const stored: unknown = JSON.parse(await readFile(this.#file, 'utf8'));
+      const [now, systemTime] = ['now', 'systemTime'].map((name) => member(stored, name));
+      if (member(stored, 'version') !== version) return;
+      if (typeof now !== 'number' || typeof systemTime !== 'number') return;
+      const entries = Object.entries(member(stored, 'keys') as object).map(
         ([name, entry]) => [name, readEntry(entry)] as const,
       );
-      this.#kept = new Map(entries);
-      this.#latest = Math.max(this.#latest, latest);
-      this.#entries = merge(this.#kept, this.#entries);
+      this.#stored = new Map(entries);
+      const own = this.#tick();
+      const passedMs = this.#systemTime - systemTime;
+      this.#now = Math.max(own, now + Math.max(0, passedMs));
+      this.#isSetBack = passedMs < 0;
+      this.#entries = merge(this.#stored, this.#entries);
     } catch {
-      // What cannot be read says nothing.
+      // The file does not exist yet, or was damaged: it counts as empty.
     }
   }
 
-  /** One write after the other, each of all that is known when it begins. */
+  /** Writes one after the other. Each write contains everything that is known when it starts. */
   async #write(): Promise<void> {
     if (!this.#isWriteQueued) {
       this.#isWriteQueued = true;
@@ -135,7 +158,7 @@ export class LastKnown {
     await this.#writing;
   }
 
-  /** Replaces the file as a whole: half of one is never read, and what others wrote into it is kept. */
+  /** Replaces the whole file, so that nobody reads half of it, and keeps what other processes wrote. */
   async #replace(): Promise<void> {
     this.#isWriteQueued = false;
     await this.#read();
@@ -143,13 +166,18 @@ export class LastKnown {
     const keys = [...entries].map(
       ([name, entry]) => [name, { ...entry, license: writeLicense(entry.license) }] as const,
     );
-    const kept = { version, latest: this.#latest, keys: Object.fromEntries(keys) };
-    await replace(this.#file, JSON.stringify(kept));
-    this.#kept = entries;
+    const content = {
+      version,
+      now: this.#now,
+      systemTime: this.#systemTime,
+      keys: Object.fromEntries(keys),
+    };
+    await replaceFile(this.#file, JSON.stringify(content));
+    this.#stored = entries;
   }
 }
 
-/** Plain JavaScript may give anything, with which nothing would ever be remembered, or relied upon. */
+/** Plain JavaScript may pass anything. Such a value would silently store nothing, or never expire. */
 function checkOptions(file: unknown, graceMs: unknown): void {
   if (typeof file !== 'string' || file === '') {
     throw new ConfigurationError('lastKnown.file must be the path of a file.');
@@ -159,60 +187,59 @@ function checkOptions(file: unknown, graceMs: unknown): void {
   }
 }
 
-/** The later word on each key; of two at the same time, the second one's. */
+/** Keeps the later entry of each key. If both have the same time, keeps the entry of `others`. */
 function merge(some: Entries, others: Entries): Entries {
   const merged = new Map(some);
   for (const [name, entry] of others) {
     if (entry.saidAt >= (merged.get(name)?.saidAt ?? 0)) merged.set(name, entry);
   }
-  const bySaid = [...merged].sort(([, one], [, other]) => one.saidAt - other.saidAt);
-  return new Map(bySaid.slice(-maximumKeys));
+  const byTime = [...merged].sort(([, one], [, other]) => one.saidAt - other.saidAt);
+  return new Map(byTime.slice(-maxKeys));
 }
 
-/** Throws when it is none: one that is spoilt spoils the file. */
+/** Throws if the entry is damaged; then the whole file counts as damaged. */
 function readEntry(entry: unknown): Entry {
   const { verdict, confirmedAt, notFoundSince, saidAt } = entry as Entry;
   const license = readLicense(member(entry, 'license'));
-  const isRead =
+  const isValid =
     license !== null &&
     verdicts.has(verdict) &&
     typeof confirmedAt === 'number' &&
     typeof saidAt === 'number' &&
     (notFoundSince === null || typeof notFoundSince === 'number');
-  if (!isRead) throw new Error('no verdict');
+  if (!isValid) throw new Error('the entry is damaged');
   return { verdict, license, confirmedAt, notFoundSince, saidAt };
 }
 
-/** What is remembered after a verdict; null: nothing, as it was never valid. */
-function remember(before: Entry | null, said: Verdict, now: number): Entry | null {
-  if (said.license !== null) {
-    // The file is not to tell a license key.
-    const license = { ...said.license, licenseKey: '' };
+/** The entry of a key after a verdict. Null: there is nothing to store, as the key was never valid. */
+function update(before: Entry | null, verdict: Verdict, now: number): Entry | null {
+  if (verdict.license !== null) {
+    const license = { ...verdict.license, licenseKey: '' };
     const notFoundSince = null;
-    if (said.verdict === 'refused') {
+    if (verdict.verdict === 'refused') {
       const confirmedAt = before?.confirmedAt ?? 0;
       return { verdict: 'disabled', license, confirmedAt, notFoundSince, saidAt: now };
     }
-    const confirmedAt = Math.min(said.confirmedAt?.getTime() ?? now, now);
-    return { verdict: 'valid', license, confirmedAt, notFoundSince, saidAt: now };
+    const ageMs = Math.max(0, Date.now() - (verdict.confirmedAt?.getTime() ?? Date.now()));
+    return { verdict: 'valid', license, confirmedAt: now - ageMs, notFoundSince, saidAt: now };
   }
-  if (before === null || said.verdict === 'undetermined') return before;
+  if (before === null || verdict.verdict === 'undetermined') return before;
   const since = before.notFoundSince ?? now;
   const isRefused = now - since >= notFoundMs;
   return { ...before, verdict: isRefused ? 'not_found' : before.verdict, notFoundSince: since, saidAt: now };
 }
 
-function isWorthWriting(kept: Entry | null, after: Entry): boolean {
-  if (kept === null || kept.verdict !== after.verdict) return true;
-  if (kept.notFoundSince !== after.notFoundSince) return true;
-  return after.confirmedAt - kept.confirmedAt >= worthWritingMs;
+function isWorthWriting(stored: Entry | null, after: Entry): boolean {
+  if (stored === null || stored.verdict !== after.verdict) return true;
+  if (stored.notFoundSince !== after.notFoundSince) return true;
+  return after.confirmedAt - stored.confirmedAt >= minRewriteMs;
 }
 
 const ordinary = /^[\x20-\x7e]*$/;
 const invisible = /[\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 const dashes = /[\p{Pd}\p{Dash}]/gu;
 
-/** As an agent reads a pasted key (src/domain/text.ts). */
+/** Reads a pasted key as an agent does (src/domain/text.ts). */
 function plainText(text: string): string {
   if (ordinary.test(text)) return text;
   return text.replace(invisible, '').normalize('NFKC').replace(invisible, '').replace(dashes, '-');
@@ -222,7 +249,7 @@ function hash(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-async function replace(file: string, text: string): Promise<void> {
+async function replaceFile(file: string, text: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${randomUUID()}`;
   try {

@@ -3,8 +3,9 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import type { Address } from './address.ts';
+import type { Headers } from './wire.ts';
 
-/** One request of the interface. */
+/** One request to the agent. */
 export interface Request {
   readonly method: 'GET' | 'POST' | 'PUT';
   readonly path: string;
@@ -13,43 +14,44 @@ export interface Request {
 }
 
 export interface Reply {
-  /** `Address.agent` of where it was sent. */
+  /** The `Address.agent` of the agent that answered. */
   readonly from: string;
   readonly status: number;
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  /** Parsed JSON; null: it is none. */
+  readonly headers: Headers;
+  /** The parsed body. Null: the body is not JSON. */
   readonly body: unknown;
 }
 
-/** No answer; `sentTo`: which agent may have received the request; null: none. */
+/** The request got no response. */
 export class NoReply extends Error {
+  /** The agent that may have received the request. Null: no agent received it. */
   readonly sentTo: string | null;
 
   constructor(sentTo: string | null, cause: unknown) {
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
     super(first instanceof Error ? first.message : String(first), { cause });
     this.sentTo = sentTo;
-    // A parser's error carries what it read: perhaps a license key.
+    // An error of the HTTP parser carries the bytes that it read, which may contain a license key.
     if (cause instanceof Error) Reflect.deleteProperty(cause, 'rawPacket');
   }
 }
 
 const maximumBytes = 4 * 1024 * 1024;
-/** Connections are kept for the next request, and do not keep the program alive. */
+/** Idle connections are kept for the next request. They do not keep the program alive. */
 const pooling = { keepAlive: true, maxSockets: 64 };
 
-/** Sends requests to an agent over TCP or a socket, each once. */
+/** Sends requests to an agent over TCP or a Unix socket. Sends each request once. */
 export class Transport {
   readonly #plain = new http.Agent(pooling);
-  /** By the only certificate that each trusts; null: whatever Node trusts. */
+  /** One pool for each certificate that is the only one to trust. Null: trusts what Node trusts. */
   readonly #secure = new Map<string | null, https.Agent>();
 
-  /** Sends to the first address that can be connected to. Rejects with a `NoReply`. */
+  /** Sends to the first address that accepts a connection. Rejects with a `NoReply`. */
   async send(addresses: readonly Address[], request: Request, signal: AbortSignal): Promise<Reply> {
     let failure = new NoReply(null, new Error('no running agent was found'));
     const dead = new Set<string>();
     for (const address of addresses) {
-      // Who has the port of an agent that was killed is to see no secret.
+      // If the agent was killed, another program may own its port now: send it no secret.
       if (address.kind === 'tcp' && address.socket !== null && dead.has(address.socket)) continue;
       try {
         return await this.#sendTo(address, request, signal);
@@ -84,7 +86,7 @@ export class Transport {
       });
       sending.on('upgrade', (_, socket) => {
         socket.destroy();
-        reject(new NoReply(address.agent, new Error('it speaks another protocol')));
+        reject(new NoReply(address.agent, new Error('the server switched to another protocol')));
       });
       sending.on('response', (response) => {
         collect(response).then(
@@ -96,7 +98,7 @@ export class Transport {
     });
   }
 
-  /** Throws a `NoReply` where the address makes no sense. */
+  /** Throws a `NoReply` if the address is not valid. */
   #open(address: Address, { method, path, headers }: Request, signal: AbortSignal): http.ClientRequest {
     try {
       const options = { method, path, headers, signal, ...this.#target(address, path) };
@@ -109,17 +111,17 @@ export class Transport {
   #target(address: Address, path: string): https.RequestOptions {
     if (address.kind === 'socket') return { socketPath: address.path, host: 'localhost', agent: this.#plain };
     const { url, certificate } = address;
-    // An address in brackets is IPv6.
+    // Node wants an IPv6 address without the brackets.
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     const target = { host, port: url.port, path: url.pathname.replace(/\/$/, '') + path };
     if (url.protocol === 'http:') return { ...target, agent: this.#plain };
-    return { ...target, agent: this.#trusting(certificate) };
+    return { ...target, agent: this.#securePool(certificate) };
   }
 
-  /** The pool has the say whom to trust: Node keeps no connection of a request that says so itself. */
-  #trusting(certificate: string | null): https.Agent {
-    const known = this.#secure.get(certificate);
-    if (known !== undefined) return known;
+  /** Trust is a property of the pool: Node keeps no connections of requests that set it themselves. */
+  #securePool(certificate: string | null): https.Agent {
+    const existing = this.#secure.get(certificate);
+    if (existing !== undefined) return existing;
     const agent = certificate === null ? new https.Agent(pooling) : new PinningAgent(certificate);
     this.#secure.set(certificate, agent);
     return agent;
@@ -130,22 +132,22 @@ function codeOf(error: unknown): unknown {
   return (error as NodeJS.ErrnoException | undefined)?.code;
 }
 
-/** Trusts one certificate, whatever names and dates it has: the agent wrote it where this program found the address. */
+/** Trusts one certificate, whatever its names and dates are: `listen.json` names it together with the address. */
 class PinningAgent extends https.Agent {
   readonly #fingerprint: string;
 
   constructor(certificate: string) {
-    // A session that is resumed may not say whose it is.
+    // A resumed session may not show the certificate.
     super({ ...pooling, rejectUnauthorized: false, maxCachedSessions: 0 });
     this.#fingerprint = new X509Certificate(certificate).fingerprint256;
   }
 
   override createConnection(...args: Parameters<https.Agent['createConnection']>): TLSSocket {
     const socket = super.createConnection(...args) as TLSSocket;
-    // At this time Node makes its own check, too: nothing was sent yet.
+    // Node makes its own check at this time, too: nothing was sent yet.
     socket.once('secureConnect', () => {
       if (socket.getPeerX509Certificate()?.fingerprint256 === this.#fingerprint) return;
-      socket.destroy(new Error('another certificate is shown there'));
+      socket.destroy(new Error('the server shows another certificate'));
     });
     return socket;
   }
@@ -156,7 +158,7 @@ async function collect(response: http.IncomingMessage): Promise<Omit<Reply, 'fro
   let length = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > maximumBytes) throw new Error(`the answer is longer than ${maximumBytes} bytes`);
+    if (length > maximumBytes) throw new Error(`the response is longer than ${maximumBytes} bytes`);
     chunks.push(chunk);
   }
   const headers = Object.entries(response.headers).map(([name, value]) => [name, value?.toString()] as const);

@@ -132,7 +132,7 @@ describe('a program shows of itself', () => {
   });
 
   it('nothing that is empty', () => {
-    expect(() => credentialHeader({ token: ' ' }, 'apiKey', {})).toThrow('There is no credential in token.');
+    expect(() => credentialHeader({ token: ' ' }, 'apiKey', {})).toThrow('token is empty.');
     expect(() => credentialHeader({}, 'apiKey', {})).toThrow('Give connect() a token or an apiKey.');
   });
 
@@ -194,7 +194,7 @@ describe('a program that says nothing', () => {
     vi.stubEnv('LATCHKEY_TOKEN_FILE', join(directory.path, 'none'));
     await expect(connect().verify('KEY')).rejects.toThrow('LATCHKEY_TOKEN_FILE: ENOENT');
     await expect(connect({ token: 'two words' }).verify('KEY')).rejects.toThrow(
-      'What is in token is no credential, which is one word of plain ASCII.',
+      'token is not a credential: it must be one word of printable ASCII.',
     );
   });
 });

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { AgentAwayError, connect, isProblem, type LatchkeyClient } from '../../src/client/index.ts';
+import { AgentUnavailableError, connect, isProblem, type LatchkeyClient } from '../../src/client/index.ts';
 import { startSandbox, type Sandbox } from '../../src/testing.ts';
 import { startFaultProxy, type FaultProxy } from '../support/network/fault-proxy.ts';
 import { listen } from '../support/network/listener.ts';
@@ -84,8 +84,8 @@ describe('a change', () => {
     await proxy.become({ kind: 'reset_answer' });
     const failed = await client.use(key, { deadlineMs: 1_500 }).catch((error: unknown) => error);
     await proxy.become({ kind: 'pass' });
-    expect(failed).toBeInstanceOf(AgentAwayError);
-    const { idempotencyKey, mayHaveCounted } = failed as AgentAwayError;
+    expect(failed).toBeInstanceOf(AgentUnavailableError);
+    const { idempotencyKey, mayHaveCounted } = failed as AgentUnavailableError;
     expect(mayHaveCounted).toBe(true);
     const again = await client.use(key, { idempotencyKey: String(idempotencyKey) });
     expect(again.license.uses).toBe(1);
@@ -176,7 +176,7 @@ describe('a change', () => {
     await proxy.become({ kind: 'blackhole' });
     const failed = await client.use('KEY', { deadlineMs: 300 }).catch((error: unknown) => error);
     await proxy.become({ kind: 'pass' });
-    expect(failed).toMatchObject({ message: 'The agent did not answer: the time of 300 ms ran out' });
+    expect(failed).toMatchObject({ message: 'The agent did not answer: the deadline of 300 ms passed' });
   });
 
   it('is ended by closing the client, and may have been counted', async () => {
@@ -191,15 +191,15 @@ describe('a change', () => {
     const asked = closed.verify(key, { deadlineMs: 600_000 });
     closed.close();
     const failed = await used;
-    expect(await asked).toMatchObject({ verdict: 'undetermined', reason: 'agent_away' });
-    expect(failed).toBeInstanceOf(AgentAwayError);
+    expect(await asked).toMatchObject({ verdict: 'undetermined', reason: 'agent_unavailable' });
+    expect(failed).toBeInstanceOf(AgentUnavailableError);
     expect(failed).toMatchObject({
       message: 'The agent did not answer: the client was closed',
       mayHaveCounted: true,
       isTemporary: true,
     });
     await proxy.become({ kind: 'pass' });
-    const { idempotencyKey } = failed as AgentAwayError;
+    const { idempotencyKey } = failed as AgentUnavailableError;
     expect((await closed.use(key, { idempotencyKey: String(idempotencyKey) })).license.uses).toBe(1);
   });
 
@@ -256,7 +256,7 @@ describe('a change', () => {
   });
 
   it('waits no longer than the interface can', async () => {
-    await expect(client.use('KEY', { waitMs: 30_001 })).rejects.toThrow('waitMs is 0 to 30,000.');
+    await expect(client.use('KEY', { waitMs: 30_001 })).rejects.toThrow('waitMs must be 0 to 30,000.');
   });
 });
 

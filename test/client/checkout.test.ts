@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { AgentAwayError, connect, type LatchkeyClient } from '../../src/client/index.ts';
+import { AgentUnavailableError, connect, type LatchkeyClient } from '../../src/client/index.ts';
 import { listen } from '../support/network/listener.ts';
 
 const cart = { code: 'MAY', items: [{ productKey: 'P', amount: 1_000 }] };
@@ -76,7 +76,7 @@ describe('an answer that is no quote is no price', () => {
     ['lines', [{ ...line, discount: null }]],
   ])('by its %s: %j', async (name, value) => {
     const asked = answered({ ...quote, [name]: value }, (program) => program.quote(cart));
-    await expect(asked).rejects.toThrow(AgentAwayError);
+    await expect(asked).rejects.toThrow(AgentUnavailableError);
     await expect(asked).rejects.toMatchObject({ idempotencyKey: null, mayHaveCounted: false });
   });
 
@@ -90,7 +90,7 @@ describe('an answer that is no quote is no price', () => {
       program.redeem('order-1', cart, { idempotencyKey: 'one' }),
     );
     await expect(asked).rejects.toMatchObject({
-      message: 'The answer is not understood: is it a Latchkey agent?',
+      message: 'Cannot read the response: is this a Latchkey agent?',
       idempotencyKey: 'one',
       mayHaveCounted: true,
     });

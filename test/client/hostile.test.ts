@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
-  AgentAwayError,
+  AgentUnavailableError,
   ConfigurationError,
   connect,
   type ConnectOptions,
@@ -84,7 +84,7 @@ describe('what is no agent', () => {
     const program = ask({ url: await answering(text) });
     expect(await program.verify(licenseKey, { deadlineMs: 300 })).toMatchObject({
       verdict: 'undetermined',
-      reason: 'agent_away',
+      reason: 'agent_unavailable',
     });
   });
 
@@ -96,7 +96,7 @@ describe('what is no agent', () => {
     await asked.promise;
     if (isWaitedFor(name)) vi.advanceTimersByTime(300);
     const failed = await used;
-    expect(failed).toBeInstanceOf(AgentAwayError);
+    expect(failed).toBeInstanceOf(AgentUnavailableError);
     expect(failed).toMatchObject({ mayHaveCounted: true, idempotencyKey: expect.any(String) as string });
   });
 
@@ -108,7 +108,7 @@ describe('what is no agent', () => {
   ])('says nothing of a coupon by %s', async (body) => {
     const url = await open(createHttpServer((_, response) => response.end(body)));
     const program = ask({ url, apiKey: 'the-key' });
-    await expect(program.quote({ code: 'MAY', items: [] })).rejects.toBeInstanceOf(AgentAwayError);
+    await expect(program.quote({ code: 'MAY', items: [] })).rejects.toBeInstanceOf(AgentUnavailableError);
     await expect(program.redeem('1', { code: 'MAY', items: [] })).rejects.toMatchObject({
       mayHaveCounted: true,
     });
@@ -158,7 +158,7 @@ describe('what is no agent', () => {
     const listening = { socket, tcp: await open(stranger) };
     writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
     const said = await ask({ stateDir: directory.path }).verify(licenseKey);
-    expect(said).toMatchObject({ verdict: 'undetermined', reason: 'agent_away' });
+    expect(said).toMatchObject({ verdict: 'undetermined', reason: 'agent_unavailable' });
     expect(asked).toBe(0);
   });
 
@@ -191,7 +191,7 @@ describe('what is no agent', () => {
     const listening = { tcp: 'https://127.0.0.1:1', certificate: 'no certificate' };
     writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
     expect(await ask({ stateDir: directory.path }).verify(licenseKey)).toMatchObject({
-      reason: 'agent_away',
+      reason: 'agent_unavailable',
     });
   });
 });

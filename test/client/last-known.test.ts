@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { basename, dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import {
   ConfigurationError,
   connect,
@@ -10,7 +10,7 @@ import {
   type License,
   type Verdict,
 } from '../../src/client/index.ts';
-import { writeLicense } from '../../src/client/license.ts';
+import { writeLicense } from '../../src/client/wire.ts';
 import { listen } from '../support/network/listener.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -32,21 +32,26 @@ const disabled: Verdict = {
   source: 'agent',
 };
 const notFound: Verdict = { verdict: 'refused', reason: 'not_found', license: null, source: 'agent' };
-const away: Verdict = { verdict: 'undetermined', reason: 'agent_away', license: null, error: null };
+const unavailable: Verdict = {
+  verdict: 'undetermined',
+  reason: 'agent_unavailable',
+  license: null,
+  error: null,
+};
 
-function valid(): Verdict {
+function valid(confirmedAt = new Date()): Verdict {
   return {
     verdict: 'valid',
     license,
     source: 'agent',
     freshness: 'fresh',
-    confirmedAt: new Date(),
+    confirmedAt,
     graceUntil: null,
     pending: 0,
   };
 }
 
-/** An agent that knows the key for the token of one product. */
+/** An agent that knows the key for one of two tokens. */
 function answerOneProduct({ headers }: IncomingMessage, response: ServerResponse): void {
   if (headers['product-secret-key'] === 'token-of-one') {
     response.end(JSON.stringify({ data: writeLicense(license) }));
@@ -58,13 +63,13 @@ function answerOneProduct({ headers }: IncomingMessage, response: ServerResponse
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let file: string;
-/** Where the agent is, where one is asked. */
+/** The address of the agent, in the tests that have one. */
 let url: string;
 
-/** Judges as a program does that is started for each question. */
-async function judge(said: Verdict): Promise<string> {
-  const judged = await new LastKnown({ file }).judge(key, said);
-  return judged.verdict === 'valid' ? `valid (${judged.source})` : judged.reason;
+/** Resolves a verdict of the agent in a new process. */
+async function resolve(verdict: Verdict, licenseKey = key): Promise<string> {
+  const resolved = await new LastKnown({ file }).resolve(licenseKey, verdict);
+  return resolved.verdict === 'valid' ? `valid (${resolved.source})` : resolved.reason;
 }
 
 function pass(ms: number): void {
@@ -82,234 +87,288 @@ afterEach(async () => {
   await directory[Symbol.asyncDispose]();
 });
 
-it('a key that is pasted with invisible or typographic characters is remembered as the key that it is', async () => {
-  const said = async (licenseKey: string, verdict: Verdict): Promise<string> => {
-    const judged = await new LastKnown({ file }).judge(licenseKey, verdict);
-    return judged.verdict === 'valid' ? `valid (${judged.source})` : judged.reason;
-  };
+it('a key that was pasted with invisible or typographic characters has the verdict of the plain key', async () => {
   const pasted = [`${key}\u200b`, key.replaceAll('-', '–')];
-  await said(pasted[0] ?? '', valid());
-  for (const form of [key, ...pasted]) expect(await said(form, away)).toBe('valid (last_known)');
-  expect(await said(pasted[1] ?? '', disabled)).toBe('disabled');
-  expect(await said(key, away)).toBe('disabled');
-  expect(await said(`${key}-1`, away)).toBe('agent_away');
+  await resolve(valid(), pasted[0]);
+  for (const form of [key, ...pasted]) expect(await resolve(unavailable, form)).toBe('valid (last_known)');
+  expect(await resolve(disabled, pasted[1])).toBe('disabled');
+  expect(await resolve(unavailable)).toBe('disabled');
+  expect(await resolve(unavailable, `${key}-1`)).toBe('agent_unavailable');
 });
 
-describe('while the agent is down', () => {
-  it('a key that was valid goes on for the grace, and no longer', async () => {
-    expect(await judge(valid())).toBe('valid (agent)');
-    pass(13 * day);
-    expect(await judge(away)).toBe('valid (last_known)');
-    pass(day);
-    expect(await judge(away)).toBe('agent_away');
-  });
-
-  it('a clock that is set back lengthens no grace', async () => {
-    await judge(valid());
-    pass(14.5 * day);
-    expect(await judge(notFound)).toBe('expired');
-    pass(-10 * day);
-    expect(await judge(away)).toBe('agent_away');
-  });
-
-  it('a confirmation out of the future lengthens no grace', async () => {
-    const said = valid();
-    await judge(said.verdict === 'valid' ? { ...said, confirmedAt: new Date(today + 30 * day) } : said);
-    pass(13 * day);
-    expect(await judge(away)).toBe('valid (last_known)');
-    pass(day);
-    expect(await judge(away)).toBe('agent_away');
-  });
-
-  it('the license is answered as it was', async () => {
-    await judge(valid());
-    expect(await new LastKnown({ file }).judge(key, away)).toEqual({
-      verdict: 'valid',
-      license,
-      source: 'last_known',
-      freshness: 'grace',
-      confirmedAt: new Date(today),
-      graceUntil: new Date(today + 14 * day),
-      pending: 0,
-    });
-  });
-
-  it('of a key that was never valid nothing is known', async () => {
-    expect(await judge(away)).toBe('agent_away');
-    expect(await judge(notFound)).toBe('not_found');
-  });
+it('while the agent is down, a valid key stays valid until the grace period ends', async () => {
+  expect(await resolve(valid())).toBe('valid (agent)');
+  pass(13 * day);
+  expect(await resolve(unavailable)).toBe('valid (last_known)');
+  pass(day);
+  expect(await resolve(unavailable)).toBe('agent_unavailable');
 });
 
-describe('what revokes a key', () => {
-  it('is that it was disabled, at once and for good', async () => {
-    await judge(valid());
-    expect(await judge(disabled)).toBe('disabled');
-    expect(await judge(away)).toBe('disabled');
-  });
+it('setting the clock back does not extend the grace period', async () => {
+  await resolve(valid());
+  pass(14.5 * day);
+  expect(await resolve(notFound)).toBe('expired');
+  pass(-10 * day);
+  expect(await resolve(unavailable)).toBe('agent_unavailable');
+});
 
-  it('is that it is unknown when that is said again a day later', async () => {
-    await judge(valid());
-    expect(await judge(notFound)).toBe('valid (last_known)');
-    pass(day - 1);
-    expect(await judge(notFound)).toBe('valid (last_known)');
-    pass(1);
-    expect(await judge(notFound)).toBe('not_found');
-    expect(await judge(away)).toBe('not_found');
-    expect(await judge(notFound)).toBe('not_found');
+it('a clock that was ahead for a moment does not extend the grace period', async () => {
+  pass(365 * day);
+  expect(await resolve(valid())).toBe('valid (agent)');
+  pass(-365 * day);
+  expect(await new LastKnown({ file }).resolve(key, unavailable)).toMatchObject({
+    verdict: 'valid',
+    confirmedAt: new Date(today),
+    graceUntil: new Date(today + 14 * day),
   });
+  pass(14 * day - 1);
+  expect(await resolve(unavailable)).toBe('valid (last_known)');
+  pass(1);
+  expect(await resolve(unavailable)).toBe('agent_unavailable');
+});
 
-  it('is not that it is unknown on two days with an answer in between', async () => {
-    await judge(valid());
-    await judge(notFound);
-    pass(day / 2);
-    await judge(valid());
-    pass(day / 2);
-    expect(await judge(notFound)).toBe('valid (last_known)');
-  });
+it('an answer counts although another process saw a clock that was ahead', async () => {
+  const [one, other] = [new LastKnown({ file }), new LastKnown({ file })];
+  await one.resolve(key, valid());
+  await other.resolve(key, valid());
+  pass(365 * day);
+  await one.resolve(key, valid());
+  pass(-365 * day);
+  await other.resolve(key, disabled);
+  expect(await resolve(unavailable)).toBe('disabled');
+});
 
-  it('is no silence, however long: that only ends the grace', async () => {
-    await judge(valid());
-    pass(30 * day);
-    expect(await judge(away)).toBe('agent_away');
-    expect(await judge(notFound)).toBe('expired');
-    expect(await judge(valid())).toBe('valid (agent)');
-  });
+it('the grace period starts when the store confirmed the key, not when the agent answered', async () => {
+  await resolve(valid(new Date(today - 10 * day)));
+  pass(4 * day - 1);
+  expect(await resolve(unavailable)).toBe('valid (last_known)');
+  pass(1);
+  expect(await resolve(unavailable)).toBe('agent_unavailable');
+});
 
-  it('is taken back by the agent alone', async () => {
-    await judge(disabled);
-    expect(await judge(away)).toBe('disabled');
-    expect(await judge(valid())).toBe('valid (agent)');
-    expect(await judge(away)).toBe('valid (last_known)');
+it('white space around a key does not make it another key', async () => {
+  await resolve(valid(), ` ${key}\n`);
+  expect(await resolve(unavailable)).toBe('valid (last_known)');
+});
+
+it('a grace period of 0 uses the answers of the agent only', async () => {
+  const lastKnown = new LastKnown({ file, graceMs: 0 });
+  expect((await lastKnown.resolve(key, valid())).verdict).toBe('valid');
+  expect((await lastKnown.resolve(key, unavailable)).verdict).toBe('undetermined');
+});
+
+it('a confirmation with a date in the future does not extend the grace period', async () => {
+  await resolve(valid(new Date(today + 30 * day)));
+  pass(13 * day);
+  expect(await resolve(unavailable)).toBe('valid (last_known)');
+  pass(day);
+  expect(await resolve(unavailable)).toBe('agent_unavailable');
+});
+
+it('while the agent is down, the last known license is returned', async () => {
+  await resolve(valid());
+  expect(await new LastKnown({ file }).resolve(key, unavailable)).toEqual({
+    verdict: 'valid',
+    license,
+    source: 'last_known',
+    freshness: 'grace',
+    confirmedAt: new Date(today),
+    graceUntil: new Date(today + 14 * day),
+    pending: 0,
   });
 });
 
-describe('the file', () => {
-  it('is for this user alone, and has no license key in it', async () => {
-    await judge(valid());
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(readFileSync(file, 'utf8')).not.toContain(key);
-  });
+it('a key that was never valid has no last known verdict', async () => {
+  expect(await resolve(unavailable)).toBe('agent_unavailable');
+  expect(await resolve(notFound)).toBe('not_found');
+});
 
-  it.each([
-    '',
-    '{',
-    '[]',
-    '{"version":2,"keys":{}}',
-    '{"version":1}',
-    '{"version":1,"latest":"now","keys":{}}',
-    '{"version":1,"latest":1,"keys":{"a":{"verdict":"valid"}}}',
-  ])('counts as empty when it is %j, and is written anew', async (text) => {
-    await judge(valid());
-    writeFileSync(file, text);
-    expect(await judge(away)).toBe('agent_away');
-    await judge(valid());
-    expect(await judge(away)).toBe('valid (last_known)');
-  });
+it('a disabled key is refused at once, and stays refused while the agent is down', async () => {
+  await resolve(valid());
+  expect(await resolve(disabled)).toBe('disabled');
+  expect(await resolve(unavailable)).toBe('disabled');
+});
 
-  it('that cannot be written stands in nobody’s way', async () => {
-    writeFileSync(join(directory.path, 'made'), 'no directory');
-    expect(await judge(valid())).toBe('valid (agent)');
-  });
+it('a valid key is refused as not found only if the agent still says so a day later', async () => {
+  await resolve(valid());
+  expect(await resolve(notFound)).toBe('valid (last_known)');
+  pass(day - 1);
+  expect(await resolve(notFound)).toBe('valid (last_known)');
+  pass(1);
+  expect(await resolve(notFound)).toBe('not_found');
+  expect(await resolve(unavailable)).toBe('not_found');
+  expect(await resolve(notFound)).toBe('not_found');
+});
 
-  it('that cannot be replaced leaves nothing beside it', async () => {
-    mkdirSync(file, { recursive: true });
-    expect(await judge(valid())).toBe('valid (agent)');
-    expect(readdirSync(dirname(file))).toEqual([basename(file)]);
-  });
+it('a valid answer between two "not found" answers keeps the key valid', async () => {
+  await resolve(valid());
+  await resolve(notFound);
+  pass(day / 2);
+  await resolve(valid());
+  pass(day / 2);
+  expect(await resolve(notFound)).toBe('valid (last_known)');
+});
 
-  it('is written once for many verdicts of one hour', async () => {
-    const lastKnown = new LastKnown({ file });
-    await lastKnown.judge(key, valid());
-    const { mtimeNs, ino } = statSync(file, { bigint: true });
+it('an unavailable agent never refuses a key: the key only becomes undetermined', async () => {
+  await resolve(valid());
+  pass(30 * day);
+  expect(await resolve(unavailable)).toBe('agent_unavailable');
+  expect(await resolve(notFound)).toBe('expired');
+  expect(await resolve(valid())).toBe('valid (agent)');
+});
+
+it('a disabled key becomes valid again when the agent says so', async () => {
+  await resolve(disabled);
+  expect(await resolve(unavailable)).toBe('disabled');
+  expect(await resolve(valid())).toBe('valid (agent)');
+  expect(await resolve(unavailable)).toBe('valid (last_known)');
+});
+
+it('only this user can read the file and its directory, and the file contains no license key', async () => {
+  await resolve(valid());
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
+  expect(readFileSync(file, 'utf8')).not.toContain(key);
+});
+
+it.each([
+  '',
+  '{',
+  '[]',
+  '{"version":2,"keys":{}}',
+  '{"version":1}',
+  '{"version":1,"now":1,"systemTime":1,"keys":{"a":{"verdict":"valid"}}}',
+])('a file with the content %j counts as empty and is replaced', async (text) => {
+  await resolve(valid());
+  writeFileSync(file, text);
+  expect(await resolve(unavailable)).toBe('agent_unavailable');
+  await resolve(valid());
+  expect(await resolve(unavailable)).toBe('valid (last_known)');
+});
+
+it.each<[string, object, object]>([
+  ['another version', { version: 2 }, {}],
+  ['a time that is not a number', { now: 'now' }, {}],
+  ['a system time that is not a number', { systemTime: 'now' }, {}],
+  ['an unknown verdict', {}, { verdict: 'perhaps' }],
+  ['an invalid license', {}, { license: {} }],
+  ['an invalid confirmation time', {}, { confirmedAt: '2026-01-20' }],
+  ['an invalid answer time', {}, { saidAt: null }],
+  ['an invalid "not found" time', {}, { notFoundSince: 'never' }],
+])('a file with %s counts as empty', async (_, inFile, inEntry) => {
+  await resolve(valid());
+  const stored = JSON.parse(readFileSync(file, 'utf8')) as { keys: Record<string, object> };
+  expect(await resolve(unavailable)).toBe('valid (last_known)');
+  const keys = Object.fromEntries(
+    Object.entries(stored.keys).map(([name, entry]) => [name, { ...entry, ...inEntry }]),
+  );
+  writeFileSync(file, JSON.stringify({ ...stored, keys, ...inFile }));
+  expect(await resolve(unavailable)).toBe('agent_unavailable');
+});
+
+it('a file that cannot be written causes no error', async () => {
+  writeFileSync(join(directory.path, 'made'), 'no directory');
+  expect(await resolve(valid())).toBe('valid (agent)');
+});
+
+it('a failed write leaves no temporary file', async () => {
+  mkdirSync(file, { recursive: true });
+  expect(await resolve(valid())).toBe('valid (agent)');
+  expect(readdirSync(dirname(file))).toEqual([basename(file)]);
+});
+
+it('the file is written at most once an hour while the verdict stays the same', async () => {
+  const lastKnown = new LastKnown({ file });
+  await lastKnown.resolve(key, valid());
+  const { mtimeNs, ino } = statSync(file, { bigint: true });
+  pass(day / 48);
+  await lastKnown.resolve(key, valid());
+  expect(statSync(file, { bigint: true })).toMatchObject({ mtimeNs, ino });
+  pass(day / 24);
+  await lastKnown.resolve(key, valid());
+  expect(statSync(file, { bigint: true }).ino).not.toBe(ino);
+});
+
+it('confirmations that arrive every half hour extend the grace period', async () => {
+  const lastKnown = new LastKnown({ file });
+  for (let asked = 0; asked <= 15 * 24; asked += 0.5) {
+    await lastKnown.resolve(key, valid());
     pass(day / 48);
-    await lastKnown.judge(key, valid());
-    expect(statSync(file, { bigint: true })).toMatchObject({ mtimeNs, ino });
-    pass(day / 24);
-    await lastKnown.judge(key, valid());
-    expect(statSync(file, { bigint: true }).ino).not.toBe(ino);
-  });
+  }
+  expect(await resolve(unavailable)).toBe('valid (last_known)');
+});
 
-  it('keeps up with confirmations that each are newer by less than an hour', async () => {
-    const lastKnown = new LastKnown({ file });
-    for (let asked = 0; asked <= 15 * 24; asked += 0.5) {
-      await lastKnown.judge(key, valid());
-      pass(day / 48);
-    }
-    expect(await judge(away)).toBe('valid (last_known)');
-  });
+it('a failed write is repeated at the next verdict', async () => {
+  writeFileSync(join(directory.path, 'made'), 'no directory');
+  const lastKnown = new LastKnown({ file });
+  await lastKnown.resolve(key, disabled);
+  rmSync(join(directory.path, 'made'));
+  await lastKnown.resolve(key, disabled);
+  expect(await resolve(unavailable)).toBe('disabled');
+});
 
-  it('is tried again where it could not be written', async () => {
-    writeFileSync(join(directory.path, 'made'), 'no directory');
-    const lastKnown = new LastKnown({ file });
-    await lastKnown.judge(key, disabled);
-    rmSync(join(directory.path, 'made'));
-    await lastKnown.judge(key, disabled);
-    expect(await judge(away)).toBe('disabled');
-  });
+it('several processes can share the file, and the latest answer about a key counts', async () => {
+  const [one, other] = [new LastKnown({ file }), new LastKnown({ file })];
+  await one.resolve('shared', valid());
+  await other.resolve('shared', valid());
+  pass(1);
+  await one.resolve('shared', disabled);
+  expect(await other.resolve('shared', unavailable)).toMatchObject({ reason: 'disabled' });
+  pass(1);
+  await Promise.all([one.resolve('first', valid()), one.resolve('second', valid())]);
+  await other.resolve('third', valid());
+  const again = new LastKnown({ file });
+  for (const name of ['first', 'second', 'third']) {
+    expect(await again.resolve(name, unavailable)).toMatchObject({ verdict: 'valid' });
+  }
+  expect(await again.resolve('shared', unavailable)).toMatchObject({ reason: 'disabled' });
+  pass(1);
+  await other.resolve('shared', valid());
+  expect(await one.resolve('shared', unavailable)).toMatchObject({ verdict: 'valid' });
+});
 
-  it('that several processes write has what each heard, and the later word of a key', async () => {
-    const [one, other] = [new LastKnown({ file }), new LastKnown({ file })];
-    await one.judge('shared', valid());
-    await other.judge('shared', valid());
+it('the same key of another product has a verdict of its own', async () => {
+  await new LastKnown({ file }, 'one secret').resolve(key, valid());
+  expect(await new LastKnown({ file }, 'another secret').resolve(key, notFound)).toBe(notFound);
+  expect((await new LastKnown({ file }, 'one secret').resolve(key, unavailable)).verdict).toBe('valid');
+  expect(readFileSync(file, 'utf8')).not.toContain('secret');
+});
+
+it.each([
+  ['an option', (token: string) => connect({ url, token, lastKnown: { file } })],
+  [
+    'the environment',
+    (token: string) => {
+      vi.stubEnv('LATCHKEY_TOKEN', token);
+      return connect({ url, lastKnown: { file } });
+    },
+  ],
+  [
+    'a file',
+    (token: string) => {
+      writeFileSync(join(directory.path, token), token);
+      vi.stubEnv('LATCHKEY_TOKEN_FILE', join(directory.path, token));
+      return connect({ url, lastKnown: { file } });
+    },
+  ],
+])('the same key of another product has a verdict of its own if the token is in %s', async (_, program) => {
+  await using agent = await listen(createServer(answerOneProduct));
+  ({ url } = agent);
+  expect((await program('token-of-one').verify(key)).verdict).toBe('valid');
+  expect(await program('token-of-another').verify(key)).toMatchObject({ reason: 'not_found' });
+  url = 'http://127.0.0.1:1';
+  expect((await program('token-of-one').verify(key)).verdict).toBe('valid');
+});
+
+it('the file keeps the hundred keys with the latest answers', async () => {
+  const lastKnown = new LastKnown({ file });
+  for (let count = 0; count <= 100; count += 1) {
     pass(1);
-    await one.judge('shared', disabled);
-    expect(await other.judge('shared', away)).toMatchObject({ reason: 'disabled' });
-    pass(1);
-    await Promise.all([one.judge('first', valid()), one.judge('second', valid())]);
-    await other.judge('third', valid());
-    const again = new LastKnown({ file });
-    for (const name of ['first', 'second', 'third']) {
-      expect(await again.judge(name, away)).toMatchObject({ verdict: 'valid' });
-    }
-    expect(await again.judge('shared', away)).toMatchObject({ reason: 'disabled' });
-    pass(1);
-    await other.judge('shared', valid());
-    expect(await one.judge('shared', away)).toMatchObject({ verdict: 'valid' });
-  });
-
-  it('says nothing of the same key of another product', async () => {
-    await new LastKnown({ file }, 'one secret').judge(key, valid());
-    expect(await new LastKnown({ file }, 'another secret').judge(key, notFound)).toBe(notFound);
-    expect((await new LastKnown({ file }, 'one secret').judge(key, away)).verdict).toBe('valid');
-    expect(readFileSync(file, 'utf8')).not.toContain('secret');
-  });
-
-  it.each([
-    ['an option', (token: string) => connect({ url, token, lastKnown: { file } })],
-    [
-      'the environment',
-      (token: string) => {
-        vi.stubEnv('LATCHKEY_TOKEN', token);
-        return connect({ url, lastKnown: { file } });
-      },
-    ],
-    [
-      'a file',
-      (token: string) => {
-        writeFileSync(join(directory.path, token), token);
-        vi.stubEnv('LATCHKEY_TOKEN_FILE', join(directory.path, token));
-        return connect({ url, lastKnown: { file } });
-      },
-    ],
-  ])('says nothing of the same key of another product whose token is in %s', async (_, program) => {
-    await using agent = await listen(createServer(answerOneProduct));
-    ({ url } = agent);
-    expect((await program('token-of-one').verify(key)).verdict).toBe('valid');
-    expect(await program('token-of-another').verify(key)).toMatchObject({ reason: 'not_found' });
-    url = 'http://127.0.0.1:1';
-    expect((await program('token-of-one').verify(key)).verdict).toBe('valid');
-  });
-
-  it('keeps the last hundred keys', async () => {
-    const lastKnown = new LastKnown({ file });
-    for (let count = 0; count <= 100; count += 1) {
-      pass(1);
-      await lastKnown.judge(`key ${count}`, valid());
-    }
-    const again = new LastKnown({ file });
-    expect((await again.judge('key 0', away)).verdict).toBe('undetermined');
-    expect((await again.judge('key 1', away)).verdict).toBe('valid');
-  });
+    await lastKnown.resolve(`key ${count}`, valid());
+  }
+  const again = new LastKnown({ file });
+  expect((await again.resolve('key 0', unavailable)).verdict).toBe('undetermined');
+  expect((await again.resolve('key 1', unavailable)).verdict).toBe('valid');
 });
 
 it.each([
@@ -318,17 +377,17 @@ it.each([
   [{ file: 'last-known.json', graceMs: '14d' }, 'lastKnown.graceMs'],
   [{ file: 'last-known.json', graceMs: Number.NaN }, 'lastKnown.graceMs'],
   [{ file: 'last-known.json', graceMs: -1 }, 'lastKnown.graceMs'],
-])('options that make no sense are refused when they are given: %j', (options, named) => {
+])('connect rejects the invalid lastKnown options %j', (options, named) => {
   const lastKnown = options as LastKnownOptions;
   expect(() => connect({ token: 'token', lastKnown })).toThrow(ConfigurationError);
   expect(() => connect({ token: 'token', lastKnown })).toThrow(named);
 });
 
-it('a grace without end has a date all the same', async () => {
+it('an infinite grace period ends at a date that can be represented', async () => {
   const lastKnown = new LastKnown({ file, graceMs: Infinity });
-  await lastKnown.judge(key, valid());
+  await lastKnown.resolve(key, valid());
   pass(1_000 * day);
-  const judged = await lastKnown.judge(key, away);
-  expect(judged).toMatchObject({ verdict: 'valid', source: 'last_known' });
-  expect(judged.verdict === 'valid' && judged.graceUntil?.getUTCFullYear()).toBeGreaterThan(4_000);
+  const resolved = await lastKnown.resolve(key, unavailable);
+  expect(resolved).toMatchObject({ verdict: 'valid', source: 'last_known' });
+  expect(resolved.verdict === 'valid' && resolved.graceUntil?.getUTCFullYear()).toBeGreaterThan(4_000);
 });

@@ -1,15 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { ProblemError } from '../../src/client/index.ts';
-import type { ProblemCode } from '../../src/client/problem-code.ts';
+import type { ProblemCode } from '../../src/client/error.ts';
 import { problems } from '../../src/domain/problem/problem-table.ts';
 
-it('the client knows every problem by its code', () => {
-  const source = readFileSync(new URL('../../src/client/problem-code.ts', import.meta.url), 'utf8');
-  expect([...source.matchAll(/'(\w+)'/g)].map(([, code]) => code)).toEqual(Object.keys(problems));
+it('the type ProblemCode of the client lists every problem of the server', () => {
+  const source = readFileSync(new URL('../../src/client/error.ts', import.meta.url), 'utf8');
+  const [union = ''] = /^export type ProblemCode =[^;]*;/m.exec(source) ?? [];
+  expect([...union.matchAll(/'(\w+)'/g)].map(([, code]) => code)).toEqual(Object.keys(problems));
 });
 
-it('a program may try again what only says "not now"', () => {
+it('exactly the problems that mean "not now" are temporary errors', () => {
   const about = {
     status: 0,
     title: '',

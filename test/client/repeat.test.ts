@@ -45,7 +45,7 @@ async function startAgent(answer: (response: ServerResponse, asked: number) => v
 
 const problem = (code: string): string => JSON.stringify({ code, title: '', detail: '' });
 const cart = { code: 'MAY', items: [] };
-const away = { verdict: 'undetermined', reason: 'agent_away' };
+const away = { verdict: 'undetermined', reason: 'agent_unavailable' };
 
 describe('a verify', () => {
   it('is repeated once where the kept connection broke, as it does when the agent starts anew', async () => {
@@ -120,7 +120,7 @@ describe('a change', () => {
       );
       const program = connect({ url: listener.url, productSecret: 'the-secret' });
       const failed = await program.use('KEY', { deadlineMs: 500 }).catch((error: unknown) => error);
-      expect(failed).toMatchObject({ name: 'AgentAwayError', mayHaveCounted });
+      expect(failed).toMatchObject({ name: 'AgentUnavailableError', mayHaveCounted });
       await gone.promise;
     },
   );
@@ -177,7 +177,7 @@ describe('a change', () => {
       const reason = new Error('the window was closed');
       if (by === 'its signal') ending.abort(reason);
       else agent.program.close();
-      const closed = { name: 'AgentAwayError', mayHaveCounted: false };
+      const closed = { name: 'AgentUnavailableError', mayHaveCounted: false };
       expect(await used).toMatchObject(by === 'its signal' ? reason : closed);
       expect(agent.asked()).toBe(1);
     },
@@ -187,7 +187,7 @@ describe('a change', () => {
 it('a quote that is not answered has counted nothing', async () => {
   await using agent = await startAgent((response) => response.req.socket.destroy());
   const quoted = agent.program.quote(cart, { deadlineMs: 200 });
-  await expect(quoted).rejects.toMatchObject({ name: 'AgentAwayError', mayHaveCounted: false });
+  await expect(quoted).rejects.toMatchObject({ name: 'AgentUnavailableError', mayHaveCounted: false });
 });
 
 it('a quote is repeated until it is answered, since it changes nothing', async () => {

@@ -10,7 +10,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 const run = promisify(execFile);
 const year = 365 * 24 * 60 * 60 * 1000;
 
-it('both sides of a sandbox are stopped and started in the order in which it is asked for', async () => {
+it('a sandbox stops and starts its agent and its store in the order of the calls', async () => {
   await using sandbox = await startSandbox({ licenses: [{ licenseKey: 'KEY' }] });
   const { agent, store } = sandbox;
   await Promise.all([
@@ -27,14 +27,14 @@ it('both sides of a sandbox are stopped and started in the order in which it is 
   await expect(store.license('KEY')).rejects.toThrow('fetch failed');
 });
 
-it('the store of a sandbox knows no license by an empty key', async () => {
+it('the store of a sandbox finds no license for an empty key', async () => {
   await using sandbox = await startSandbox({ licenses: [{ licenseKey: 'KEY' }] });
   expect(await sandbox.store.license(' ')).toBeNull();
   await expect(sandbox.store.refund('')).rejects.toThrow('no such license key');
   expect(await sandbox.store.license('KEY')).toMatchObject({ enabled: true });
 });
 
-it('the clocks of a sandbox are put forward by years, and not beyond what dates can tell', async () => {
+it('the clocks of a sandbox can be advanced by years, but not beyond the range of dates', async () => {
   await using sandbox = await startSandbox({ licenses: [{ licenseKey: 'KEY' }] });
   for (const ms of [-1, Number.NaN, Number.POSITIVE_INFINITY, 10_000 * year]) {
     expect(() => {
@@ -46,17 +46,18 @@ it('the clocks of a sandbox are put forward by years, and not beyond what dates 
   expect(await program.verify('KEY')).toMatchObject({ verdict: 'valid', freshness: 'fresh' });
 });
 
-it('many sandboxes leave nothing behind that keeps a process, or warns', async () => {
+it('a process that used six sandboxes exits without a warning', async () => {
   const root = join(import.meta.dirname, '../..');
   const program = `
     const { startSandbox } = await import(${JSON.stringify(join(root, 'src/testing.ts'))});
     const { connect } = await import(${JSON.stringify(join(root, 'src/client/index.ts'))});
-    for (let times = 0; times < 6; times += 1) {
+    const useSandbox = async () => {
       await using sandbox = await startSandbox();
       sandbox.store.setLatency(3_600_000);
-      const asking = { url: sandbox.agent.url, productSecret: sandbox.productSecret };
-      await connect(asking).verify('NEW', { deadlineMs: 100 });
-    }`;
+      const { agent, productSecret } = sandbox;
+      await connect({ url: agent.url, productSecret }).verify('NEW', { deadlineMs: 100 });
+    };
+    await Promise.all(Array.from({ length: 6 }, useSandbox));`;
   await using directory = temporaryDirectory();
   const file = join(directory.path, 'program.mjs');
   writeFileSync(file, program);

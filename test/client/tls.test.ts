@@ -85,7 +85,7 @@ it('whoever shows another certificate sees nothing of a change, which has not co
   const { cert } = await issue();
   await using believer = await believe({ certificate: cert }, own);
   const used = believer.program.use('KEY', { deadlineMs: 1_000 });
-  await expect(used).rejects.toMatchObject({ name: 'AgentAwayError', mayHaveCounted: false });
+  await expect(used).rejects.toMatchObject({ name: 'AgentUnavailableError', mayHaveCounted: false });
   expect(believer.asked).toEqual([]);
 });
 

@@ -117,7 +117,7 @@ it.each([
 ])('an answer whose %s is %j is none, and no word on the key', async (name, value) => {
   const data = { ...license, [name]: value };
   const { url } = await open(createServer((_, response) => response.end(JSON.stringify({ data }))));
-  expect(await ask({ url }).verify('KEY')).toMatchObject({ reason: 'agent_away' });
+  expect(await ask({ url }).verify('KEY')).toMatchObject({ reason: 'agent_unavailable' });
 });
 
 it('an answer is worth what its headers say', async () => {

@@ -62,7 +62,7 @@ describe('a program concludes', () => {
       'of another product': 'refused: not_found',
       'offline, known': 'valid (fresh, agent)',
       'offline, unseen': 'undetermined: unknown',
-      'agent down': 'undetermined: agent_away',
+      'agent down': 'undetermined: agent_unavailable',
       'agent down, with a last known verdict': 'valid (grace, last_known)',
     });
   });
@@ -107,7 +107,7 @@ describe('a program concludes', () => {
     const somebody = await listen(createServer((_, response) => response.writeHead(404).end('Not found')));
     await using _ = somebody;
     expect(await verify('VALID', connect({ url: somebody.url, productSecret: 'secret' }))).toBe(
-      'undetermined: agent_away',
+      'undetermined: agent_unavailable',
     );
   });
 

@@ -56,11 +56,11 @@ async function main(): Promise<void> {
   const told: string = said.verdict === 'valid' ? said.license.buyerEmail : said.reason;
   const failed: unknown = await client.use('KEY', { deadlineMs: 100 }).catch((error: unknown) => error);
   if (isProblem(failed, 'rate_limited')) console.log(failed.retryAfterMs satisfies number | null);
-  console.log(told, failed instanceof AgentAwayError && failed.mayHaveCounted);
+  console.log(told, failed instanceof AgentUnavailableError && failed.mayHaveCounted);
 }
 void main();
 `;
-const names = "{ AgentAwayError, connect, isProblem, type Verdict } from 'latchkey/client';";
+const names = "{ AgentUnavailableError, connect, isProblem, type Verdict } from 'latchkey/client';";
 /** Node as it is installed on the machine, which may be older than ours. */
 const machineNode = (process.env['PATH'] ?? '')
   .split(delimiter)
@@ -82,7 +82,7 @@ describe('the client in a program of its own', () => {
     for (const node of [process.execPath, machineNode ?? process.execPath]) {
       for (const file of ['out/module.mjs', 'out/common.cjs']) {
         const { stdout } = await run(node, [join(home.path, file)]);
-        expect(stdout).toBe('agent_away false\n');
+        expect(stdout).toBe('agent_unavailable false\n');
       }
     }
   });

@@ -13,7 +13,7 @@ const latchkey = connect({
 let lastKnown;
 
 ipcMain.handle('verify-license', async (_event, licenseKey) => {
-  const said = await lastKnown.judge(licenseKey, await latchkey.verify(licenseKey).catch(cannotSay));
+  const said = await lastKnown.resolve(licenseKey, await latchkey.verify(licenseKey).catch(cannotSay));
   return { verdict: said.verdict, reason: said.reason ?? null, source: said.source ?? null };
 });
 ipcMain.handle('count-use', async (_event, licenseKey) => {

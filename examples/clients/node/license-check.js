@@ -14,7 +14,7 @@ const latchkey = connect({
 });
 const lastKnown = new LastKnown({ file: LATCHKEY_LAST_KNOWN || './last-known.json' }, LATCHKEY_SECRET);
 
-const said = await lastKnown.judge(licenseKey, await latchkey.verify(licenseKey).catch(cannotSay));
+const said = await lastKnown.resolve(licenseKey, await latchkey.verify(licenseKey).catch(cannotSay));
 if (said.verdict === 'valid') {
   console.log(said.source === 'agent' ? 'valid' : 'valid (last known)');
   if (said.source === 'agent') await countUse();

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '../../..');
+export const clientGuide: string = readFileSync(join(root, 'examples/guides/client.md'), 'utf8');
+const matches = [...clientGuide.matchAll(/^## (.+)$|^```ts\n([\s\S]*?)^```\n\n```text\n([\s\S]*?)^```/gm)];
+
+export interface GuideProgram {
+  readonly heading: string;
+  /** The program, which imports the sources of this repository instead of the package. */
+  readonly source: string;
+  /** The output of the program according to the guide. */
+  readonly output: string;
+}
+
+/** The programs of `examples/guides/client.md`. */
+export const guidePrograms: readonly GuideProgram[] = matches.flatMap(([, , source, output], index) => {
+  if (source === undefined || output === undefined) return [];
+  const headings = matches.slice(0, index).map(([, heading]) => heading);
+  const heading = headings.findLast((each) => each !== undefined) ?? '';
+  return [{ heading, source: source.replaceAll(/latchkey\/(\w+)/g, sourceFile), output }];
+});
+
+function sourceFile(_: string, entry: string): string {
+  return join(root, 'src', entry === 'client' ? 'client/index.ts' : `${entry}.ts`);
+}
