@@ -32,7 +32,7 @@ describe.skipIf(!isBuildable)('one executable, without Node and npm (built and t
     await using home = temporaryDirectory();
     const { code, out, err } = await machine(home.path).run('demo');
     expect([code, err]).toEqual([0, '']);
-    expect(out).toContain('Every step held.');
+    expect(out).toContain('Every step succeeded.');
   });
 
   test('is the agent that keeps a use through kill -9, and steers it', async () => {
