@@ -10,7 +10,7 @@ import type { AuthorityReader } from '../service/tables.ts';
 import { explainOperation } from '../service/outbox/decision.ts';
 import { countedLicensing } from './counted-licensing.ts';
 import type { ConnectionCounts } from './gauges.ts';
-import { logOf } from './log/part.ts';
+import { logOf } from './log/derived.ts';
 import type { Metrics } from './metrics.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import { replaceSecretFile } from './system/secret-files.ts';

@@ -10,13 +10,12 @@ import { persist } from '../sync/waiting.ts';
 import { appOf } from './app.ts';
 import type { ConnectionCounts } from './gauges.ts';
 import { Health } from './health.ts';
-import { runHousekeeping } from './housekeeping.ts';
-import type { Reloaded } from './live-configuration.ts';
+import { runMaintenance } from './maintenance.ts';
+import { type Reloaded, takenOver } from './live-configuration.ts';
 import { openListeners, type Addresses, type Listeners } from './listeners.ts';
-import { logOf } from './log/part.ts';
+import { logOf } from './log/derived.ts';
 import type { Metrics } from './metrics.ts';
 import { systemRandom } from './system/random.ts';
-import { takenOver } from './reload.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import { statusOf, type StatusParts } from './status.ts';
 import { backupsOf } from './store/backups.ts';
@@ -103,7 +102,7 @@ export class Daemon {
     const { signal } = this.#loops;
     this.#running = Promise.all([
       this.#role.run(signal),
-      runHousekeeping(
+      runMaintenance(
         {
           writer,
           clock,

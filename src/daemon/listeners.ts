@@ -11,9 +11,8 @@ import { listenTcp } from '../http/listen.ts';
 import { buildServer } from '../http/server.ts';
 import { socketPrincipal } from '../service/access/credential.ts';
 import type { TlsSettings } from '../config/file/tls-files.ts';
-import { AnnouncedSockets } from './announced-sockets.ts';
+import { UnixSockets, groupNumber } from './unix-sockets.ts';
 import { Certificate } from './certificate.ts';
-import { groupNumber } from './system/unix-group.ts';
 import { replaceFile } from '../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../store/sqlite/files/state-directory.ts';
 
@@ -47,7 +46,7 @@ export async function openListeners(
   await using opening = new AsyncDisposableStack();
   const connections: Connections[] = [];
   const certificate = listen.tls === null ? null : new Certificate(listen.tls, app.log);
-  const sockets = new AnnouncedSockets(app.log);
+  const sockets = new UnixSockets(app.log);
   const open: Open = (listener, principal = null) => {
     const tls = listener === 'tcp' ? (certificate?.identity ?? null) : null;
     const settings: ServerSettings = { ...listen, listener, limits, tls, principal };
@@ -105,7 +104,7 @@ type Open = (listener: 'tcp' | 'socket', principal?: Principal | null) => Fastif
 async function listenOnSockets(
   { socket, socketMode, sockets }: Configuration['listen'],
   app: App,
-  announced: AnnouncedSockets,
+  announced: UnixSockets,
   open: Open,
 ): Promise<void> {
   if (socket !== null) await announced.listen(open('socket'), { path: socket, mode: socketMode });

@@ -1,13 +1,17 @@
+import type { z } from 'zod';
+import { type Configuration, type UpstreamSettings, settings } from '../config/configuration.ts';
+import type { Tree } from '../config/file/tree.ts';
+import { keysOf, metaOf } from '../config/schema.ts';
+import type { SettingMeta } from '../config/types.ts';
+import { noProducts, type ConfiguredProduct, type ProductList } from '../domain/agent/product.ts';
 import type { UpstreamCredentials } from '../service/access/credential.ts';
-import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { AgentCheckoutParts } from '../service/agent/checkout.ts';
 import type { AgentCouponingParts } from '../service/agent/coupon.ts';
 import type { AgentLicensingParts } from '../service/agent/license-lookup.ts';
-import type { Configuration, UpstreamSettings } from '../config/configuration.ts';
+import { AgentProducts } from '../service/agent/products.ts';
+import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { SyncOptions } from '../sync/sync.ts';
 import { sha256 } from './system/random.ts';
-import { noProducts, type ConfiguredProduct, type ProductList } from '../domain/agent/product.ts';
-import { AgentProducts } from '../service/agent/products.ts';
 
 /** The settings that took effect, and the settings that take effect after a restart. */
 export type Reloaded = { changed: readonly string[]; restart: readonly string[] };
@@ -129,4 +133,33 @@ export class LiveConfiguration {
 
 function configuredProducts({ products }: Configuration): ConfiguredProduct[] {
   return products.map(({ key, secret }) => ({ productKey: key, secretDigest: sha256(secret.reveal()) }));
+}
+
+type Reload = NonNullable<SettingMeta['reload']>;
+
+/**
+ * The configuration of a running process after a reload: settings marked `applies` have the new values, all others
+ * keep theirs until a restart. The role stays as well.
+ */
+export function takenOver(running: Configuration, wanted: Configuration): Configuration {
+  const { role, upstream, products } = running;
+  const ofThisRole = wanted.role === role ? wanted : { ...wanted, upstream, products };
+  const values = takePart(settings, 'applies', { running, wanted: ofThisRole });
+  return { ...(values as Configuration), role };
+}
+
+function takePart(
+  type: z.ZodType,
+  inherited: Reload,
+  { running, wanted }: { running: unknown; wanted: unknown },
+): unknown {
+  const { reload = inherited } = metaOf(type);
+  const keys = keysOf(type);
+  if (keys === null || running === null || wanted === null) return reload === 'applies' ? wanted : running;
+  return Object.fromEntries(
+    keys.map(({ name, type: each }) => {
+      const values = { running: (running as Tree)[name], wanted: (wanted as Tree)[name] };
+      return [name, takePart(each, reload, values)];
+    }),
+  );
 }

@@ -1,9 +1,14 @@
-import closeWithGrace from 'close-with-grace';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
+import closeWithGrace from 'close-with-grace';
 import { formatFault } from '../config/fault/fault.ts';
+import { homeDirectory } from '../config/home.ts';
 import type { ConfigurationResult, LoadedConfiguration } from '../config/load.ts';
+import { variableBehind } from '../config/place.ts';
 import { ListenError } from '../http/listen.ts';
-import { StorageError } from '../service/ports.ts';
+import { StorageError, type Log } from '../service/ports.ts';
+import { PostgresAway, PostgresRefused } from '../store/postgres/refusal.ts';
 import {
   DatabaseRefused,
   StateDirectoryHeld,
@@ -11,16 +16,12 @@ import {
   StateDirectoryUnusable,
   storageFault,
 } from '../store/sqlite/faults.ts';
-import { PostgresAway, PostgresRefused } from '../store/postgres/refusal.ts';
 import type { Daemon } from './daemon.ts';
-import { explainFailure, isOfTooFewFiles } from './start/advice.ts';
-import { startDaemon } from './start/start.ts';
 import { makeLog } from './log/log.ts';
-import { logOf } from './log/part.ts';
+import { logOf } from './log/derived.ts';
+import { startDaemon } from './start/start.ts';
 import { endingSignals, faultSignals, onEndingSignal } from './system/ending-signal.ts';
-import { collectSooner, limitYoungObjects } from './system/heap.ts';
-import { openBackDoors } from './system/node-options.ts';
-import { tellServiceManager } from './system/service-manager.ts';
+import { collectSooner, limitYoungObjects, openBackDoors } from './system/node.ts';
 
 /** The exit code after the storage failed: its supervisor starts it anew (sysexits EX_IOERR). */
 const storageFailedExit = 74;
@@ -181,4 +182,76 @@ async function reloadInto(
     log.error({ faults: result.faults.map(formatFault) }, 'the configuration is not valid: nothing changed');
   }
   await tellServiceManager('READY', log);
+}
+
+/** So many files more than are open a start needs at least. */
+const fewestFiles = 8;
+
+/** Why a start failed, with what a person can do about it as far as the error does not say it. */
+export function explainFailure(error: Error): string {
+  const advice = adviceOn(error);
+  return advice === null ? error.message : `${error.message.replace(/\.$/, '')}; ${advice}`;
+}
+
+function adviceOn(error: Error): string | null {
+  const { message } = error;
+  if (error instanceof ListenError && error.fault === 'in_use') {
+    return 'choose another: --listen or --socket, or listen in the configuration';
+  }
+  if (/disk is full|\bENOSPC\b|\bEDQUOT\b/.test(message)) {
+    return 'free some space there and start it again: without any it cannot even answer verifies';
+  }
+  // SQLite does not say why it cannot open a file.
+  if (isOfTooFewFiles(error) || (message.endsWith('unable to open database file') && areFilesUsedUp())) {
+    return 'allow more open files: ulimit -n, or LimitNOFILE= in the unit of the service';
+  }
+  return adviceOnPath(error);
+}
+
+/** Names the variable behind a default path that this user cannot use: it may come from another user's environment. */
+function adviceOnPath(error: Error): string | null {
+  const { env: environment, platform } = process;
+  const machine = { environment, platform, home: homeDirectory() ?? '/' };
+  const [path, option] =
+    error instanceof ListenError
+      ? [error.socket, '--socket']
+      : [error instanceof StateDirectoryUnusable ? error.directory : null, '--state-dir'];
+  const variable = path === null ? null : variableBehind(path, machine);
+  return variable === null
+    ? null
+    : `the path follows from ${variable}: correct that variable, or choose another path: ${option}`;
+}
+
+function areFilesUsedUp(): boolean {
+  const opened: number[] = [];
+  try {
+    while (opened.length < fewestFiles) opened.push(openSync(process.execPath, 'r'));
+    return false;
+  } catch (error) {
+    return isOfTooFewFiles(error);
+  } finally {
+    for (const file of opened) closeSync(file);
+  }
+}
+
+/** By its text: that of a thread, or of a module that cannot be loaded, has no code. */
+export function isOfTooFewFiles(error: unknown): error is Error {
+  return error instanceof Error && /\bEMFILE\b|too many open files/.test(error.message);
+}
+
+/** Tells the service manager that started this process, if one did, how it stands (sd_notify(3)). */
+export async function tellServiceManager(
+  state: 'READY' | 'RELOADING' | 'STOPPING',
+  log: Log,
+  more: readonly string[] = [],
+): Promise<void> {
+  if (process.env['NOTIFY_SOCKET'] === undefined) return;
+  try {
+    const { spawn } = await import('node:child_process');
+    // Node cannot send datagrams over Unix sockets.
+    const [code] = await once(spawn('systemd-notify', [`${state}=1`, ...more], { stdio: 'ignore' }), 'exit');
+    if (code !== 0) log.warn({ state, code: String(code) }, 'systemd-notify failed');
+  } catch (error) {
+    log.warn({ state, err: error }, 'systemd-notify cannot be run: the service manager is told nothing');
+  }
 }

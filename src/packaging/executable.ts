@@ -56,7 +56,7 @@ function combine(parts: Parts): void {
     mainFormat: 'module',
     useCodeCache: true,
     disableExperimentalSEAWarning: true,
-    // `daemon/system/heap.ts` cannot limit the heap of the first thread. SIGUSR1 must not open the debugger.
+    // `daemon/system/node.ts` cannot limit the heap of the first thread. SIGUSR1 must not open the debugger.
     execArgv: ['--max-semi-space-size=4', '--disable-sigusr1'],
     // Ignore NODE_OPTIONS: it could open a debugger, or write secrets of the process to a file.
     execArgvExtension: 'none',

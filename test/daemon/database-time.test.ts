@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DatabaseTime } from '../../src/daemon/store/database-time.ts';
+import { DatabaseTime } from '../../src/daemon/store/database-writer.ts';
 import { machineTime, type TimeSource } from '../../src/daemon/system/clock.ts';
 import { sellOne, startCopy, type Copy } from '../support/postgres/copies.ts';
 import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';

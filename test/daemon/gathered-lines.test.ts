@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { GatheredLines } from '../../src/daemon/log/gathered-lines.ts';
+import { GatheredLines } from '../../src/daemon/log/log.ts';
 
 test('the lines of a moment are written at once, in order, and none twice', () => {
   vi.useFakeTimers();

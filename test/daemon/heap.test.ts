@@ -3,9 +3,9 @@ import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
 import { cachedDataVersionTag } from 'node:v8';
 import { expect, test } from 'vitest';
-import { limitYoungObjects } from '../../src/daemon/system/heap.ts';
+import { limitYoungObjects } from '../../src/daemon/system/node.ts';
 
-const heapModule = pathToFileURL(join(import.meta.dirname, '../../src/daemon/system/heap.ts')).href;
+const heapModule = pathToFileURL(join(import.meta.dirname, '../../src/daemon/system/node.ts')).href;
 
 /** A thread keeps 20,000 objects at any time, and makes many more. */
 const thread = `

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hashLicenseKeys } from '../../src/daemon/log/hashed-license-keys.ts';
+import { hashLicenseKeys } from '../../src/daemon/log/derived.ts';
 import { allowedFields } from '../../src/daemon/log/fields.ts';
 import type { Log } from '../../src/service/ports.ts';
 

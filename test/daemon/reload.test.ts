@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { changedKeys } from '../../src/config/show.ts';
-import { LiveConfiguration } from '../../src/daemon/live-configuration.ts';
-import { takenOver } from '../../src/daemon/reload.ts';
+import { LiveConfiguration, takenOver } from '../../src/daemon/live-configuration.ts';
 import { configurationOf } from '../support/builders/config-builders.ts';
 
 const running = configurationOf({

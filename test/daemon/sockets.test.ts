@@ -7,7 +7,7 @@ import type { Daemon } from '../../src/daemon/daemon.ts';
 import { allowedFields } from '../../src/daemon/log/fields.ts';
 import { startDaemon } from '../../src/daemon/start/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
-import { groupNumber } from '../../src/daemon/system/unix-group.ts';
+import { groupNumber } from '../../src/daemon/unix-sockets.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';

@@ -14,7 +14,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { explainFailure, isOfTooFewFiles } from '../../src/daemon/start/advice.ts';
+import { explainFailure, isOfTooFewFiles } from '../../src/daemon/serve.ts';
 import { startDaemon } from '../../src/daemon/start/start.ts';
 import { machineTime } from '../../src/daemon/system/clock.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';

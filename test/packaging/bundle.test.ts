@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { hashLicenseKeys } from '../../src/daemon/log/hashed-license-keys.ts';
+import type { hashLicenseKeys } from '../../src/daemon/log/derived.ts';
 import { bundle } from '../../src/packaging/bundle.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-const sourceWithPackage = 'src/daemon/log/hashed-license-keys.ts';
+const sourceWithPackage = 'src/daemon/log/derived.ts';
 
 test('A bundle for the npm package imports the packages that it needs.', async () => {
   await using temporary = temporaryDirectory();

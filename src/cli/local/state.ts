@@ -17,7 +17,7 @@ export const showState: Command = defineCommand(
     const found = locateDaemon(toLoadOptions(args));
     if (!found.ok) return reportFaults(found.faults, output);
     const { stateDir, hasDatabase } = found.location;
-    const { examineContents } = await import('../../daemon/doctor/contents.ts');
+    const { examineContents } = await import('../../daemon/doctor/store.ts');
     const examined = examineContents(stateDir);
     if (!examined.ok) {
       output.complain([`latchkey: what ${stateDir} holds cannot be told: ${examined.reason}`]);

@@ -1,7 +1,6 @@
 import type { Configuration } from '../../config/configuration.ts';
-import { examineCertificate } from './certificate.ts';
+import { examineCertificate, examineListeners } from './listeners.ts';
 import { examineFiles } from './files.ts';
-import { examineListeners } from './listeners.ts';
 import { examineRole, examineStore } from './store.ts';
 import type { Finding } from '../../config/fault/finding.ts';
 

@@ -1,11 +1,13 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { createServer, isIP } from 'node:net';
 import type { Configuration } from '../../config/configuration.ts';
 import { formatReason } from '../../config/fault/fault.ts';
-import { fail, type Finding } from '../../config/fault/finding.ts';
+import { fail, type Finding, ok, warn } from '../../config/fault/finding.ts';
 import { formatAddress } from '../../config/value/address.ts';
+import { formatDatetime } from '../../domain/datetime.ts';
 import { ListenError } from '../../http/listen.ts';
-import { groupNumber } from '../system/unix-group.ts';
+import { endOf, readFiles, soonMs } from '../certificate.ts';
+import { groupNumber } from '../unix-sockets.ts';
 
 /** Looks whether a start could listen where it is configured to: the port is taken for a moment, and groups looked up. */
 export async function examineListeners({ listen }: Configuration): Promise<Finding[]> {
@@ -42,4 +44,50 @@ function examineGroup(group: string): Finding[] {
       ),
     ];
   }
+}
+
+const newOne = 'put a new one into the files of listen.tls, and reload';
+
+/**
+ * Looks at the certificate in the files of `listen.tls`: how long it counts, for which hosts, and whether the
+ * running daemon shows it. `shownUntil`: when the one ends that is shown, as the status says it; null: none is.
+ */
+export function examineCertificate({ listen }: Configuration, shownUntil: string | null): Finding[] {
+  if (listen.tls === null) return [];
+  const read = readFiles(listen.tls);
+  if (!read.ok) return [fail(`listen.tls.${read.key}: ${read.text}`, 'correct it, and reload')];
+  const { leaf } = read.identity;
+  const others = listen.allowedHosts.filter(
+    (host) => (isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host)) === undefined,
+  );
+  const name = `the certificate ${listen.tls.certFile}`;
+  return [
+    examineEnd(name, endOf(leaf)),
+    ...examineShown(endOf(leaf), shownUntil),
+    ...others.map((host) =>
+      fail(
+        `${name} is not valid for ${host}, a host of listen.allowed_hosts`,
+        `make one for it: ${makeFor(others)}`,
+      ),
+    ),
+  ];
+}
+
+function examineEnd(name: string, notAfter: number): Finding {
+  const leftMs = notAfter - Date.now();
+  const at = formatDatetime(notAfter);
+  if (leftMs <= 0) return fail(`${name} expired on ${at}: callers refuse it`, newOne);
+  return leftMs < soonMs
+    ? warn(`${name} expires soon, on ${at}`, newOne)
+    : ok(`${name} is valid until ${at}`);
+}
+
+function examineShown(notAfter: number, shownUntil: string | null): Finding[] {
+  if (shownUntil === null || shownUntil === formatDatetime(notAfter)) return [];
+  const what = `the daemon still presents the previous certificate, valid until ${shownUntil}`;
+  return [warn(what, 'reload it: systemctl reload latchkey, or send it SIGHUP')];
+}
+
+function makeFor(hosts: readonly string[]): string {
+  return `latchkey certificate make --host ${hosts.join(',')} --out DIR`;
 }

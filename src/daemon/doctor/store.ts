@@ -1,15 +1,32 @@
+import { formatReason } from '../../config/fault/fault.ts';
 import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { counted } from '../../domain/text.ts';
-import { formatReason } from '../../config/fault/fault.ts';
 import { DatabaseRefused, sqliteCode } from '../../store/sqlite/faults.ts';
-import { readContents } from '../../store/sqlite/files/contents.ts';
+import { type Contents, readContents } from '../../store/sqlite/files/contents.ts';
 import { findDamage } from '../../store/sqlite/files/damage.ts';
 import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { findNewerSchema } from '../../store/sqlite/files/migrations.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
-import { examineContents } from './contents.ts';
 import { asItsUser } from './files.ts';
+
+/** What a state directory holds that may be nowhere else, or why that cannot be told. */
+export type ContentsResult =
+  { readonly ok: true; readonly contents: Contents } | { readonly ok: false; readonly reason: string };
+
+/** Looks into a state directory, whether or not a daemon runs on it, and changes nothing. */
+export function examineContents(stateDir: string): ContentsResult {
+  try {
+    return { ok: true, contents: readContents(stateDir, Date.now()) };
+  } catch (error) {
+    const isExpected =
+      error instanceof DatabaseRefused ||
+      sqliteCode(error) !== null ||
+      (error instanceof Error && 'syscall' in error);
+    if (!isExpected || !(error instanceof Error)) throw error;
+    return { ok: false, reason: error.message };
+  }
+}
 
 /** Looks through a store that no daemon uses, and changes nothing in it. */
 export function examineStore(

@@ -1,5 +1,5 @@
 import { prettyFactory } from 'pino-pretty';
-import type { LineSink } from './gathered-lines.ts';
+import type { LineSink } from './log.ts';
 
 /** Writes each line as people read it, with colours on a terminal. */
 export function readableLines(sink: LineSink): LineSink {

@@ -1,10 +1,12 @@
+import { once } from 'node:events';
 import { constants, promises as files, rmSync, type ReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
-import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import type { App, Backup } from '../../http/app.ts';
-import type { Clock } from '../../service/ports.ts';
-import { backUpInThread } from '../threads/backup-thread.ts';
+import { type Clock, StorageError } from '../../service/ports.ts';
+import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
+import { startWorker } from '../threads/start-worker.ts';
+import { errorOf, type OutcomeMessage } from '../threads/writer-message.ts';
 import type { LocalStore } from './store-writer.ts';
 
 /** A reader who takes nothing for this long is given up: the next one waits for it, in ms. */
@@ -104,5 +106,22 @@ export class Backups {
 
   #removeDraft(): void {
     for (const path of [this.#draft, `${this.#draft}-journal`]) rmSync(path, { force: true });
+  }
+}
+
+/** Which database is copied, and to which new file. */
+export type BackupOrder = { databasePath: string; path: string };
+
+/** Copies a database in a thread of its own, which may take long; rejects when the signal comes first. */
+export async function backUpInThread(order: BackupOrder, signal: AbortSignal): Promise<void> {
+  const worker = startWorker('backup', order);
+  try {
+    const [message] = (await once(worker, 'message', { signal })) as [OutcomeMessage];
+    const error = errorOf(message);
+    if (error instanceof StorageError) throw error;
+    if (error !== null) throw new Error('the copy failed', { cause: error });
+  } finally {
+    // Nothing of it writes any more when this is done.
+    await worker.terminate();
   }
 }

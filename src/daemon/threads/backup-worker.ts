@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { backUp } from '../../store/sqlite/files/backup.ts';
-import type { BackupOrder } from './backup-thread.ts';
+import type { BackupOrder } from '../store/backups.ts';
 import { outcomeMessage, type OutcomeMessage } from './writer-message.ts';
 
 /** Why the copy was not made travels as what is left of an error on its way between threads. */

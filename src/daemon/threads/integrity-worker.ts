@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { findDamage } from '../../store/sqlite/files/damage.ts';
-import type { DamageMessage } from './integrity-thread.ts';
+import type { DamageMessage } from '../store/damage-watch.ts';
 
 const { databasePath } = workerData as { databasePath: string };
 const message: DamageMessage = { damage: findDamage(databasePath) };

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import { isEssential } from '../../service/lifecycle/full-disk.ts';
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { isRefusal } from '../../service/access/idempotency.ts';
+import { isEssential } from '../../service/lifecycle/full-disk.ts';
 import type { WriterContext } from '../../service/ports.ts';
 import { runUseCase } from '../../service/run.ts';
 import type { WriteRequest } from '../../service/writer.ts';
@@ -10,8 +10,8 @@ import { largestBatch, prepareCommitter, type Committer } from '../../store/sqli
 import { checkpoint, openWriting } from '../../store/sqlite/connection.ts';
 import { ReservedCommitter } from '../../store/sqlite/reserve.ts';
 import { sha256, systemRandom } from '../system/random.ts';
-import { DiskSpaceWatch } from './disk-space.ts';
 import {
+  type DiskSpaceMessage,
   outcomeMessage,
   piecesOf,
   textOf,
@@ -20,6 +20,48 @@ import {
   type WriterMessage,
   type WritesMessage,
 } from './writer-message.ts';
+
+/** How often a full disk is looked at again, in ms. */
+const lookAgainMs = 1000;
+
+/** Tells over the port when the disk is full, and takes the ballast again as soon as there is room. */
+export class DiskSpaceWatch implements Disposable {
+  readonly #port: MessagePort;
+  readonly #ballast: Ballast;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(port: MessagePort, ballast: Ballast) {
+    this.#port = port;
+    this.#ballast = ballast;
+  }
+
+  /** Takes the ballast and says how it is: the writer is ready. */
+  begin(): void {
+    if (this.#ballast.take()) this.#tell(false);
+    else this.look();
+  }
+
+  /** Looks whether the ballast had to be given back. */
+  look(): void {
+    if (this.#ballast.isTaken || this.#timer !== null) return;
+    this.#tell(true);
+    this.#timer = setInterval(() => {
+      if (!this.#ballast.take()) return;
+      this[Symbol.dispose]();
+      this.#tell(false);
+    }, lookAgainMs);
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  #tell(isFull: boolean): void {
+    const message: DiskSpaceMessage = { isFull };
+    this.#port.postMessage(message);
+  }
+}
 
 type Port = NonNullable<typeof parentPort>;
 type Write = { request: WriteRequest; context: WriterContext };

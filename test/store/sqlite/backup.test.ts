@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { backUpInThread } from '../../../src/daemon/threads/backup-thread.ts';
+import { backUpInThread } from '../../../src/daemon/store/backups.ts';
 import { backUp } from '../../../src/store/sqlite/files/backup.ts';
 import { openWriting } from '../../../src/store/sqlite/connection.ts';
 import { DatabaseRefused } from '../../../src/store/sqlite/faults.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { runHousekeeping } from '../../src/daemon/housekeeping.ts';
+import { runMaintenance } from '../../src/daemon/maintenance.ts';
 import { KeptClock } from '../../src/daemon/system/clock.ts';
 import { sha256, systemRandom } from '../../src/daemon/system/random.ts';
 import { TokenUses } from '../../src/service/access/token-use.ts';
@@ -12,7 +12,7 @@ import { createTestStore, type TestStore } from '../support/builders/store-build
 const hour = 3_600_000;
 const noon = Date.UTC(2026, 0, 1, 12);
 
-/** What housekeeping runs on, over a store; the time stands still. */
+/** What maintenance runs on, over a store; the time stands still. */
 function houseOver(store: TestStore, at: number, sleep: () => Promise<void>) {
   const clock = new KeptClock(null, { read: () => ({ wall: at, monotonic: 0 }), sleep });
   const context = { now: at, steady: 0, keepsHistory: true, random: systemRandom, digest: sha256 };
@@ -47,7 +47,7 @@ test('what is no longer kept is removed in small commits, until nothing of it is
       return written;
     },
   };
-  await runHousekeeping({ ...house, writer }, ending.signal);
+  await runMaintenance({ ...house, writer }, ending.signal);
   expect(leftAfter).toEqual([704, 204, 1]);
 });
 
@@ -65,7 +65,7 @@ test('a reload that keeps changes of licenses for a shorter time has them forgot
     historyKeepMs = 0;
     if (keptAtRests.length === 2) ending.abort();
   });
-  await runHousekeeping({ ...house, historyKeepMs: () => historyKeepMs }, ending.signal);
+  await runMaintenance({ ...house, historyKeepMs: () => historyKeepMs }, ending.signal);
   expect(keptAtRests).toEqual([1, 0]);
 });
 
@@ -78,7 +78,7 @@ test('an upstream whose Date is days ahead once has no stored answer forgotten',
   const house = houseOver(store, noon, async () => ending.abort());
   house.clock.learn(noon + 20 * 24 * hour);
   house.clock.learn(noon);
-  await runHousekeeping(house, ending.signal);
+  await runMaintenance(house, ending.signal);
   expect(idempotency.get('c', 'yesterday')).not.toBeNull();
 });
 
@@ -96,7 +96,7 @@ test('a clock that was days behind until it was set right has no stored answer f
   idempotency.put('c', 'just now', { ...answer, at: clock.now() });
   wall = noon;
   clock.learn(noon);
-  await runHousekeeping({ ...houseOver(store, noon, async () => undefined), clock }, ending.signal);
+  await runMaintenance({ ...houseOver(store, noon, async () => undefined), clock }, ending.signal);
   expect(idempotency.get('c', 'just now')).not.toBeNull();
 });
 
@@ -112,7 +112,7 @@ test('the listeners are looked at once a minute', async () => {
   const checkListeners = async (): Promise<void> => {
     looks += 1;
   };
-  await runHousekeeping({ ...house, checkListeners }, ending.signal);
+  await runMaintenance({ ...house, checkListeners }, ending.signal);
   // Each rest takes ten seconds, and the first look is a minute after the start.
   expect(looks).toBe(2);
 });

@@ -1,14 +1,14 @@
-import { lstatSync } from 'node:fs';
+import { lstatSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { formatReason } from '../config/fault/fault.ts';
-import { listenSocket, reopenSocket, type SocketPlace } from '../http/listen.ts';
+import { listenSocket, reopenSocket, type SocketPlace, ListenError } from '../http/listen.ts';
 import type { Log } from '../service/ports.ts';
 
 type Announced = { server: FastifyInstance; place: SocketPlace; file: string | null };
 
 /** The Unix sockets of this process. A file that was removed is made again: nobody could connect any more. */
-export class AnnouncedSockets implements AsyncDisposable {
+export class UnixSockets implements AsyncDisposable {
   readonly #log: Log;
   readonly #announced: Announced[] = [];
   readonly #reopened: Server[] = [];
@@ -93,5 +93,26 @@ function fileAt(path: string): string | null {
     return [dev, ino, birthtimeMs].join();
   } catch {
     return null;
+  }
+}
+
+/**
+ * The number of a group that is given by name or number. Node cannot ask the system's directories: a group
+ * that only they know has to be given by its number.
+ */
+export function groupNumber(group: string): number {
+  if (/^\d{1,10}$/.test(group)) return Number(group);
+  for (const line of readGroups().split('\n')) {
+    const [name, , number = ''] = line.split(':');
+    if (name === group && /^\d+$/.test(number)) return Number(number);
+  }
+  throw new ListenError('refused', `there is no group ${group} in /etc/group: give its number instead`);
+}
+
+function readGroups(): string {
+  try {
+    return readFileSync('/etc/group', 'utf8');
+  } catch {
+    return '';
   }
 }

@@ -1,5 +1,5 @@
-import type { TokenUses } from '../service/access/token-use.ts';
 import type { Result } from '../domain/problem/problem.ts';
+import type { TokenUses } from '../service/access/token-use.ts';
 import { StorageError, type Random, type StorageFault } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { KeptClock } from './system/clock.ts';
@@ -16,7 +16,7 @@ const longSleepMs = 60_000;
 /** Agents that wake up together do not ask together, in ms. */
 const jitterMs = 5_000;
 
-export type HouseParts = {
+export type MaintenanceParts = {
   writer: Writer;
   clock: KeptClock;
   random: Random;
@@ -36,7 +36,7 @@ export type HouseParts = {
 };
 
 /** Remembers the time reached, removes what is no longer kept, and notices that the machine slept, or its store is gone. */
-export async function runHousekeeping(parts: HouseParts, signal: AbortSignal): Promise<void> {
+export async function runMaintenance(parts: MaintenanceParts, signal: AbortSignal): Promise<void> {
   const { clock, random, historyKeepMs, onSleep, lookForStore } = parts;
   let keptMs = historyKeepMs();
   for (let tick = 0; !signal.aborted; tick += 1) {
@@ -59,7 +59,7 @@ export async function runHousekeeping(parts: HouseParts, signal: AbortSignal): P
   await markTime(parts);
 }
 
-async function markTime({ writer, clock, tokenUses, lastSuccessAt }: HouseParts): Promise<void> {
+async function markTime({ writer, clock, tokenUses, lastSuccessAt }: MaintenanceParts): Promise<void> {
   await unlessFull(() => writer.write('markTime', { mark: clock.mark() }));
   const at = lastSuccessAt();
   if (at !== null) await unlessFull(() => writer.write('keepLastSuccess', { at }));
@@ -68,7 +68,7 @@ async function markTime({ writer, clock, tokenUses, lastSuccessAt }: HouseParts)
 }
 
 async function prune(
-  { writer, clock, isAgent, historyKeepMs }: HouseParts,
+  { writer, clock, isAgent, historyKeepMs }: MaintenanceParts,
   signal: AbortSignal,
 ): Promise<void> {
   // A wall clock that jumped ahead, and is not believed, removes nothing.
