@@ -4,7 +4,7 @@ import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
 import { Rates } from '../http/entry/request-rates.ts';
-import type { ExportOrder, ExportPage } from '../http/wire/bulk/export.ts';
+import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
 import type { Log } from '../service/ports.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { explainOperation } from '../service/outbox/decision.ts';
@@ -91,7 +91,7 @@ export function appOf(parts: AppParts): App {
 
 /** Loads what writes CSV only when something is exported. */
 async function exportFrom(reader: AuthorityReader, order: ExportOrder): Promise<ExportPage> {
-  const { exportPage } = await import('../http/wire/bulk/export.ts');
+  const { exportPage } = await import('../wire/bulk/export.ts');
   return await exportPage(reader, order);
 }
 

@@ -1,8 +1,8 @@
 import { done, refuse, type Result } from '../domain/problem/problem.ts';
 import type { Page, PageKey } from '../domain/page.ts';
 import type { Repeat } from '../service/answers.ts';
-import { writeCursor, type ListName } from './wire/common/page.ts';
-import type { RawParameters } from './wire/common/parameters.ts';
+import { writeCursor, type ListName } from '../wire/page.ts';
+import type { RawParameters } from '../wire/parameters.ts';
 
 /** A success: status, headers of its own, and the body. */
 export type Answer = {

@@ -15,7 +15,7 @@ import type { AuthorityReader, Awaitable } from '../service/tables.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Memory } from './memory.ts';
 import type { Dialect, ProductName } from './dialects/dialect.ts';
-import type { ExportOrder, ExportPage } from './wire/bulk/export.ts';
+import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
 import type { Rates } from './entry/request-rates.ts';
 
 /**

@@ -14,7 +14,7 @@ import { specification } from './dialects/specification.ts';
 import { pathOf } from './path.ts';
 import { ProblemError } from './problem-error.ts';
 import { logAnswer } from './request-log.ts';
-import { presentErrorLine } from './wire/common/log.ts';
+import { serializeErrorLine } from '../wire/log.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -102,7 +102,7 @@ export function problemOf(
 ): Problem {
   const problem = knownProblem(error) ?? (hasLeft ? callerLeft : null);
   if (problem !== null) return problem;
-  log.error(presentErrorLine(id, error), 'a request failed unexpectedly');
+  log.error(serializeErrorLine(id, error), 'a request failed unexpectedly');
   return unexpected;
 }
 

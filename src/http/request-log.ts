@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Log } from '../service/ports.ts';
 import type { App } from './app.ts';
-import { presentRequestLine, type RequestLine } from './wire/common/log.ts';
+import { serializeRequestLine, type RequestLine } from '../wire/log.ts';
 
 /** Logs an answered request as `logRequest` does. */
 export function logAnswer(
@@ -23,7 +23,7 @@ export function logAnswer(
 export function logRequest(log: Log, request: RequestLine): void {
   const { method, status, code } = request;
   if (code === null && (method === 'GET' || method === 'HEAD')) return;
-  const line = presentRequestLine(request);
+  const line = serializeRequestLine(request);
   if (code === null) log.info(line, 'changed');
   else if (status < 500) log.info(line, 'refused');
   else log.warn(line, 'refused');

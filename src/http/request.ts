@@ -15,7 +15,7 @@ import {
   type ParameterSet,
   type RawParameters,
   type ParsedParameters,
-} from './wire/common/parameters.ts';
+} from '../wire/parameters.ts';
 import type { Principal } from '../domain/access/principal.ts';
 
 type AnyRequest = RouteRequest<string, Principal | null, unknown, unknown>;

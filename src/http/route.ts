@@ -9,7 +9,7 @@ import type { Access } from './entry/credential.ts';
 import type { Owned } from './entry/reach.ts';
 import type { App } from './app.ts';
 import type { Tag } from './openapi/tags.ts';
-import type { ParameterSet, RawParameters } from './wire/common/parameters.ts';
+import type { ParameterSet, RawParameters } from '../wire/parameters.ts';
 
 /** One request as a handler sees it: authorized, and its parameters parsed. */
 export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { routes } from '../../src/http/routes/all.ts';
-import type { ActObject } from '../../src/http/wire/audit.ts';
+import type { ActObject } from '../../src/wire/audit.ts';
 import type { SyncControl } from '../../src/service/ports.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';

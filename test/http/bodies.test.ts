@@ -4,8 +4,8 @@ import { readJson } from '../../src/http/entry/body.ts';
 import { readPairs } from '../../src/http/entry/form.ts';
 import { ProblemError } from '../../src/http/problem-error.ts';
 import { routes } from '../../src/http/routes/all.ts';
-import { instantCell } from '../../src/http/wire/bulk/import-cell.ts';
-import { couponCreation } from '../../src/http/wire/coupon.ts';
+import { instantCell } from '../../src/wire/bulk/import.ts';
+import { couponCreation } from '../../src/wire/coupon.ts';
 import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
 
 const place = { malformed: 'malformed_body', maximum: 32 } as const;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { examples, type Example } from '../../src/http/wire/common/examples.ts';
+import { examples, type Example } from '../../src/wire/examples.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { specification } from '../../src/http/dialects/specification.ts';

@@ -6,7 +6,7 @@ import { describeRoutes } from '../../src/http/openapi/document.ts';
 import { refusalsOf } from '../../src/http/openapi/refusals.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes, routesOf } from '../../src/http/routes/all.ts';
-import { noParameters } from '../../src/http/wire/common/parameters.ts';
+import { noParameters } from '../../src/wire/parameters.ts';
 import { dereferenced } from '../support/reference/dereferenced.ts';
 
 type Schema = {

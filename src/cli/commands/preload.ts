@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CsvUnreadable, readCsv, separatorFault } from '../../http/wire/bulk/csv.ts';
+import { CsvUnreadable, readCsv, separatorFault } from '../../wire/bulk/csv.ts';
 import { type Asked, inquire } from '../client/ask.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';

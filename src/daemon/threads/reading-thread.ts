@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import type { LocalLists } from '../../service/lists.ts';
 import { StorageError } from '../../service/ports.ts';
-import type { ExportOrder, ExportPage } from '../../http/wire/bulk/export.ts';
+import type { ExportOrder, ExportPage } from '../../wire/bulk/export.ts';
 import { startWorker } from './start-worker.ts';
 import { errorOf, type OutcomeMessage } from './writer-message.ts';
 

@@ -10,7 +10,7 @@ import { outcomeMessage, type OutcomeMessage } from './writer-message.ts';
 async function read(reader: Reader, request: ReadRequest): Promise<unknown> {
   if ('order' in request) {
     // Lists do not need what writes CSV.
-    const { exportPage } = await import('../../http/wire/bulk/export.ts');
+    const { exportPage } = await import('../../wire/bulk/export.ts');
     return await exportPage(reader, request.order);
   }
   const { table, method, args } = request;

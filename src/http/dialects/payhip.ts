@@ -2,8 +2,8 @@ import { apiKeyHeaders } from '../../domain/header-names.ts';
 import { toldProductName } from '../../domain/license.ts';
 import type { Problem } from '../../domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../../domain/problem/problem-table.ts';
-import { namedLicenseObject, presentNamedLicense } from '../wire/license.ts';
-import { presentRefusal, refusalObject } from '../wire/common/refusal.ts';
+import { namedLicenseObject, serializeNamedLicense } from '../../wire/license.ts';
+import { serializeRefusal, refusalObject } from '../../wire/response.ts';
 import type { Dialect } from './dialect.ts';
 
 /** As this store answers, and as the software that was written for it expects. */
@@ -15,8 +15,8 @@ export const payhip: Dialect = {
     schema: namedLicenseObject,
     present({ license, productKey }, productName) {
       const name = toldProductName(license) ?? productName(productKey);
-      if (name instanceof Promise) return name.then((known) => presentNamedLicense(license, known));
-      return presentNamedLicense(license, name);
+      if (name instanceof Promise) return name.then((known) => serializeNamedLicense(license, known));
+      return serializeNamedLicense(license, name);
     },
   },
   refusal: {
@@ -24,7 +24,7 @@ export const payhip: Dialect = {
     mediaType: 'application/json',
     exception:
       'Under `/api` they tell a `message` alone, as another store does, unless `Accept` asks for `application/problem+json`.',
-    present: (problem) => ({ status: statusOf(problem), body: presentRefusal(messageOf(problem)) }),
+    present: (problem) => ({ status: statusOf(problem), body: serializeRefusal(messageOf(problem)) }),
   },
 };
 

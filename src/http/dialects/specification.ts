@@ -1,6 +1,6 @@
 import { problems } from '../../domain/problem/problem-table.ts';
-import { licenseObject, presentLicense } from '../wire/license.ts';
-import { presentProblem, problemObject } from '../wire/common/problem.ts';
+import { licenseObject, serializeLicense } from '../../wire/license.ts';
+import { serializeProblem, problemObject } from '../../wire/response.ts';
 import type { Dialect } from './dialect.ts';
 
 /** What the specification says, and problems (RFC 9457) where it is silent. */
@@ -10,7 +10,7 @@ export const specification: Dialect = {
   license: {
     isBodyInQuery: false,
     schema: licenseObject,
-    present: ({ license }) => presentLicense(license),
+    present: ({ license }) => serializeLicense(license),
   },
   refusal: {
     schema: problemObject,
@@ -18,7 +18,7 @@ export const specification: Dialect = {
     exception: null,
     present: (problem, requestId) => ({
       status: problem.status ?? problems[problem.code].status,
-      body: presentProblem(problem, requestId),
+      body: serializeProblem(problem, requestId),
     }),
   },
 };

@@ -3,9 +3,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { HttpLimits } from '../app.ts';
 import { duplicate, readPairs, tooMany } from './form.ts';
 import { ProblemError } from '../problem-error.ts';
-import { CsvUnreadable, readCsv, separatorFault, type CsvRow, type ToColumns } from '../wire/bulk/csv.ts';
-import { CsvRows, maximumRows } from '../wire/bulk/import.ts';
-import { noParameters, type RawParameters } from '../wire/common/parameters.ts';
+import { CsvUnreadable, readCsv, separatorFault, type CsvRow, type ToColumns } from '../../wire/bulk/csv.ts';
+import { CsvRows, maximumRows } from '../../wire/bulk/import.ts';
+import { noParameters, type RawParameters } from '../../wire/parameters.ts';
 
 const form = 'application/x-www-form-urlencoded';
 const json = 'application/json';

@@ -8,7 +8,7 @@ import { problems, type ProblemCode } from '../../domain/problem/problem-table.t
 import type { App } from '../app.ts';
 import { ProblemError } from '../problem-error.ts';
 import { logRequest } from '../request-log.ts';
-import { presentProblem } from '../wire/common/problem.ts';
+import { serializeProblem } from '../../wire/response.ts';
 import type { Connections } from './connections.ts';
 import { newRequestId } from './request-id.ts';
 
@@ -88,7 +88,7 @@ export class BrokenRequests {
     const requestId = newRequestId();
     logRequest(this.#app.log, { method: null, route: null, status, code, requestId, durationMs: 0 });
     this.#app.metrics.countUnrouted(status);
-    const body = JSON.stringify(presentProblem(refuse(code, detail).problem, requestId));
+    const body = JSON.stringify(serializeProblem(refuse(code, detail).problem, requestId));
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
       'Content-Type: application/problem+json',

@@ -1,6 +1,6 @@
 import type { ProblemCode } from '../../domain/problem/problem-table.ts';
 import { ProblemError } from '../problem-error.ts';
-import type { RawParameters } from '../wire/common/parameters.ts';
+import type { RawParameters } from '../../wire/parameters.ts';
 
 /** How many pairs are allowed, and the code for malformed ones. */
 export type PairsLimits = {

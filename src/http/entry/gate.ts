@@ -3,7 +3,7 @@ import type { HttpLimits, ServerSettings } from '../app.ts';
 import type { Head } from './request-headers.ts';
 import { readPairs } from './form.ts';
 import { ProblemError } from '../problem-error.ts';
-import type { RawParameters } from '../wire/common/parameters.ts';
+import type { RawParameters } from '../../wire/parameters.ts';
 
 /** A dot at the end of a name says that it is a whole one: that keeps resolvers from trying their search domains. */
 const hostPattern =

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Principal } from '../../domain/access/principal.ts';
 import type { Grant, SentCredential } from '../../service/access/credential.ts';
 import type { Head } from './request-headers.ts';
-import type { RawParameters } from '../wire/common/parameters.ts';
+import type { RawParameters } from '../../wire/parameters.ts';
 
 /** What is known of a request once it has passed the gate. */
 export type RequestState = {

@@ -7,10 +7,9 @@ import type { Route } from '../route.ts';
 import { answerHeaders } from './headers.ts';
 import { formType, requestOf } from './requests.ts';
 import { responsesOf } from './responses.ts';
-import { examples } from '../wire/common/examples.ts';
-import { describeOperation, type Operation } from './operation.ts';
-import { describeSchemas, namesWithin } from './schemas.ts';
 import { tags } from './tags.ts';
+import { examples } from '../../wire/examples.ts';
+import { describeOperation, type Operation, describeSchemas, namesWithin } from './schemas.ts';
 
 const description = `Checks license keys and counts their uses beside your software.
 

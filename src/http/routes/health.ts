@@ -1,7 +1,7 @@
 import { bare } from '../answer.ts';
 import type { Readiness } from '../app.ts';
 import { route, type Route } from '../route.ts';
-import { healthObject, readinessQuery, type HealthObject } from '../wire/health.ts';
+import { healthObject, readinessQuery, type HealthObject } from '../../wire/status.ts';
 
 const healthAnswers = { 200: healthObject, 503: healthObject };
 

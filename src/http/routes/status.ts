@@ -1,6 +1,6 @@
 import { bare } from '../answer.ts';
 import { route, type Route } from '../route.ts';
-import { presentStatus, statusObject } from '../wire/status.ts';
+import { serializeStatus, statusObject } from '../../wire/status.ts';
 
 const status = route({
   method: 'GET',
@@ -10,7 +10,7 @@ const status = route({
   summary: 'How this process, its upstream, its outbox and its records stand',
   access: { credential: 'any', scope: 'ops' },
   answers: { 200: statusObject },
-  handle: async ({ app }) => bare(200, presentStatus(await app.status())),
+  handle: async ({ app }) => bare(200, serializeStatus(await app.status())),
 });
 
 /** Status (src/http/README.md, Health and status). */

@@ -6,7 +6,7 @@ import type { App, HttpLimits } from '../app.ts';
 import { problemOf, refusalHeaders, saysNothing } from '../problem-answer.ts';
 import { logRequest } from '../request-log.ts';
 import type { Route } from '../route.ts';
-import { noParameters, type RawParameters } from '../wire/common/parameters.ts';
+import { noParameters, type RawParameters } from '../../wire/parameters.ts';
 import type { AnswersOfTurn } from './answers-of-turn.ts';
 import { readParameters } from '../entry/body.ts';
 import type { Connections } from '../entry/connections.ts';

@@ -1,5 +1,5 @@
 import { request, type IncomingMessage } from 'node:http';
-import { writeCursor } from '../../../src/http/wire/common/page.ts';
+import { writeCursor } from '../../../src/wire/page.ts';
 import type { Bench } from '../bench.ts';
 import { exceed } from '../compare.ts';
 import { alternate } from '../figure.ts';

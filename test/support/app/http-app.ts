@@ -5,7 +5,7 @@ import type { App, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects/all.ts';
 import { Rates } from '../../../src/http/entry/request-rates.ts';
 import { buildServer } from '../../../src/http/server.ts';
-import { exportPage } from '../../../src/http/wire/bulk/export.ts';
+import { exportPage } from '../../../src/wire/bulk/export.ts';
 import { AgentProducts } from '../../../src/service/agent/products.ts';
 import { authorityCouponing, authorityLicensing } from '../../../src/service/authority/answers.ts';
 import { authorityCheckout } from '../../../src/service/authority/checkout.ts';

@@ -7,6 +7,7 @@ export const belowDaemon: readonly string[] = [
   'store',
   'upstream',
   'sync',
+  'wire',
   'http',
   'config',
 ];
@@ -22,7 +23,7 @@ export const outsideAllowed: Readonly<Record<string, string>> = {
   'http/listen.ts node:process': 'a socket must never be there with a wider mode',
   'http/entry/request-id.ts randomUUID': 'names requests that come without a name',
   'http/short-way/answers-of-turn.ts setImmediate': 'no time, but the end of a turn of the event loop',
-  'http/wire/bulk/csv.ts setImmediate': 'lets other requests have their turn while a large file is parsed',
+  'wire/bulk/csv.ts setImmediate': 'lets other requests have their turn while a large file is parsed',
   'upstream/exchange.ts setTimeout': 'the bound of a real request, which has to end by real time',
 };
 

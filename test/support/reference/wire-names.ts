@@ -5,7 +5,7 @@ const snakeCase = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/;
  * Where names of the wire and of files are at home. The command line speaks JSON and configuration, the driver of
  * PostgreSQL in names of its own.
  */
-const speaksWire = /^(?:client|config|cli|daemon)\/|^http\/wire\/|\/wire\.ts$|^store\/postgres\/client\.ts$/;
+const speaksWire = /^(?:client|config|cli|daemon|wire)\/|\/wire\.ts$|^store\/postgres\/client\.ts$/;
 
 const problemTables = new Set(['domain/problem/problem-table.ts', 'domain/problem/server-problems.ts']);
 

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import { formatReason } from '../../../config/fault/fault.ts';
-import { CsvUnreadable } from '../../../http/wire/bulk/csv.ts';
+import { CsvUnreadable } from '../../../wire/bulk/csv.ts';
 import { exitCode } from '../../exit-code.ts';
 import type { Output } from '../../output.ts';
 import { startProgress } from '../../screen/progress.ts';

@@ -3,7 +3,7 @@ import {
   findMiswritten,
   separatorFault,
   type ToColumns,
-} from '../../../http/wire/bulk/csv.ts';
+} from '../../../wire/bulk/csv.ts';
 import { UsageError } from '../../command.ts';
 
 /** The columns that a file may and must have. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readCsv, type CsvRow, type ToColumns } from '../../../http/wire/bulk/csv.ts';
+import { readCsv, type CsvRow, type ToColumns } from '../../../wire/bulk/csv.ts';
 import { inquire } from '../../client/ask.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';

@@ -6,12 +6,13 @@ import {
   accountList,
   accountObject,
   accountParameters,
-  presentAccount,
-  presentAccountKey,
-} from '../../wire/account.ts';
-import { endOfOld, rollParameters } from '../../wire/roll.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
-import { pageQuery } from '../../wire/common/page.ts';
+  serializeAccount,
+  serializeAccountKey,
+  endOfOld,
+  rollParameters,
+} from '../../../wire/account.ts';
+import { enveloped } from '../../../wire/response.ts';
+import { pageQuery } from '../../../wire/page.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
 const authorityOnly = true;
@@ -34,7 +35,7 @@ export const accountRoutes: readonly Route[] = [
     async handle({ app, body, writeOptions }) {
       const { name, apiKey = null } = body;
       const added = await app.writer.write('addAccount', { name, apiKey }, writeOptions);
-      return added.ok ? made(presentAccountKey(added.value)) : added;
+      return added.ok ? made(serializeAccountKey(added.value)) : added;
     },
   }),
   route({
@@ -56,7 +57,7 @@ export const accountRoutes: readonly Route[] = [
         query,
         sentTo,
       );
-      return found({ accounts: read.items.map(presentAccount) }, read.headers);
+      return found({ accounts: read.items.map(serializeAccount) }, read.headers);
     },
   }),
   route({
@@ -76,7 +77,7 @@ export const accountRoutes: readonly Route[] = [
       const rolled = await app.writer.write('rollApiKey', { accountId: id, oldUntil }, writeOptions);
       if (!rolled.ok) return rolled;
       app.keepApiKey(id, rolled.value.apiKey);
-      return found(presentAccountKey(rolled.value));
+      return found(serializeAccountKey(rolled.value));
     },
   }),
 ];

@@ -2,8 +2,8 @@ import { withNext } from '../../../domain/page.ts';
 import { refuse } from '../../../domain/problem/problem.ts';
 import { found, pageOf } from '../../answer.ts';
 import { route, type Route } from '../../route.ts';
-import { actList, actObject, actQuery, presentAct } from '../../wire/audit.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
+import { actList, actObject, actQuery, serializeAct } from '../../../wire/audit.ts';
+import { enveloped } from '../../../wire/response.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
 const path = '/admin/v1/audit';
@@ -24,7 +24,7 @@ export const auditRoutes: readonly Route[] = [
       const rows = await lists.audit.list(query, withNext(query));
       const total = await lists.audit.count(query);
       const read = pageOf({ list: 'acts', rows, total, keyOf: ({ at, id }) => [at, id] }, query, sentTo);
-      return found({ acts: read.items.map(presentAct) }, read.headers);
+      return found({ acts: read.items.map(serializeAct) }, read.headers);
     },
   }),
   route({
@@ -40,7 +40,7 @@ export const auditRoutes: readonly Route[] = [
     async handle({ app: { reader }, path: { id } }) {
       const act = /^\d{1,15}$/.test(id) ? await reader.audit.get(Number(id)) : null;
       if (act === null) return refuse('act_not_found', 'There is no act with this number on record.');
-      return found(presentAct(act));
+      return found(serializeAct(act));
     },
   }),
 ];

@@ -9,9 +9,9 @@ import {
   collectionObject,
   collectionParameters,
   collectionQuery,
-  presentCollection,
-} from '../../wire/collection.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
+  serializeCollection,
+} from '../../../wire/collection.ts';
+import { enveloped } from '../../../wire/response.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
 const authorityOnly = true;
@@ -34,7 +34,7 @@ export const collectionRoutes: readonly Route[] = [
       const { name, productKeys, collectionId = null, accountId = principal.reach.accountId } = body;
       const command = { name, productKeys, collectionId, accountId };
       const added = await app.writer.write('addCollection', command, writeOptions);
-      return added.ok ? made(presentCollection(added.value)) : added;
+      return added.ok ? made(serializeCollection(added.value)) : added;
     },
   }),
   route({
@@ -57,7 +57,7 @@ export const collectionRoutes: readonly Route[] = [
         query,
         sentTo,
       );
-      return found({ collections: read.items.map(presentCollection) }, read.headers);
+      return found({ collections: read.items.map(serializeCollection) }, read.headers);
     },
   }),
   route({
@@ -73,7 +73,7 @@ export const collectionRoutes: readonly Route[] = [
     async handle({ app: { reader }, path: { id } }) {
       const collection = await reader.collections.get(id);
       if (collection === null) return notFound('collection');
-      return found(presentCollection(collection));
+      return found(serializeCollection(collection));
     },
   }),
   route({
@@ -89,7 +89,7 @@ export const collectionRoutes: readonly Route[] = [
     answers: { 200: enveloped(collectionObject) },
     async handle({ app, path: { id }, body, writeOptions }) {
       const changed = await app.writer.write('updateCollection', { collectionId: id, ...body }, writeOptions);
-      return changed.ok ? found(presentCollection(changed.value)) : changed;
+      return changed.ok ? found(serializeCollection(changed.value)) : changed;
     },
   }),
 ];

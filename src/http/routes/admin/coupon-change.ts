@@ -4,8 +4,14 @@ import type { Result } from '../../../domain/problem/problem.ts';
 import { couponScopeFaults } from '../../../service/authority/coupon.ts';
 import { found, type Answer } from '../../answer.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';
-import { couponBytes, couponCreation, couponId, couponObject, presentCoupon } from '../../wire/coupon.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
+import {
+  couponBytes,
+  couponCreation,
+  couponId,
+  couponObject,
+  serializeCoupon,
+} from '../../../wire/coupon.ts';
+import { enveloped } from '../../../wire/response.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
 const authorityOnly = true;
@@ -32,7 +38,7 @@ const update = route({
     if (number === null) return notFound('coupon');
     const command = { accountId: principal.reach.accountId, id: number, terms };
     const changed = await app.writer.write('updateCoupon', command, writeOptions);
-    return changed.ok ? found(presentCoupon(changed.value)) : changed;
+    return changed.ok ? found(serializeCoupon(changed.value)) : changed;
   },
 });
 
@@ -72,7 +78,7 @@ async function act(
   if (number === null) return notFound('coupon');
   const command = { accountId: principal.reach.accountId, id: number };
   const acted = await app.writer.write(name, command, writeOptions);
-  return acted.ok ? found(presentCoupon(acted.value)) : acted;
+  return acted.ok ? found(serializeCoupon(acted.value)) : acted;
 }
 
 /** What a seller changes of coupons (src/http/README.md, Admin routes). */

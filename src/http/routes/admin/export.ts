@@ -7,9 +7,9 @@ import type { Answer } from '../../answer.ts';
 import type { App } from '../../app.ts';
 import { knownAccountFaults, onlyAccountOf, withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
-import type { ExportOrder } from '../../wire/bulk/export.ts';
-import { identifier } from '../../wire/common/kind.ts';
-import { parameters } from '../../wire/common/parameters.ts';
+import type { ExportOrder } from '../../../wire/bulk/export.ts';
+import { identifier } from '../../../wire/types.ts';
+import { parameters } from '../../../wire/parameters.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
 const authorityOnly = true;

@@ -3,9 +3,9 @@ import { parseLicenseKey } from '../../../domain/license-key.ts';
 import { licenseNotFound } from '../../../service/access/license-access.ts';
 import { found, pageOf } from '../../answer.ts';
 import { route, type Route } from '../../route.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
-import { changeList, presentChange } from '../../wire/history.ts';
-import { pageQuery } from '../../wire/common/page.ts';
+import { enveloped } from '../../../wire/response.ts';
+import { changeList, serializeChange } from '../../../wire/license.ts';
+import { pageQuery } from '../../../wire/page.ts';
 
 const list = route({
   method: 'GET',
@@ -28,7 +28,7 @@ const list = route({
     const { changes, total } = history.value;
     const rows = { list: 'changes', rows: changes, total } as const;
     const read = pageOf({ ...rows, keyOf: ({ number }) => [number] }, query, sentTo);
-    return found({ changes: read.items.map(presentChange) }, read.headers);
+    return found({ changes: read.items.map(serializeChange) }, read.headers);
   },
 });
 

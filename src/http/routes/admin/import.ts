@@ -3,8 +3,8 @@ import type { ImportReport } from '../../../service/authority/import.ts';
 import { found, type Answer } from '../../answer.ts';
 import { accountFaults, knownAccountFaults, onlyAccountOf } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
-import { importReport, importRows } from '../../wire/bulk/import.ts';
+import { enveloped } from '../../../wire/response.ts';
+import { importReport, importRows } from '../../../wire/bulk/import.ts';
 import {
   couponImport,
   couponImportQuery,
@@ -14,7 +14,7 @@ import {
   productImportQuery,
   purchaseImport,
   purchaseRow,
-} from '../../wire/bulk/import-rows.ts';
+} from '../../../wire/bulk/import-rows.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
 const authorityOnly = true;

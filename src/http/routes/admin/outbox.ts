@@ -8,15 +8,15 @@ import type { OperationReads } from '../../../service/outbox/tables.ts';
 import { afterCommit } from '../../../service/after-commit.ts';
 import { found, emptyList, pageOf, madeUnread } from '../../answer.ts';
 import { route, type Route } from '../../route.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
+import { enveloped } from '../../../wire/response.ts';
 import {
   operationList,
   operationQuery,
-  presentOperation,
-  presentExplanation,
+  serializeOperation,
+  serializeExplanation,
   standingOperation,
   type ExplainedOperation,
-} from '../../wire/outbox.ts';
+} from '../../../wire/operation.ts';
 import type { App } from '../../app.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
@@ -46,7 +46,7 @@ const list = route({
       ? await operations.openOf(licenseKey, state, withNext(query))
       : await operations.list(state, withNext(query));
     const read = pageOf({ list: 'operations', rows, total, keyOf: ({ seq }) => [seq] }, query, sentTo);
-    return found({ operations: read.items.map((each) => presentOperation(each, products)) }, read.headers);
+    return found({ operations: read.items.map((each) => serializeOperation(each, products)) }, read.headers);
   },
 });
 
@@ -89,8 +89,8 @@ function notFound(): ReturnType<typeof refuse> {
 }
 
 function present(app: App, operation: Operation): ExplainedOperation {
-  const explanation = presentExplanation(app.explain(operation), app.now());
-  return { ...presentOperation(operation, app.products), explanation };
+  const explanation = serializeExplanation(app.explain(operation), app.now());
+  return { ...serializeOperation(operation, app.products), explanation };
 }
 
 function decisionRoute(decision: Decision, operationId: string, summary: string): Route {

@@ -1,8 +1,8 @@
 import { refuse, refuseParameters } from '../../../domain/problem/problem.ts';
 import { found } from '../../answer.ts';
 import { route, type Route } from '../../route.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
-import { preloadParameters, queuedObject } from '../../wire/preload.ts';
+import { enveloped } from '../../../wire/response.ts';
+import { preloadParameters, queuedObject } from '../../../wire/license.ts';
 
 const preload = route({
   method: 'POST',

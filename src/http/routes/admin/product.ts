@@ -3,17 +3,17 @@ import { notFound } from '../../../domain/problem/not-found.ts';
 import { found, made, pageOf } from '../../answer.ts';
 import { accountFaults, withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
-import { endOfOld, rollParameters } from '../../wire/roll.ts';
+import { enveloped } from '../../../wire/response.ts';
+import { endOfOld, rollParameters } from '../../../wire/account.ts';
 import {
-  presentProduct,
-  presentProductSecret,
+  serializeProduct,
+  serializeProductSecret,
   productChange,
   productList,
   productObject,
   productParameters,
   productQuery,
-} from '../../wire/product.ts';
+} from '../../../wire/product.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
 const authorityOnly = true;
@@ -44,7 +44,7 @@ export const productRoutes: readonly Route[] = [
       } = body;
       const command = { name, recurring, accountId, productKey, secret };
       const added = await app.writer.write('addProduct', command, writeOptions);
-      return added.ok ? made(presentProductSecret(added.value)) : added;
+      return added.ok ? made(serializeProductSecret(added.value)) : added;
     },
   }),
   route({
@@ -67,7 +67,7 @@ export const productRoutes: readonly Route[] = [
         query,
         sentTo,
       );
-      return found({ products: read.items.map(presentProduct) }, read.headers);
+      return found({ products: read.items.map(serializeProduct) }, read.headers);
     },
   }),
   route({
@@ -83,7 +83,7 @@ export const productRoutes: readonly Route[] = [
     async handle({ app: { reader }, path: { id } }) {
       const product = await reader.products.get(id);
       if (product === null) return notFound('product');
-      return found(presentProduct(product));
+      return found(serializeProduct(product));
     },
   }),
   route({
@@ -99,7 +99,7 @@ export const productRoutes: readonly Route[] = [
     answers: { 200: enveloped(productObject) },
     async handle({ app, path: { id }, body, writeOptions }) {
       const changed = await app.writer.write('updateProduct', { productKey: id, ...body }, writeOptions);
-      return changed.ok ? found(presentProduct(changed.value)) : changed;
+      return changed.ok ? found(serializeProduct(changed.value)) : changed;
     },
   }),
   route({
@@ -118,7 +118,7 @@ export const productRoutes: readonly Route[] = [
       const oldUntil = endOfOld(body, app.believedNow());
       const command = { productKey: id, oldUntil };
       const rolled = await app.writer.write('rollProductSecret', command, writeOptions);
-      return rolled.ok ? found(presentProductSecret(rolled.value)) : rolled;
+      return rolled.ok ? found(serializeProductSecret(rolled.value)) : rolled;
     },
   }),
 ];

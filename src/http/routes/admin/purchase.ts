@@ -4,14 +4,14 @@ import { inKnownKey } from '../../../service/license-spelling.ts';
 import { emptyList, found, made, pageOf } from '../../answer.ts';
 import { accountFaults, isOfNoProduct, productFaults, withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
+import { enveloped } from '../../../wire/response.ts';
 import {
-  presentPurchase,
+  serializePurchase,
   purchaseList,
   purchaseObject,
   purchaseParameters,
   purchaseQuery,
-} from '../../wire/purchase.ts';
+} from '../../../wire/purchase.ts';
 
 const access = { credential: 'any', scope: 'sell' } as const;
 const authorityOnly = true;
@@ -41,7 +41,7 @@ export const purchaseRoutes: readonly Route[] = [
       } = body;
       const command = { productKey, buyerEmail, licenseKey, soldAt, uses, enabled };
       const added = await app.writer.write('addPurchase', command, writeOptions);
-      return added.ok ? made(presentPurchase(added.value)) : added;
+      return added.ok ? made(serializePurchase(added.value)) : added;
     },
   }),
   route({
@@ -72,7 +72,7 @@ export const purchaseRoutes: readonly Route[] = [
         query,
         sentTo,
       );
-      return found({ purchases: read.items.map(presentPurchase) }, read.headers);
+      return found({ purchases: read.items.map(serializePurchase) }, read.headers);
     },
   }),
   route({
@@ -91,7 +91,7 @@ export const purchaseRoutes: readonly Route[] = [
       if (purchase === null || license === null) {
         return notFound('purchase');
       }
-      return found(presentPurchase({ purchase, license }));
+      return found(serializePurchase({ purchase, license }));
     },
   }),
   route({
@@ -106,7 +106,7 @@ export const purchaseRoutes: readonly Route[] = [
     answers: { 200: enveloped(purchaseObject) },
     async handle({ app, path: { id }, writeOptions }) {
       const refunded = await app.writer.write('refundPurchase', { purchaseId: id }, writeOptions);
-      return refunded.ok ? found(presentPurchase(refunded.value)) : refunded;
+      return refunded.ok ? found(serializePurchase(refunded.value)) : refunded;
     },
   }),
 ];

@@ -2,8 +2,8 @@ import { refuse } from '../../../domain/problem/problem.ts';
 import { afterCommit } from '../../../service/after-commit.ts';
 import { found, madeUnread } from '../../answer.ts';
 import { route, type Route } from '../../route.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
-import { presentSync, syncObject } from '../../wire/status.ts';
+import { enveloped } from '../../../wire/response.ts';
+import { serializeSync, syncObject } from '../../../wire/status.ts';
 
 function syncRoute(act: 'now' | 'pause' | 'resume', operationId: string, summary: string): Route {
   return route({
@@ -22,7 +22,7 @@ function syncRoute(act: 'now' | 'pause' | 'resume', operationId: string, summary
       if (!acted.ok) return acted;
       // A repeated request gets the first answer, stored under its idempotency key.
       if (acted.value !== null) return found(acted.value);
-      const value = await afterCommit(app.log, async () => presentSync(await app.status()), null);
+      const value = await afterCommit(app.log, async () => serializeSync(await app.status()), null);
       if (value === null) return madeUnread();
       const { idempotency } = writeOptions;
       if (idempotency !== null) {

@@ -5,15 +5,15 @@ import type { Scope } from '../../../domain/access/scope.ts';
 import { found, made, pageOf } from '../../answer.ts';
 import { accountFaults, onlyAccountOf, productFaults, withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
-import { pageQuery } from '../../wire/common/page.ts';
+import { enveloped } from '../../../wire/response.ts';
+import { pageQuery } from '../../../wire/page.ts';
 import {
-  presentToken,
-  presentTokenSecret,
+  serializeToken,
+  serializeTokenSecret,
   tokenList,
   tokenObject,
   tokenParameters,
-} from '../../wire/token.ts';
+} from '../../../wire/token.ts';
 
 /** The scope `ops` is of the whole process, and not an account's to give. */
 function scopeFaults({ isOperator }: Principal, asked: readonly Scope[] = []): ParameterFault[] {
@@ -49,7 +49,7 @@ const issue = route({
     const productId = productKey === null ? null : products?.idOf(productKey);
     const command = { scopes, productKey, productId, accountId, label, expiresAt, isAgent: role === 'agent' };
     const issued = await app.writer.write('issueToken', command, writeOptions);
-    return issued.ok ? made(presentTokenSecret(issued.value, products)) : issued;
+    return issued.ok ? made(serializeTokenSecret(issued.value, products)) : issued;
   },
 });
 
@@ -67,7 +67,7 @@ const list = route({
     const rows = await lists.tokens.list(filter, withNext(query));
     const total = await lists.tokens.count(filter);
     const read = pageOf({ list: 'tokens', rows, total, keyOf: ({ tokenId }) => [tokenId] }, query, sentTo);
-    return found({ tokens: read.items.map((token) => presentToken(token, products)) }, read.headers);
+    return found({ tokens: read.items.map((token) => serializeToken(token, products)) }, read.headers);
   },
 });
 
@@ -87,7 +87,7 @@ const revoke = route({
     // The use case looks at the owner, because a repeated request names a token that is gone.
     const command = { tokenId: id, accountId: onlyAccountOf(principal), ...shown };
     const revoked = await writer.write('revokeToken', command, writeOptions);
-    return revoked.ok ? found(presentToken(revoked.value, products)) : revoked;
+    return revoked.ok ? found(serializeToken(revoked.value, products)) : revoked;
   },
 });
 

@@ -14,14 +14,14 @@ import {
   couponId,
   couponList,
   couponObject,
-  presentCounted,
-  presentCoupon,
+  serializeCounted,
+  serializeCoupon,
   redeemedCouponObject,
   shownOrders,
   countedCouponQuery,
-} from '../../wire/coupon.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
-import { pageQuery } from '../../wire/common/page.ts';
+} from '../../../wire/coupon.ts';
+import { enveloped } from '../../../wire/response.ts';
+import { pageQuery } from '../../../wire/page.ts';
 
 const path = '/api/v2/coupons';
 
@@ -58,7 +58,7 @@ const create = route({
     if (!created.ok) return created;
     const { coupon, provenance } = created.value;
     const location = `${path}/${coupon.id}`;
-    return made(presentCoupon(coupon), { Location: location, ...provenanceHeaders(provenance) });
+    return made(serializeCoupon(coupon), { Location: location, ...provenanceHeaders(provenance) });
   },
 });
 
@@ -85,7 +85,7 @@ const list = route({
     const listed = await app.couponing.list(principal.reach.accountId, withNext(query), signal);
     if (!listed.ok) return listed;
     const { items, headers } = pageOfCoupons(listed.value, query, sentTo);
-    return found({ coupons: items.map(presentCoupon) }, headers);
+    return found({ coupons: items.map(serializeCoupon) }, headers);
   },
 });
 
@@ -102,7 +102,7 @@ const get = route({
   async handle({ app, principal, path: { id }, signal }) {
     const got = await getById(app, principal.reach.accountId, id, signal);
     if (!got.ok) return got;
-    return found(presentCoupon(got.value.coupon), provenanceHeaders(got.value.provenance));
+    return found(serializeCoupon(got.value.coupon), provenanceHeaders(got.value.provenance));
   },
 });
 
@@ -126,7 +126,7 @@ const listCounted = route({
     const counted = [];
     for (const coupon of items) {
       const redemptions = await app.reader.redemptions.countOf(reach.accountId, coupon.id);
-      counted.push(presentCounted(coupon, redemptions, app));
+      counted.push(serializeCounted(coupon, redemptions, app));
     }
     return found({ coupons: counted }, headers);
   },
@@ -149,7 +149,7 @@ const getCounted = route({
     const { redemptions } = app.reader;
     const count = await redemptions.countOf(reach.accountId, coupon.id);
     const orders = await redemptions.ordersOf(reach.accountId, coupon.id, shownOrders);
-    const counted = presentCounted(coupon, count, app);
+    const counted = serializeCounted(coupon, count, app);
     return found({ ...counted, orders }, provenanceHeaders(provenance));
   },
 });

@@ -7,9 +7,9 @@ import type { App } from '../../app.ts';
 import type { LicenseForm } from '../../dialects/dialect.ts';
 import { provenanceHeaders } from '../../provenance.ts';
 import { route, type Route } from '../../route.ts';
-import { couponCodeParameters, presentVerifiedCoupon, verifiedCouponObject } from '../../wire/coupon.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
-import { firstVersionParameters } from '../../wire/license.ts';
+import { couponCodeParameters, serializeVerifiedCoupon, verifiedCouponObject } from '../../../wire/coupon.ts';
+import { enveloped } from '../../../wire/response.ts';
+import { firstVersionParameters } from '../../../wire/license.ts';
 import { changeLicense, licenseChanges, verifyLicense, type Asked } from './license.ts';
 
 /** What a caller of the first version names: a product, and a license key of it. */
@@ -60,7 +60,7 @@ const verifyCoupon = route({
     if (!got.ok) return got;
     const usage = await app.reader.redemptions.countOf(accountId, couponId);
     const isValid = !reasons.some((reason) => invalidating.has(reason));
-    const coupon = presentVerifiedCoupon(got.value.coupon, { isValid, usage });
+    const coupon = serializeVerifiedCoupon(got.value.coupon, { isValid, usage });
     return found([coupon], provenanceHeaders(quoted.value.provenance));
   },
 });

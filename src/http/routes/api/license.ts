@@ -15,8 +15,8 @@ import type { LicenseForm, ProductName } from '../../dialects/dialect.ts';
 import { accountFaults, isOfNoProduct, reachForLicense, withinReach } from '../../entry/reach.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';
 import { provenanceHeaders } from '../../provenance.ts';
-import { licenseList, licenseParameters, licenseQuery, presentSoldLicense } from '../../wire/license.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
+import { licenseList, licenseParameters, licenseQuery, serializeSoldLicense } from '../../../wire/license.ts';
+import { enveloped } from '../../../wire/response.ts';
 
 /** A license key, null when none can look like this, and whose it must be. */
 export type Asked = { reach: Reach; licenseKey: string | null };
@@ -139,7 +139,7 @@ const list = route({
       query,
       sentTo,
     );
-    return found({ licenses: read.items.map(presentSoldLicense) }, read.headers);
+    return found({ licenses: read.items.map(serializeSoldLicense) }, read.headers);
   },
 });
 

@@ -6,8 +6,8 @@ import { found } from '../../answer.ts';
 import type { App } from '../../app.ts';
 import { provenanceHeaders } from '../../provenance.ts';
 import { route, type Route } from '../../route.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
-import { cartBytes, cartParameters, presentQuote, quoteObject } from '../../wire/quote.ts';
+import { enveloped } from '../../../wire/response.ts';
+import { cartBytes, cartParameters, serializeQuote, quoteObject } from '../../../wire/checkout.ts';
 
 /** The faults of a cart that only the catalogue can tell. */
 export async function catalogueFaults(
@@ -40,7 +40,7 @@ export const quoteRoutes: readonly Route[] = [
       const quoted = await app.checkout.quote(principal.reach.accountId, cart, signal);
       if (!quoted.ok) return quoted;
       const { quote, provenance } = quoted.value;
-      return found(presentQuote(quote, app.role), provenanceHeaders(provenance));
+      return found(serializeQuote(quote, app.role), provenanceHeaders(provenance));
     },
   }),
 ];

@@ -3,15 +3,15 @@ import { redemptionNotFound } from '../../../service/checkout/redemption.ts';
 import { found, made, nothing, pageOf } from '../../answer.ts';
 import { provenanceHeaders } from '../../provenance.ts';
 import { route, type Route } from '../../route.ts';
-import { enveloped } from '../../wire/common/envelope.ts';
-import { cartBytes } from '../../wire/quote.ts';
+import { enveloped } from '../../../wire/response.ts';
 import {
-  presentRedemption,
+  cartBytes,
+  serializeRedemption,
   redemptionList,
   redemptionObject,
   redemptionParameters,
   redemptionQuery,
-} from '../../wire/redemption.ts';
+} from '../../../wire/checkout.ts';
 import { catalogueFaults } from './quote.ts';
 
 const path = '/agent/v1/redemptions';
@@ -36,7 +36,7 @@ const redeem = route({
     const redeemed = await app.checkout.redeem(command, writeOptions, signal);
     if (!redeemed.ok) return redeemed;
     const { redemption, isNew, provenance } = redeemed.value;
-    const shown = presentRedemption(redemption, app.role);
+    const shown = serializeRedemption(redemption, app.role);
     const headers = provenanceHeaders(provenance);
     if (!isNew) return found(shown, headers);
     return made(shown, { Location: `${path}/${encodeURIComponent(redemption.order)}`, ...headers });
@@ -56,7 +56,10 @@ const list = route({
     const rows = await app.lists.redemptions.listOf(reach.accountId, query.couponId, withNext(query));
     const total = await app.reader.redemptions.countOf(reach.accountId, query.couponId);
     const read = pageOf({ list: 'redemptions', rows, total, keyOf: ({ id }) => [id] }, query, sentTo);
-    return found({ redemptions: read.items.map((each) => presentRedemption(each, app.role)) }, read.headers);
+    return found(
+      { redemptions: read.items.map((each) => serializeRedemption(each, app.role)) },
+      read.headers,
+    );
   },
 });
 
@@ -71,7 +74,7 @@ const get = route({
   answers: { 200: enveloped(redemptionObject) },
   async handle({ app, principal: { reach }, path: { order } }) {
     const redemption = await app.reader.redemptions.get(reach.accountId, order);
-    return redemption === null ? redemptionNotFound() : found(presentRedemption(redemption, app.role));
+    return redemption === null ? redemptionNotFound() : found(serializeRedemption(redemption, app.role));
   },
 });
 

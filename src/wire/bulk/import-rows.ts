@@ -1,17 +1,26 @@
 import { z } from 'zod';
-import type { CouponTerms } from '../../../domain/checkout/coupon.ts';
-import { mostUsesFromOutside } from '../../../domain/license.ts';
-import { maximumLicenseKeyLength } from '../../../domain/license-key.ts';
-import type { RejectedRow } from '../../../service/authority/import.ts';
-import type { CouponRow } from '../../../service/authority/coupon-import.ts';
-import type { LicenseRow } from '../../../service/authority/license-import.ts';
-import type { PurchaseRow } from '../../../service/authority/purchase-import.ts';
+import type { CouponTerms } from '../../domain/checkout/coupon.ts';
+import { mostUsesFromOutside } from '../../domain/license.ts';
+import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
+import type { RejectedRow } from '../../service/authority/import.ts';
+import type { CouponRow } from '../../service/authority/coupon-import.ts';
+import type { LicenseRow } from '../../service/authority/license-import.ts';
+import type { PurchaseRow } from '../../service/authority/purchase-import.ts';
 import { couponCode, couponCreationWith, describeConditions } from '../coupon.ts';
-import { importShape, describedRows, rowsOf, type ImportOptions, type ReadRows } from './import.ts';
-import { endCell, instantCell, stateCell, undamaged } from './import-cell.ts';
-import { email, identifier, integer, newIdentifier } from '../common/kind.ts';
+import {
+  importShape,
+  describedRows,
+  rowsOf,
+  type ImportOptions,
+  type ReadRows,
+  endCell,
+  instantCell,
+  stateCell,
+  undamaged,
+} from './import.ts';
+import { email, identifier, integer, newIdentifier } from '../types.ts';
 import { licenseKeyText } from '../license.ts';
-import { parameters, type ParameterSet, without } from '../common/parameters.ts';
+import { parameters, type ParameterSet, without } from '../parameters.ts';
 
 type Owned = { accountId?: string | undefined };
 

@@ -1,22 +1,17 @@
 import { z } from 'zod';
-import { formatDatetime } from '../../domain/datetime.ts';
-import {
-  isHeld,
-  operationStates,
-  type Operation,
-  type OperationState,
-} from '../../domain/outbox/operation.ts';
+import { formatDatetime } from '../domain/datetime.ts';
+import { isHeld, operationStates, type Operation, type OperationState } from '../domain/outbox/operation.ts';
 import {
   type Decision,
   waitCauses,
   type OperationWait,
   type Explanation,
-} from '../../domain/outbox/explanation.ts';
-import type { Page } from '../../domain/page.ts';
-import { oneOf } from './common/kind.ts';
+} from '../domain/outbox/explanation.ts';
+import type { Page } from '../domain/page.ts';
+import { oneOf } from './types.ts';
 import { soughtLicenseKey } from './license.ts';
-import { pageShape } from './common/page.ts';
-import { parameters, type ParameterSet } from './common/parameters.ts';
+import { pageShape } from './page.ts';
+import { parameters, type ParameterSet } from './parameters.ts';
 
 /** One operation of the outbox; `license_key` is null for those that are not about one. */
 export type OperationObject = {
@@ -115,7 +110,7 @@ export const operationQuery: ParameterSet<
 });
 
 /** `products` says how people know the credential of a product. */
-export function presentOperation(
+export function serializeOperation(
   operation: Operation,
   products: { credentialName(credential: string): string } | null,
 ): OperationObject {
@@ -139,7 +134,7 @@ export function presentOperation(
 }
 
 /** `now`: epoch ms. */
-export function presentExplanation(
+export function serializeExplanation(
   { meaning, waits, expectedUses, shown, decisions }: Explanation,
   now: number,
 ): ExplanationObject {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type ParameterFault, type Problem, problemTypePrefix } from '../../../domain/problem/problem.ts';
-import { problems, type ProblemCode } from '../../../domain/problem/problem-table.ts';
+import { type ParameterFault, type Problem, problemTypePrefix } from '../domain/problem/problem.ts';
+import { problems, type ProblemCode } from '../domain/problem/problem-table.ts';
 
 /** An RFC 9457 problem. */
 export type ProblemObject = {
@@ -35,7 +35,7 @@ export const problemObject: z.ZodType<ProblemObject> = z
   .meta({ id: 'Problem' });
 
 /** Writes a problem as RFC 9457 wants it. */
-export function presentProblem(problem: Problem, requestId: string): ProblemObject {
+export function serializeProblem(problem: Problem, requestId: string): ProblemObject {
   const { title, status } = problems[problem.code];
   return {
     type: `${problemTypePrefix}${problem.code}`,
@@ -47,4 +47,29 @@ export function presentProblem(problem: Problem, requestId: string): ProblemObje
     ...(problem.errors !== undefined && { errors: problem.errors }),
     ...(problem.reasons !== undefined && { reasons: problem.reasons }),
   };
+}
+
+/**
+ * How a store says no that has no problems (RFC 9457). The store itself adds `data: []`, which is true in JavaScript:
+ * a program that asks only whether there is `data` would take each refusal for a valid key.
+ */
+export type RefusalObject = { error: true; message: string };
+
+export const refusalObject: z.ZodType<RefusalObject> = z
+  .object({ error: z.literal(true), message: z.string() })
+  .meta({ id: 'Refusal' });
+
+export function serializeRefusal(message: string): RefusalObject {
+  return { error: true, message };
+}
+
+const envelopes = new WeakMap<z.ZodType, z.ZodType>();
+
+/** Wraps a schema in the single top-level member `data` (specification 4); named after what it holds. */
+export function enveloped(data: z.ZodType): z.ZodType {
+  const id = data.meta()?.id;
+  const envelope =
+    envelopes.get(data) ?? z.object({ data }).meta(id === undefined ? {} : { id: `${id}Envelope` });
+  envelopes.set(data, envelope);
+  return envelope;
 }

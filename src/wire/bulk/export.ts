@@ -1,11 +1,11 @@
 import { stringify } from 'csv-stringify/sync';
-import type { Coupon } from '../../../domain/checkout/coupon.ts';
-import { formatDatetime } from '../../../domain/datetime.ts';
-import type { License } from '../../../domain/license.ts';
-import type { PurchaseWithLicense } from '../../../domain/purchase.ts';
-import type { ExportFilter } from '../../../service/authority/tables.ts';
-import type { AuthorityReader } from '../../../service/tables.ts';
-import { presentCoupon, type CouponObject } from '../coupon.ts';
+import type { Coupon } from '../../domain/checkout/coupon.ts';
+import { formatDatetime } from '../../domain/datetime.ts';
+import type { License } from '../../domain/license.ts';
+import type { PurchaseWithLicense } from '../../domain/purchase.ts';
+import type { ExportFilter } from '../../service/authority/tables.ts';
+import type { AuthorityReader } from '../../service/tables.ts';
+import { serializeCoupon, type CouponObject } from '../coupon.ts';
 
 type Cell = string | number | boolean | null;
 
@@ -105,4 +105,4 @@ const couponColumns: readonly (keyof CouponObject)[] = [
   'notes',
 ];
 
-const couponExport: ExportShape<Coupon> = { columns: couponColumns, row: presentCoupon };
+const couponExport: ExportShape<Coupon> = { columns: couponColumns, row: serializeCoupon };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ParameterFault } from '../../../domain/problem/problem.ts';
-import { readerOf, type Issue, type Issues } from './kind.ts';
+import type { ParameterFault } from '../domain/problem/problem.ts';
+import { readerOf, type Issue, type Issues } from './types.ts';
 
 /** Parameters as they were sent, by name; those sent empty are not among them. */
 export type RawParameters = ReadonlyMap<string, unknown>;

@@ -1,6 +1,8 @@
 import { z } from 'zod';
-import { formatDatetime } from '../../domain/datetime.ts';
-import type { OutboxStatus, Status, UpstreamStatus } from '../../service/status.ts';
+import { formatDatetime } from '../domain/datetime.ts';
+import type { OutboxStatus, Status, UpstreamStatus } from '../service/status.ts';
+import { oneOf } from './types.ts';
+import { parameters, type ParameterSet } from './parameters.ts';
 
 const instant = z.iso.datetime({ offset: true });
 const count = z.int().min(0);
@@ -87,14 +89,14 @@ export const statusObject: z.ZodType = z
   .meta({ id: 'Status' });
 
 /** The body of `/statusz`. */
-export function presentStatus(status: Status): Record<string, unknown> {
+export function serializeStatus(status: Status): Record<string, unknown> {
   return {
     role: status.role,
     version: status.version,
     instance: status.instance,
     uptime_s: seconds(status.uptimeMs),
-    listeners: presentListeners(status.listeners),
-    ...presentSync(status),
+    listeners: serializeListeners(status.listeners),
+    ...serializeSync(status),
     preload: status.preload,
     storage: status.storage,
     records: status.records,
@@ -107,19 +109,19 @@ export function presentStatus(status: Status): Record<string, unknown> {
   };
 }
 
-function presentListeners({ tls, ...addresses }: Status['listeners']): Record<string, unknown> {
+function serializeListeners({ tls, ...addresses }: Status['listeners']): Record<string, unknown> {
   return { ...addresses, tls: tls && { not_after: formatDatetime(tls.notAfter) } };
 }
 
 /** The two parts about the upstream; both are null on an authority. */
-export function presentSync({ upstream, outbox }: Pick<Status, 'upstream' | 'outbox'>): object {
+export function serializeSync({ upstream, outbox }: Pick<Status, 'upstream' | 'outbox'>): object {
   return {
-    upstream: upstream === null ? null : presentUpstream(upstream),
-    outbox: outbox === null ? null : presentOutbox(outbox),
+    upstream: upstream === null ? null : serializeUpstream(upstream),
+    outbox: outbox === null ? null : serializeOutbox(outbox),
   };
 }
 
-function presentUpstream(upstream: UpstreamStatus): Record<string, unknown> {
+function serializeUpstream(upstream: UpstreamStatus): Record<string, unknown> {
   return {
     state: upstream.state,
     since: formatDatetime(upstream.since),
@@ -137,7 +139,7 @@ function presentUpstream(upstream: UpstreamStatus): Record<string, unknown> {
   };
 }
 
-function presentOutbox({ depth, held, oldestAgeMs }: OutboxStatus): Record<string, unknown> {
+function serializeOutbox({ depth, held, oldestAgeMs }: OutboxStatus): Record<string, unknown> {
   return {
     pending: depth.pending,
     in_flight: depth.in_flight,
@@ -154,3 +156,18 @@ function presentOutbox({ depth, held, oldestAgeMs }: OutboxStatus): Record<strin
 function seconds(ms: number): number {
   return Math.floor(ms / 1000);
 }
+
+/** The body of `/livez` and `/readyz`. */
+export type HealthObject = { status: 'ok' | 'unavailable'; reasons: readonly string[] };
+
+export const healthObject: z.ZodType<HealthObject> = z
+  .object({
+    status: z.enum(['ok', 'unavailable']),
+    reasons: z.array(z.string()),
+  })
+  .meta({ id: 'Health' });
+
+/** `GET /readyz`; `fresh` also asks for an upstream that answers. */
+export const readinessQuery: ParameterSet<{ require?: 'fresh' | undefined }> = parameters({
+  require: oneOf(['fresh']).optional(),
+});

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { maxOffset, type Page, type PageKey } from '../../../domain/page.ts';
-import { integer, kind, orDefault, refined, refuse } from './kind.ts';
+import { maxOffset, type Page, type PageKey } from '../domain/page.ts';
+import { integer, kind, orDefault, refined, refuse } from './types.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
 /** What each list is sorted by: what its cursors hold. */

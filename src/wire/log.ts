@@ -10,11 +10,15 @@ export type RequestLine = {
 };
 
 /** Names the fields of a log line. */
-export function presentRequestLine({ requestId, durationMs, ...same }: RequestLine): Record<string, unknown> {
+export function serializeRequestLine({
+  requestId,
+  durationMs,
+  ...same
+}: RequestLine): Record<string, unknown> {
   return { ...same, request_id: requestId, duration_ms: durationMs };
 }
 
 /** Names the fields of a log line about what was not expected. */
-export function presentErrorLine(requestId: string, error: unknown): Record<string, unknown> {
+export function serializeErrorLine(requestId: string, error: unknown): Record<string, unknown> {
   return { request_id: requestId, err: error };
 }

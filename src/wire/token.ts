@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { Token } from '../../domain/access/token.ts';
-import { formatDatetime } from '../../domain/datetime.ts';
-import { scopes, type Scope } from '../../domain/access/scope.ts';
-import type { TokenWithSecret } from '../../service/access/token.ts';
-import { datetime, someOf, text } from './common/kind.ts';
-import { parameters, type ParameterSet } from './common/parameters.ts';
+import type { Token } from '../domain/access/token.ts';
+import { formatDatetime } from '../domain/datetime.ts';
+import { scopes, type Scope } from '../domain/access/scope.ts';
+import type { TokenWithSecret } from '../service/access/token.ts';
+import { datetime, someOf, text } from './types.ts';
+import { parameters, type ParameterSet } from './parameters.ts';
 
 export type TokenObject = {
   token_id: string;
@@ -57,7 +57,7 @@ export const tokenParameters: ParameterSet<{
 );
 
 /** `products`: the products of an agent, whose tokens hold the id of a product. */
-export function presentToken(
+export function serializeToken(
   { tokenId, scopes: its, productKey, accountId, label, ...at }: Token,
   products: { keyOf(id: string): string } | null,
 ): TokenObject {
@@ -74,9 +74,9 @@ export function presentToken(
 }
 
 /** The token with its secret, shown on issuing only. */
-export function presentTokenSecret(
+export function serializeTokenSecret(
   { token, secret }: TokenWithSecret,
-  products: Parameters<typeof presentToken>[1],
+  products: Parameters<typeof serializeToken>[1],
 ): TokenObject {
-  return { ...presentToken(token, products), token: secret };
+  return { ...serializeToken(token, products), token: secret };
 }

@@ -11,13 +11,13 @@ import {
   type CouponScope,
   type CouponState,
   type CouponTerms,
-} from '../../domain/checkout/coupon.ts';
-import { formatDatetime } from '../../domain/datetime.ts';
-import type { Page } from '../../domain/page.ts';
-import type { RoleName } from '../../domain/role.ts';
-import { datetime, identifier, integer, oneOf, percentage, text, textLike } from './common/kind.ts';
-import { pageShape } from './common/page.ts';
-import { parameters, type ParameterSet, type Readable } from './common/parameters.ts';
+} from '../domain/checkout/coupon.ts';
+import { formatDatetime } from '../domain/datetime.ts';
+import type { Page } from '../domain/page.ts';
+import type { RoleName } from '../domain/role.ts';
+import { datetime, identifier, integer, oneOf, percentage, text, textLike } from './types.ts';
+import { pageShape } from './page.ts';
+import { parameters, type ParameterSet, type Readable } from './parameters.ts';
 
 const couponTypes: readonly CouponScope['type'][] = ['single', 'multi', 'collection'];
 
@@ -99,13 +99,13 @@ export const countedCouponQuery: ParameterSet<
 });
 
 /** Writes a coupon with how often it is redeemed, and its state; an agent says that it counts its own alone. */
-export function presentCounted(
+export function serializeCounted(
   coupon: Coupon,
   redemptions: number,
   { role, now }: { role: RoleName; now: () => number },
 ): CountedCouponObject {
   return {
-    ...presentCoupon(coupon),
+    ...serializeCoupon(coupon),
     redemptions,
     state: couponState(coupon, redemptions, now()),
     ...(role === 'agent' && { scope: 'this_agent' as const }),
@@ -113,7 +113,7 @@ export function presentCounted(
 }
 
 /** Writes a coupon as specification 2.1 shows it. */
-export function presentCoupon(coupon: Coupon): CouponObject {
+export function serializeCoupon(coupon: Coupon): CouponObject {
   const { scope, discount } = coupon;
   return {
     id: coupon.id,
@@ -142,11 +142,11 @@ export const verifiedCouponObject: z.ZodType<VerifiedCouponObject> = z
   })
   .meta({ id: 'VerifiedCoupon' });
 
-export function presentVerifiedCoupon(
+export function serializeVerifiedCoupon(
   coupon: Coupon,
   { isValid, usage }: { isValid: boolean; usage: number },
 ): VerifiedCouponObject {
-  return { ...presentCoupon(coupon), valid: isValid, usage };
+  return { ...serializeCoupon(coupon), valid: isValid, usage };
 }
 
 /** `GET /api/v1/coupons/verify`; white space around a code is dropped, as in a cart. */

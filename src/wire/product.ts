@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { formatDatetime } from '../../domain/datetime.ts';
-import type { Product } from '../../domain/product.ts';
-import type { ProductWithSecret } from '../../service/authority/product.ts';
-import type { Page } from '../../domain/page.ts';
-import { boolean, identifier, name, newIdentifier, secret } from './common/kind.ts';
-import { pageShape } from './common/page.ts';
-import { parameters, type ParameterSet } from './common/parameters.ts';
+import { formatDatetime } from '../domain/datetime.ts';
+import type { Product } from '../domain/product.ts';
+import type { ProductWithSecret } from '../service/authority/product.ts';
+import type { Page } from '../domain/page.ts';
+import { boolean, identifier, name, newIdentifier, secret } from './types.ts';
+import { pageShape } from './page.ts';
+import { parameters, type ParameterSet } from './parameters.ts';
 
 export type ProductObject = {
   product_key: string;
@@ -65,7 +65,7 @@ export const productParameters: ParameterSet<{
 export const productChange: ParameterSet<{ name: string; recurring: boolean; archived: boolean }> =
   parameters({ name, recurring: boolean, archived: boolean }, { unknown: 'refused', id: 'ProductChange' });
 
-export function presentProduct(product: Product): ProductObject {
+export function serializeProduct(product: Product): ProductObject {
   return {
     product_key: product.productKey,
     account_id: product.accountId,
@@ -76,11 +76,11 @@ export function presentProduct(product: Product): ProductObject {
 }
 
 /** The product with its secret, shown on creation and roll only. */
-export function presentProductSecret({
+export function serializeProductSecret({
   product,
   secret: itsSecret,
   oldUntil,
 }: ProductWithSecret): ProductObject {
   const until = oldUntil === null ? {} : { old_secret_until: formatDatetime(oldUntil) };
-  return { ...presentProduct(product), secret: itsSecret, ...until };
+  return { ...serializeProduct(product), secret: itsSecret, ...until };
 }

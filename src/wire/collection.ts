@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { Collection } from '../../domain/collection.ts';
-import type { Page } from '../../domain/page.ts';
-import { identifier, name, newIdentifier, texts } from './common/kind.ts';
-import { pageShape } from './common/page.ts';
-import { parameters, type ParameterSet } from './common/parameters.ts';
+import type { Collection } from '../domain/collection.ts';
+import type { Page } from '../domain/page.ts';
+import { identifier, name, newIdentifier, texts } from './types.ts';
+import { pageShape } from './page.ts';
+import { parameters, type ParameterSet } from './parameters.ts';
 
 export type CollectionObject = {
   collection_id: string;
@@ -54,7 +54,7 @@ export const collectionParameters: ParameterSet<{
   { id: 'NewCollection' },
 );
 
-export function presentCollection(collection: Collection): CollectionObject {
+export function serializeCollection(collection: Collection): CollectionObject {
   return {
     collection_id: collection.collectionId,
     account_id: collection.accountId,

@@ -1,20 +1,20 @@
 import { z } from 'zod';
-import { mostUsesFromOutside } from '../../domain/license.ts';
-import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
-import type { Page } from '../../domain/page.ts';
-import type { PurchaseWithLicense } from '../../domain/purchase.ts';
-import type { PurchaseFilter } from '../../service/authority/tables.ts';
-import { formatDatetime } from '../../domain/datetime.ts';
-import { boolean, datetime, email, identifier, integer, soughtEmail } from './common/kind.ts';
+import { mostUsesFromOutside } from '../domain/license.ts';
+import { maximumLicenseKeyLength } from '../domain/license-key.ts';
+import type { Page } from '../domain/page.ts';
+import type { PurchaseWithLicense } from '../domain/purchase.ts';
+import type { PurchaseFilter } from '../service/authority/tables.ts';
+import { formatDatetime } from '../domain/datetime.ts';
+import { boolean, datetime, email, identifier, integer, soughtEmail } from './types.ts';
 import {
   licenseKeyText,
   licenseObject,
-  presentLicense,
+  serializeLicense,
   soughtLicenseKey,
   type LicenseObject,
 } from './license.ts';
-import { pageShape } from './common/page.ts';
-import { parameters, type ParameterSet } from './common/parameters.ts';
+import { pageShape } from './page.ts';
+import { parameters, type ParameterSet } from './parameters.ts';
 
 export type PurchaseObject = {
   purchase_id: string;
@@ -76,12 +76,12 @@ export const purchaseParameters: ParameterSet<{
   { unknown: 'refused', id: 'NewPurchase' },
 );
 
-export function presentPurchase({ purchase, license }: PurchaseWithLicense): PurchaseObject {
+export function serializePurchase({ purchase, license }: PurchaseWithLicense): PurchaseObject {
   return {
     purchase_id: purchase.purchaseId,
     date: formatDatetime(purchase.createdAt),
     refunded: purchase.refundedAt !== null,
     refunded_at: purchase.refundedAt === null ? null : formatDatetime(purchase.refundedAt),
-    license: presentLicense(license),
+    license: serializeLicense(license),
   };
 }

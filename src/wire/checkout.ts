@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ParameterFault } from '../../domain/problem/problem.ts';
+import type { ParameterFault } from '../domain/problem/problem.ts';
 import {
   maximumCartLines,
   quoteReasons,
@@ -8,10 +8,14 @@ import {
   type CartLine,
   type Quote,
   type QuoteReason,
-} from '../../domain/checkout/quote.ts';
-import type { RoleName } from '../../domain/role.ts';
-import { boolean, identifier, integer, listOf, orDefault, textLike, texts } from './common/kind.ts';
-import { parameters, type ParameterSet, type ParsedParameters } from './common/parameters.ts';
+} from '../domain/checkout/quote.ts';
+import type { RoleName } from '../domain/role.ts';
+import { boolean, identifier, integer, listOf, orDefault, textLike, texts } from './types.ts';
+import { parameters, type ParameterSet, type ParsedParameters, without } from './parameters.ts';
+import { formatDatetime } from '../domain/datetime.ts';
+import { maximumOrderLength, orderPattern, type Redemption } from '../domain/checkout/redemption.ts';
+import type { Page } from '../domain/page.ts';
+import { pageShape } from './page.ts';
 
 /** A body with a cart may be this long, whatever `limits.body_bytes`: a thousand lines of ordinary length. */
 export const cartBytes = 262_144;
@@ -53,7 +57,7 @@ export const quoteShape: { [Name in keyof QuoteObject]-?: z.ZodType<QuoteObject[
 export const quoteObject: z.ZodType<QuoteObject> = z.object(quoteShape).meta({ id: 'Quote' });
 
 /** Writes a quote; an agent says that it knows of its own redemptions alone. */
-export function presentQuote(quote: Quote, role: RoleName): QuoteObject {
+export function serializeQuote(quote: Quote, role: RoleName): QuoteObject {
   return {
     code: quote.code,
     coupon_id: quote.couponId,
@@ -129,3 +133,61 @@ function readLine(item: unknown, name: string): ParsedParameters<LineParameters>
 function lineOf({ collectionIds = [], ...rest }: LineParameters): CartLine {
   return { ...rest, collectionIds };
 }
+
+/** A redemption: the quote that it was made by, and when. */
+export type RedemptionObject = QuoteObject & { order: string; redeemed_at: string; over_limit: boolean };
+
+export const redemptionObject: z.ZodType<RedemptionObject> = z
+  .object({
+    order: z.string(),
+    ...quoteShape,
+    redeemed_at: z.iso.datetime({ offset: true }),
+    over_limit: z.boolean(),
+  })
+  .meta({ id: 'Redemption' });
+
+export const redemptionList: z.ZodType<{ redemptions: RedemptionObject[] }> = z
+  .object({
+    redemptions: z.array(redemptionObject),
+  })
+  .meta({ id: 'RedemptionList' });
+
+/** Writes a redemption. */
+export function serializeRedemption(
+  { order, quote, redeemedAt }: Redemption,
+  role: RoleName,
+): RedemptionObject {
+  return {
+    order,
+    ...serializeQuote(quote, role),
+    redeemed_at: formatDatetime(redeemedAt),
+    // The limit was held when it was recorded: whoever counts the redemptions records them.
+    over_limit: false,
+  };
+}
+
+const order = parameters({
+  order: textLike(
+    orderPattern,
+    maximumOrderLength,
+    `must have 1 to ${maximumOrderLength} characters, no control characters, and not be . or ..`,
+  ),
+});
+
+/** The parameters of a redemption: an order and its cart. */
+export const redemptionParameters: ParameterSet<{ order: string; cart: Cart }> = {
+  schema: order.schema.extend(cartParameters.schema.shape).strict().meta({ id: 'Order' }),
+  read(raw) {
+    const named = order.read(raw);
+    const carried = cartParameters.read(without(raw, 'order'));
+    if (named.ok && carried.ok) return { ok: true, values: { ...named.values, ...carried.values } };
+    const faults = [named, carried].flatMap((each) => (each.ok ? [] : each.faults));
+    return { ok: false, values: { ...named.values, ...carried.values }, faults };
+  },
+};
+
+/** Which redemptions to list: those of a coupon. */
+export const redemptionQuery: ParameterSet<{ couponId: number } & Page> = parameters({
+  coupon_id: integer(Number.MIN_SAFE_INTEGER),
+  ...pageShape('redemptions'),
+});

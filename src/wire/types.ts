@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { isInstant, parseDatetime } from '../../../domain/datetime.ts';
-import { isLonger } from '../../../domain/text.ts';
-import { shortestSecret } from '../../../service/access/secret.ts';
+import { isInstant, parseDatetime } from '../domain/datetime.ts';
+import { isLonger } from '../domain/text.ts';
+import { shortestSecret } from '../service/access/secret.ts';
 
 /*
  * The kinds of parameters. Each reads a form's text and JSON's own values alike, and refuses with a code

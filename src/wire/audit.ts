@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { formatDatetime } from '../../domain/datetime.ts';
-import type { Page } from '../../domain/page.ts';
-import type { AuditFilter, RecordedAct } from '../../service/access/tables.ts';
-import { datetime, text } from './common/kind.ts';
-import { pageShape } from './common/page.ts';
-import { parameters, type ParameterSet } from './common/parameters.ts';
+import { formatDatetime } from '../domain/datetime.ts';
+import type { Page } from '../domain/page.ts';
+import type { AuditFilter, RecordedAct } from '../service/access/tables.ts';
+import { datetime, text } from './types.ts';
+import { pageShape } from './page.ts';
+import { parameters, type ParameterSet } from './parameters.ts';
 
 export type ActObject = {
   id: number;
@@ -43,6 +43,6 @@ export const actQuery: ParameterSet<AuditFilter & Page> = parameters({
   ...pageShape('acts'),
 });
 
-export function presentAct({ at, ...same }: RecordedAct): ActObject {
+export function serializeAct({ at, ...same }: RecordedAct): ActObject {
   return { ...same, at: formatDatetime(at) };
 }

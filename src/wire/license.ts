@@ -1,12 +1,13 @@
 import { z } from 'zod';
-import { formatDatetime } from '../../domain/datetime.ts';
-import { maximumLicenseKeyLength, parseLicenseKey } from '../../domain/license-key.ts';
-import type { License, SoldLicense } from '../../domain/license.ts';
-import type { Page } from '../../domain/page.ts';
-import type { LicenseFilter } from '../../service/authority/tables.ts';
-import { boolean, identifier, refined, refuse, soughtEmail, text } from './common/kind.ts';
-import { pageShape } from './common/page.ts';
-import { parameters, type ParameterSet } from './common/parameters.ts';
+import { formatDatetime } from '../domain/datetime.ts';
+import { maximumLicenseKeyLength, parseLicenseKey } from '../domain/license-key.ts';
+import type { License, SoldLicense } from '../domain/license.ts';
+import type { Page } from '../domain/page.ts';
+import type { LicenseFilter } from '../service/authority/tables.ts';
+import { boolean, identifier, refined, refuse, soughtEmail, text, texts } from './types.ts';
+import { pageShape } from './page.ts';
+import { parameters, type ParameterSet } from './parameters.ts';
+import type { HistoryEntry, LicenseState } from '../domain/history.ts';
 
 /** The license key object of specification 2.2. */
 export type LicenseObject = {
@@ -30,7 +31,7 @@ const licenseMembers = {
 export const licenseObject: z.ZodType<LicenseObject> = z.object(licenseMembers).meta({ id: 'License' });
 
 /** Writes a license as specification 2.2 shows it. */
-export function presentLicense(license: License): LicenseObject {
+export function serializeLicense(license: License): LicenseObject {
   return {
     license_key: license.licenseKey,
     enabled: license.enabled,
@@ -52,10 +53,10 @@ const soldLicenseObject: z.ZodType<SoldLicenseObject> = z
   })
   .meta({ id: 'SoldLicense' });
 
-export function presentSoldLicense(license: SoldLicense): SoldLicenseObject {
+export function serializeSoldLicense(license: SoldLicense): SoldLicenseObject {
   const { purchaseId, refundedAt } = license;
   return {
-    ...presentLicense(license),
+    ...serializeLicense(license),
     purchase_id: purchaseId,
     refunded_at: refundedAt === null ? null : formatDatetime(refundedAt),
   };
@@ -69,9 +70,9 @@ export const namedLicenseObject: z.ZodType<NamedLicenseObject> = z
   .meta({ id: 'NamedLicense' });
 
 /** Writes a license with whatever the upstream told of it, and the name of its product where that is known. */
-export function presentNamedLicense(license: License, productName: string | null): NamedLicenseObject {
+export function serializeNamedLicense(license: License, productName: string | null): NamedLicenseObject {
   return {
-    ...presentLicense(license),
+    ...serializeLicense(license),
     ...license.extra,
     ...(productName !== null && { product_name: productName }),
   };
@@ -128,3 +129,71 @@ export const licenseList: z.ZodType<{ licenses: SoldLicenseObject[] }> = z
     licenses: z.array(soldLicenseObject),
   })
   .meta({ id: 'LicenseList' });
+
+export type ChangeObject = {
+  at: string;
+  change: string;
+  credential: string;
+  before: LicenseState;
+  after: LicenseState;
+};
+
+const state: z.ZodType<LicenseState> = z
+  .object({ uses: z.int(), enabled: z.boolean() })
+  .meta({ id: 'LicenseState' });
+
+const changeObject: z.ZodType<ChangeObject> = z
+  .object({
+    at: z.iso.datetime({ offset: true }),
+    change: z.string(),
+    credential: z.string(),
+    before: state,
+    after: state,
+  })
+  .meta({ id: 'Change' });
+
+export const changeList: z.ZodType<{ changes: ChangeObject[] }> = z
+  .object({
+    changes: z.array(changeObject),
+  })
+  .meta({ id: 'ChangeList' });
+
+export function serializeChange({ at, change, credential, before, after }: HistoryEntry): ChangeObject {
+  return { at: formatDatetime(at), change, credential, before, after };
+}
+
+/** The most license keys of one request. */
+const maximumKeys = 10_000;
+
+const licenseKeys = texts
+  .refine((given) => given.length > 0 && given.length <= maximumKeys, {
+    message: `must have 1 to ${maximumKeys} license keys`,
+    params: { code: 'out_of_range' },
+  })
+  .transform((given) => given.map(parseLicenseKey))
+  .refine((keys): keys is string[] => keys.every((key) => key !== null), {
+    message: `must hold license keys of 1 to ${maximumLicenseKeyLength} characters`,
+    params: { code: 'malformed' },
+  })
+  .meta({
+    override: {
+      items: {
+        type: 'string',
+        minLength: 1,
+        maxLength: maximumLicenseKeyLength,
+        pattern: String.raw`\S`,
+      },
+      minItems: 1,
+      maxItems: maximumKeys,
+    },
+  });
+
+/** `POST /admin/v1/preload`; without `product_key`, each configured product is asked for the keys. */
+export const preloadParameters: ParameterSet<{
+  licenseKeys: readonly string[];
+  productKey?: string | undefined;
+}> = parameters({ license_keys: licenseKeys, product_key: identifier.optional() }, { id: 'LicenseKeys' });
+
+export const queuedObject: z.ZodType<{ queued: number }> = z
+  .object({ queued: z.int() })
+  .meta({ id: 'Queued' });

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { formatDatetime } from '../domain/datetime.ts';
+import type { Account } from '../domain/account.ts';
+import type { AccountWithKey } from '../service/authority/account.ts';
+import { name, secret, integer } from './types.ts';
+import { parameters, type ParameterSet } from './parameters.ts';
+
+export type AccountObject = {
+  account_id: string;
+  name: string;
+  api_key?: string | undefined;
+  old_key_until?: string | undefined;
+};
+
+export const accountObject: z.ZodType<AccountObject> = z
+  .object({
+    account_id: z.string(),
+    name: z.string(),
+    api_key: z.string().optional(),
+    old_key_until: z.iso.datetime({ offset: true }).optional(),
+  })
+  .meta({ id: 'Account' });
+
+export const accountList: z.ZodType<{ accounts: AccountObject[] }> = z
+  .object({
+    accounts: z.array(accountObject),
+  })
+  .meta({ id: 'AccountList' });
+
+export const accountParameters: ParameterSet<{ name: string; apiKey?: string | undefined }> = parameters(
+  {
+    name,
+    api_key: secret.optional(),
+  },
+  { id: 'NewAccount' },
+);
+
+export function serializeAccount({ accountId, name: itsName }: Account): AccountObject {
+  return { account_id: accountId, name: itsName };
+}
+
+/** The account with its API key, shown on creation and roll only. */
+export function serializeAccountKey({ account, apiKey, oldUntil }: AccountWithKey): AccountObject {
+  const until = oldUntil === null ? {} : { old_key_until: formatDatetime(oldUntil) };
+  return { ...serializeAccount(account), api_key: apiKey, ...until };
+}
+
+const longestS = 30 * 86_400;
+
+/** For how long the old one goes on, in seconds; undefined: it stops at once. */
+export type Roll = { keepOldS?: number | undefined };
+
+/** How an API key or a secret is rolled. An unknown parameter is refused: misspelt, it would stop the old one at once. */
+export const rollParameters: ParameterSet<Roll> = parameters(
+  { keep_old_s: integer(1, longestS).optional() },
+  { unknown: 'refused', id: 'Roll' },
+);
+
+/** Until when the old one goes on, in epoch ms; null: it stops at once. */
+export function endOfOld({ keepOldS }: Roll, now: number): number | null {
+  return keepOldS === undefined ? null : now + keepOldS * 1000;
+}
