@@ -152,8 +152,8 @@ function transitionsIn(text: string): string[] {
 /** Where an event leads from a state, whatever else is so. */
 function destinations(state: OperationState, type: OperationEventType): string[] {
   const rest = { held: false, baseUses: 1, sentAt: 1, finishedAt: 1 };
-  const progresses: object[] = [true, false].flatMap((doubtful) =>
-    ['refused', 'missing'].map((cause) => ({ state, doubtful, cause, ...rest })),
+  const progresses: object[] = [true, false].flatMap((maybeApplied) =>
+    ['refused', 'missing'].map((cause) => ({ state, maybeApplied, cause, ...rest })),
   );
   const events: object[] = [true, false].map((certain) => ({ type, certain, at: 1, cause: 'refused' }));
   const reached = progresses.flatMap((progress) =>

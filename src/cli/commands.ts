@@ -88,7 +88,7 @@ export const commands: readonly CommandEntry[] = [
     command('show <id>', 'Show a change', async () => (await import('./commands/outbox.ts')).showOperation),
     command(
       'retry <id>',
-      'Send a change again that is dead, conflicted or in doubt',
+      'Send a change again that is dead, conflicted or uncertain',
       async () => (await import('./commands/outbox.ts')).retryOperation,
     ),
     command(

@@ -97,9 +97,9 @@ export class LiveConfiguration {
 
   #policy(): SyncPolicy {
     const { sync, freshness } = this.#configuration;
-    const { reconcileAfterMs, writers, onDoubt, backoff } = sync;
+    const { reconcileAfterMs, writers, onUncertain, backoff } = sync;
     const { goneMs, refreshMs, graceMs } = freshness;
-    return { reconcileAfterMs, writers, onDoubt, backoff, goneMs, refreshMs, graceMs };
+    return { reconcileAfterMs, writers, onUncertain, backoff, goneMs, refreshMs, graceMs };
   }
 
   licensing(): ReturnType<AgentLicensingParts['settings']> {

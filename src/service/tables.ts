@@ -1,8 +1,8 @@
 import type {
   MirrorReads,
   MirrorTable,
-  ObservationReads,
-  ObservationTable,
+  SnapshotReads,
+  SnapshotTable,
   PreloadReads,
   PreloadTable,
 } from './agent/tables.ts';
@@ -64,7 +64,7 @@ export interface Reader {
   mirror: MirrorReads;
   redemptions: RedemptionReads;
   tokens: TokenReads;
-  observations: ObservationReads;
+  snapshots: SnapshotReads;
   preload: PreloadReads;
   operations: OperationReads;
   idempotency: IdempotencyReads;
@@ -85,7 +85,7 @@ export interface Transaction extends Reader {
   mirror: MirrorTable;
   redemptions: RedemptionTable;
   tokens: TokenTable;
-  observations: ObservationTable;
+  snapshots: SnapshotTable;
   preload: PreloadTable;
   operations: OperationTable;
   trace: Trace;
@@ -114,7 +114,7 @@ type AgentMethod = 'respell' | 'renumberCoupon';
 export type AuthorityTable<Table> = AwaitableTable<Omit<Table, AgentMethod>>;
 
 /** Tables that only an agent has; its store is always on this machine and answers at once. */
-type AgentTable = 'mirror' | 'observations' | 'operations' | 'preload' | 'trace';
+type AgentTable = 'mirror' | 'snapshots' | 'operations' | 'preload' | 'trace';
 
 /** What the tables of a store on this machine add by themselves. */
 type LocalTable = 'changes';

@@ -4,7 +4,7 @@ export { pruneOldCredentials } from './access/old-credential.ts';
 export { keepTokenUses } from './access/token-use.ts';
 export { pruneHistory } from './access/history.ts';
 export { keepAnswer, pruneIdempotency } from './access/idempotency.ts';
-export { touchObservation } from './agent/observation.ts';
+export { touchSnapshot } from './agent/license-snapshot.ts';
 export { forgetCoupon, mirrorCoupons } from './agent/mirror.ts';
 export { queuePreload, recordPreload } from './agent/preload.ts';
 export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout/redemption.ts';

@@ -36,7 +36,7 @@ const anything = (): Change => 'anything';
 /** Verifies are answered from these tables, and from no others. */
 const effects: {
   readonly [
-    Name in 'accounts' | 'products' | 'licenses' | 'observations' | 'tokens' | 'oldCredentials'
+    Name in 'accounts' | 'products' | 'licenses' | 'snapshots' | 'tokens' | 'oldCredentials'
   ]: Effects<Name>;
 } = {
   accounts: { add: nothing, keyDigest: nothing, setKeyDigest: credentials },
@@ -47,7 +47,7 @@ const effects: {
     change: ({ licenseKey }) => ({ licenseKey }),
     setState: ({ licenseKey }) => ({ licenseKey }),
   },
-  observations: {
+  snapshots: {
     put: ({ license: { licenseKey } }) => ({ licenseKey }),
     setLocal: (licenseKey) => ({ licenseKey }),
     remove: (licenseKey) => ({ licenseKey }),

@@ -96,7 +96,7 @@ function productInTurn(products: readonly string[], turn: number): { product: st
  * always about that key, the breaker would never close, and all other keys would wait with it.
  */
 function keyInTurn({ reader }: ProbeParts, product: string, turn: number): string {
-  const known = reader.observations.latest(product, keysInTurn);
+  const known = reader.snapshots.latest(product, keysInTurn);
   const keys = known.length > 1 ? known : [...known, probeKey];
   return keys[turn % keys.length] ?? probeKey;
 }
@@ -130,7 +130,7 @@ type RefreshParts = {
 export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise<void> {
   const { reader, clock, fetcher, limiter, refreshMs } = parts;
   while (!signal.aborted) {
-    const due = limiter.admission().admitted ? reader.observations.toRefresh(clock.steady(), batch) : [];
+    const due = limiter.admission().admitted ? reader.snapshots.toRefresh(clock.steady(), batch) : [];
     const outcomes = await Promise.all(
       due.map(({ productKey, license }) => fetcher.fetch(productKey, license.licenseKey, 'refresh')),
     );

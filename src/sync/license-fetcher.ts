@@ -221,7 +221,7 @@ export class LicenseFetcher implements LicenseFetch {
    */
   async #isBelieved(productKey: string, licenseKey: string): Promise<boolean> {
     const { reader, clock, limiter, lifetime } = this.#parts;
-    const known = reader.observations.get(licenseKey);
+    const known = reader.snapshots.get(licenseKey);
     if (known === null) return true;
     if (clock.steady() < this.#disbelievedUntil) return false;
     const witness = this.#witnessFor(productKey, known.license.licenseKey);
@@ -236,9 +236,9 @@ export class LicenseFetcher implements LicenseFetch {
 
   /** Another key of the product, which the upstream confirmed lately and has not answered 404 since. */
   #witnessFor(productKey: string, licenseKey: string): string | null {
-    const { observations } = this.#parts.reader;
-    const others = observations.latest(productKey, witnesses).filter((other) => other !== licenseKey);
-    return others.find((other) => observations.get(other)?.missingSince === null) ?? null;
+    const { snapshots } = this.#parts.reader;
+    const others = snapshots.latest(productKey, witnesses).filter((other) => other !== licenseKey);
+    return others.find((other) => snapshots.get(other)?.missingSince === null) ?? null;
   }
 
   async #record(read: Read): Promise<void> {
@@ -262,7 +262,7 @@ export class LicenseFetcher implements LicenseFetch {
 
   /** Another spelling of a key is free of charge only until so many are known: there are millions. */
   #hasManyAliases(licenseKey: string): boolean {
-    return this.#parts.reader.observations.aliasCount(licenseKey) >= maxAliases;
+    return this.#parts.reader.snapshots.aliasCount(licenseKey) >= maxAliases;
   }
 
   #isRemembered(productKey: string, licenseKey: string): boolean {

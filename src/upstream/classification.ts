@@ -189,7 +189,7 @@ function retryAfterOf(
 
 /**
  * How long a cache on the way had kept the answer, in ms (`Age`, RFC 9111 section 5.1); 0 when none did.
- * An agent's `Age` is that of its own observation, and its answers count its pending changes.
+ * An agent's `Age` is that of its own snapshot, and its answers count its pending changes.
  */
 function cachedForMsOf({ headers }: Answered): number {
   if (headerOf(headers, provenanceHeaderNames.freshness.toLowerCase()) !== null) return 0;
@@ -198,7 +198,7 @@ function cachedForMsOf({ headers }: Answered): number {
   return Math.min(Math.max(0, ...seconds), longestAgeS) * 1_000;
 }
 
-/** An agent's answer is as old as its own observation: a chain of agents adds no grace. */
+/** An agent's answer is as old as its own snapshot: a chain of agents adds no grace. */
 function confirmedAtOf({ headers }: Answered, now: number): number {
   return parseDatetime(headerOf(headers, provenanceHeaderNames.confirmedAt.toLowerCase()) ?? '') ?? now;
 }

@@ -67,7 +67,7 @@ export class Connections implements AsyncDisposable {
 /** No HTTP/2, no pipelining, and undici retries nothing by itself unless asked. */
 function makeDispatcher(settings: ConnectionSettings, maxConnections: number): Dispatcher {
   const { timeoutMs } = settings;
-  // Half of the time is kept for the exchange: a connection made at the last moment would only make doubt.
+  // Half of the time is kept for the exchange: a connection made at the last moment would only make uncertainty.
   // undici rounds it up by as much as a second; the deadline of the whole is exact.
   const connectTimeoutMs = Math.ceil(timeoutMs / 2);
   const proxy = settings.proxy();

@@ -90,7 +90,7 @@ const explanation = z
   })
   .meta({ id: 'Explanation' });
 
-export const standingOperation: z.ZodType<ExplainedOperation> = shape
+export const explainedOperation: z.ZodType<ExplainedOperation> = shape
   .extend({ explanation })
   .meta({ id: 'ExplainedOperation' });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { v7 } from 'uuid';
 import type { Bench } from './bench.ts';
 import { LocalClient } from '../../src/daemon/sandbox/client.ts';
-import { currentBoot } from '../../src/service/lifecycle/boot.ts';
+import { currentRun } from '../../src/service/lifecycle/current-run.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { checkpoint, openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
@@ -109,11 +109,11 @@ function fillAuthority({ licenses }: Transaction, contents: StoreContents): void
 /** Every key was just observed, as by the start that follows: what waits can be sent without reading it first. */
 function fillAgent(transaction: Transaction, { licenses, waiting = 0 }: StoreContents): void {
   const now = Date.now();
-  const boot = currentBoot(transaction) + 1;
+  const run = currentRun(transaction) + 1;
   const changed = new Set(Array.from({ length: waiting }, (_, number) => licenseKeyOf(number)));
   for (const [index, licenseKey] of sortedKeys(licenses).entries()) {
     const pending = changed.has(licenseKey) ? 1 : 0;
-    transaction.observations.put({
+    transaction.snapshots.put({
       license: {
         licenseKey,
         productKey,
@@ -125,7 +125,7 @@ function fillAgent(transaction: Transaction, { licenses, waiting = 0 }: StoreCon
       local: { uses: pending, enabled: true, pending },
       productKey,
       confirmedAt: now,
-      boot,
+      run,
       manyWriters: false,
       missingSince: null,
       gone: false,

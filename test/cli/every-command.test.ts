@@ -48,7 +48,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'store move': 'needs PostgreSQL: test/daemon/database-move.test.ts',
   restore: 'test/e2e/restore.test.ts',
   'outbox retry': 'needs a change that is dead: test/e2e/outbox-decisions.test.ts',
-  'outbox confirm': 'needs a change in doubt: test/e2e/outbox-decisions.test.ts',
+  'outbox confirm': 'needs a change uncertain: test/e2e/outbox-decisions.test.ts',
 };
 
 /** What each command is given, in this order; `$NAME` is what a former answer had there. */

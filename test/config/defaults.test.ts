@@ -30,7 +30,7 @@ test('without any configuration this is an authority with the defaults of the co
       concurrency: 4,
       reconcile_after: '1m',
       writers: 'many',
-      on_doubt: 'infer',
+      on_uncertain: 'infer',
       max_pending: 1_000_000,
       backoff: { first: '1s', max: '15m' },
       breaker: { failures: 5, open: '30s' },

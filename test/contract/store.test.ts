@@ -8,7 +8,7 @@ import { buildOperation } from '../support/builders/operation-builders.ts';
 import {
   at,
   buildLicense,
-  buildObservation,
+  buildSnapshot,
   createTestStore,
   page,
 } from '../support/builders/store-builders.ts';
@@ -117,96 +117,92 @@ test('the redemptions of a coupon are found under its provisional id too, once i
   expect(redemptions.countOf('default', -99)).toBe(0);
 });
 
-test('an observation keeps what the upstream said apart from what is shown here', async () => {
+test('an snapshot keeps what the upstream said apart from what is shown here', async () => {
   await using store = createTestStore();
-  const { observations } = store.writing.transaction;
-  observations.put(buildObservation());
-  observations.put(buildObservation({ missingSince: at + 9, gone: true }));
-  expect(observations.get('KEY-1')).toStrictEqual(buildObservation({ missingSince: at + 9, gone: true }));
+  const { snapshots } = store.writing.transaction;
+  snapshots.put(buildSnapshot());
+  snapshots.put(buildSnapshot({ missingSince: at + 9, gone: true }));
+  expect(snapshots.get('KEY-1')).toStrictEqual(buildSnapshot({ missingSince: at + 9, gone: true }));
   for (const local of [
     { uses: 8, enabled: true, pending: 1 },
     { uses: 8, enabled: false, pending: 2 },
   ]) {
-    observations.setLocal('KEY-1', local);
-    expect(observations.get('KEY-1')).toStrictEqual(
-      buildObservation({ local, missingSince: at + 9, gone: true }),
-    );
+    snapshots.setLocal('KEY-1', local);
+    expect(snapshots.get('KEY-1')).toStrictEqual(buildSnapshot({ local, missingSince: at + 9, gone: true }));
   }
-  expect(observations.get('KEY-2')).toBeNull();
+  expect(snapshots.get('KEY-2')).toBeNull();
 });
 
-test('an observation keeps what the upstream told beyond the specification', async () => {
+test('an snapshot keeps what the upstream told beyond the specification', async () => {
   await using store = createTestStore();
-  const { observations } = store.writing.transaction;
+  const { snapshots } = store.writing.transaction;
   const extra = { product_name: 'Press ä', variants: [{ id: 1 }], none: null };
-  const told = buildObservation({ license: { ...buildLicense(), extra } });
-  observations.put(told);
-  expect(observations.get('KEY-1')).toStrictEqual(told);
+  const told = buildSnapshot({ license: { ...buildLicense(), extra } });
+  snapshots.put(told);
+  expect(snapshots.get('KEY-1')).toStrictEqual(told);
 });
 
 test('the key that a product was confirmed by last is known', async () => {
   await using store = createTestStore();
-  const { observations } = store.writing.transaction;
-  const late = buildObservation({ license: buildLicense({ licenseKey: 'KEY-2' }), confirmedAt: at + 1 });
-  observations.put(late);
-  observations.put(buildObservation());
-  expect(observations.latest('press', 1)).toEqual(['KEY-2']);
-  expect(observations.latest('press', 9)[0]).toBe('KEY-2');
-  expect(observations.latest('press', 9).length).toBeGreaterThan(1);
-  expect(observations.latest('other', 9)).toEqual([]);
+  const { snapshots } = store.writing.transaction;
+  const late = buildSnapshot({ license: buildLicense({ licenseKey: 'KEY-2' }), confirmedAt: at + 1 });
+  snapshots.put(late);
+  snapshots.put(buildSnapshot());
+  expect(snapshots.latest('press', 1)).toEqual(['KEY-2']);
+  expect(snapshots.latest('press', 9)[0]).toBe('KEY-2');
+  expect(snapshots.latest('press', 9).length).toBeGreaterThan(1);
+  expect(snapshots.latest('other', 9)).toEqual([]);
 });
 
 test('keys are refreshed when their time has come, longest due first, until nobody asks any more', async () => {
   await using store = createTestStore();
-  const { observations } = store.writing.transaction;
+  const { snapshots } = store.writing.transaction;
   const known = (licenseKey: string, refreshAt: number | null, gone = false) => {
-    observations.put(buildObservation({ license: buildLicense({ licenseKey }), refreshAt, gone }));
+    snapshots.put(buildSnapshot({ license: buildLicense({ licenseKey }), refreshAt, gone }));
   };
   known('SOON', 20);
   known('OVERDUE', 10);
   known('LATER', 40);
   known('FORGOTTEN', null);
   known('GONE', 5, true);
-  const keys = (limit: number) => observations.toRefresh(30, limit).map(({ license }) => license.licenseKey);
+  const keys = (limit: number) => snapshots.toRefresh(30, limit).map(({ license }) => license.licenseKey);
   expect(keys(10)).toEqual(['GONE', 'OVERDUE', 'SOON']);
   expect(keys(1)).toEqual(['GONE']);
-  observations.touch('FORGOTTEN', 101, 15);
-  observations.touch('SOON', 102, 5);
+  snapshots.touch('FORGOTTEN', 101, 15);
+  snapshots.touch('SOON', 102, 5);
   expect(keys(10)).toEqual(['GONE', 'OVERDUE', 'FORGOTTEN', 'SOON']);
-  expect(observations.get('FORGOTTEN')?.askedAt).toBe(101);
-  observations.shiftWaits(-10);
+  expect(snapshots.get('FORGOTTEN')?.askedAt).toBe(101);
+  snapshots.shiftWaits(-10);
   expect(keys(10)).toEqual(['GONE', 'OVERDUE', 'FORGOTTEN', 'SOON', 'LATER']);
 });
 
 test('a first 404 moves along with the clock of waits when this clock has begun anew', async () => {
   await using store = createTestStore();
-  const { observations } = store.writing.transaction;
-  observations.put(buildObservation({ missingSince: 50, refreshAt: null }));
-  observations.shiftWaits(-10);
-  expect(observations.get('KEY-1')).toMatchObject({ missingSince: 40, refreshAt: null });
+  const { snapshots } = store.writing.transaction;
+  snapshots.put(buildSnapshot({ missingSince: 50, refreshAt: null }));
+  snapshots.shiftWaits(-10);
+  expect(snapshots.get('KEY-1')).toMatchObject({ missingSince: 40, refreshAt: null });
 });
 
 test('the census counts enabled keys by their age, disabled ones apart, and none that are gone', async () => {
   await using store = createTestStore();
-  const { observations } = store.writing.transaction;
+  const { snapshots } = store.writing.transaction;
   const since = { fresh: 30, stale: 20, grace: 10 };
-  expect(observations.census(since)).toStrictEqual({ fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 });
+  expect(snapshots.census(since)).toStrictEqual({ fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 });
   const known = (confirmedAt: number, enabled: boolean, gone = false) => {
     const license = buildLicense({ licenseKey: `KEY-${confirmedAt}-${enabled}-${gone}` });
-    observations.put(
-      buildObservation({ license, local: { uses: 0, enabled, pending: 0 }, confirmedAt, gone }),
-    );
+    snapshots.put(buildSnapshot({ license, local: { uses: 0, enabled, pending: 0 }, confirmedAt, gone }));
   };
   for (const confirmedAt of [31, 30, 29, 10, 9, 8, 7]) known(confirmedAt, true);
   for (const confirmedAt of [31, 1]) known(confirmedAt, false);
   known(31, true, true);
-  expect(observations.census(since)).toStrictEqual({ fresh: 2, stale: 1, grace: 1, expired: 3, disabled: 2 });
+  expect(snapshots.census(since)).toStrictEqual({ fresh: 2, stale: 1, grace: 1, expired: 3, disabled: 2 });
 });
 
 test('the head of a queue is its first unfinished operation that nobody must decide', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
-  const held = { state: 'uncertain', doubtful: false, baseUses: 4, held: true } as const;
+  const held = { state: 'uncertain', maybeApplied: false, baseUses: 4, held: true } as const;
   operations.add(buildOperation({ progress: { state: 'delivered', finishedAt: at } }));
   operations.add(buildOperation({ progress: held }));
   const head = operations.add(buildOperation({ kind: 'decrease' }));
@@ -285,7 +281,7 @@ test('the end of an outage lets only the queues that it held up go on', async ()
 test('sync now ends every wait but that for a reconcile delay', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
-  const uncertain = { state: 'uncertain', doubtful: false, baseUses: null, held: false } as const;
+  const uncertain = { state: 'uncertain', maybeApplied: false, baseUses: null, held: false } as const;
   const waiting = operations.add(buildOperation({ subject: 'A', nextAt: 90, outage: true }));
   const due = operations.add(buildOperation({ subject: 'B', nextAt: 5 }));
   const delayed = operations.add(

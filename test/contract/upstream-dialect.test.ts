@@ -97,7 +97,7 @@ describe('a license key that such a store does not know', () => {
   });
 
   test.each(['empty', 'no data'] as const)(
-    'leaves a change in doubt that is answered 200 and nothing: %s',
+    'leaves a change uncertain that is answered 200 and nothing: %s',
     async (unknown) => {
       await using it = await scene({ unknown });
       const outcome = await it.client.change(changeOf('p1', 'TYPO', 'usage'), never());

@@ -192,7 +192,7 @@ describe('a network that fails when something may have left', () => {
     expect(server.countsOf(key).net).toBe(kind === 'half_open' ? 1 : 0);
   });
 
-  test('kills idle connections unseen: after the first doubt none of them is used again', async () => {
+  test('kills idle connections unseen: after the first uncertainty none of them is used again', async () => {
     const time = stopTimers();
     await using scene = await startHarness({ timeoutMs: 500 });
     const { client, network, server } = scene;
@@ -212,7 +212,7 @@ describe('a network that fails when something may have left', () => {
     expect(server.countsOf(key)).toMatchObject({ usages: 5 });
   });
 
-  test('leaves others under way undisturbed when one is in doubt', async () => {
+  test('leaves others under way undisturbed when one is uncertain', async () => {
     await using scene = await startHarness();
     const { client, server } = scene;
     server.fault = firstFew(1, hang());

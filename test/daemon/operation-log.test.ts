@@ -23,7 +23,7 @@ test('what a start does is told once the log can hash keys, in order, though no 
     typeof OperationLog
   >[0]);
   const operation = buildOperation({ id: 'a', credential: 'token:t', requestId: 'r' });
-  operationLog.add([traced('in_doubt', operation)]);
+  operationLog.add([traced('uncertain', operation)]);
   expect(told).toEqual([]);
   operationLog.begin(log);
   operationLog.add([traced('held', { ...operation, lastError: 'why' })]);
@@ -35,7 +35,7 @@ test('what a start does is told once the log can hash keys, in order, though no 
     request_id: 'r',
   };
   expect(told).toEqual([
-    ['in_doubt', { ...common, state: 'pending' }],
+    ['uncertain', { ...common, state: 'pending' }],
     ['held', { ...common, state: 'pending', error: 'why' }],
   ]);
 });

@@ -49,7 +49,7 @@ const wanted = configurationOf({
       concurrency: 1,
       reconcile_after: '1s',
       writers: 'single',
-      on_doubt: 'hold',
+      on_uncertain: 'hold',
       max_pending: 1,
       backoff: { first: '2s', max: '2s' },
       breaker: { failures: 1, open: '1s' },
@@ -78,7 +78,7 @@ test('SIGHUP takes over secrets, products, freshness, sync, rates of callers, me
     'products[0].name',
     'products[0].secret',
     ...['fresh', 'stale', 'grace', 'refresh', 'unknown', 'gone'].map((key) => `freshness.${key}`),
-    ...['rate', 'concurrency', 'reconcile_after', 'writers', 'on_doubt', 'max_pending'].map(
+    ...['rate', 'concurrency', 'reconcile_after', 'writers', 'on_uncertain', 'max_pending'].map(
       (key) => `sync.${key}`,
     ),
     'sync.backoff.first',

@@ -54,8 +54,8 @@ test('changes that the upstream refuses for good are shown, and a person decides
   ]);
 });
 
-test('under on_doubt: hold what may have been applied waits for a person, and holds up nothing else', async () => {
-  const sync = { writers: 'many', on_doubt: 'hold' };
+test('under on_uncertain: hold what may have been applied waits for a person, and holds up nothing else', async () => {
+  const sync = { writers: 'many', on_uncertain: 'hold' };
   await using harness = await startHarness({ licenses: ['KEY'], configuration: { sync } });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);

@@ -150,7 +150,7 @@ test.concurrent(
 /** No reconcile delay of this harness could end within the test. */
 const longDelay = { sync: { reconcile_after: '1h' } };
 
-/** Whether an operation has been in doubt, at any time. */
+/** Whether an operation has been uncertain, at any time. */
 async function hadDoubt(agent: Agent): Promise<boolean> {
   const { uncertain, held } = (await agent.status()).outbox;
   return uncertain + held > 0;
@@ -185,7 +185,7 @@ test.concurrent(
 test.concurrent.each([
   ['a page without its marks', firewallPage(403)],
   ['an edge that lost the answer', edgePage(520, true)],
-])('a use stays in doubt for its reconcile delay after %s', async (_, fault) => {
+])('a use stays uncertain for its reconcile delay after %s', async (_, fault) => {
   await using harness = await startAgentHarness(
     before('bad request', { licenses: ['KEY'], configuration: longDelay }),
   );

@@ -65,8 +65,8 @@ test('the id outlives a kill, and an answer that was lost is settled under it', 
   await before.learn(['KEY', 'OTHER']);
   harness.upstream.fault = firstFew(1, loseAnswer, movesCounter);
   await before.change('usage', 'KEY', { 'x-request-id': 'lost' });
-  await eventually(() => pointsOf(before, 'lost').includes('settled'));
-  expect(pointsOf(before, 'lost')).toEqual(['queued', 'sent', 'in_doubt', 'settled']);
+  await eventually(() => pointsOf(before, 'lost').includes('reconciled'));
+  expect(pointsOf(before, 'lost')).toEqual(['queued', 'sent', 'uncertain', 'reconciled']);
   expect(before.process.lines).toContainEqual(
     expect.objectContaining({ msg: 'an operation was not delivered', level: 'warn', request_id: 'lost' }),
   );
@@ -81,7 +81,7 @@ test('the id outlives a kill, and an answer that was lost is settled under it', 
   expect(sent).toMatchObject({ headers: { 'x-request-id': 'kept' } });
 });
 
-test('a use that was under way when the process was killed is told to be in doubt at the next start', async () => {
+test('a use that was under way when the process was killed is told to be uncertain at the next start', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const before = await harness.startAgent();
   await before.learn(['KEY']);
@@ -91,8 +91,8 @@ test('a use that was under way when the process was killed is told to be in doub
   // A process that is killed loses the lines of its last moment.
   await eventually(() => pointsOf(before, 'cut').includes('sent'));
   const after = await harness.startAgent();
-  await eventually(() => pointsOf(after, 'cut').includes('settled'));
-  expect(pointsOf(after, 'cut')).toEqual(['in_doubt', 'settled']);
+  await eventually(() => pointsOf(after, 'cut').includes('reconciled'));
+  expect(pointsOf(after, 'cut')).toEqual(['uncertain', 'reconciled']);
   expect(linesOf(after, 'cut')[0]).toMatchObject({
     state: 'uncertain',
     license: linesOf(before, 'cut')[0]?.['license'],

@@ -97,7 +97,7 @@ test.runIf(hasTracer).each([
   ['write', 'pwrite64'],
   ['sync', 'fsync,fdatasync'],
 ])(
-  'a commit that the disk fails to %s is in doubt and ends the process with 74 for its supervisor; repeated under its key it counts once (skipped without strace)',
+  'a commit that the disk fails to %s is uncertain and ends the process with 74 for its supervisor; repeated under its key it counts once (skipped without strace)',
   async (_, calls) => {
     await using directory = temporaryDirectory();
     await using daemon = await startWithKeys(directory.path, 1);
@@ -130,7 +130,7 @@ test.runIf(hasTracer)(
     const used = await Promise.all(keys.map((key) => agent.change('usage', key)));
     expect(new Set(used.map(({ status }) => status))).toEqual(new Set([200]));
     using _broken = await breakDisk(agent.process.pid, 'fsync,fdatasync', 2);
-    // It commits that, or is in doubt, depending on what else is committed by then.
+    // It commits that, or is uncertain, depending on what else is committed by then.
     await agent.ask('/admin/v1/sync/resume', 'post').catch(() => undefined);
     expect(await agent.process.ended).toBe(74);
     const successor = await harness.startAgent();

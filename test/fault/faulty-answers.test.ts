@@ -192,7 +192,7 @@ test.concurrent(
 const movements = [-2, -1, 1, 2] as const;
 
 test.concurrent(
-  'every fault of the upstream × every counter operation, while others write: no error beyond what is labelled as doubt',
+  'every fault of the upstream × every counter operation, while others write: no error beyond what is labelled as uncertainty',
   async () => {
     await using harness = await harnessWithCells({ sync: { ...oneByOne.sync, writers: 'many' } });
     const { upstream, agent } = harness;

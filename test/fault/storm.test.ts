@@ -211,7 +211,7 @@ for (const seed of seeds) {
   );
 
   test.concurrent(
-    `seed ${seed}: with other writers the error is at most what is labelled as doubt`,
+    `seed ${seed}: with other writers the error is at most what is labelled as uncertainty`,
     async () => {
       const storm = await runStorm(seed, 'many');
       await using harness = storm.harness;

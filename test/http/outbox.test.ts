@@ -12,9 +12,9 @@ const operation = (id: string, progress: OperationProgress): Operation =>
 test('the outbox shows what is not finished, and any state by name', async () => {
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
-  operations.add(operation('a', { state: 'pending', doubtful: false }));
+  operations.add(operation('a', { state: 'pending', maybeApplied: false }));
   operations.add({
-    ...operation('b', { state: 'uncertain', doubtful: false, baseUses: 7, held: false }),
+    ...operation('b', { state: 'uncertain', maybeApplied: false, baseUses: 7, held: false }),
     nextAt: Date.parse('2026-01-01T00:01:00Z'),
     lastError: 'the answer was lost',
   });
@@ -90,8 +90,8 @@ test('the outbox shows what of one license key is not finished', async () => {
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
   operations.add({ ...operation('a', { state: 'dead', cause: 'refused' }), kind: 'disable' });
-  operations.add(operation('b', { state: 'pending', doubtful: false }));
-  operations.add({ ...operation('c', { state: 'pending', doubtful: false }), subject: 'OTHER' });
+  operations.add(operation('b', { state: 'pending', maybeApplied: false }));
+  operations.add({ ...operation('c', { state: 'pending', maybeApplied: false }), subject: 'OTHER' });
   operations.add(operation('d', { state: 'delivered', finishedAt: 1 }));
   operations.add(operation('e', { state: 'conflicted' }));
   const list = async (query: string): Promise<unknown[]> => {
@@ -109,7 +109,7 @@ test('a person sends a dead operation again, which is the head of its queue then
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
   operations.add({ ...operation('a', { state: 'dead', cause: 'refused' }), lastError: 'HTTP 422' });
-  operations.add({ ...operation('b', { state: 'pending', doubtful: false }), nextAt: 7 });
+  operations.add({ ...operation('b', { state: 'pending', maybeApplied: false }), nextAt: 7 });
   const answer = await decide(opened, 'a', 'retry');
   expect([answer.statusCode, answer.json<{ data: object }>().data]).toEqual([
     200,
@@ -128,7 +128,7 @@ test('a person gives an operation up, or says that it was applied, and that is i
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
   operations.add(operation('a', { state: 'conflicted' }));
-  operations.add(operation('b', { state: 'uncertain', doubtful: false, baseUses: 3, held: true }));
+  operations.add(operation('b', { state: 'uncertain', maybeApplied: false, baseUses: 3, held: true }));
   expect((await decide(opened, 'a', 'drop')).json()).toMatchObject({ data: { state: 'dropped' } });
   expect((await decide(opened, 'b', 'confirm')).json()).toMatchObject({
     data: { state: 'delivered', held: false },
@@ -148,8 +148,8 @@ test('a person gives an operation up, or says that it was applied, and that is i
 test('what is in flight, or waits its turn, is not confirmed; what is not there cannot be decided', async () => {
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
-  operations.add(operation('a', { state: 'pending', doubtful: false }));
-  operations.add(operation('b', { state: 'in_flight', doubtful: false, baseUses: 0, sentAt: 1 }));
+  operations.add(operation('a', { state: 'pending', maybeApplied: false }));
+  operations.add(operation('b', { state: 'in_flight', maybeApplied: false, baseUses: 0, sentAt: 1 }));
   for (const [id, word] of [
     ['a', 'confirm'],
     ['b', 'confirm'],

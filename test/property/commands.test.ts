@@ -127,11 +127,11 @@ async function perform(agent: AgentHarness, one: Exclude<Act, { act: 'change' }>
 
 describe('a key on an agent, whatever is done and answered in whatever order', () => {
   const writers = constantFrom<SyncPolicy['writers']>('single', 'many');
-  const onDoubt = constantFrom<SyncPolicy['onDoubt']>('infer', 'hold');
+  const onUncertain = constantFrom<SyncPolicy['onUncertain']>('infer', 'hold');
 
   it('shows what the upstream last said with what waits, keeps its queues in order, and loses no change', async () => {
     await assert(
-      asyncProperty(record({ writers, onDoubt }), acts, async (policy, all) => {
+      asyncProperty(record({ writers, onUncertain }), acts, async (policy, all) => {
         await using agent = await createAgent({ uses: 3 }, policy);
         const recorded: string[] = [];
         for (const one of all) {

@@ -20,7 +20,7 @@ const { signal } = new AbortController();
 const policy = {
   reconcileAfterMs: 10_000,
   writers: 'single',
-  onDoubt: 'infer',
+  onUncertain: 'infer',
   backoff: { firstMs: 500, maxMs: 900_000 },
   goneMs: 60_000,
   refreshMs: 600_000,
@@ -116,8 +116,8 @@ class Desk implements Disposable {
 
   /** How far ahead of the time the latest date in the store lies, in ms. */
   get ahead(): number {
-    const { observations, mirror } = this.machine.transaction;
-    const dates = [observations.get('KEY-1')?.confirmedAt, mirror.byCode('SPRING')?.confirmedAt];
+    const { snapshots, mirror } = this.machine.transaction;
+    const dates = [snapshots.get('KEY-1')?.confirmedAt, mirror.byCode('SPRING')?.confirmedAt];
     return Math.max(...dates.map((date) => date ?? 0)) - this.clock.now();
   }
 

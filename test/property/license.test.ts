@@ -66,7 +66,7 @@ describe('a license, whatever happens to it', () => {
   });
 });
 
-describe('reconciling doubt by a count', () => {
+describe('reconciling uncertainty by a count', () => {
   const kinds = array(counterKind, { maxLength: 12 });
 
   it('leads to the count that is true, whatever run of the operations had been applied', () => {

@@ -29,8 +29,8 @@ function eventsWith({ at, baseUses, certain, lasting }: Happening): Events {
     repeat: { type: 'repeat' },
     refused: { type: 'refused', cause: 'refused' },
     needless: { type: 'needless', at },
-    doubt: { type: 'doubt', baseUses, lasting },
-    suspect: { type: 'suspect' },
+    question: { type: 'question', baseUses, lasting },
+    resend: { type: 'resend' },
     read_applied: { type: 'read_applied', certain, at },
     read_absent: { type: 'read_absent', certain },
     reopen: { type: 'reopen' },
@@ -49,7 +49,7 @@ function eventsWith({ at, baseUses, certain, lasting }: Happening): Events {
 const walk = array(happening, { maxLength: 40, size: 'max' });
 const often = { numRuns: 3_000 };
 
-const start: OperationProgress = { state: 'pending', doubtful: false };
+const start: OperationProgress = { state: 'pending', maybeApplied: false };
 
 /** Every place that a walk comes to, and the event that led there. */
 function placesOf(happenings: readonly Happening[]): { progress: OperationProgress; by: OperationEvent }[] {
@@ -73,9 +73,9 @@ const finished = new Set<OperationState>(['delivered', 'inferred', 'cancelled', 
 describe('an operation, whatever happens to it', () => {
   it('is always in one of its states, with what belongs to that state alone', () => {
     const members: Record<OperationState, string[]> = {
-      pending: ['doubtful'],
-      in_flight: ['baseUses', 'doubtful', 'sentAt'],
-      uncertain: ['baseUses', 'doubtful', 'held'],
+      pending: ['maybeApplied'],
+      in_flight: ['baseUses', 'maybeApplied', 'sentAt'],
+      uncertain: ['baseUses', 'maybeApplied', 'held'],
       delivered: ['finishedAt'],
       inferred: ['finishedAt'],
       conflicted: [],
@@ -119,14 +119,14 @@ describe('an operation, whatever happens to it', () => {
     );
   });
 
-  it('ends delivered only where nothing was left in doubt, or a person has said so', () => {
+  it('ends delivered only where nothing was left uncertain, or a person has said so', () => {
     assert(
       property(walk, (events) => {
         let inDoubt = false;
         for (const { progress, by } of placesOf(events)) {
           if (by.type === 'repeat') inDoubt = true;
           if (by.type === 'read_absent') inDoubt = !by.certain;
-          if (by.type === 'retry' && progress.state === 'pending') inDoubt = progress.doubtful;
+          if (by.type === 'retry' && progress.state === 'pending') inDoubt = progress.maybeApplied;
           const isCertain =
             by.type === 'confirm' ||
             (by.type === 'read_applied' && by.certain) ||

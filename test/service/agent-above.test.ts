@@ -5,8 +5,8 @@ import { createAgent, hour, type AgentHarness } from '../support/harness/service
 
 const off = { enabled: false };
 
-function refreshIn({ observation, steady }: AgentHarness): number {
-  return Number(observation.refreshAt) - steady;
+function refreshIn({ snapshot, steady }: AgentHarness): number {
+  return Number(snapshot.refreshAt) - steady;
 }
 
 /** What an agent above answers that has a change of the key to deliver itself. */

@@ -248,23 +248,23 @@ describe('a verify on an agent', () => {
   it('of a key that was last asked for in the future, by a clock that was set right, notes when it was asked', async () => {
     await using harness = await createManualHarness();
     const ahead = harness.now + 60 * day;
-    harness.store.observations.touch(key, ahead, harness.steady);
+    harness.store.snapshots.touch(key, ahead, harness.steady);
     valueOf(await verify(harness));
     await harness.time.settle();
-    expect(harness.observation.askedAt).toBe(harness.now);
+    expect(harness.snapshot.askedAt).toBe(harness.now);
   });
 
   it('keeps a key among those that are refreshed, once in a while', async () => {
     await using harness = await createManualHarness();
-    const asked = harness.observation.askedAt;
+    const asked = harness.snapshot.askedAt;
     await harness.passes(6 * hour);
     await verify(harness);
     await harness.time.settle();
-    expect(harness.observation.askedAt).toBe(asked);
+    expect(harness.snapshot.askedAt).toBe(asked);
     await harness.passes(1);
     await verify(harness);
     await harness.time.settle();
-    expect(harness.observation.askedAt).toBe(asked + 6 * hour + 1);
+    expect(harness.snapshot.askedAt).toBe(asked + 6 * hour + 1);
   });
 
   it('of an unknown key is refused where too many look-ups of its credential wait; of a known one never', async () => {
@@ -299,7 +299,7 @@ describe('a verify on an agent whose disk is full', () => {
       productKey,
       provenance: { freshness: 'fresh', cache: 'miss', pending: 0 },
     });
-    expect(harness.store.observations.get('OTHER')).toBeNull();
+    expect(harness.store.snapshots.get('OTHER')).toBeNull();
   });
 
   it('is answered as the upstream has just said of a key that was confirmed too long ago', async () => {
@@ -396,7 +396,7 @@ it('a verify that is answered from memory is no longer when its key is to be kep
   // It notes that the key was asked for, from which on it is refreshed.
   expect((await verify(harness)).ok).toBe(true);
   await harness.time.settle();
-  expect(harness.observation.askedAt).toBe(harness.now);
+  expect(harness.snapshot.askedAt).toBe(harness.now);
   expect(now()).not.toBeNull();
 });
 
@@ -438,7 +438,7 @@ describe('an enable on an agent', () => {
     expect(await isOver(harness, answer)).toBe(true);
   });
 
-  it('of a key that is disabled here is recorded without asking first, however old the observation is', async () => {
+  it('of a key that is disabled here is recorded without asking first, however old the snapshot is', async () => {
     await using harness = await createManualHarness();
     await harness.read(harness.says(5, { enabled: false }));
     await harness.passes(day + 1);

@@ -46,8 +46,8 @@ describe('a delivered change', () => {
     agent.pass(2 * hour);
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
-    expect(agent.observation.confirmedAt).toBe(agent.now);
-    expect(Number(agent.observation.refreshAt) - agent.steady).toBe(6 * hour);
+    expect(agent.snapshot.confirmedAt).toBe(agent.now);
+    expect(Number(agent.snapshot.refreshAt) - agent.steady).toBe(6 * hour);
   });
 
   it('is what is known of the license from then on, under the spelling that was known before', async () => {
@@ -56,7 +56,7 @@ describe('a delivered change', () => {
     const { value, ...rest } = agent.says(6);
     const told = { ...value, licenseKey: key.toLowerCase(), buyerEmail: 'new@example.com' };
     await agent.answer(await agent.send('counter'), { ...rest, value: told });
-    expect(agent.observation.license).toMatchObject({
+    expect(agent.snapshot.license).toMatchObject({
       licenseKey: key,
       buyerEmail: 'new@example.com',
       uses: 6,
@@ -68,8 +68,8 @@ describe('a delivered change', () => {
     agent.pass(hour);
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
-    expect(agent.observation.confirmedAt).toBe(agent.now);
-    expect(Number(agent.observation.refreshAt) - agent.steady).toBe(5 * hour);
+    expect(agent.snapshot.confirmedAt).toBe(agent.now);
+    expect(Number(agent.snapshot.refreshAt) - agent.steady).toBe(5 * hour);
   });
 
   it('confirms the key no later than the answer itself was confirmed, where an upstream agent gave it', async () => {
@@ -78,7 +78,7 @@ describe('a delivered change', () => {
     await agent.record('usage');
     const confirmedAt = agent.now - hour;
     await agent.answer(await agent.send('counter'), { ...agent.says(6), confirmedAt });
-    expect(agent.observation.confirmedAt).toBe(confirmedAt);
+    expect(agent.snapshot.confirmedAt).toBe(confirmedAt);
   });
 
   it('is remembered with its time, which no clock takes back after that', async () => {
@@ -94,9 +94,9 @@ describe('a delivered change', () => {
     await agent.record('usage');
     const flying = await agent.send('counter');
     await agent.read(no('missing'));
-    expect(agent.observation.missingSince).not.toBeNull();
+    expect(agent.snapshot.missingSince).not.toBeNull();
     await agent.answer(flying, agent.says(6));
-    expect(agent.observation.missingSince).toBeNull();
+    expect(agent.snapshot.missingSince).toBeNull();
   });
 
   it('of a key that was gone brings it back', async () => {
@@ -105,9 +105,9 @@ describe('a delivered change', () => {
     const flying = await agent.send('counter');
     const behind = await agent.record('usage');
     await loseKey(agent);
-    expect([agent.observation.gone, agent.stateOf(behind)]).toEqual([true, 'dead']);
+    expect([agent.snapshot.gone, agent.stateOf(behind)]).toEqual([true, 'dead']);
     await agent.answer(flying, agent.says(6));
-    expect([agent.observation.gone, agent.stateOf(behind)]).toEqual([false, 'pending']);
+    expect([agent.snapshot.gone, agent.stateOf(behind)]).toEqual([false, 'pending']);
     expect(await agent.send('counter')).toMatchObject({ id: behind });
   });
 
@@ -128,7 +128,7 @@ describe('a delivered change', () => {
     await agent.read(agent.says(4));
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(5));
-    expect(agent.observation.manyWriters).toBe(true);
+    expect(agent.snapshot.manyWriters).toBe(true);
   });
 });
 
@@ -142,10 +142,10 @@ describe('the count in the answer to a disable', () => {
     await agent.answer(use, agent.says(6), { overlapped: true });
     const { unexpected } = await agent.answer(disable, agent.says(5, off), { overlapped: true });
     expect(unexpected).toBeNull();
-    expect(agent.observation).toMatchObject({ manyWriters: false, license: { uses: 6, enabled: false } });
+    expect(agent.snapshot).toMatchObject({ manyWriters: false, license: { uses: 6, enabled: false } });
   });
 
-  it('is not taken while a use is in doubt, which it may contain', async () => {
+  it('is not taken while a use is uncertain, which it may contain', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -170,7 +170,7 @@ describe('the count in the answer to a disable', () => {
     valueOf(await agent.writer.write('decideOperation', { operationId: use, decision: 'drop' }));
     const recorded = await agent.answer(flying, agent.says(6, off));
     expect(recorded.unexpected).toBeNull();
-    expect(agent.observation.license.uses).toBe(uses);
+    expect(agent.snapshot.license.uses).toBe(uses);
   });
 
   it('is not taken before the first read after a start, which has more to reconcile', async () => {
@@ -179,7 +179,7 @@ describe('the count in the answer to a disable', () => {
     await agent.record('disable');
     const { unexpected } = await agent.answer(await agent.send('state'), agent.says(7, off));
     expect(unexpected).toBeNull();
-    expect(agent.observation.license.uses).toBe(5);
+    expect(agent.snapshot.license.uses).toBe(5);
     await agent.record('usage');
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
@@ -263,7 +263,7 @@ describe('an answer to what is no longer under way', () => {
       const command = { operationId, outcome: agent.says(7), overlapped: false, policy };
       expect(refusalOf(await agent.writer.write('recordAnswer', command))).toBe('operation_not_open');
     }
-    expect(agent.observation.license.uses).toBe(6);
+    expect(agent.snapshot.license.uses).toBe(6);
   });
 });
 
@@ -285,11 +285,11 @@ describe('what the upstream tells beyond the specification', () => {
 
   it('is what its last read told', async () => {
     await using agent = await createAgent({ uses: 5 });
-    expect(agent.observation.license.extra).toBeUndefined();
+    expect(agent.snapshot.license.extra).toBeUndefined();
     await agent.read(agent.says(5, { extra }));
-    expect(agent.observation.license.extra).toEqual(extra);
+    expect(agent.snapshot.license.extra).toEqual(extra);
     await agent.read(agent.says(5));
-    expect(agent.observation.license.extra).toBeUndefined();
+    expect(agent.snapshot.license.extra).toBeUndefined();
   });
 
   it('names the product, by the key of which it was told last', async () => {
@@ -307,7 +307,7 @@ describe('what the upstream tells beyond the specification', () => {
     await agent.read(agent.says(5, { extra }));
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
-    expect(agent.observation.license).toMatchObject({ uses: 6, extra });
+    expect(agent.snapshot.license).toMatchObject({ uses: 6, extra });
   });
 });
 
@@ -333,7 +333,7 @@ describe('a read of a key', () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.read(no('missing'));
-    expect(Number(agent.observation.refreshAt) - agent.steady).toBe(0.6 * hour);
+    expect(Number(agent.snapshot.refreshAt) - agent.steady).toBe(0.6 * hour);
     valueOf(await agent.writer.write('endOutage', {}));
     expect(agent.dueIn('counter')).toBe(500);
   });
@@ -350,7 +350,7 @@ describe('a read of a key', () => {
     await using agent = await createAgent();
     agent.pass(15 * 24 * hour);
     await agent.read(agent.says(5));
-    expect(agent.observation.refreshAt).toBeNull();
+    expect(agent.snapshot.refreshAt).toBeNull();
   });
 
   it('lets what stands behind a reconciled change of state go on at once, whatever that one waited for', async () => {
@@ -433,7 +433,7 @@ describe('a read of a key', () => {
 
 describe('a restart', () => {
   it('gives an operation that a person must decide no new reconcile delay: what is behind it goes on', async () => {
-    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });
     const held = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);

@@ -13,7 +13,7 @@ async function deliverNext({ writer, policy }: AgentHarness, outcome: Outcome<Li
 
 describe('a key with a long queue', () => {
   it('is planned, answered and read without looking at each of its operations', async () => {
-    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);

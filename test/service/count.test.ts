@@ -21,7 +21,7 @@ describe('a use that is recorded on an agent', () => {
     expect(await agent.send('counter')).toMatchObject({
       id: use,
       attempts: 1,
-      progress: { state: 'in_flight', doubtful: false, baseUses: 5, sentAt: agent.steady },
+      progress: { state: 'in_flight', maybeApplied: false, baseUses: 5, sentAt: agent.steady },
     });
   });
 
@@ -31,7 +31,7 @@ describe('a use that is recorded on an agent', () => {
     const { unexpected } = await agent.answer(await agent.send('counter'), agent.says(6));
     expect(unexpected).toBeNull();
     expect(agent.stateOf(use)).toBe('delivered');
-    expect(agent.observation.license.uses).toBe(6);
+    expect(agent.snapshot.license.uses).toBe(6);
     expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 0 });
   });
 
@@ -56,8 +56,8 @@ describe('a use that is recorded on an agent', () => {
     expect(foreign).toMatchObject({ ok: false, problem: { code: 'license_not_found' } });
   });
 
-  it('is refused when the outbox is full, doubt that a person must decide included', async () => {
-    await using agent = await createAgent({}, { writers: 'many', onDoubt: 'hold' });
+  it('is refused when the outbox is full, uncertainty that a person must decide included', async () => {
+    await using agent = await createAgent({}, { writers: 'many', onUncertain: 'hold' });
     agent.maxPending = 1;
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -133,21 +133,21 @@ describe('a count that was last seen before the start', () => {
     const { unexpected } = await agent.read(agent.says(9));
     expect(unexpected).toEqual({ expected: 5, got: 9 });
     expect(agent.stateOf(earlier)).toBe('pending');
-    expect(agent.observation).toMatchObject({ manyWriters: true, license: { uses: 9 } });
+    expect(agent.snapshot).toMatchObject({ manyWriters: true, license: { uses: 9 } });
     await agent.answer(await agent.send('counter'), agent.says(10));
     expect(agent.stateOf(earlier)).toBe('inferred');
   });
 
-  it('that nothing explains is another writer’s, and neither doubt nor queue is certain after that', async () => {
+  it('that nothing explains is another writer’s, and neither uncertainty nor queue is certain after that', async () => {
     await using agent = await createAgent({ uses: 5 });
-    const doubtful = await agent.record('usage');
+    const maybeApplied = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     const waiting = await agent.record('usage');
     await agent.restart();
     agent.pass(minute);
     const { unexpected } = await agent.read(agent.says(9));
     expect(unexpected).toEqual({ expected: 5, got: 9 });
-    expect(agent.stateOf(doubtful)).toBe('inferred');
+    expect(agent.stateOf(maybeApplied)).toBe('inferred');
     await agent.answer(await agent.send('counter'), agent.says(10));
     expect(agent.stateOf(waiting)).toBe('inferred');
   });
@@ -226,7 +226,7 @@ describe('a use whose answer was lost', () => {
     expect(await agent.plan('counter')).toEqual({ step: 'none' });
     await agent.read(agent.says(6));
     expect(agent.stateOf(use)).toBe('uncertain');
-    expect(agent.observation.license.uses).toBe(5);
+    expect(agent.snapshot.license.uses).toBe(5);
     expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 1 });
     agent.pass(1);
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
@@ -273,7 +273,7 @@ describe('a use whose answer was lost', () => {
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
     await agent.read(agent.says(5));
-    expect(agent.operation(use).progress).toEqual({ state: 'pending', doubtful: false });
+    expect(agent.operation(use).progress).toEqual({ state: 'pending', maybeApplied: false });
     await agent.answer(await agent.send('counter', sent), agent.says(6));
     expect(agent.operation(use)).toMatchObject({ attempts: 2, progress: { state: 'delivered' } });
   });
@@ -284,7 +284,7 @@ describe('a use whose answer was lost', () => {
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
     await agent.read(agent.says(5));
-    expect(agent.operation(use).progress).toEqual({ state: 'pending', doubtful: true });
+    expect(agent.operation(use).progress).toEqual({ state: 'pending', maybeApplied: true });
     await agent.answer(await agent.send('counter'), agent.says(6));
     expect(agent.stateOf(use)).toBe('inferred');
     expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 0 });
@@ -308,11 +308,11 @@ describe('a use whose answer was lost', () => {
     const { unexpected } = await agent.read(agent.says(8));
     expect(unexpected).toEqual({ expected: 5, got: 8 });
     expect(agent.stateOf(use)).toBe('inferred');
-    expect(agent.observation.manyWriters).toBe(true);
+    expect(agent.snapshot.manyWriters).toBe(true);
   });
 
   it('is held for a person where that is asked for, and leaves the queue to those behind it', async () => {
-    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });
     const use = await agent.record('usage');
     const next = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -325,7 +325,7 @@ describe('a use whose answer was lost', () => {
   });
 
   it('that is held says why, not what an earlier read was answered', async () => {
-    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -338,15 +338,15 @@ describe('a use whose answer was lost', () => {
   });
 
   it('is not held where the count has not moved: it is sent again', async () => {
-    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
     await agent.read(agent.says(5));
-    expect(agent.operation(use).progress).toEqual({ state: 'pending', doubtful: true });
+    expect(agent.operation(use).progress).toEqual({ state: 'pending', maybeApplied: true });
   });
 
-  it('is reconciled together with the others in doubt, in their order, and none of them for certain', async () => {
+  it('is reconciled together with the others uncertain, in their order, and none of them for certain', async () => {
     await using agent = await createAgent({ uses: 5 });
     const uses = [];
     for (let index = 0; index < 4; index += 1) uses.push(await agent.record('usage'));
@@ -427,14 +427,14 @@ describe('a use that certainly was not applied', () => {
     expect(await agent.send('counter')).toMatchObject({ id: next });
   });
 
-  it('keeps its doubt through it', async () => {
+  it('keeps its uncertainty through it', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
     await agent.read(agent.says(5));
     await agent.answer(await agent.send('counter'), no('unreachable'));
-    expect(agent.operation(use).progress).toEqual({ state: 'pending', doubtful: true });
+    expect(agent.operation(use).progress).toEqual({ state: 'pending', maybeApplied: true });
   });
 });
 
@@ -445,11 +445,11 @@ describe('a key that the upstream does not know any more', () => {
     const disable = await agent.record('disable');
     await agent.read(no('missing'));
     expect([agent.stateOf(use), agent.stateOf(disable)]).toEqual(['pending', 'pending']);
-    expect(agent.observation.gone).toBe(false);
+    expect(agent.snapshot.gone).toBe(false);
     agent.pass(minute);
     await agent.read(no('missing'));
     expect([agent.stateOf(use), agent.stateOf(disable)]).toEqual(['dead', 'dead']);
-    expect(agent.observation.gone).toBe(true);
+    expect(agent.snapshot.gone).toBe(true);
     expect(await agent.change('usage')).toMatchObject({ ok: false, problem: { code: 'license_not_found' } });
   });
 
@@ -464,10 +464,10 @@ describe('a key that the upstream does not know any more', () => {
       agent.now += byMs;
       agent.pass(hour);
       await agent.read(no('missing'));
-      expect(agent.observation.gone).toBe(false);
+      expect(agent.snapshot.gone).toBe(false);
       agent.pass(23 * hour);
       await agent.read(no('missing'));
-      expect(agent.observation.gone).toBe(true);
+      expect(agent.snapshot.gone).toBe(true);
     },
   );
 
@@ -482,7 +482,7 @@ describe('a key that the upstream does not know any more', () => {
       expect(await agent.plan('counter')).toEqual({ step: 'read' });
     }
     await agent.read(agent.says(5));
-    expect([agent.stateOf(use), agent.stateOf(disable), agent.observation.gone]).toEqual([
+    expect([agent.stateOf(use), agent.stateOf(disable), agent.snapshot.gone]).toEqual([
       'pending',
       'pending',
       false,
@@ -496,7 +496,7 @@ describe('a key that the upstream does not know any more', () => {
       await agent.read(no('missing'), { isMissingBelieved: false });
       agent.pass(hour);
     }
-    expect(agent.observation).toMatchObject({ missingSince: null, gone: false });
+    expect(agent.snapshot).toMatchObject({ missingSince: null, gone: false });
     expect(agent.stateOf(use)).toBe('pending');
   });
 
@@ -509,10 +509,10 @@ describe('a key that the upstream does not know any more', () => {
     agent.pass(24 * hour);
     await agent.read(no('missing'));
     expect([agent.stateOf(use), agent.stateOf(disable)]).toEqual(['dead', 'dead']);
-    expect((agent.observation.refreshAt ?? 0) - agent.steady).toBe(24 * hour);
+    expect((agent.snapshot.refreshAt ?? 0) - agent.steady).toBe(24 * hour);
     await agent.read(agent.says(5));
     expect([agent.stateOf(use), agent.stateOf(disable)]).toEqual(['pending', 'dead']);
-    expect(agent.observation.gone).toBe(false);
+    expect(agent.snapshot.gone).toBe(false);
     expect(agent.local).toMatchObject({ uses: 6, pending: 1 });
     await agent.answer(await agent.send('counter'), agent.says(6));
     expect(agent.stateOf(use)).toBe('delivered');
@@ -566,9 +566,9 @@ describe('a key that the upstream does not know any more', () => {
     await agent.read(no('missing'));
     agent.pass(minute);
     await agent.read(no('missing'));
-    expect(agent.observation.gone).toBe(true);
+    expect(agent.snapshot.gone).toBe(true);
     expect(await agent.read(agent.says(6))).toEqual({ unexpected: null });
-    expect(agent.observation.manyWriters).toBe(false);
+    expect(agent.snapshot.manyWriters).toBe(false);
   });
 
   it('shows another writer in the read that a write answered 404 asked for', async () => {
@@ -586,17 +586,17 @@ describe('a key that the upstream does not know any more', () => {
     await agent.read(agent.says(5));
     agent.pass(minute);
     await agent.read(no('missing'));
-    expect(agent.observation.gone).toBe(false);
+    expect(agent.snapshot.gone).toBe(false);
   });
 
   it('is not gone for anything but a 404', async () => {
     await using agent = await createAgent();
     await agent.read(no('missing'));
     agent.pass(minute);
-    const { observation } = agent;
+    const { snapshot } = agent;
     for (const outcome of [no('unreachable'), no('unauthorized'), no('throttled'), no('rejected'), lost]) {
       await agent.read(outcome);
-      expect(agent.observation).toEqual({ ...observation, refreshAt: agent.observation.refreshAt });
+      expect(agent.snapshot).toEqual({ ...snapshot, refreshAt: agent.snapshot.refreshAt });
     }
   });
 });
@@ -675,10 +675,10 @@ describe('another writer', () => {
     const { unexpected } = await agent.answer(await agent.send('counter'), agent.says(7));
     expect(unexpected).toEqual({ expected: 6, got: 7 });
     expect(agent.stateOf(use)).toBe('delivered');
-    expect(agent.observation).toMatchObject({ manyWriters: true, license: { uses: 7 } });
+    expect(agent.snapshot).toMatchObject({ manyWriters: true, license: { uses: 7 } });
     await agent.restart();
     await agent.read(agent.says(7));
-    expect(agent.observation.manyWriters).toBe(true);
+    expect(agent.snapshot.manyWriters).toBe(true);
   });
 
   it('is told by the answer to a use that was taken back', async () => {
@@ -692,7 +692,7 @@ describe('another writer', () => {
     await using agent = await createAgent({ uses: 5 });
     const { unexpected } = await agent.read(agent.says(4));
     expect(unexpected).toEqual({ expected: 5, got: 4 });
-    expect(agent.observation).toMatchObject({ manyWriters: true, license: { uses: 4 } });
+    expect(agent.snapshot).toMatchObject({ manyWriters: true, license: { uses: 4 } });
   });
 
   it('is told by the answer to a change of state', async () => {
@@ -700,10 +700,10 @@ describe('another writer', () => {
     await agent.record('disable');
     const { unexpected } = await agent.answer(await agent.send('state'), agent.says(6, { enabled: false }));
     expect(unexpected).toEqual({ expected: 5, got: 6 });
-    expect(agent.observation).toMatchObject({ manyWriters: true, license: { uses: 6, enabled: false } });
+    expect(agent.snapshot).toMatchObject({ manyWriters: true, license: { uses: 6, enabled: false } });
   });
 
-  it('makes later doubt about the key an inference, whatever is configured', async () => {
+  it('makes later uncertainty about the key an inference, whatever is configured', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.read(agent.says(4));
     const use = await agent.record('usage');
@@ -715,7 +715,7 @@ describe('another writer', () => {
 });
 
 describe('a read that a cache on the way answered', () => {
-  it('reconciles no doubt: it is read again', async () => {
+  it('reconciles no uncertainty: it is read again', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -744,7 +744,7 @@ describe('a read that a cache on the way answered', () => {
     await using agent = new AgentHarness();
     await agent.start();
     await agent.read(agent.cacheSays(5, hour));
-    expect(agent.observation).toMatchObject({ confirmedAt: agent.now - hour, local: { uses: 5 } });
+    expect(agent.snapshot).toMatchObject({ confirmedAt: agent.now - hour, local: { uses: 5 } });
     await agent.record('usage');
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
@@ -752,7 +752,7 @@ describe('a read that a cache on the way answered', () => {
   it('is followed by the next refresh in its time, or sooner when it was nothing new', async () => {
     await using agent = await createAgent();
     agent.pass(hour);
-    const refreshIn = (): number => Number(agent.observation.refreshAt) - agent.steady;
+    const refreshIn = (): number => Number(agent.snapshot.refreshAt) - agent.steady;
     await agent.read(agent.cacheSays(5, minute));
     expect(refreshIn()).toBe(6 * hour);
     await agent.read(agent.cacheSays(5, hour));
@@ -763,17 +763,17 @@ describe('a read that a cache on the way answered', () => {
     await using agent = await createAgent({ uses: 5 });
     agent.pass(hour);
     await agent.read(agent.cacheSays(9, 2 * hour, { enabled: false }));
-    expect(agent.observation).toMatchObject({
+    expect(agent.snapshot).toMatchObject({
       confirmedAt: agent.now - hour,
       local: { uses: 5, enabled: true },
     });
     await agent.read(agent.cacheSays(9, 2 * minute));
-    expect(agent.observation).toMatchObject({
+    expect(agent.snapshot).toMatchObject({
       confirmedAt: agent.now - 2 * minute,
       local: { uses: 5, enabled: true },
     });
     await agent.read(agent.cacheSays(9, minute, { enabled: false }));
-    expect(agent.observation).toMatchObject({ confirmedAt: agent.now - minute, local: { enabled: false } });
+    expect(agent.snapshot).toMatchObject({ confirmedAt: agent.now - minute, local: { enabled: false } });
     // The count is still that of the upstream's own last answer: the next use goes up on it.
     await agent.record('usage');
     expect(await agent.plan('counter')).toMatchObject({ step: 'send', baseUses: 5 });
@@ -783,19 +783,19 @@ describe('a read that a cache on the way answered', () => {
     await using agent = await createAgent({ uses: 5, enabled: false });
     agent.pass(hour);
     await agent.read(agent.cacheSays(5, second));
-    expect(agent.observation.local.enabled).toBe(false);
+    expect(agent.snapshot.local.enabled).toBe(false);
     await agent.read(agent.says(5));
-    expect(agent.observation.local.enabled).toBe(true);
+    expect(agent.snapshot.local.enabled).toBe(true);
   });
 
   it('does not bring back a key of which the upstream said 404 since', async () => {
     await using agent = await createAgent({ uses: 5 });
     agent.pass(hour);
     await agent.read(no('missing'));
-    const { missingSince } = agent.observation;
+    const { missingSince } = agent.snapshot;
     agent.pass(minute);
     await agent.read(agent.cacheSays(5, second));
-    expect(agent.observation).toMatchObject({ missingSince, confirmedAt: agent.now - hour - minute });
+    expect(agent.snapshot).toMatchObject({ missingSince, confirmedAt: agent.now - hour - minute });
   });
 
   it('with 404 is no evidence that the key is gone', async () => {
@@ -803,6 +803,6 @@ describe('a read that a cache on the way answered', () => {
     await agent.read(no('cached'));
     agent.pass(2 * hour);
     await agent.read(no('cached'));
-    expect(agent.observation).toMatchObject({ missingSince: null, gone: false });
+    expect(agent.snapshot).toMatchObject({ missingSince: null, gone: false });
   });
 });

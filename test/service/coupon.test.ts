@@ -137,13 +137,13 @@ describe('a coupon that is queued on an agent', () => {
   it('is ours when the list has it with every term that was sent', async () => {
     await using agent = await createAgent();
     const { coupon } = await agent.queue();
-    const doubtful = await agent.answerCoupon(await agent.sendCoupon(), lost);
-    expect(doubtful.progress.state).toBe('uncertain');
+    const maybeApplied = await agent.answerCoupon(await agent.sendCoupon(), lost);
+    expect(maybeApplied.progress.state).toBe('uncertain');
     expect(agent.head?.nextAt).toBe(agent.steady + minute);
     agent.pass(minute);
     // What was not sent, the upstream may have filled in.
     const listed = agent.theirs({ notes: 'made by an interface' });
-    expect((await agent.listed(doubtful, listed)).progress.state).toBe('delivered');
+    expect((await agent.listed(maybeApplied, listed)).progress.state).toBe('delivered');
     expect(agent.store.mirror.get(coupon.id)?.coupon).toEqual(listed);
   });
 
@@ -201,7 +201,7 @@ describe('a coupon that is queued on an agent', () => {
     await agent.create(lost);
     const head = agent.head as Operation;
     agent.pass(minute);
-    expect((await agent.listed(head, null)).progress).toEqual({ state: 'pending', doubtful: false });
+    expect((await agent.listed(head, null)).progress).toEqual({ state: 'pending', maybeApplied: false });
     expect(await agent.sendCoupon()).toMatchObject({ id: head.id, attempts: 2 });
   });
 
@@ -237,7 +237,7 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.codes()).toEqual(['7 Spring']);
   });
 
-  it('in doubt that a person retries is looked for before it is sent again', async () => {
+  it('uncertain that a person retries is looked for before it is sent again', async () => {
     await using agent = await createAgent();
     await agent.create(lost);
     const { id } = agent.head as Operation;
@@ -257,9 +257,9 @@ describe('a coupon that is queued on an agent', () => {
     [
       'conflicted',
       async (agent: CouponHarness, sent: Operation) => {
-        const doubtful = await agent.answerCoupon(sent, lost);
+        const maybeApplied = await agent.answerCoupon(sent, lost);
         agent.pass(minute);
-        return await agent.listed(doubtful, agent.theirs({ scope: { type: 'multi' } }));
+        return await agent.listed(maybeApplied, agent.theirs({ scope: { type: 'multi' } }));
       },
     ],
   ] as const)('that is %s and retried is sent again only where the list has none', async (state, end) => {
@@ -270,7 +270,7 @@ describe('a coupon that is queued on an agent', () => {
     valueOf(await agent.writer.write('decideOperation', { operationId: ended.id, decision: 'retry' }));
     await expect(agent.sendCoupon()).rejects.toThrow('needs read');
     await agent.listed(ended, null);
-    expect(await agent.sendCoupon()).toMatchObject({ id: ended.id, progress: { doubtful: false } });
+    expect(await agent.sendCoupon()).toMatchObject({ id: ended.id, progress: { maybeApplied: false } });
   });
 
   it('that may exist when it is refused is held, and its code stays taken', async () => {

@@ -66,7 +66,7 @@ describe('a person decides about an operation', () => {
   });
 
   it('that was held: it is sent again at the risk of counting twice, which it says, and ends inferred', async () => {
-    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -79,7 +79,7 @@ describe('a person decides about an operation', () => {
     expect(agent.stateOf(use)).toBe('inferred');
   });
 
-  it('that is in doubt: given up, it keeps what is known of it', async () => {
+  it('that is uncertain: given up, it keeps what is known of it', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -94,7 +94,7 @@ describe('a person decides about an operation', () => {
     ['drop', 'applied', 6],
     ['drop', 'not applied', 5],
   ] as const)(
-    'that is in doubt, %s, and was %s: its count is no sign of another writer',
+    'that is uncertain, %s, and was %s: its count is no sign of another writer',
     async (decision, _, uses) => {
       await using agent = await createAgent({ uses: 5 });
       const use = await agent.record('usage');
@@ -107,12 +107,12 @@ describe('a person decides about an operation', () => {
       expect(await agent.answer(await agent.send('counter'), agent.says(uses + 1))).toMatchObject({
         unexpected: null,
       });
-      expect(agent.observation.manyWriters).toBe(false);
+      expect(agent.snapshot.manyWriters).toBe(false);
     },
   );
 
   it.each(['retry', 'drop', 'confirm'] as const)(
-    'that is in doubt, %s: a change of state within its reconcile delay leaves its count to be read before the next is sent',
+    'that is uncertain, %s: a change of state within its reconcile delay leaves its count to be read before the next is sent',
     async (decision) => {
       await using agent = await createAgent({ uses: 5 });
       const use = await agent.record('usage');
@@ -126,7 +126,7 @@ describe('a person decides about an operation', () => {
     },
   );
 
-  it('that is in doubt and had arrived, given up: the next one is not taken for it', async () => {
+  it('that is uncertain and had arrived, given up: the next one is not taken for it', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -143,7 +143,7 @@ describe('a person decides about an operation', () => {
     expect(agent.stateOf(next)).toBe('pending');
   });
 
-  it('that is in doubt and had arrived, given up before a restart: those behind it are sent', async () => {
+  it('that is uncertain and had arrived, given up before a restart: those behind it are sent', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -156,7 +156,7 @@ describe('a person decides about an operation', () => {
     expect(agent.stateOf(next)).toBe('delivered');
   });
 
-  it('that is in doubt, given up, while the key is missing for a while: its count is no sign of another writer', async () => {
+  it('that is uncertain, given up, while the key is missing for a while: its count is no sign of another writer', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -203,12 +203,12 @@ describe('a decision beside what is under way', () => {
     async (decision) => {
       const { agent, dead } = await createDead();
       await using _ = agent;
-      const doubtful = await agent.record('usage');
+      const maybeApplied = await agent.record('usage');
       await agent.answer(await agent.send('counter'), lost);
       agent.pass(second);
       await decide(agent, dead, decision);
       expect(agent.dueIn('counter')).toBe(minute - second);
-      expect(agent.stateOf(doubtful)).toBe('uncertain');
+      expect(agent.stateOf(maybeApplied)).toBe('uncertain');
     },
   );
 
@@ -225,16 +225,16 @@ describe('a decision beside what is under way', () => {
     expect(agent.dueIn('counter')).toBe(decision === 'retry' ? 0 : null);
   });
 
-  it('sends nothing before the doubt behind it is reconciled', async () => {
+  it('sends nothing before the uncertainty behind it is reconciled', async () => {
     const { agent, dead } = await createDead();
     await using _ = agent;
-    const doubtful = await agent.record('usage');
+    const maybeApplied = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await decide(agent, dead, 'retry');
     agent.pass(minute);
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
     await agent.read(agent.says(6));
-    expect(agent.stateOf(doubtful)).toBe('delivered');
+    expect(agent.stateOf(maybeApplied)).toBe('delivered');
     expect(await agent.send('counter')).toMatchObject({ id: dead, progress: { baseUses: 6 } });
   });
 });
@@ -248,7 +248,7 @@ describe('a change that a person says was applied', () => {
     const refused = await agent.record(trigger);
     await agent.answer(await agent.send('counter'), no('refused'));
     await decide(agent, refused, 'confirm');
-    expect(agent.observation.license.uses).toBe(uses);
+    expect(agent.snapshot.license.uses).toBe(uses);
     expect(agent.local).toMatchObject({ uses, pending: 0 });
     await agent.record('usage');
     const { unexpected } = await agent.answer(await agent.send('counter'), agent.says(uses + 1));
@@ -275,17 +275,17 @@ describe('a change that a person says was applied', () => {
   });
 
   it('is in the count already where a read had shown it', async () => {
-    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });
     const held = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
     await agent.read(agent.says(6));
     expect(agent.stateOf(held)).toBe('held');
     await decide(agent, held, 'confirm');
-    expect(agent.observation.license.uses).toBe(6);
+    expect(agent.snapshot.license.uses).toBe(6);
   });
 
-  it('is not taken for another one that is in doubt, which is sent', async () => {
+  it('is not taken for another one that is uncertain, which is sent', async () => {
     await using agent = await createAgent({ uses: 5 });
     const [first, confirmed] = [await agent.record('usage'), await agent.record('usage')];
     valueOf(await agent.writer.write('restore', {}));
@@ -304,6 +304,6 @@ describe('a change that a person says was applied', () => {
     const refused = await agent.record('disable');
     await agent.answer(await agent.send('state'), no('refused'));
     await decide(agent, refused, 'confirm');
-    expect(agent.observation.license.uses).toBe(5);
+    expect(agent.snapshot.license.uses).toBe(5);
   });
 });

@@ -96,11 +96,11 @@ it('a 404 at the former address is no evidence that the upstream at the new one 
   await bind(harness, 'https://store.example');
   await harness.read(harness.says(5));
   await harness.read(no('missing'));
-  expect(harness.observation.missingSince).not.toBeNull();
+  expect(harness.snapshot.missingSince).not.toBeNull();
   await harness.passes(2 * day);
   await bind(harness, 'https://other.example');
   await harness.read(no('missing'));
-  expect(harness.observation.gone).toBe(false);
+  expect(harness.snapshot.gone).toBe(false);
 });
 
 it('a key that was enabled at the former address is asked for at the new one before it is enabled again', async () => {

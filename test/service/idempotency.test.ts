@@ -31,7 +31,7 @@ describe('a write under an idempotency key', () => {
     const first = await use(agent, once);
     await agent.answer(await agent.send('counter'), agent.says(6));
     expect(await use(agent, once)).toEqual(first);
-    expect(valueOf(first).observation.local).toEqual({ uses: 6, enabled: true, pending: 1 });
+    expect(valueOf(first).snapshot.local).toEqual({ uses: 6, enabled: true, pending: 1 });
   });
 
   it('is refused to another request, which changes nothing', async () => {
@@ -61,7 +61,7 @@ describe('a write under an idempotency key', () => {
   it('gives what the caller was told after waiting', async () => {
     await using agent = await createAgent({ uses: 5 });
     await use(agent, once);
-    const value = { observation: agent.observation, operationId: null };
+    const value = { snapshot: agent.snapshot, operationId: null };
     await agent.writer.write('keepAnswer', { idempotency: once, value });
     expect(agent.store.idempotency.unchangedCount(once.credential)).toBe(0);
     await agent.restart();
@@ -127,9 +127,9 @@ describe('a start', () => {
     const instance = agent.store.settings.get('instance');
     await agent.restart();
     expect(agent.store.settings.get('instance')).toBe(instance);
-    expect(agent.observation).toMatchObject({ productKey, boot: 1 });
+    expect(agent.snapshot).toMatchObject({ productKey, run: 1 });
     await agent.read(agent.says(5));
-    expect(agent.observation.boot).toBe(2);
+    expect(agent.snapshot.run).toBe(2);
   });
 });
 
@@ -159,7 +159,7 @@ describe('changes that change nothing', () => {
   it('still count as such after the answer was replaced by the one after a wait', async () => {
     await using agent = await createAgent();
     await agent.change('enable', { idempotency: once });
-    const value = { observation: agent.observation, operationId: null };
+    const value = { snapshot: agent.snapshot, operationId: null };
     await agent.writer.write('keepAnswer', { idempotency: once, value });
     expect(agent.store.idempotency.unchangedCount(once.credential)).toBe(1);
     expect(agent.store.idempotency.get(once.credential, once.key)?.value).toEqual({ ok: true, value });

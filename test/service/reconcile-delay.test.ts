@@ -36,14 +36,14 @@ describe('what may still be on its way is overtaken by nothing', () => {
     await using agent = await createAgent({ uses: 5 });
     const dead = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('refused'));
-    const doubtful = await agent.record('usage');
+    const maybeApplied = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await decide(agent, dead, 'retry');
     await syncNow(agent);
     expect(await agent.plan('counter')).toEqual({ step: 'none' });
     agent.pass(second);
     await agent.read(agent.says(5));
-    expect(agent.stateOf(doubtful)).toBe('uncertain');
+    expect(agent.stateOf(maybeApplied)).toBe('uncertain');
     agent.pass(minute);
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });

@@ -34,7 +34,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect(agent.stateOf(use)).toBe('inferred');
   });
 
-  it('what was in doubt before stays so', async () => {
+  it('what was uncertain before stays so', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'single' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -99,7 +99,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect([disable, enable].map((id) => agent.stateOf(id))).toEqual(['pending', 'pending']);
   });
 
-  it('each change says why it is in doubt', async () => {
+  it('each change says why it is uncertain', async () => {
     await using agent = await createAgent({ uses: 5 });
     const sent = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);

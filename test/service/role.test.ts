@@ -3,7 +3,7 @@ import { couponTerms } from '../../src/domain/checkout/coupon.ts';
 import { isUnusedAuthority, roleOf } from '../../src/service/lifecycle/role.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
-import { account, buildObservation, createTestStore, product } from '../support/builders/store-builders.ts';
+import { account, buildSnapshot, createTestStore, product } from '../support/builders/store-builders.ts';
 import { AgentHarness, Harness, valueOf } from '../support/harness/service-harness.ts';
 
 const collection = { collectionId: 'set', accountId: 'default', name: 'Set', productKeys: [] };
@@ -28,7 +28,7 @@ test('the role of a store that does not remember it is told by what it holds', a
   expect(roleOf(authority.reading.reader)).toBe('authority');
 
   await using knowing = createTestStore();
-  knowing.writing.transaction.observations.put(buildObservation());
+  knowing.writing.transaction.snapshots.put(buildSnapshot());
   expect(roleOf(knowing.reading.reader)).toBe('agent');
 
   await using listing = createTestStore();

@@ -198,7 +198,7 @@ describe('the time that a store remembers', () => {
       await agent.read(agent.says(5));
       await agent.record('usage');
       await agent.answer(await agent.send('counter'), no('throttled', 5 * hour));
-      const { refreshAt } = agent.observation;
+      const { refreshAt } = agent.snapshot;
       const refreshIn = Number(refreshAt) - agent.steady;
       if (isMarked) await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
       agent.steady += byMs;
@@ -206,7 +206,7 @@ describe('the time that a store remembers', () => {
       await restart(agent);
       const passed = Math.max(0, byMs);
       expect(agent.dueIn('counter')).toBe(5 * hour - passed);
-      expect(Number(agent.observation.refreshAt) - agent.steady).toBe(refreshIn - passed);
+      expect(Number(agent.snapshot.refreshAt) - agent.steady).toBe(refreshIn - passed);
     },
   );
 });
@@ -222,6 +222,6 @@ describe('while the disk is full', () => {
 
   it('no change that a caller asks for is taken', () => {
     const asked = ['queueChange', 'queueCoupon', 'changeLicense', 'createCoupon', 'addPurchase'] as const;
-    expect([...asked, 'issueToken' as const, 'touchObservation' as const].filter(isEssential)).toEqual([]);
+    expect([...asked, 'issueToken' as const, 'touchSnapshot' as const].filter(isEssential)).toEqual([]);
   });
 });

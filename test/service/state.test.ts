@@ -27,7 +27,7 @@ describe('a disable on an agent', () => {
     await using agent = await createAgent();
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
-    expect(agent.operation(disable).progress).toEqual({ state: 'pending', doubtful: true });
+    expect(agent.operation(disable).progress).toEqual({ state: 'pending', maybeApplied: true });
     expect(agent.dueIn('state')).toBe(500);
     agent.pass(500);
     const sent = await agent.send('state');
@@ -118,7 +118,7 @@ describe('a disable on an agent', () => {
     expect(agent.local.enabled).toBe(true);
   });
 
-  it('does not wait for a doubtful count of the same key', async () => {
+  it('does not wait for a uncertain count of the same key', async () => {
     await using agent = await createAgent();
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -135,7 +135,7 @@ describe('a disable on an agent', () => {
     // The upstream disabled first: the answer to the use knows of it, and may have been made before it.
     await agent.answer(disable, agent.says(5, off), { overlapped: true });
     await agent.answer(use, agent.says(6, { enabled: true }), { overlapped: true });
-    expect(agent.observation.license).toMatchObject({ uses: 6, enabled: false });
+    expect(agent.snapshot.license).toMatchObject({ uses: 6, enabled: false });
     expect(agent.local).toEqual({ uses: 6, enabled: false, pending: 0 });
   });
 
@@ -149,7 +149,7 @@ describe('a disable on an agent', () => {
     await agent.answer(disable, lost, { overlapped: true });
     await agent.writer.write('decideOperation', { operationId, decision: 'drop' });
     expect(agent.local.enabled).toBe(false);
-    expect(agent.observation.refreshAt).toBeLessThanOrEqual(agent.now);
+    expect(agent.snapshot.refreshAt).toBeLessThanOrEqual(agent.now);
     await agent.read(agent.says(6));
     expect(agent.local.enabled).toBe(true);
   });
@@ -170,9 +170,9 @@ describe('an enable on an agent', () => {
   it('that undoes a disable of which no attempt was made cancels both', async () => {
     await using agent = await createAgent();
     const disable = await agent.record('disable');
-    const { operationId, observation } = valueOf(await agent.change('enable'));
+    const { operationId, snapshot } = valueOf(await agent.change('enable'));
     expect(operationId).toBeNull();
-    expect(observation.local).toEqual({ uses: 5, enabled: true, pending: 0 });
+    expect(snapshot.local).toEqual({ uses: 5, enabled: true, pending: 0 });
     expect(agent.stateOf(disable)).toBe('cancelled');
     expect(agent.store.operations.depth()).toMatchObject({ cancelled: 2, pending: 0 });
     expect(agent.store.operations.head('KEY-1', 'state')).toBeNull();
@@ -196,7 +196,7 @@ describe('an enable on an agent', () => {
     expect([agent.stateOf(disable), agent.stateOf(enable)]).toEqual(['pending', 'pending']);
   });
 
-  it('never shows while it waits, is under way, or is in doubt', async () => {
+  it('never shows while it waits, is under way, or is uncertain', async () => {
     await using agent = await createAgent({ enabled: false });
     const enable = await agent.record('enable');
     expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 1 });
@@ -224,7 +224,7 @@ describe('an enable on an agent', () => {
     expect(agent.local).toEqual({ uses: 5, enabled: true, pending: 0 });
   });
 
-  it('in doubt is reconciled by a read after the reconcile delay; it is not repeated over a disable that may be newer', async () => {
+  it('uncertain is reconciled by a read after the reconcile delay; it is not repeated over a disable that may be newer', async () => {
     for (const enabled of [false, true]) {
       await using agent = await createAgent({ enabled: false });
       const enable = await agent.record('enable');

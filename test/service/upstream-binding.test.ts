@@ -35,7 +35,7 @@ async function createRead(uses: number, instance: string): Promise<AgentHarness>
 }
 
 describe('an upstream that was replaced in the configuration', () => {
-  it('does not reconcile what is in doubt at the one before: a person must, and is told', async () => {
+  it('does not reconcile what is uncertain at the one before: a person must, and is told', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
@@ -52,7 +52,7 @@ describe('an upstream that was replaced in the configuration', () => {
     expect(agent.operation(use).lastError).toContain(store);
   });
 
-  it('is sent a disable that is in doubt at the one before: it sets a value, and a revocation wins', async () => {
+  it('is sent a disable that is uncertain at the one before: it sets a value, and a revocation wins', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const disable = await agent.record('disable');
@@ -100,7 +100,7 @@ describe('an upstream that was replaced in the configuration', () => {
     expect(agent.stateOf(use)).toBe('delivered');
   });
 
-  it('lets what stands behind one in doubt go on, once no request can be on its way any more', async () => {
+  it('lets what stands behind one uncertain go on, once no request can be on its way any more', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     await agent.record('usage');
@@ -239,7 +239,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it.each([lost, no('unreachable'), no('refused')])(
-    'that became another one while what was in doubt was on its way again holds it ($detail)',
+    'that became another one while what was uncertain was on its way again holds it ($detail)',
     async (outcome) => {
       await using agent = await createRead(7, 'first');
       const use = await agent.record('usage');
@@ -256,7 +256,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     },
   );
 
-  it('that became another one is sent the disable that was in doubt at the one before', async () => {
+  it('that became another one is sent the disable that was uncertain at the one before', async () => {
     await using agent = await createRead(7, 'first');
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
@@ -343,7 +343,7 @@ describe('a product in the configuration', () => {
     const renamed = await bind(agent, store, [{ ...product, productKey: 'press-2' }]);
     expect(renamed).toEqual({ heldOperations: 0, renamed: [{ from: 'press', to: 'press-2' }], removed: [] });
     const [configured] = storedProducts(agent.store.settings).configured;
-    expect([agent.observation.productKey, agent.operation(use).productKey]).toEqual([
+    expect([agent.snapshot.productKey, agent.operation(use).productKey]).toEqual([
       configured?.id,
       configured?.id,
     ]);

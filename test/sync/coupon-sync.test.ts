@@ -131,7 +131,7 @@ describe('a creation whose answer was lost', () => {
     expect(office.listings.length).toBe(2);
   });
 
-  it('stays in doubt where the upstream shows the same coupons at each offset, which is found out at once', async () => {
+  it('stays uncertain where the upstream shows the same coupons at each offset, which is found out at once', async () => {
     await using office = new Office();
     office.lists.byPage = true;
     const coupons = await office.open();

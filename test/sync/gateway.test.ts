@@ -25,7 +25,7 @@ describe('a gateway that has lost its routes, and answers 404 with a JSON object
     await harness.time.advance(30 * minute);
     expect(taken).toBe(100);
     expect(harness.store.operations.depth()).toMatchObject({ dead: 0, pending: 0, delivered: 100 });
-    expect(keys.filter((key) => harness.store.observations.get(key)?.gone)).toEqual([]);
+    expect(keys.filter((key) => harness.store.snapshots.get(key)?.gone)).toEqual([]);
   });
 });
 
@@ -37,7 +37,7 @@ describe('a key that the upstream has deleted', () => {
     harness.vendor.licenses.delete('KEY');
     await harness.change('KEY', 'usage');
     await harness.time.advance(10 * minute);
-    expect(harness.store.observations.get('KEY')).toMatchObject({ gone: true });
+    expect(harness.store.snapshots.get('KEY')).toMatchObject({ gone: true });
     expect(harness.vendor.asked).toContain('verify OTHER');
     expect(harness.store.operations.depth()).toMatchObject({ pending: 0, dead: 1 });
   });
@@ -48,7 +48,7 @@ describe('a key that the upstream has deleted', () => {
     harness.vendor.licenses.delete('KEY');
     await harness.change('KEY', 'usage');
     await harness.time.advance(10 * minute);
-    expect(harness.store.observations.get('KEY')).toMatchObject({ gone: true });
+    expect(harness.store.snapshots.get('KEY')).toMatchObject({ gone: true });
   });
 
   it('comes back with its uses when a caller asks for it and the upstream has it again', async () => {

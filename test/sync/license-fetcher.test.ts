@@ -25,7 +25,7 @@ describe('a key that a caller asks for', () => {
     expect(request).toMatchObject({ kind: 'verify', productKey, licenseKey: key });
     await request.answer(harness.says(7));
     expect(await found).toEqual({ found: 'known' });
-    expect(harness.observation.license.uses).toBe(7);
+    expect(harness.snapshot.license.uses).toBe(7);
   });
 
   it('is asked for once for all who wait for it, and anew after that', async () => {
@@ -218,7 +218,7 @@ describe('a read of a key', () => {
       void find(harness);
       const request = await harness.request();
       let usesThen: number | null = null;
-      void harness.mutex.enter(key, [queue], never).then(() => (usesThen = harness.observation.license.uses));
+      void harness.mutex.enter(key, [queue], never).then(() => (usesThen = harness.snapshot.license.uses));
       await harness.time.settle();
       expect(usesThen).toBeNull();
       await request.answer(harness.says(9));
@@ -226,7 +226,7 @@ describe('a read of a key', () => {
     },
   );
 
-  it('reconciles no doubt when it was sent before the reconcile delay was over', async () => {
+  it('reconciles no uncertainty when it was sent before the reconcile delay was over', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const use = await harness.record('usage');
     await harness.answer(await harness.send('counter'), lost);
@@ -262,10 +262,10 @@ describe('a read of a key', () => {
     const read = harness.sync.fetcher.fetchNow(productKey, key);
     await (await harness.request()).answer(harness.says(7));
     harness.fault = null;
-    expect(harness.observation.license.uses).toBe(5);
+    expect(harness.snapshot.license.uses).toBe(5);
     await harness.passes(second);
     expect(await read).toMatchObject({ outcome: 'applied' });
-    expect(harness.observation.license.uses).toBe(7);
+    expect(harness.snapshot.license.uses).toBe(7);
   });
 
   it('under the queues of the loops ends with a store that failed', async () => {
@@ -289,12 +289,12 @@ describe('a read of a key', () => {
     await harness.passes(minute - 1);
     read();
     await (await harness.request()).answer(no('missing'));
-    expect([await harness.requested(), harness.observation.missingSince]).toEqual([[], null]);
+    expect([await harness.requested(), harness.snapshot.missingSince]).toEqual([[], null]);
     await harness.passes(1);
     read();
     await (await harness.request()).answer(no('missing'));
     await (await harness.request()).answer(harness.saysOf('OTHER'));
-    expect(harness.observation.missingSince).toBe(harness.now);
+    expect(harness.snapshot.missingSince).toBe(harness.now);
   });
 
   it('that is answered 404 is not believed when no other key may be asked for any more', async () => {
@@ -304,7 +304,7 @@ describe('a read of a key', () => {
     const request = await harness.request();
     harness.sync.limiter.pause();
     await request.answer(no('missing'));
-    expect([await harness.requested(), harness.observation.missingSince]).toEqual([[], null]);
+    expect([await harness.requested(), harness.snapshot.missingSince]).toEqual([[], null]);
   });
 
   it('that is answered 404 asks for none that was 404 itself', async () => {
@@ -326,6 +326,6 @@ describe('a read of a key', () => {
     harness.sync.fetcher.refresh(productKey, key);
     harness.sync.fetcher.refresh(productKey, key);
     await (await harness.request()).answer(harness.says(6));
-    expect(harness.observation.license.uses).toBe(6);
+    expect(harness.snapshot.license.uses).toBe(6);
   });
 });

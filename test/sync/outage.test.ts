@@ -15,7 +15,7 @@ const away: Outcome<never> = {
 const policy: SyncPolicy = {
   reconcileAfterMs: minute,
   writers: 'single',
-  onDoubt: 'infer',
+  onUncertain: 'infer',
   backoff: { firstMs: 60 * minute, maxMs: 60 * minute },
   goneMs: minute,
   refreshMs: 360 * minute,

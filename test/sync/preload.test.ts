@@ -21,7 +21,7 @@ async function preload(harness: SyncHarness, licenseKeys: readonly string[]): Pr
   await harness.time.settle();
 }
 
-const isKnown = (harness: SyncHarness, key: string): boolean => harness.store.observations.get(key) !== null;
+const isKnown = (harness: SyncHarness, key: string): boolean => harness.store.snapshots.get(key) !== null;
 
 test('license keys that are fetched ahead are answered while the upstream is away', async () => {
   using harness = await startSyncHarness(['A', 'B']);

@@ -438,7 +438,7 @@ describe('what waits in the outbox', () => {
     expect(harness.stateOf(use)).toBe('in_flight');
     await harness.passes(second);
     expect(harness.stateOf(use)).toBe('delivered');
-    expect(harness.observation.local).toEqual({ uses: 6, enabled: false, pending: 0 });
+    expect(harness.snapshot.local).toEqual({ uses: 6, enabled: false, pending: 0 });
   });
 
   it('a disable whose answer the full disk kept back calls no use that was counted meanwhile another writer’s', async () => {
@@ -453,8 +453,8 @@ describe('what waits in the outbox', () => {
     harness.sync.push.wake();
     await (await harness.request()).answer(harness.says(6, { enabled: false }));
     await harness.passes(second);
-    expect(harness.observation.local).toEqual({ uses: 6, enabled: false, pending: 0 });
-    expect(harness.observation.manyWriters).toBe(false);
+    expect(harness.snapshot.local).toEqual({ uses: 6, enabled: false, pending: 0 });
+    expect(harness.snapshot.manyWriters).toBe(false);
   });
 
   it('that the full disk keeps from being sent costs nobody a turn', async () => {
@@ -582,7 +582,7 @@ describe('a caller who waits for an operation', () => {
 
   it('does not wait for what only a person can decide', async () => {
     await using harness = await createManualHarness({ uses: 5 });
-    harness.policy = { ...harness.policy, writers: 'many', onDoubt: 'hold' };
+    harness.policy = { ...harness.policy, writers: 'many', onUncertain: 'hold' };
     const use = await harness.record('usage');
     await harness.answer(await harness.send('counter'), lost);
     harness.pass(minute);

@@ -45,7 +45,7 @@ describe('an upstream that nobody asked for anything for a while', () => {
     expect(await harness.requested()).toEqual([]);
     await harness.passes(1);
     await (await harness.request()).answer(harness.says(8));
-    expect(harness.observation.license.uses).toBe(8);
+    expect(harness.snapshot.license.uses).toBe(8);
   });
 
   it('is asked about every product in turn, and about one key of each after the other', async () => {

@@ -210,7 +210,7 @@ describe('an answer out of a cache', () => {
     expect(outcomeOf(404, '{}', { age })).toMatchObject({ reason: 'missing' });
   });
 
-  test("is none when it is an upstream agent's own, whose Age is that of its observation", () => {
+  test("is none when it is an upstream agent's own, whose Age is that of its snapshot", () => {
     const agent = {
       age: '60',
       'latchkey-freshness': 'fresh',

@@ -58,7 +58,7 @@ type Wait = z.infer<typeof wait>;
 
 const decisions = ['retry', 'drop', 'confirm'] as const;
 
-const standingOperation = shape.extend({
+const explainedOperation = shape.extend({
   explanation: z.object({
     meaning: z.string(),
     waits: z.array(wait),
@@ -68,9 +68,9 @@ const standingOperation = shape.extend({
   }),
 });
 
-type ExplainedOperation = z.infer<typeof standingOperation>;
+type ExplainedOperation = z.infer<typeof explainedOperation>;
 
-const view: AnswerView<ExplainedOperation> = { schema: standingOperation, show: formatStanding };
+const view: AnswerView<ExplainedOperation> = { schema: explainedOperation, show: formatExplanation };
 
 /** `outbox list`. */
 export const listOutbox: Command = defineFilteredList(
@@ -162,7 +162,7 @@ const tones: Record<OperationState | 'person', Tone> = {
 };
 
 /** Explains how a change stands, and what can be decided about it. */
-function formatStanding(it: ExplainedOperation, _answer: Answer, hint: Hint): Shown {
+function formatExplanation(it: ExplainedOperation, _answer: Answer, hint: Hint): Shown {
   const { meaning, waits, shown, expected_uses: expected } = it.explanation;
   const base = it.base_uses === null ? null : counted(it.base_uses, 'use');
   const fields = formatFields({

@@ -49,7 +49,7 @@ export const sync = section(
       description:
         '`single` promises that this agent alone changes the use counts of its keys; lost answers can then be reconciled with certainty.',
     }),
-    on_doubt: z.enum(['infer', 'hold']).prefault('infer').meta({
+    on_uncertain: z.enum(['infer', 'hold']).prefault('infer').meta({
       description:
         'What happens to an operation whose answer was lost when another writer could explain the count: `infer` reconciles it as the count suggests, `hold` leaves it for a person to decide.',
     }),

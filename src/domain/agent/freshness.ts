@@ -1,4 +1,4 @@
-/** How long an observation may be relied upon, in ms (src/config/README.md, freshness). */
+/** How long an snapshot may be relied upon, in ms (src/config/README.md, freshness). */
 export type FreshnessPolicy = { freshMs: number; staleMs: number; graceMs: number };
 
 const dayMs = 86_400_000;
@@ -13,7 +13,7 @@ export const defaultFreshnessPolicy: Readonly<FreshnessPolicy> = {
 /** How a record stands, as `Latchkey-Freshness` names it. */
 export type Freshness = 'authoritative' | 'fresh' | 'stale' | 'grace' | 'expired' | 'provisional';
 
-/** How fresh an observation of `confirmedAt` is at `now`, both epoch ms. */
+/** How fresh an snapshot of `confirmedAt` is at `now`, both epoch ms. */
 export function freshnessAt(
   confirmedAt: number,
   policy: FreshnessPolicy,
@@ -26,7 +26,7 @@ export function freshnessAt(
   return 'expired';
 }
 
-/** The last instant at which an observation of `confirmedAt` is as fresh as this, both epoch ms. */
+/** The last instant at which an snapshot of `confirmedAt` is as fresh as this, both epoch ms. */
 export function lastInstantOf(
   freshness: ReturnType<typeof freshnessAt>,
   confirmedAt: number,

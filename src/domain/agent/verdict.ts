@@ -1,5 +1,5 @@
 import { freshnessAt, type FreshnessPolicy } from './freshness.ts';
-import type { Observation } from './observation.ts';
+import type { LicenseSnapshot } from './license-snapshot.ts';
 
 /** What this process may say about a key now. */
 export type Verdict =
@@ -12,17 +12,17 @@ export type Verdict =
   | { verdict: 'unknown' };
 
 /**
- * The verdict about a key: the age counts from the last authoritative observation; a disabled key is
- * answered at any age. That a key is gone is part of the observation: only answers can establish it.
+ * The verdict about a key: the age counts from the last authoritative snapshot; a disabled key is
+ * answered at any age. That a key is gone is part of the snapshot: only answers can establish it.
  */
 export function verdict(
-  observation: Pick<Observation, 'confirmedAt' | 'gone' | 'local'> | null,
+  snapshot: Pick<LicenseSnapshot, 'confirmedAt' | 'gone' | 'local'> | null,
   policy: FreshnessPolicy,
   now: number,
 ): Verdict {
-  if (observation === null) return { verdict: 'unknown' };
-  if (observation.gone) return { verdict: 'gone' };
-  const freshness = freshnessAt(observation.confirmedAt, policy, now);
-  if (freshness === 'expired' && observation.local.enabled) return { verdict: 'expired' };
+  if (snapshot === null) return { verdict: 'unknown' };
+  if (snapshot.gone) return { verdict: 'gone' };
+  const freshness = freshnessAt(snapshot.confirmedAt, policy, now);
+  if (freshness === 'expired' && snapshot.local.enabled) return { verdict: 'expired' };
   return { verdict: 'answer', freshness };
 }

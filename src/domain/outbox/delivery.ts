@@ -1,4 +1,4 @@
-import type { Observation } from '../agent/observation.ts';
+import type { LicenseSnapshot } from '../agent/license-snapshot.ts';
 import type { Operation } from './operation.ts';
 import { countAfter } from '../license.ts';
 
@@ -8,7 +8,7 @@ export type Step =
   | { step: 'none' }
   /** Nothing before then (`Clock.steady`): an earlier request may still be on its way. */
   | { step: 'wait'; until: number }
-  /** Ask the upstream first: to reconcile doubt, for a base to count from, or because the attempt needs it. */
+  /** Ask the upstream first: to reconcile uncertainty, for a base to count from, or because the attempt needs it. */
   | { step: 'read' }
   | { step: 'send'; operation: Operation; baseUses: number | null };
 
@@ -16,15 +16,15 @@ export type Step =
 export type QueueView = {
   /** The first that is unfinished, leaving out those that a person must decide. */
   head: Operation | null;
-  observation: Observation | null;
+  snapshot: LicenseSnapshot | null;
   /** The current start of this process. */
-  boot: number;
+  run: number;
   /** `Clock.steady`. */
   now: number;
   /** Until when an earlier request of this queue may still be on its way; null when none is. */
   reconcileAt: number | null;
   /** An operation of the queue waits to be read back; it need not be the head, once a person has retried another. */
-  hasDoubt: boolean;
+  hasUncertain: boolean;
   /** The queue has been read for this very attempt. */
   justRead: boolean;
 };
@@ -34,17 +34,17 @@ export type QueueView = {
  * store's `next_at` to say; this decides only what is done then.
  */
 export function nextStep(queue: QueueView): Step {
-  const { head, observation, justRead, now, reconcileAt, hasDoubt } = queue;
+  const { head, snapshot, justRead, now, reconcileAt, hasUncertain } = queue;
   if (head === null || head.progress.state === 'in_flight') return { step: 'none' };
   if (reconcileAt !== null && reconcileAt > now) return { step: 'wait', until: reconcileAt };
-  if (head.progress.state === 'uncertain' || hasDoubt) return { step: 'read' };
-  if (!justRead && observation !== null && mayBeMissing(observation)) return { step: 'read' };
+  if (head.progress.state === 'uncertain' || hasUncertain) return { step: 'read' };
+  if (!justRead && snapshot !== null && mayBeMissing(snapshot)) return { step: 'read' };
   switch (head.kind) {
     case 'usage':
       return canCount(queue) ? send(head, queue) : { step: 'read' };
     case 'decrease':
       // Never sent at 0: only a read made for this attempt may decide that there is nothing to take back.
-      return canCount(queue) && observation !== null && observation.license.uses > 0
+      return canCount(queue) && snapshot !== null && snapshot.license.uses > 0
         ? send(head, queue)
         : { step: 'read' };
     case 'enable':
@@ -58,17 +58,17 @@ export function nextStep(queue: QueueView): Step {
 }
 
 /** The upstream has answered 404 about the key: writes wait until a read shows it. */
-function mayBeMissing({ missingSince, readFirst }: Observation): boolean {
+function mayBeMissing({ missingSince, readFirst }: LicenseSnapshot): boolean {
   return missingSince !== null || readFirst;
 }
 
 /** Whether there is a count to send on: one that was seen since the start, and is not in question. */
-function canCount({ observation, boot }: QueueView): boolean {
-  return observation !== null && observation.boot === boot;
+function canCount({ snapshot, run }: QueueView): boolean {
+  return snapshot !== null && snapshot.run === run;
 }
 
-function send(operation: Operation, { observation }: QueueView): Step {
-  return { step: 'send', operation, baseUses: observation?.license.uses ?? null };
+function send(operation: Operation, { snapshot }: QueueView): Step {
+  return { step: 'send', operation, baseUses: snapshot?.license.uses ?? null };
 }
 
 /*
@@ -99,7 +99,7 @@ export function backoffMs(policy: BackoffPolicy, failures: number, draw: number)
 export type CounterKind = 'usage' | 'decrease';
 
 /**
- * Reconciles doubtful counter operations by what the upstream's count became: how many of `kinds`, in
+ * Reconciles uncertain counter operations by what the upstream's count became: how many of `kinds`, in
  * order from the first, explain the way from `base` to `read`. The longest such run is taken, since every
  * run that ends at `read` leads to the same final count. Null when none explains it: another writer.
  */

@@ -5,7 +5,7 @@ import {
   type OperationKind,
   type OperationProgress,
   type OperationState,
-  isDoubtful,
+  mayHaveBeenApplied,
   nextProgress,
   type OperationEvent,
 } from './operation.ts';
@@ -95,10 +95,10 @@ const forPerson = 'Nothing more happens until a person decides.';
 const meanings: {
   [State in OperationState]: (operation: Operation, progress: ProgressOf<State>) => string;
 } = {
-  pending({ kind, attempts }, { doubtful }) {
-    if (doubtful && kind === 'disable')
+  pending({ kind, attempts }, { maybeApplied }) {
+    if (maybeApplied && kind === 'disable')
       return 'An answer to it was lost. To disable a key twice does no harm, so it is sent again.';
-    if (doubtful)
+    if (maybeApplied)
       return 'It may have been applied before, and nothing could rule that out. It is sent all the same, and ends inferred at best.';
     if (attempts === 0) return 'It is recorded here, and was not sent yet.';
     return 'It was tried, and the store has certainly not applied it. It is tried again.';
@@ -202,22 +202,22 @@ const retry: Record<OperationKind, Effect> = {
   usage: (subject) =>
     sentAgain(subject, {
       clean: 'and counts once if the store takes it now.',
-      doubt: `If it was applied before, the use counts twice${twice(subject)}. It ends inferred.`,
+      uncertain: `If it was applied before, the use counts twice${twice(subject)}. It ends inferred.`,
     }),
   decrease: (subject) =>
     sentAgain(subject, {
       clean: 'and takes one use back if the store takes it now.',
-      doubt: 'If it was applied before, one use too many is taken back. It ends inferred.',
+      uncertain: 'If it was applied before, one use too many is taken back. It ends inferred.',
     }),
   disable: (subject) =>
     sentAgain(subject, {
       clean: 'and disables the key if the store takes it now.',
-      doubt: 'That does no harm: the key is disabled however often it arrives.',
+      uncertain: 'That does no harm: the key is disabled however often it arrives.',
     }),
   enable: (subject) =>
     sentAgain(subject, {
       clean: 'and enables the key, also when it was disabled in the store since.',
-      doubt: 'If the key was disabled in the store since, that is undone.',
+      uncertain: 'If the key was disabled in the store since, that is undone.',
     }),
   create_coupon: ({ operation, isHeldUp }) =>
     operation.progress.state === 'pending'
@@ -232,10 +232,10 @@ function triedAgain(isHeldUp: boolean): string {
 
 function sentAgain(
   { operation, isHeldUp }: Subject,
-  { clean, doubt }: { clean: string; doubt: string },
+  { clean, uncertain }: { clean: string; uncertain: string },
 ): string {
   if (operation.progress.state === 'pending') return triedAgain(isHeldUp);
-  return isDoubtful(operation) ? `It is sent again. ${doubt}` : `It is sent again, ${clean}`;
+  return mayHaveBeenApplied(operation) ? `It is sent again. ${uncertain}` : `It is sent again, ${clean}`;
 }
 
 /** The two counts between which it lies, where the one that it was sent on is known. */
@@ -250,33 +250,33 @@ const drop: Record<OperationKind, Effect> = {
   usage: (subject) =>
     givenUp(subject, {
       clean: 'the store never counts this use.',
-      doubt: 'If it was applied, the store goes on counting the use; if not, it never counts.',
+      uncertain: 'If it was applied, the store goes on counting the use; if not, it never counts.',
     }),
   decrease: (subject) =>
     givenUp(subject, {
       clean: 'the store goes on counting the use that it takes back.',
-      doubt: 'If it was applied, the use stays taken back; if not, the store goes on counting it.',
+      uncertain: 'If it was applied, the use stays taken back; if not, the store goes on counting it.',
     }),
   disable: (subject) =>
     givenUp(subject, {
       clean: `the key is not disabled by it. ${sameKey}${stateOf(subject)}.`,
-      doubt: `If it was applied, the key is disabled in the store. ${sameKey}${stateOf(subject)}.`,
+      uncertain: `If it was applied, the key is disabled in the store. ${sameKey}${stateOf(subject)}.`,
     }),
   enable: (subject) =>
     givenUp(subject, {
       clean: 'the key stays as the store has it.',
-      doubt: 'If it was applied and nobody has disabled the key since, it stays enabled in the store.',
+      uncertain: 'If it was applied and nobody has disabled the key since, it stays enabled in the store.',
     }),
   create_coupon: (subject) =>
     givenUp(subject, {
       clean: 'the coupon is not created, and is gone from here.',
-      doubt:
+      uncertain:
         'It is gone from here. If it was created, the coupon stays in the store, and is listed from there.',
     }),
 };
 
-function givenUp({ operation }: Subject, { clean, doubt }: { clean: string; doubt: string }): string {
-  return isDoubtful(operation) ? `It is not sent again. ${doubt}` : `It is not sent: ${clean}`;
+function givenUp({ operation }: Subject, { clean, uncertain }: { clean: string; uncertain: string }): string {
+  return mayHaveBeenApplied(operation) ? `It is not sent again. ${uncertain}` : `It is not sent: ${clean}`;
 }
 
 function stateOf({ shown }: Subject): string {

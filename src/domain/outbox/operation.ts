@@ -18,13 +18,13 @@ export const queueOf: Record<OperationKind, QueueName> = {
 /** Why an operation is dead: the upstream refused it, or does not know the license key any more. */
 export type DeathCause = 'refused' | 'missing';
 
-/** Where an operation stands. Times are epoch ms. `doubtful`: it may have been applied, and no read can rule that out. */
+/** Where an operation stands. Times are epoch ms. `uncertain`: it may have been applied, and no read can rule that out. */
 export type OperationProgress =
-  | { state: 'pending'; doubtful: boolean }
+  | { state: 'pending'; maybeApplied: boolean }
   /** Committed as such before the first byte left. `baseUses` is the count it was sent on. */
-  | { state: 'in_flight'; doubtful: boolean; baseUses: number | null; sentAt: number }
+  | { state: 'in_flight'; maybeApplied: boolean; baseUses: number | null; sentAt: number }
   /** `held`: reading cannot decide it, a person must. Otherwise it waits for its reconcile delay, and is read back. */
-  | { state: 'uncertain'; doubtful: boolean; baseUses: number | null; held: boolean }
+  | { state: 'uncertain'; maybeApplied: boolean; baseUses: number | null; held: boolean }
   | { state: 'delivered' | 'inferred' | 'cancelled' | 'dropped'; finishedAt: number }
   /** Not applied; `lastError` says why. */
   | { state: 'dead'; cause: DeathCause }
@@ -74,7 +74,7 @@ type OperationIdentity = {
   outage: boolean;
   /** Until when an attempt of it may still be on its way (`Clock.steady`); null when there was no such attempt. */
   reconcileAt: number | null;
-  /** The upstream to which it was first sent: only that one can reconcile its doubt. Null before. */
+  /** The upstream to which it was first sent: only that one can reconcile its uncertainty. Null before. */
   upstream: string | null;
   lastError: string | null;
   /** Of an enable: what callers here saw when it was asked for. */
@@ -91,16 +91,16 @@ export function isHeld({ progress }: Pick<Operation, 'progress'>): boolean {
 }
 
 /** Whether an operation may have been applied upstream although no answer said so. */
-export function isDoubtful({ progress }: Pick<Operation, 'progress'>): boolean {
+export function mayHaveBeenApplied({ progress }: Pick<Operation, 'progress'>): boolean {
   if (progress.state === 'uncertain') return true;
-  return (progress.state === 'pending' || progress.state === 'in_flight') && progress.doubtful;
+  return (progress.state === 'pending' || progress.state === 'in_flight') && progress.maybeApplied;
 }
 
 /*
  * The way of an operation (src/sync/README.md, Operation states):
  *
  *             send            applied
- *   pending ────────▶ in_flight ────────▶ delivered        (inferred, if it was doubtful)
+ *   pending ────────▶ in_flight ────────▶ delivered        (inferred, if it was uncertain)
  *     ▲ ▲  not_applied │   │ ambiguous
  *     │ └──────────────┘   ▼        read_applied
  *     └─────────────── uncertain ───────▶ delivered        (inferred, if another writer could explain it)
@@ -109,7 +109,7 @@ export function isDoubtful({ progress }: Pick<Operation, 'progress'>): boolean {
  *                   uncertain, held ───▶ a person: retry, drop, confirm
  *
  *   refused:  pending, in_flight ▶ dead, unless it may have been applied: then it is held.
- *   repeat:   a disable whose answer was lost goes back to pending, doubtful.
+ *   repeat:   a disable whose answer was lost goes back to pending, uncertain.
  *   A person may also retry, drop or confirm what is dead or conflicted; a coupon is looked for before it is retried.
  */
 
@@ -126,9 +126,9 @@ export type OperationEvent =
   /** A read made for this attempt shows that there is nothing to send. */
   | { type: 'needless'; at: number }
   /** It may have been delivered without this store knowing; `lasting`: no read can make that certain. */
-  | { type: 'doubt'; baseUses: number | null; lasting: boolean }
+  | { type: 'question'; baseUses: number | null; lasting: boolean }
   /** It may have been delivered before this start, but is sent all the same. */
-  | { type: 'suspect' }
+  | { type: 'resend' }
   /** Read-back shows it applied; `certain` when no other writer could have made it look so. */
   | { type: 'read_applied'; certain: boolean; at: number }
   /** Read-back shows it not applied; `certain` as above. */
@@ -165,8 +165,8 @@ const nothing = {
   repeat: null,
   refused: null,
   needless: null,
-  doubt: null,
-  suspect: null,
+  question: null,
+  resend: null,
   read_applied: null,
   read_absent: null,
   hold: null,
@@ -188,22 +188,22 @@ const dropped = finish('dropped');
 const cancelled = finish('cancelled');
 const inferred = finish('inferred');
 const conflicted = (): OperationProgress => ({ state: 'conflicted' });
-const pending = (): OperationProgress => ({ state: 'pending', doubtful: false });
-const uncertain = (baseUses: number | null, doubtful: boolean): OperationProgress => ({
+const pending = (): OperationProgress => ({ state: 'pending', maybeApplied: false });
+const uncertain = (baseUses: number | null, maybeApplied: boolean): OperationProgress => ({
   state: 'uncertain',
-  doubtful,
+  maybeApplied,
   baseUses,
   held: false,
 });
-const held = (baseUses: number | null, doubtful: boolean): OperationProgress => ({
+const held = (baseUses: number | null, maybeApplied: boolean): OperationProgress => ({
   state: 'uncertain',
-  doubtful,
+  maybeApplied,
   baseUses,
   held: true,
 });
 /** The answer to this attempt is clear; an earlier one may have been applied as well. */
-const applied = ({ doubtful }: { doubtful: boolean }, { at }: { at: number }): OperationProgress => ({
-  state: doubtful ? 'inferred' : 'delivered',
+const applied = ({ maybeApplied }: { maybeApplied: boolean }, { at }: { at: number }): OperationProgress => ({
+  state: maybeApplied ? 'inferred' : 'delivered',
   finishedAt: at,
 });
 
@@ -211,12 +211,17 @@ const applied = ({ doubtful }: { doubtful: boolean }, { at }: { at: number }): O
 export const operationTransitions: { [State in OperationState]: Row<State> } = {
   pending: {
     ...nothing,
-    send: ({ doubtful }, { baseUses, at }) => ({ state: 'in_flight', doubtful, baseUses, sentAt: at }),
+    send: ({ maybeApplied }, { baseUses, at }) => ({
+      state: 'in_flight',
+      maybeApplied,
+      baseUses,
+      sentAt: at,
+    }),
     needless: applied,
-    refused: ({ doubtful }, { cause }) => (doubtful ? held(null, true) : { state: 'dead', cause }),
-    doubt: ({ doubtful }, { baseUses, lasting }) => uncertain(baseUses, doubtful || lasting),
-    suspect: () => ({ state: 'pending', doubtful: true }),
-    hold: ({ doubtful }) => held(null, doubtful),
+    refused: ({ maybeApplied }, { cause }) => (maybeApplied ? held(null, true) : { state: 'dead', cause }),
+    question: ({ maybeApplied }, { baseUses, lasting }) => uncertain(baseUses, maybeApplied || lasting),
+    resend: () => ({ state: 'pending', maybeApplied: true }),
+    hold: ({ maybeApplied }) => held(null, maybeApplied),
     conflict: conflicted,
     cancel: cancelled,
     retry: (progress) => progress,
@@ -226,36 +231,39 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     ...nothing,
     applied: (progress, { certain, at }) =>
       certain ? { state: 'delivered', finishedAt: at } : applied(progress, { at }),
-    not_applied: ({ doubtful }) => ({ state: 'pending', doubtful }),
-    ambiguous: ({ doubtful, baseUses }) => uncertain(baseUses, doubtful),
-    repeat: () => ({ state: 'pending', doubtful: true }),
-    refused: ({ doubtful, baseUses }, { cause }) =>
-      doubtful ? held(baseUses, true) : { state: 'dead', cause },
-    doubt: ({ doubtful, baseUses }, event) =>
-      uncertain(baseUses ?? event.baseUses, doubtful || event.lasting),
+    not_applied: ({ maybeApplied }) => ({ state: 'pending', maybeApplied }),
+    ambiguous: ({ maybeApplied, baseUses }) => uncertain(baseUses, maybeApplied),
+    repeat: () => ({ state: 'pending', maybeApplied: true }),
+    refused: ({ maybeApplied, baseUses }, { cause }) =>
+      maybeApplied ? held(baseUses, true) : { state: 'dead', cause },
+    question: ({ maybeApplied, baseUses }, event) =>
+      uncertain(baseUses ?? event.baseUses, maybeApplied || event.lasting),
     conflict: conflicted,
     cancel: cancelled,
   },
   uncertain: {
     ...nothing,
     // What may have been applied is never called dead, which says that it was not.
-    refused: ({ doubtful, baseUses }) => held(baseUses, doubtful),
-    doubt: (progress, { baseUses, lasting }) => ({
+    refused: ({ maybeApplied, baseUses }) => held(baseUses, maybeApplied),
+    question: (progress, { baseUses, lasting }) => ({
       ...progress,
-      doubtful: progress.doubtful || lasting,
+      maybeApplied: progress.maybeApplied || lasting,
       baseUses: progress.baseUses ?? baseUses,
     }),
-    read_applied: ({ doubtful }, { certain, at }) => ({
-      state: certain && !doubtful ? 'delivered' : 'inferred',
+    read_applied: ({ maybeApplied }, { certain, at }) => ({
+      state: certain && !maybeApplied ? 'delivered' : 'inferred',
       finishedAt: at,
     }),
-    read_absent: ({ doubtful }, { certain }) => ({ state: 'pending', doubtful: doubtful || !certain }),
-    hold: ({ doubtful, baseUses }) => held(baseUses, doubtful),
+    read_absent: ({ maybeApplied }, { certain }) => ({
+      state: 'pending',
+      maybeApplied: maybeApplied || !certain,
+    }),
+    hold: ({ maybeApplied, baseUses }) => held(baseUses, maybeApplied),
     conflict: conflicted,
     superseded: inferred,
     // A person sends again what may have been applied before: nothing can make that certain any more.
-    retry: () => ({ state: 'pending', doubtful: true }),
-    recheck: ({ doubtful }) => uncertain(null, doubtful),
+    retry: () => ({ state: 'pending', maybeApplied: true }),
+    recheck: ({ maybeApplied }) => uncertain(null, maybeApplied),
     drop: dropped,
     confirm: delivered,
   },
@@ -270,7 +278,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
   dead: {
     ...nothing,
     // It may have come back with its key, and gone up, in a past that this store does not remember.
-    doubt: ({ cause }, { baseUses, lasting }) =>
+    question: ({ cause }, { baseUses, lasting }) =>
       cause === 'missing' ? uncertain(baseUses, lasting) : { state: 'dead', cause },
     reopen: ({ cause }) => (cause === 'missing' ? pending() : { state: 'dead', cause }),
     superseded: cancelled,
@@ -308,7 +316,7 @@ export const tracePoints = [
   'queued',
   'sent',
   'delivered',
-  'in_doubt',
+  'uncertain',
   'reconciled',
   'held',
   'dead',
@@ -344,9 +352,9 @@ export function tracePointOf(event: OperationEvent, after: OperationProgress): T
       return 'delivered';
     case 'ambiguous':
     case 'repeat':
-    case 'suspect':
-    case 'doubt':
-      return 'in_doubt';
+    case 'resend':
+    case 'question':
+      return 'uncertain';
     case 'needless':
     case 'read_applied':
     case 'read_absent':

@@ -47,7 +47,7 @@ export type Ambiguous = {
 export type Applied<Value> = {
   outcome: 'applied';
   value: Value;
-  /** Epoch ms of the authoritative observation behind the answer. */
+  /** Epoch ms of the authoritative snapshot behind the answer. */
   confirmedAt: number;
   /** A cache on the way answered a read: callers may see it, but it is no base for sending and reconciles nothing. */
   isCached: boolean;

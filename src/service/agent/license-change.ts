@@ -1,5 +1,5 @@
 import { freshnessAt } from '../../domain/agent/freshness.ts';
-import type { Observation } from '../../domain/agent/observation.ts';
+import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import { queueOf } from '../../domain/outbox/operation.ts';
 import { done, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { wasAnswered } from '../access/idempotency.ts';
@@ -36,16 +36,16 @@ export async function change(
     queued = await queue(parts, request);
   }
   if (!queued.ok) return queued;
-  const { operationId, observation } = queued.value;
+  const { operationId, snapshot } = queued.value;
   // A repeated request is answered as it was before, however long it would wait this time.
-  if (operationId === null || isReplay) return done(answerOf(parts, observation, cache));
-  const deliver = (): Awaitable<Observation> => {
-    parts.deliveries.wake({ subject: observation.license.licenseKey, queue: queueOf[trigger] });
-    if (trigger !== 'enable' && waitMs === 0) return observation;
-    return afterWaiting(parts, request, { observation, operationId }, signal);
+  if (operationId === null || isReplay) return done(answerOf(parts, snapshot, cache));
+  const deliver = (): Awaitable<LicenseSnapshot> => {
+    parts.deliveries.wake({ subject: snapshot.license.licenseKey, queue: queueOf[trigger] });
+    if (trigger !== 'enable' && waitMs === 0) return snapshot;
+    return afterWaiting(parts, request, { snapshot, operationId }, signal);
   };
   // After a failure the caller gets the answer of the commit, which is stored under the idempotency key.
-  return done(answerOf(parts, await afterCommit(parts.log, deliver, observation), cache));
+  return done(answerOf(parts, await afterCommit(parts.log, deliver, snapshot), cache));
 }
 
 /** Whether the upstream was asked for an answer. */
@@ -59,11 +59,11 @@ function cacheOf({ provenance }: LicenseAnswer): 'hit' | 'miss' {
  */
 function asksFirst(parts: LicensingParts, { reach, licenseKey, trigger }: LicenseChangeRequest): boolean {
   if (trigger !== 'enable') return false;
-  const observation = parts.reader.observations.get(licenseKey);
-  if (observation === null || !reaches(parts, reach, observation)) return false;
+  const snapshot = parts.reader.snapshots.get(licenseKey);
+  if (snapshot === null || !reaches(parts, reach, snapshot)) return false;
   const { freshness } = parts.settings();
-  const isFresh = freshnessAt(observation.confirmedAt, freshness, parts.clock.now()) === 'fresh';
-  return observation.local.enabled && (!isFresh || parts.isOfFormerAddress(observation));
+  const isFresh = freshnessAt(snapshot.confirmedAt, freshness, parts.clock.now()) === 'fresh';
+  return snapshot.local.enabled && (!isFresh || parts.isOfFormerAddress(snapshot));
 }
 
 /** Whether the upstream can make up for what a change was refused for; a key that is gone may have come back. */
@@ -73,8 +73,8 @@ function upstreamMayKnow(
   { code }: Problem,
 ): boolean {
   if (code !== 'license_not_found') return code === 'upstream_unreachable' || code === 'verdict_expired';
-  const observation = parts.reader.observations.get(licenseKey);
-  return observation !== null && observation.gone && reaches(parts, reach, observation);
+  const snapshot = parts.reader.snapshots.get(licenseKey);
+  return snapshot !== null && snapshot.gone && reaches(parts, reach, snapshot);
 }
 
 async function queue(parts: LicensingParts, request: LicenseChangeRequest): Promise<Result<QueuedChange>> {
@@ -94,16 +94,16 @@ async function afterWaiting(
   { licenseKey, trigger, waitMs, isAgent = false, idempotency }: LicenseChangeRequest,
   queued: QueuedChange & { operationId: string },
   signal: AbortSignal,
-): Promise<Observation> {
+): Promise<LicenseSnapshot> {
   const wait =
     trigger === 'enable' && waitMs === 0
       ? { waitMs: parts.settings().timeoutMs * (isAgent ? partForAgents : 1), untilFailure: true }
       : { waitMs, untilFailure: false };
   await parts.deliveries.waitFor(queued.operationId, wait, signal);
-  const observation = parts.reader.observations.get(licenseKey) ?? queued.observation;
+  const snapshot = parts.reader.snapshots.get(licenseKey) ?? queued.snapshot;
   if (idempotency !== null) {
-    const value: QueuedChange = { observation, operationId: null };
+    const value: QueuedChange = { snapshot, operationId: null };
     await parts.writer.write('keepAnswer', { idempotency, value });
   }
-  return observation;
+  return snapshot;
 }

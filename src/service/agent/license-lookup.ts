@@ -1,6 +1,6 @@
 import type { Reach } from '../../domain/access/principal.ts';
 import type { FreshnessPolicy } from '../../domain/agent/freshness.ts';
-import { localLicense, type Observation } from '../../domain/agent/observation.ts';
+import { localLicense, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import { verdict } from '../../domain/agent/verdict.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
@@ -33,7 +33,7 @@ export type AgentLicensingParts = {
 
 /** What the answers are made with; `isOfFormerAddress`: only an upstream at another address has spoken of a key. */
 export type LicensingParts = AgentLicensingParts & {
-  isOfFormerAddress: (observation: Observation) => boolean;
+  isOfFormerAddress: (snapshot: LicenseSnapshot) => boolean;
 };
 
 /** Which key is asked for, and by whom. */
@@ -45,7 +45,7 @@ export async function lookUp(
   { reach, licenseKey, asker }: Question,
   signal: AbortSignal,
 ): Promise<Result<LicenseAnswer>> {
-  const known = parts.reader.observations.get(licenseKey);
+  const known = parts.reader.snapshots.get(licenseKey);
   const productKeys = known !== null ? [known.productKey] : candidates(parts, reach);
   const found = await parts.fetcher.fetchForCaller(
     productKeys,
@@ -54,13 +54,13 @@ export async function lookUp(
     // A look-up of a known key is no guess.
     asker === null ? null : { credential: asker, isCounted: known === null },
   );
-  const observation = parts.reader.observations.get(licenseKey);
-  const judged = verdict(observation, parts.settings().freshness, parts.clock.now());
-  if (observation !== null && reaches(parts, reach, observation) && judged.verdict === 'answer') {
-    return done(answerOf(parts, observation, found.found === 'known' ? 'miss' : 'hit'));
+  const snapshot = parts.reader.snapshots.get(licenseKey);
+  const judged = verdict(snapshot, parts.settings().freshness, parts.clock.now());
+  if (snapshot !== null && reaches(parts, reach, snapshot) && judged.verdict === 'answer') {
+    return done(answerOf(parts, snapshot, found.found === 'known' ? 'miss' : 'hit'));
   }
   const unstored = found.found === 'known' ? (found.unstored ?? null) : null;
-  if (unstored !== null && (observation?.local.pending ?? 0) === 0) {
+  if (unstored !== null && (snapshot?.local.pending ?? 0) === 0) {
     const answer = unstoredAnswer(parts, unstored);
     if (answer.provenance.freshness !== 'expired') return done(answer);
   }
@@ -102,21 +102,21 @@ export function candidates({ productIds }: AgentLicensingParts, reach: Reach): r
 }
 
 /** A product that was taken out of the configuration is not answered for, whatever is known of its keys. */
-export function reaches(parts: AgentLicensingParts, reach: Reach, { productKey }: Observation): boolean {
+export function reaches(parts: AgentLicensingParts, reach: Reach, { productKey }: LicenseSnapshot): boolean {
   return candidates(parts, reach).includes(productKey);
 }
 
-/** What callers are told of a key from its observation; `cache`: whether the upstream was asked for it. */
+/** What callers are told of a key from its snapshot; `cache`: whether the upstream was asked for it. */
 export function answerOf(
   { clock, settings }: AgentLicensingParts,
-  observation: Observation,
+  snapshot: LicenseSnapshot,
   cache: 'hit' | 'miss',
 ): LicenseAnswer {
-  const { confirmedAt, local } = observation;
+  const { confirmedAt, local } = snapshot;
   const source = { confirmedAt, pending: local.pending, cache };
   return {
-    license: localLicense(observation),
-    productKey: observation.productKey,
+    license: localLicense(snapshot),
+    productKey: snapshot.productKey,
     provenance: provenanceOf(source, settings().freshness, clock.now()),
   };
 }

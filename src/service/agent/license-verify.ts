@@ -1,6 +1,6 @@
 import type { Reach } from '../../domain/access/principal.ts';
 import { lastInstantOf } from '../../domain/agent/freshness.ts';
-import type { Observation } from '../../domain/agent/observation.ts';
+import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import { verdict } from '../../domain/agent/verdict.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
@@ -15,36 +15,36 @@ export async function verify(
   signal: AbortSignal,
 ): Promise<Result<LicenseAnswer>> {
   const { reach, licenseKey } = question;
-  const observation = parts.reader.observations.get(licenseKey);
-  if (observation !== null && !reaches(parts, reach, observation)) return licenseNotFound();
-  const answered = observation === null ? null : answerFrom(parts, observation);
-  if (observation === null || answered === null) return lookUp(parts, question, signal);
-  if (isToBeTouched(parts, observation)) touchObservation(parts, observation.license.licenseKey);
+  const snapshot = parts.reader.snapshots.get(licenseKey);
+  if (snapshot !== null && !reaches(parts, reach, snapshot)) return licenseNotFound();
+  const answered = snapshot === null ? null : answerFrom(parts, snapshot);
+  if (snapshot === null || answered === null) return lookUp(parts, question, signal);
+  if (isToBeTouched(parts, snapshot)) touchSnapshot(parts, snapshot.license.licenseKey);
   // The upstream has another address now: it is asked first, and answers in place of the former one.
-  if (parts.isOfFormerAddress(observation)) return lookUp(parts, question, signal);
+  if (parts.isOfFormerAddress(snapshot)) return lookUp(parts, question, signal);
   answered.repeat.repeated();
   return done(answered);
 }
 
 /** Answers from what is known here, where that is the whole of a verify; null: it is not. */
 export function verifyNow(parts: LicensingParts, reach: Reach, licenseKey: string): RepeatableAnswer | null {
-  const observation = parts.reader.observations.get(licenseKey);
-  if (observation === null || !reaches(parts, reach, observation)) return null;
-  if (isToBeTouched(parts, observation) || parts.isOfFormerAddress(observation)) return null;
-  return answerFrom(parts, observation);
+  const snapshot = parts.reader.snapshots.get(licenseKey);
+  if (snapshot === null || !reaches(parts, reach, snapshot)) return null;
+  if (isToBeTouched(parts, snapshot) || parts.isOfFormerAddress(snapshot)) return null;
+  return answerFrom(parts, snapshot);
 }
 
 /** The answer from what is known here; null where that is not to be relied upon any more. */
-function answerFrom(parts: LicensingParts, observation: Observation): RepeatableAnswer | null {
+function answerFrom(parts: LicensingParts, snapshot: LicenseSnapshot): RepeatableAnswer | null {
   const { freshness, refreshMs } = parts.settings();
   const now = parts.clock.now();
-  const judged = verdict(observation, freshness, now);
+  const judged = verdict(snapshot, freshness, now);
   if (judged.verdict !== 'answer') return null;
-  const { productKey, askedAt, confirmedAt, license } = observation;
+  const { productKey, askedAt, confirmedAt, license } = snapshot;
   const until = Math.min(askedAt + refreshMs, lastInstantOf(judged.freshness, confirmedAt, freshness));
   const repeated =
     judged.freshness === 'fresh' ? nothing : refreshing(parts.fetcher, productKey, license.licenseKey);
-  return { ...answerOf(parts, observation, 'hit'), repeat: { since: now, until, repeated } };
+  return { ...answerOf(parts, snapshot, 'hit'), repeat: { since: now, until, repeated } };
 }
 
 const nothing = (): void => undefined;
@@ -54,12 +54,12 @@ function refreshing(fetcher: LicenseFetch, productKey: string, licenseKey: strin
   return () => fetcher.refresh(productKey, licenseKey);
 }
 
-function isToBeTouched({ clock, settings }: LicensingParts, { askedAt }: Observation): boolean {
+function isToBeTouched({ clock, settings }: LicensingParts, { askedAt }: LicenseSnapshot): boolean {
   // A jump of the clock that was taken back leaves dates in the future.
   return Math.abs(clock.now() - askedAt) > settings().refreshMs;
 }
 
 /** Not awaited, and failures are ignored: a full disk must not keep a key from being verified. */
-function touchObservation({ writer }: LicensingParts, licenseKey: string): void {
-  writer.write('touchObservation', { licenseKey }).catch(() => undefined);
+function touchSnapshot({ writer }: LicensingParts, licenseKey: string): void {
+  writer.write('touchSnapshot', { licenseKey }).catch(() => undefined);
 }

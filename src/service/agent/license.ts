@@ -15,9 +15,9 @@ export function agentLicensing(given: AgentLicensingParts): Licensing {
   let since: AddressSince | null | undefined;
   const parts: LicensingParts = {
     ...given,
-    isOfFormerAddress(observation) {
+    isOfFormerAddress(snapshot) {
       if (since === undefined) since = upstreamAddressSince(given.reader);
-      return isOfFormerAddress(since, observation);
+      return isOfFormerAddress(since, snapshot);
     },
   };
   return findPlainKeys({
@@ -34,12 +34,11 @@ function historyOf(
   { reach, licenseKey }: { reach: Reach | null; licenseKey: string },
   page: HistoryPage,
 ): Result<LicenseHistory> {
-  const { observations, history } = parts.reader;
-  const observation = observations.get(licenseKey);
-  if (reach !== null && (observation === null || !reaches(parts, reach, observation)))
-    return licenseNotFound();
-  const own = observation?.license.licenseKey ?? licenseKey;
+  const { snapshots, history } = parts.reader;
+  const snapshot = snapshots.get(licenseKey);
+  if (reach !== null && (snapshot === null || !reaches(parts, reach, snapshot))) return licenseNotFound();
+  const own = snapshot?.license.licenseKey ?? licenseKey;
   const total = history.count(own, page.since);
-  if (observation === null && total === 0) return licenseNotFound();
+  if (snapshot === null && total === 0) return licenseNotFound();
   return done({ changes: history.list(own, page), total });
 }

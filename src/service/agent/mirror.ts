@@ -87,7 +87,7 @@ function separateRedemptions({ mirror, redemptions }: Transaction, id: number): 
 const unconfirmed = 0;
 
 /** Another instance answers for the upstream (it was restored, or replaced): it may have other coupons. */
-export function doubtCoupons({ mirror, settings }: Transaction): void {
+export function questionCoupons({ mirror, settings }: Transaction): void {
   mirror.ageShown(unconfirmed);
   if ((settings.get(mirroredAt) ?? '') !== '') settings.set(mirroredAt, String(unconfirmed));
 }

@@ -1,4 +1,4 @@
-import type { LocalState, Observation } from '../../domain/agent/observation.ts';
+import type { LocalState, LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import type { PreloadKey, PreloadProgress } from '../../domain/agent/preload.ts';
 import type { Coupon, CouponFilter } from '../../domain/checkout/coupon.ts';
 import type { Page } from '../../domain/page.ts';
@@ -39,23 +39,23 @@ export interface MirrorTable extends MirrorReads {
   ageShown(confirmedAt: number): void;
 }
 
-export interface ObservationReads {
-  /** Under any spelling that the upstream has answered; the observation has its own one. */
-  get(licenseKey: string): Observation | null;
+export interface SnapshotReads {
+  /** Under any spelling that the upstream has answered; the snapshot has its own one. */
+  get(licenseKey: string): LicenseSnapshot | null;
   /** How many other spellings of a license key are known. */
   aliasCount(licenseKey: string): number;
   /** License keys of a product, those that the upstream confirmed last before the others. */
   latest(productKey: string, limit: number): string[];
   /** Those whose `refreshAt` has come, longest due first. */
-  toRefresh(now: number, limit: number): Observation[];
+  toRefresh(now: number, limit: number): LicenseSnapshot[];
   /**
    * How many enabled keys were confirmed at or after each of three instants (newest first), before, and how many are
    * disabled. Where thousands were confirmed within the hour of an instant, they are divided as the hour is.
    */
   census(since: { fresh: number; stale: number; grace: number }): RecordCounts;
 }
-export interface ObservationTable extends ObservationReads {
-  put(observation: Observation): void;
+export interface SnapshotTable extends SnapshotReads {
+  put(snapshot: LicenseSnapshot): void;
   /** Writes what callers here see of a key that is known. */
   setLocal(licenseKey: string, local: LocalState): void;
   /** Notes that a key was asked for; one that was no longer refreshed is from `refreshAt` on. */

@@ -42,7 +42,7 @@ export function resumeWaits(transaction: Transaction, steady: number): number {
   transaction.settings.set(steadyMark, String(steady));
   if (before <= steady) return before;
   transaction.operations.shiftWaits(steady - before);
-  transaction.observations.shiftWaits(steady - before);
+  transaction.snapshots.shiftWaits(steady - before);
   shiftRetryAfter(transaction, steady - before);
   shiftUnknownHistory(transaction, steady - before);
   return steady;

@@ -1,5 +1,5 @@
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { doubtAll } from '../outbox/restart.ts';
+import { makeAllUncertain } from '../outbox/restart.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 
@@ -14,6 +14,6 @@ export function restore(
 ): Result<RestoredStore> {
   const instance = random.uuid(now);
   transaction.settings.set('instance', instance);
-  doubtAll(transaction);
+  makeAllUncertain(transaction);
   return done({ instance, unfinished: transaction.operations.unfinished() });
 }

@@ -37,9 +37,9 @@ export async function keepRole({ settings }: AuthorityTransaction, role: RoleNam
  * For stores of versions that did not store the role. An agent's may have an account as well: such a version
  * made one when it was started without its upstream.
  */
-function roleByContent({ products, operations, mirror, observations, accounts }: Reader): RoleName | null {
+function roleByContent({ products, operations, mirror, snapshots, accounts }: Reader): RoleName | null {
   if (products.count({}) > 0) return 'authority';
-  const known = observations.census({ fresh: 0, stale: 0, grace: 0 });
+  const known = snapshots.census({ fresh: 0, stale: 0, grace: 0 });
   const isAgent =
     operations.lastSeq() > 0 || mirror.count() > 0 || Object.values(known).some((count) => count > 0);
   if (isAgent) return 'agent';

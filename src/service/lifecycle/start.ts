@@ -2,10 +2,10 @@ import { defaultAccountId } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { acceptAdminToken } from '../access/token.ts';
-import { doubtAll, doubtInFlight, renewReconcileDelays } from '../outbox/restart.ts';
+import { makeAllUncertain, makeInFlightUncertain, renewReconcileDelays } from '../outbox/restart.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction } from '../tables.ts';
-import { countStart } from './boot.ts';
+import { countStart } from './current-run.ts';
 import { resumeWaits } from './clock-mark.ts';
 import { keepLogKey } from './log-key.ts';
 import { keepRole } from './role.ts';
@@ -68,9 +68,9 @@ export async function startAgent(
 ): Promise<Result<StartedStore>> {
   const { instance, isCopy } = await startStore(transaction, 'agent', command, context);
   countStart(transaction);
-  if (isCopy) doubtAll(transaction);
+  if (isCopy) makeAllUncertain(transaction);
   const reached = resumeWaits(transaction, context.steady);
-  doubtInFlight(transaction, command, context);
+  makeInFlightUncertain(transaction, command, context);
   renewReconcileDelays(transaction, { reached, reconcileAfterMs: command.reconcileAfterMs }, context);
   return done({ instance });
 }

@@ -198,7 +198,7 @@ export function recordCouponListing(
 ): Result<Operation> {
   const operation = transaction.operations.get(operationId);
   if (operation === null || operation.progress.state !== 'uncertain') {
-    return refuse('operation_not_open', 'The operation is not in doubt.');
+    return refuse('operation_not_open', 'The operation is not uncertain.');
   }
   if (listed === null) {
     const again = move(transaction, operation, { type: 'read_absent', certain: true });

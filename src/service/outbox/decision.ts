@@ -1,4 +1,4 @@
-import { noBoot } from '../../domain/agent/observation.ts';
+import { noRun } from '../../domain/agent/license-snapshot.ts';
 import { countAfter } from '../../domain/license.ts';
 import {
   eventOfDecision,
@@ -8,7 +8,7 @@ import {
   type Explanation,
 } from '../../domain/outbox/explanation.ts';
 import {
-  isDoubtful,
+  mayHaveBeenApplied,
   isHeld,
   queueOf,
   type Operation,
@@ -16,7 +16,7 @@ import {
   nextProgress,
 } from '../../domain/outbox/operation.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
-import { move, putObservation, scheduleHead, nextReconcileAt } from './queue.ts';
+import { move, putSnapshot, scheduleHead, nextReconcileAt } from './queue.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction, Reader } from '../tables.ts';
 import { provisionalCoupon, adoptOnceListed } from './provisional-coupon.ts';
@@ -61,7 +61,7 @@ function asRetried(operation: Operation): Operation {
     ...operation,
     failures: 0,
     seenEnabled: null,
-    lastError: isDoubtful(operation) ? riskOf(operation) : operation.lastError,
+    lastError: mayHaveBeenApplied(operation) ? riskOf(operation) : operation.lastError,
   };
 }
 
@@ -74,10 +74,10 @@ function riskOf({ kind }: Operation): string {
 
 /**
  * The count last confirmed moves along with a counter operation that a person says was applied, or the next
- * answer would look like another writer's; so do the counts that others in doubt are read back against, or it
+ * answer would look like another writer's; so do the counts that others uncertain are read back against, or it
  * would be taken for one of them. Where it is held, a read has shown it already.
  */
-function countConfirmed({ observations, operations }: Transaction, operation: Operation): void {
+function countConfirmed({ snapshots, operations }: Transaction, operation: Operation): void {
   const { kind, subject } = operation;
   if ((kind !== 'usage' && kind !== 'decrease') || isHeld(operation)) return;
   for (const other of operations.uncertain(subject, 'counter')) {
@@ -85,18 +85,18 @@ function countConfirmed({ observations, operations }: Transaction, operation: Op
     const baseUses = countAfter(other.progress.baseUses, kind);
     operations.put({ ...other, progress: { ...other.progress, baseUses } });
   }
-  const observation = observations.get(subject);
-  if (observation === null) return;
-  const { license } = observation;
-  observations.put({ ...observation, license: { ...license, uses: countAfter(license.uses, kind) } });
+  const snapshot = snapshots.get(subject);
+  if (snapshot === null) return;
+  const { license } = snapshot;
+  snapshots.put({ ...snapshot, license: { ...license, uses: countAfter(license.uses, kind) } });
 }
 
 /** What callers see follows the decision. */
 function followUp(transaction: Transaction, operation: Operation, decision: Decision): void {
-  const observation = transaction.observations.get(operation.subject);
-  if (observation !== null) {
+  const snapshot = transaction.snapshots.get(operation.subject);
+  if (snapshot !== null) {
     const isQuestioned = questionsCount(operation, decision);
-    putObservation(transaction, isQuestioned ? { ...observation, boot: noBoot } : observation);
+    putSnapshot(transaction, isQuestioned ? { ...snapshot, run: noRun } : snapshot);
   }
   if (operation.kind !== 'create_coupon') return;
   const coupon = provisionalCoupon(operation);
@@ -111,7 +111,7 @@ function followUp(transaction: Transaction, operation: Operation, decision: Deci
  */
 function questionsCount(operation: Operation, decision: Decision): boolean {
   const isShown = isHeld(operation) && decision === 'confirm';
-  return queueOf[operation.kind] === 'counter' && isDoubtful(operation) && !isShown;
+  return queueOf[operation.kind] === 'counter' && mayHaveBeenApplied(operation) && !isShown;
 }
 
 /** Tells how an operation of this store stands; `steady` is `Clock.steady`. */
@@ -122,7 +122,7 @@ export function explainOperation(
 ): Explanation {
   const { subject, kind } = operation;
   const queue = queueOf[kind];
-  const seen = reader.observations.get(subject);
+  const seen = reader.snapshots.get(subject);
   return explain(operation, {
     now: steady,
     reconcileAt: nextReconcileAt(reader, { subject, queue, asDisable: kind === 'disable' }, steady),

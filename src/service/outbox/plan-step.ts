@@ -1,7 +1,7 @@
 import { nextStep, type Step } from '../../domain/outbox/delivery.ts';
 import { type QueueName, type Operation, advance, traced } from '../../domain/outbox/operation.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { currentBoot } from '../lifecycle/boot.ts';
+import { currentRun } from '../lifecycle/current-run.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { nextReconcileAt, scheduleHead } from './queue.ts';
@@ -23,17 +23,17 @@ export function planStep(
   { subject, queue, justRead }: PlanStep,
   { steady }: Context,
 ): Result<Step> {
-  const { operations, observations } = transaction;
+  const { operations, snapshots } = transaction;
   const head = operations.head(subject, queue);
   if (head === null || head.nextAt === null || head.nextAt > steady) return done({ step: 'none' });
   const step = nextStep({
     head,
-    observation: observations.get(subject),
-    boot: currentBoot(transaction),
+    snapshot: snapshots.get(subject),
+    run: currentRun(transaction),
     now: steady,
     reconcileAt: nextReconcileAt(transaction, { subject, queue, asDisable: head.kind === 'disable' }, steady),
-    // A count is read back for all in doubt at once; a change of state is reconciled when it has come to the front.
-    hasDoubt: queue === 'counter' && operations.uncertain(subject, queue).length > 0,
+    // A count is read back for all uncertain at once; a change of state is reconciled when it has come to the front.
+    hasUncertain: queue === 'counter' && operations.uncertain(subject, queue).length > 0,
     justRead,
   });
   if (step.step === 'wait') {

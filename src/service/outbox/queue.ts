@@ -3,9 +3,9 @@ import {
   type RefreshPolicy,
   localState,
   localStateByBacklog,
-  type Observation,
+  type LicenseSnapshot,
   type SeenBefore,
-} from '../../domain/agent/observation.ts';
+} from '../../domain/agent/license-snapshot.ts';
 import {
   queueOf,
   type QueueName,
@@ -26,8 +26,8 @@ export type SyncPolicy = {
   reconcileAfterMs: number;
   /** `single`: this agent alone changes `uses`. */
   writers: 'single' | 'many';
-  /** What becomes of doubt that another writer could explain. */
-  onDoubt: 'infer' | 'hold';
+  /** What becomes of uncertainty that another writer could explain. */
+  onUncertain: 'infer' | 'hold';
   backoff: BackoffPolicy;
   /** How far apart two 404s must be for the key to be gone. */
   goneMs: number;
@@ -103,21 +103,21 @@ export function waitAfterFailure(
 }
 
 /**
- * Stores an observation with its local state reckoned anew from the operations in the store. `before`: what was stored,
+ * Stores an snapshot with its local state reckoned anew from the operations in the store. `before`: what was stored,
  * where the first of the queue has been answered since and nothing else of it has changed.
  */
-export function putObservation(
+export function putSnapshot(
   transaction: Transaction,
-  observation: Observation,
+  snapshot: LicenseSnapshot,
   before: SeenBefore | null = null,
-): Observation {
-  const { license } = observation;
+): LicenseSnapshot {
+  const { license } = snapshot;
   const { operations } = transaction;
   const local =
     localStateByBacklog(license, operations.backlog(license.licenseKey), before) ??
     localState(license, operations.shown(license.licenseKey));
-  const put = { ...observation, local };
-  transaction.observations.put(put);
+  const put = { ...snapshot, local };
+  transaction.snapshots.put(put);
   return put;
 }
 
@@ -163,7 +163,7 @@ export function enqueue(
     lastError: null,
     seenEnabled,
     payload,
-    progress: { state: 'pending', doubtful: false },
+    progress: { state: 'pending', maybeApplied: false },
   });
   trace.add(traced('queued', operation));
   return operation;

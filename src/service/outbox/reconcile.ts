@@ -1,8 +1,8 @@
 import { countApplied, type CounterKind } from '../../domain/outbox/delivery.ts';
 import type { License } from '../../domain/license.ts';
-import { isCountInQuestion, type Observation } from '../../domain/agent/observation.ts';
+import { isCountInQuestion, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import type { Operation } from '../../domain/outbox/operation.ts';
-import { isOfEarlierBoot, lastSeqBefore } from '../lifecycle/boot.ts';
+import { isOfEarlierRun, lastSeqBefore } from '../lifecycle/current-run.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { nextReconcileAt, move, scheduleHead, type SyncPolicy } from './queue.ts';
@@ -10,46 +10,46 @@ import { type UnexpectedCount, endSuperseded } from './record-answer.ts';
 import { boundUpstream, isOfOtherUpstream } from './upstream-state.ts';
 
 /** A read of a key, beside what was last seen of it. */
-type Reconciliation = { observation: Observation; read: License; sentAt: number; policy: SyncPolicy };
+type Reconciliation = { snapshot: LicenseSnapshot; read: License; sentAt: number; policy: SyncPolicy };
 
 type ReconciledCounter = {
-  /** Whether the count read may be counted from: nothing is on its way, or in doubt, that it could contain. */
+  /** Whether the count read may be counted from: nothing is on its way, or uncertain, that it could contain. */
   reconciled: boolean;
-  /** A count that neither the last answer nor this agent's doubtful operations explain. */
+  /** A count that neither the last answer nor this agent's uncertain operations explain. */
   unexpected: UnexpectedCount | null;
 };
 
 const unreconciled: ReconciledCounter = { reconciled: false, unexpected: null };
 
-/** Reconciles the counter operations in doubt by the count that was read. (src/sync/README.md, After a lost response) */
+/** Reconciles the counter operations uncertain by the count that was read. (src/sync/README.md, After a lost response) */
 export function reconcileCounter(
   transaction: Transaction,
   reconciliation: Reconciliation,
   context: Context,
 ): ReconciledCounter {
-  const { observation, read, sentAt, policy } = reconciliation;
+  const { snapshot, read, sentAt, policy } = reconciliation;
   const { operations } = transaction;
-  const subject = observation.license.licenseKey;
+  const subject = snapshot.license.licenseKey;
   if (nextReconcileAt(transaction, { subject, queue: 'counter', asDisable: false }, sentAt) !== null)
     return unreconciled;
   const head = operations.head(subject, 'counter');
-  const doubtful = operations.uncertain(subject, 'counter');
+  const uncertain = operations.uncertain(subject, 'counter');
   // What another upstream has counted explains nothing here; what was sent to this one was sent on a count of its own.
-  const isSentHere = doubtful[0]?.upstream === boundUpstream(transaction);
-  const isForeign = !isSentHere && isOfOtherUpstream(transaction, observation);
-  const base = isForeign ? read.uses : (baseOf(doubtful) ?? observation.license.uses);
-  const applied = countApplied(base, doubtful.map(counterKind), read.uses);
-  const isOnlyWriter = policy.writers === 'single' && !observation.manyWriters;
-  if (applied === null && isOfEarlierBoot(transaction, observation)) {
+  const isSentHere = uncertain[0]?.upstream === boundUpstream(transaction);
+  const isForeign = !isSentHere && isOfOtherUpstream(transaction, snapshot);
+  const base = isForeign ? read.uses : (baseOf(uncertain) ?? snapshot.license.uses);
+  const applied = countApplied(base, uncertain.map(counterKind), read.uses);
+  const isOnlyWriter = policy.writers === 'single' && !snapshot.manyWriters;
+  if (applied === null && isOfEarlierRun(transaction, snapshot)) {
     const seen = { readUses: read.uses, isOnlyWriter, lastSeq: lastSeqBefore(transaction) };
-    if (doubtEarlier(transaction, observation, seen, context.steady + policy.reconcileAfterMs))
+    if (questionEarlier(transaction, snapshot, seen, context.steady + policy.reconcileAfterMs))
       return unreconciled;
   }
-  if (doubtful.length > 0)
-    reconcileUncertain(transaction, doubtful, { ...reconciliation, applied, isOnlyWriter }, context);
+  if (uncertain.length > 0)
+    reconcileUncertain(transaction, uncertain, { ...reconciliation, applied, isOnlyWriter }, context);
   endNeedlessDecrease(transaction, reconciliation, context);
   scheduleNext(transaction, subject, head, context);
-  const isExplained = applied !== null || isCountInQuestion(observation);
+  const isExplained = applied !== null || isCountInQuestion(snapshot);
   return { reconciled: true, unexpected: isExplained ? null : { expected: base, got: read.uses } };
 }
 
@@ -60,16 +60,16 @@ const unproven =
 /** As many as the count has moved, in order, were applied; the rest are sent. */
 function reconcileUncertain(
   transaction: Transaction,
-  doubtful: readonly Operation[],
+  uncertain: readonly Operation[],
   { policy, applied, isOnlyWriter }: Reconciliation & { applied: number | null; isOnlyWriter: boolean },
   { now }: Context,
 ): void {
   // Where one of them may have been delivered by a past that is not remembered, the count tells of none for sure.
-  const certain = applied !== null && isOnlyWriter && !doubtful.some(hasLastingDoubt);
-  for (const [index, operation] of doubtful.entries()) {
-    if (index >= (applied ?? doubtful.length)) {
+  const certain = applied !== null && isOnlyWriter && !uncertain.some(isMaybeApplied);
+  for (const [index, operation] of uncertain.entries()) {
+    if (index >= (applied ?? uncertain.length)) {
       move(transaction, operation, { type: 'read_absent', certain });
-    } else if (!certain && policy.onDoubt === 'hold') {
+    } else if (!certain && policy.onUncertain === 'hold') {
       move(transaction, { ...operation, lastError: unproven }, { type: 'hold' });
     } else {
       move(transaction, operation, { type: 'read_applied', certain, at: now });
@@ -77,17 +77,17 @@ function reconcileUncertain(
   }
 }
 
-function hasLastingDoubt({ progress }: Operation): boolean {
-  return progress.state === 'uncertain' && progress.doubtful;
+function isMaybeApplied({ progress }: Operation): boolean {
+  return progress.state === 'uncertain' && progress.maybeApplied;
 }
 
 /** A read made for this attempt shows 0: a decrease at the head has nothing to take back. */
 function endNeedlessDecrease(
   transaction: Transaction,
-  { observation, read, sentAt }: Reconciliation,
+  { snapshot, read, sentAt }: Reconciliation,
   { now }: Context,
 ): void {
-  const head = transaction.operations.head(observation.license.licenseKey, 'counter');
+  const head = transaction.operations.head(snapshot.license.licenseKey, 'counter');
   if (head === null || head.nextAt === null || sentAt < head.nextAt || read.uses > 0) return;
   if (head.kind === 'decrease' && head.progress.state === 'pending') {
     move(transaction, head, { type: 'needless', at: now });
@@ -109,11 +109,11 @@ function scheduleNext(
 /** Reconciles the head of a key's state queue by a read. (src/sync/README.md, Queues) */
 export function reconcileState(
   transaction: Transaction,
-  { observation, read, sentAt }: Reconciliation,
+  { snapshot, read, sentAt }: Reconciliation,
   context: Context,
 ): void {
   const { operations } = transaction;
-  const subject = observation.license.licenseKey;
+  const subject = snapshot.license.licenseKey;
   const isDelayed = (asDisable: boolean): boolean =>
     nextReconcileAt(transaction, { subject, queue: 'state', asDisable }, sentAt) !== null;
   if (read.enabled && !isDelayed(false)) endHeldEnables(transaction, subject, context);
@@ -177,19 +177,19 @@ function reconcilePendingState(
 }
 
 /**
- * The first read after a start shows a count that the doubtful operations do not explain. If this agent is
+ * The first read after a start shows a count that the uncertain operations do not explain. If this agent is
  * the only writer, and all operations from before the start together explain it, they may have been delivered
  * in a past that this store does not remember (a snapshot): they are read back at `reconcileAt`. Otherwise
  * another writer changed the count: the operations are sent, and end inferred. Returns whether they are to be
  * read back.
  */
-function doubtEarlier(
+function questionEarlier(
   transaction: Transaction,
-  observation: Observation,
+  snapshot: LicenseSnapshot,
   seen: { readUses: number; isOnlyWriter: boolean; lastSeq: number },
   reconcileAt: number,
 ): boolean {
-  const { licenseKey, uses } = observation.license;
+  const { licenseKey, uses } = snapshot.license;
   const earlier = transaction.operations
     .queue(licenseKey, 'counter')
     .filter(({ seq }) => seq <= seen.lastSeq);
@@ -200,9 +200,9 @@ function doubtEarlier(
   for (const operation of pending) {
     if (isOurs) {
       const delayed = { ...operation, reconcileAt: reconcileAt };
-      move(transaction, delayed, { type: 'doubt', baseUses: uses, lasting: true });
+      move(transaction, delayed, { type: 'question', baseUses: uses, lasting: true });
     } else {
-      move(transaction, operation, { type: 'suspect' });
+      move(transaction, operation, { type: 'resend' });
     }
   }
   if (isOurs) {
@@ -212,7 +212,7 @@ function doubtEarlier(
   return isOurs;
 }
 
-/** The count on which the first of doubtful operations was sent, as far as it is known. */
+/** The count on which the first of uncertain operations was sent, as far as it is known. */
 function baseOf([first]: readonly Operation[]): number | null {
   return first?.progress.state === 'uncertain' ? first.progress.baseUses : null;
 }

@@ -3,13 +3,13 @@ import {
   isCountInQuestion,
   readAsOf,
   refreshAtAfterChange,
-  type Observation,
-} from '../../domain/agent/observation.ts';
+  type LicenseSnapshot,
+} from '../../domain/agent/license-snapshot.ts';
 import {
   type Operation,
   type OperationState,
   isHeld,
-  isDoubtful,
+  mayHaveBeenApplied,
   type DeathCause,
 } from '../../domain/outbox/operation.ts';
 import {
@@ -20,7 +20,7 @@ import {
   type Applied,
 } from '../../domain/outbox/outcome.ts';
 import { done, type Result, refuse } from '../../domain/problem/problem.ts';
-import { currentBoot, isOfEarlierBoot } from '../lifecycle/boot.ts';
+import { currentRun, isOfEarlierRun } from '../lifecycle/current-run.ts';
 import { confirmTime } from '../lifecycle/clock-mark.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
@@ -29,7 +29,7 @@ import {
   nextReconcileAt,
   queueOfOperation,
   move,
-  putObservation,
+  putSnapshot,
   scheduleHead,
   type SyncPolicy,
   waitAfterFailure,
@@ -100,39 +100,37 @@ function recordApplied(
   const queue = queueOfOperation(operation);
   if (queue === 'state') endSuperseded(transaction, delivered, context);
   const next = scheduleHead(transaction, operation.subject, queue, { at: steady });
-  const observation = transaction.observations.get(operation.subject);
-  if (observation === null) return recorded(delivered, null);
-  const wasFirst = (next === null || next.seq > operation.seq) && !observation.gone;
-  if (observation.gone) reopenOperations(transaction, operation.subject, context);
-  const isCounted = queue === 'counter' || mayCountFrom(transaction, observation, operation, overlapped);
-  const isExpected = isCounted && !isOfOtherUpstream(transaction, observation);
-  const unexpected = isExpected
-    ? unexpectedCount(expectedCount(operation, observation), outcome.value)
-    : null;
+  const snapshot = transaction.snapshots.get(operation.subject);
+  if (snapshot === null) return recorded(delivered, null);
+  const wasFirst = (next === null || next.seq > operation.seq) && !snapshot.gone;
+  if (snapshot.gone) reopenOperations(transaction, operation.subject, context);
+  const isCounted = queue === 'counter' || mayCountFrom(transaction, snapshot, operation, overlapped);
+  const isExpected = isCounted && !isOfOtherUpstream(transaction, snapshot);
+  const unexpected = isExpected ? unexpectedCount(expectedCount(operation, snapshot), outcome.value) : null;
   const at = { ...context, draw: context.random.draw(), readAs: readAsOf(outcome) };
   // Of two states that overlapped nobody can tell which is the newer: it can revoke a key, and a read tells.
   const isStateUnsure =
-    overlapped && queue === 'counter' && outcome.value.enabled !== observation.license.enabled;
+    overlapped && queue === 'counter' && outcome.value.enabled !== snapshot.license.enabled;
   const answered = {
-    ...observation,
+    ...snapshot,
     license: {
       // What only an answer to a read tells stays.
-      ...observation.license,
+      ...snapshot.license,
       ...outcome.value,
       licenseKey: operation.subject,
-      uses: isCounted ? outcome.value.uses : observation.license.uses,
+      uses: isCounted ? outcome.value.uses : snapshot.license.uses,
       enabled: !isStateUnsure && outcome.value.enabled,
     },
     confirmedAt: outcome.confirmedAt,
-    boot: isCounted ? currentBoot(transaction) : observation.boot,
-    manyWriters: observation.manyWriters || unexpected !== null,
+    run: isCounted ? currentRun(transaction) : snapshot.run,
+    manyWriters: snapshot.manyWriters || unexpected !== null,
     missingSince: null,
     readFirst: false,
     gone: false,
-    refreshAt: isStateUnsure ? steady : refreshAtAfterChange(observation, policy, at),
+    refreshAt: isStateUnsure ? steady : refreshAtAfterChange(snapshot, policy, at),
   };
-  const before = wasFirst ? { ...observation, first: effectOf(operation) } : null;
-  putObservation(transaction, answered, before);
+  const before = wasFirst ? { ...snapshot, first: effectOf(operation) } : null;
+  putSnapshot(transaction, answered, before);
   return recorded(delivered, unexpected);
 }
 
@@ -147,7 +145,7 @@ function effectOf({ kind }: Operation): 1 | 0 | -1 {
  */
 function mayCountFrom(
   transaction: Transaction,
-  observation: Observation,
+  snapshot: LicenseSnapshot,
   { subject, progress }: Operation,
   overlapped: boolean,
 ): boolean {
@@ -156,13 +154,13 @@ function mayCountFrom(
   const isCounterAtRest =
     operations.tail(subject, 'counter') === null &&
     nextReconcileAt(transaction, { subject, queue: 'counter', asDisable: false }, sentAt) === null;
-  return isCounterAtRest && !overlapped && !isOfEarlierBoot(transaction, observation);
+  return isCounterAtRest && !overlapped && !isOfEarlierRun(transaction, snapshot);
 }
 
 /** The count after an operation, as far as nobody else changed it; null: unknown. */
-function expectedCount({ kind, progress }: Operation, observation: Observation): number | null {
+function expectedCount({ kind, progress }: Operation, snapshot: LicenseSnapshot): number | null {
   if (kind !== 'usage' && kind !== 'decrease') {
-    return isCountInQuestion(observation) ? null : observation.license.uses;
+    return isCountInQuestion(snapshot) ? null : snapshot.license.uses;
   }
   if (progress.state !== 'in_flight' || progress.baseUses === null) return null;
   return countAfter(progress.baseUses, kind);
@@ -181,22 +179,22 @@ function recordNotApplied(
   if (outcome.reason === 'refused') {
     refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
     scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.steady });
-    updateObservation(transaction, operation.subject, {});
+    updateSnapshot(transaction, operation.subject, {});
     return;
   }
   const waiting = move(transaction, operation, { type: 'not_applied' });
   // A 404 to a write proves nothing about the key: only reads do, so the next step is one.
-  if (outcome.reason === 'missing') updateObservation(transaction, operation.subject, { readFirst: true });
+  if (outcome.reason === 'missing') updateSnapshot(transaction, operation.subject, { readFirst: true });
   awaitNextAttempt(transaction, waiting, { outcome, policy }, context);
 }
 
-function updateObservation(
+function updateSnapshot(
   transaction: Transaction,
   licenseKey: string,
-  change: Partial<Pick<Observation, 'readFirst'>>,
+  change: Partial<Pick<LicenseSnapshot, 'readFirst'>>,
 ): void {
-  const observation = transaction.observations.get(licenseKey);
-  if (observation !== null) putObservation(transaction, { ...observation, ...change });
+  const snapshot = transaction.snapshots.get(licenseKey);
+  if (snapshot !== null) putSnapshot(transaction, { ...snapshot, ...change });
 }
 
 /** The operation to which an answer belongs; what is not in flight has no answer to record. */
@@ -275,7 +273,7 @@ export function refuseOperation(
   operation: Operation,
   { cause, detail }: { cause: DeathCause; detail: string },
 ): Operation {
-  const lastError = isDoubtful(operation)
+  const lastError = mayHaveBeenApplied(operation)
     ? `${detail}; an earlier attempt of it may have been applied`
     : detail;
   return move(transaction, { ...operation, lastError }, { type: 'refused', cause });

@@ -1,19 +1,19 @@
 import type { License } from '../../domain/license.ts';
 import {
   nextRefreshAt,
-  noBoot,
+  noRun,
   observeMissing,
   readAsOf,
-  type Observation,
-} from '../../domain/agent/observation.ts';
-import { isDoubtful } from '../../domain/outbox/operation.ts';
+  type LicenseSnapshot,
+} from '../../domain/agent/license-snapshot.ts';
+import { mayHaveBeenApplied } from '../../domain/outbox/operation.ts';
 import { isMissing, isOutage, type Applied, type Outcome } from '../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { currentBoot } from '../lifecycle/boot.ts';
+import { currentRun } from '../lifecycle/current-run.ts';
 import { confirmTime } from '../lifecycle/clock-mark.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { putObservation, scheduleHead, waitAfterFailure, type Failure, type SyncPolicy } from './queue.ts';
+import { putSnapshot, scheduleHead, waitAfterFailure, type Failure, type SyncPolicy } from './queue.ts';
 import { type UnexpectedCount, refuseOperation, reopenOperations } from './record-answer.ts';
 import { reconcileCounter, reconcileState } from './reconcile.ts';
 import { observeInstance } from './upstream-state.ts';
@@ -35,7 +35,7 @@ type RecordRead = {
 };
 
 export type RecordedRead = {
-  /** A count that neither the last answer nor this agent's doubtful operations explain. */
+  /** A count that neither the last answer nor this agent's uncertain operations explain. */
   unexpected: UnexpectedCount | null;
 };
 
@@ -62,37 +62,37 @@ export function recordRead(
     // The queues of the key itself were not held by this read: it shows only under which name the key is known.
     return done({ unexpected: null });
   }
-  const before = transaction.observations.get(read.licenseKey);
+  const before = transaction.snapshots.get(read.licenseKey);
   if (before !== null && outcome.isCached) {
     recordCached(transaction, before, { ...command, outcome }, context);
     return done({ unexpected: null });
   }
   const seen = observe(transaction, { ...command, outcome }, before, context);
   if (before === null) {
-    putObservation(transaction, seen);
+    putSnapshot(transaction, seen);
     return done({ unexpected: null });
   }
   if (before.gone) reopenOperations(transaction, read.licenseKey, context);
-  const reconciliation = { observation: before, read, sentAt, policy };
+  const reconciliation = { snapshot: before, read, sentAt, policy };
   const counted = reconcileCounter(transaction, reconciliation, context);
   reconcileState(transaction, reconciliation, context);
-  putObservation(transaction, {
+  putSnapshot(transaction, {
     ...seen,
     license: counted.reconciled ? read : { ...read, uses: before.license.uses },
-    boot: counted.reconciled ? seen.boot : before.boot,
+    run: counted.reconciled ? seen.run : before.run,
     readFirst: counted.reconciled ? false : before.readFirst,
     manyWriters: seen.manyWriters || counted.unexpected !== null,
   });
   return done({ unexpected: counted.unexpected });
 }
 
-/** What the upstream has answered, as an observation; `before`: what was last seen of the key. */
+/** What the upstream has answered, as an snapshot; `before`: what was last seen of the key. */
 function observe(
   transaction: Transaction,
   { productKey, outcome, sentAt, policy }: AnsweredRead,
-  before: Observation | null,
+  before: LicenseSnapshot | null,
   context: Context,
-): Observation {
+): LicenseSnapshot {
   const { value: license, confirmedAt, isCached } = outcome;
   const askedAt = before?.askedAt ?? context.now;
   const at = { ...context, draw: context.random.draw(), readAs: readAsOf(outcome) };
@@ -101,7 +101,7 @@ function observe(
     local: { uses: license.uses, enabled: license.enabled, pending: 0 },
     productKey,
     confirmedAt,
-    boot: isCached || sentAt < unknownHistoryUntil(transaction) ? noBoot : currentBoot(transaction),
+    run: isCached || sentAt < unknownHistoryUntil(transaction) ? noRun : currentRun(transaction),
     manyWriters: before?.manyWriters ?? false,
     missingSince: null,
     gone: false,
@@ -117,7 +117,7 @@ function observe(
  */
 function recordCached(
   transaction: Transaction,
-  before: Observation,
+  before: LicenseSnapshot,
   command: AnsweredRead,
   context: Context,
 ): void {
@@ -134,22 +134,22 @@ function recordCached(
   const detail = 'a cache on the way answered, not the upstream';
   const failure = { detail, retryAfterMs: null, outage: false };
   postponeDueQueues(transaction, licenseKey, { ...command, failure }, context);
-  putObservation(transaction, { ...before, ...seen, refreshAt: nextRefreshAt(before, policy, at) });
+  putSnapshot(transaction, { ...before, ...seen, refreshAt: nextRefreshAt(before, policy, at) });
 }
 
 type FailedRead = RecordRead & { outcome: Exclude<Outcome<License>, { outcome: 'applied' }> };
 
 function recordFailure(transaction: Transaction, command: FailedRead, context: Context): void {
   const { outcome, policy } = command;
-  const observation = transaction.observations.get(command.licenseKey);
-  if (observation === null) return;
-  const { licenseKey } = observation.license;
+  const snapshot = transaction.snapshots.get(command.licenseKey);
+  if (snapshot === null) return;
+  const { licenseKey } = snapshot.license;
   if (isMissing(outcome) && command.isMissingBelieved) {
-    recordMissing(transaction, observation, command, context);
+    recordMissing(transaction, snapshot, command, context);
     return;
   }
   const at = { ...context, draw: context.random.draw(), readAs: 'unanswered' } as const;
-  transaction.observations.put({ ...observation, refreshAt: nextRefreshAt(observation, policy, at) });
+  transaction.snapshots.put({ ...snapshot, refreshAt: nextRefreshAt(snapshot, policy, at) });
   if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') return;
   const failure = { ...outcome, outage: isOutage(outcome) };
   postponeDueQueues(transaction, licenseKey, { ...command, failure }, context);
@@ -157,20 +157,21 @@ function recordFailure(transaction: Transaction, command: FailedRead, context: C
 
 /**
  * A believed 404 about a key: its operations wait until reads have said so twice, far enough apart, and are
- * dead then, or held where they are in doubt.
+ * dead then, or held where they are uncertain.
  */
 function recordMissing(
   transaction: Transaction,
-  observation: Observation,
+  snapshot: LicenseSnapshot,
   command: FailedRead,
   context: Context,
 ): void {
   const { policy } = command;
-  const { licenseKey } = observation.license;
-  const missing = observeMissing(observation, context.steady, policy.goneMs);
+  const { licenseKey } = snapshot.license;
+  const missing = observeMissing(snapshot, context.steady, policy.goneMs);
   // What is held unread may be in the count with which the key comes back.
-  const isInQuestion = missing.gone && transaction.operations.queue(licenseKey, 'counter').some(isDoubtful);
-  const seen = isInQuestion ? { ...missing, boot: noBoot } : missing;
+  const isInQuestion =
+    missing.gone && transaction.operations.queue(licenseKey, 'counter').some(mayHaveBeenApplied);
+  const seen = isInQuestion ? { ...missing, run: noRun } : missing;
   const detail = 'the upstream does not know this license key';
   if (seen.gone) {
     const { operations } = transaction;
@@ -184,7 +185,7 @@ function recordMissing(
   }
   const readAs = seen.gone ? 'gone' : 'unanswered';
   const at = { ...context, draw: context.random.draw(), readAs } as const;
-  putObservation(transaction, { ...seen, refreshAt: nextRefreshAt(observation, policy, at) });
+  putSnapshot(transaction, { ...seen, refreshAt: nextRefreshAt(snapshot, policy, at) });
 }
 
 /** Lets the queues wait for which this read was made and brought nothing: those that were due. */
@@ -204,7 +205,7 @@ function postponeDueQueues(
 
 /**
  * Takes note of how the upstream itself spells a license key that it was asked for in another way: its own
- * spelling is the one subject of observation and queues, every other is an alias. Two spellings with queues of
+ * spelling is the one subject of snapshot and queues, every other is an alias. Two spellings with queues of
  * their own would count one use for the other. Gives `known` when the key was already known under its own
  * spelling, and this read was made beside its queues. (src/sync/README.md, Queues)
  */
@@ -215,23 +216,23 @@ function adoptSpelling(
   { now, steady }: Context,
 ): 'same' | 'known' | 'adopted' {
   if (asked === own) return 'same';
-  const { observations, operations } = transaction;
-  const underOwn = observations.get(own);
-  const underAsked = observations.get(asked);
-  if (underAsked?.license.licenseKey !== own) observations.addAlias(asked, own, { at: now, max: maxAliases });
+  const { snapshots, operations } = transaction;
+  const underOwn = snapshots.get(own);
+  const underAsked = snapshots.get(asked);
+  if (underAsked?.license.licenseKey !== own) snapshots.addAlias(asked, own, { at: now, max: maxAliases });
   const isKnown = underOwn !== null && underOwn.license.licenseKey === own;
   if (underAsked === null || underAsked.license.licenseKey !== asked) return isKnown ? 'known' : 'adopted';
   // The key was known here under the other spelling alone, or under both.
   operations.moveToSubject(asked, own);
   transaction.history.respell(asked, own);
-  observations.remove(asked);
-  observations.moveAliases(asked, own);
+  snapshots.remove(asked);
+  snapshots.moveAliases(asked, own);
   // Known under both, its count may contain what was counted under the other.
   const manyWriters = underOwn?.manyWriters === true || underAsked.manyWriters;
   const kept = isKnown
-    ? { ...underOwn, boot: noBoot, manyWriters }
+    ? { ...underOwn, run: noRun, manyWriters }
     : { ...underAsked, license: { ...underAsked.license, licenseKey: own } };
-  putObservation(transaction, kept);
+  putSnapshot(transaction, kept);
   for (const queue of ['counter', 'state'] as const) {
     const head = operations.head(own, queue);
     if (head !== null && head.progress.state !== 'in_flight')

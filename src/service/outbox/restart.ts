@@ -1,14 +1,14 @@
 import { isHeld, queueOf, type QueueName, advance } from '../../domain/outbox/operation.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { scheduleHead, putObservation } from './queue.ts';
+import { scheduleHead, putSnapshot } from './queue.ts';
 import { loseAnswer } from './record-answer.ts';
 import { renewUnknownHistory, beginUnknownHistory } from './sync-marks.ts';
 
 /**
  * The clock may have been turned while the process was stopped, so the time that passed is unknown: at a start,
  * every reconcile delay that had not certainly passed at `reached` (`Clock.steady`) begins anew, and so does that of
- * every operation in doubt.
+ * every operation uncertain.
  */
 export function renewReconcileDelays(
   transaction: Transaction,
@@ -39,7 +39,7 @@ export function renewReconcileDelays(
 }
 
 /** What was in flight when the process ended may or may not have been applied. */
-export function doubtInFlight(
+export function makeInFlightUncertain(
   transaction: Transaction,
   policy: { reconcileAfterMs: number },
   context: Context,
@@ -53,20 +53,20 @@ export function doubtInFlight(
 
 /**
  * After a restore or a copy, the original may have delivered what this store still holds: every unfinished
- * operation is read back against the last observation, and ends inferred at best; what the original had under
+ * operation is read back against the last snapshot, and ends inferred at best; what the original had under
  * way is waited for.
  * (src/sync/README.md, Start, restore and copy)
  */
-export function doubtAll(transaction: Transaction): void {
+export function makeAllUncertain(transaction: Transaction): void {
   beginUnknownHistory(transaction);
-  const { operations, observations } = transaction;
+  const { operations, snapshots } = transaction;
   const shownAnew = new Set<string>();
   const lastError = 'this store was restored or copied: it may have been delivered before';
-  // Those in doubt come first, or the others would be met again as such.
+  // Those uncertain come first, or the others would be met again as such.
   for (const state of ['uncertain', 'in_flight', 'pending', 'dead'] as const) {
     for (const operation of operations.withState(state)) {
-      const baseUses = observations.get(operation.subject)?.license.uses ?? null;
-      const doubted = advance(operation, { type: 'doubt', baseUses, lasting: true });
+      const baseUses = snapshots.get(operation.subject)?.license.uses ?? null;
+      const doubted = advance(operation, { type: 'question', baseUses, lasting: true });
       if (doubted.progress.state === 'dead') continue;
       if (state === 'dead') shownAnew.add(operation.subject);
       operations.put({
@@ -78,7 +78,7 @@ export function doubtAll(transaction: Transaction): void {
     }
   }
   for (const subject of shownAnew) {
-    const observation = observations.get(subject);
-    if (observation !== null) putObservation(transaction, observation);
+    const snapshot = snapshots.get(subject);
+    if (snapshot !== null) putSnapshot(transaction, snapshot);
   }
 }

@@ -1,4 +1,4 @@
-import type { Backlog } from '../../domain/agent/observation.ts';
+import type { Backlog } from '../../domain/agent/license-snapshot.ts';
 import type { Traced, QueueName, Operation, OperationState } from '../../domain/outbox/operation.ts';
 import type { Page } from '../../domain/page.ts';
 
@@ -39,7 +39,7 @@ export interface OperationReads extends QueueReads {
   countOpenOf(licenseKey: string, state: OperationState | null): number;
   /** How many are in each state. */
   depth(): Record<OperationState, number>;
-  /** How many are still to be delivered, or wait for a person in doubt. */
+  /** How many are still to be delivered, or wait for a person uncertain. */
   unfinished(): number;
   /** How many are held for a person to decide. */
   heldCount(): number;
@@ -63,8 +63,8 @@ export interface OperationTable extends OperationReads {
   queue(subject: string, queue: QueueName): Operation[];
   /** In order, read as they are taken: each may be changed meanwhile, and those behind it. */
   withState(state: OperationState): Iterable<Operation>;
-  /** Those in doubt that were last sent to another upstream: neither held yet nor on their way. */
-  inDoubtElsewhere(upstream: string): Operation[];
+  /** Those uncertain that were last sent to another upstream: neither held yet nor on their way. */
+  uncertainElsewhere(upstream: string): Operation[];
   /** Extends every reconcile delay that had not passed at `reached` to `until`: after a start its remainder is unknown. */
   extendReconcileDelays(reached: number, until: number): void;
   /** Puts the operations of one spelling of a license key into the queues of another; their heads are to be scheduled. */

@@ -1,13 +1,13 @@
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { isCountInQuestion, type Observation } from '../../domain/agent/observation.ts';
-import { beginBoot, currentBoot } from '../lifecycle/boot.ts';
-import { isDoubtful, type Operation } from '../../domain/outbox/operation.ts';
+import { isCountInQuestion, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
+import { beginRun, currentRun } from '../lifecycle/current-run.ts';
+import { mayHaveBeenApplied, type Operation } from '../../domain/outbox/operation.ts';
 import type { ProductList } from '../../domain/agent/product.ts';
-import { doubtCoupons, forgetCoupons } from '../agent/mirror.ts';
+import { questionCoupons, forgetCoupons } from '../agent/mirror.ts';
 import { storedProducts, storeProducts } from '../agent/products.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
-import { move, putObservation, scheduleHead, queueOfOperation } from './queue.ts';
+import { move, putSnapshot, scheduleHead, queueOfOperation } from './queue.ts';
 import { forgetLastSuccess, forgetRetryAfter } from './sync-marks.ts';
 
 const boundTo = 'upstream';
@@ -23,7 +23,7 @@ type BindUpstream = {
 
 /** What the configuration has changed for what was here before. */
 export type BoundUpstream = {
-  /** In doubt at another upstream: only a person can reconcile them now. */
+  /** Uncertain at another upstream: only a person can reconcile them now. */
   heldOperations: number;
   /** Products that have another key now. */
   renamed: readonly { from: string; to: string }[];
@@ -33,7 +33,7 @@ export type BoundUpstream = {
 
 /**
  * Takes note of the upstream and the products that are configured, at each start and reload. What was sent to
- * another upstream and is in doubt is never reconciled by this one: it is held for a person. What waits is tried again,
+ * another upstream and is uncertain is never reconciled by this one: it is held for a person. What waits is tried again,
  * but for reconcile delays.
  * (src/sync/README.md, Change of upstream)
  */
@@ -52,9 +52,9 @@ export function bindUpstream(
       forgetLastSuccess(transaction);
       forgetRetryAfter(transaction);
       forgetCoupons(transaction);
-      heldOperations = holdDoubtElsewhere(transaction, before, context);
-      transaction.observations.startOver(context.steady);
-      const since: AddressSince = { boot: currentBoot(transaction), at: context.now };
+      heldOperations = holdUncertainElsewhere(transaction, before, context);
+      transaction.snapshots.startOver(context.steady);
+      const since: AddressSince = { run: currentRun(transaction), at: context.now };
       settings.set(addressSince, JSON.stringify(since));
     }
   }
@@ -72,12 +72,12 @@ export function boundUpstream({ settings }: Reader): string {
 }
 
 /** Whether what was last seen of a key was said by another upstream. */
-export function isOfOtherUpstream({ settings }: Reader, observation: Observation): boolean {
-  return !isCountInQuestion(observation) && observation.boot < Number(settings.get(boundSince) ?? 0);
+export function isOfOtherUpstream({ settings }: Reader, snapshot: LicenseSnapshot): boolean {
+  return !isCountInQuestion(snapshot) && snapshot.run < Number(settings.get(boundSince) ?? 0);
 }
 
 /** Since when (epoch ms) and which start the upstream has its address; it changes at a start only. */
-export type AddressSince = { boot: number; at: number };
+export type AddressSince = { run: number; at: number };
 
 /** Null: the upstream has always had this address. */
 export function upstreamAddressSince({ settings }: Reader): AddressSince | null {
@@ -87,9 +87,9 @@ export function upstreamAddressSince({ settings }: Reader): AddressSince | null 
 /** Whether what was last seen of a key was said by an upstream at another address, and by this one nothing yet. */
 export function isOfFormerAddress(
   since: AddressSince | null,
-  { boot, confirmedAt }: Pick<Observation, 'boot' | 'confirmedAt'>,
+  { run, confirmedAt }: Pick<LicenseSnapshot, 'run' | 'confirmedAt'>,
 ): boolean {
-  return since !== null && boot < since.boot && confirmedAt < since.at;
+  return since !== null && run < since.run && confirmedAt < since.at;
 }
 
 /**
@@ -108,12 +108,12 @@ export function observeInstance(
   const sentTo = boundUpstream(transaction);
   settings.set(boundInstance, instance);
   if (before === '') return;
-  holdDoubtElsewhere(transaction, sentTo, context);
-  doubtCoupons(transaction);
+  holdUncertainElsewhere(transaction, sentTo, context);
+  questionCoupons(transaction);
 }
 
 /**
- * Holds an operation that is in doubt at another upstream, or instance of it, than is spoken to now; a disable is
+ * Holds an operation that is uncertain at another upstream, or instance of it, than is spoken to now; a disable is
  * repeated to any. Where the instance was not known yet, it is taken for the one that named itself since.
  */
 export function holdIfElsewhere(
@@ -126,7 +126,7 @@ export function holdIfElsewhere(
     upstream !== null &&
     upstream !== boundUpstream(transaction) &&
     upstream !== transaction.settings.get(boundTo);
-  if (!isElsewhere || !isDoubtful(operation) || setsValue(operation)) return operation;
+  if (!isElsewhere || !mayHaveBeenApplied(operation) || setsValue(operation)) return operation;
   return holdElsewhere(transaction, operation, { before: upstream, steady });
 }
 
@@ -135,7 +135,7 @@ function setsValue({ kind }: Operation): boolean {
   return kind === 'disable';
 }
 
-/** Holds what is in doubt at the upstream of before, which no read of this one can reconcile. */
+/** Holds what is uncertain at the upstream of before, which no read of this one can reconcile. */
 function holdElsewhere(
   transaction: Transaction,
   operation: Operation,
@@ -145,16 +145,16 @@ function holdElsewhere(
   const lastError = `it may have been applied at ${before}, and this agent speaks to ${now} now`;
   const held = move(transaction, { ...operation, lastError }, { type: 'hold' });
   scheduleHead(transaction, held.subject, queueOfOperation(held), { at: steady });
-  const observation = transaction.observations.get(held.subject);
-  if (observation !== null) putObservation(transaction, observation);
+  const snapshot = transaction.snapshots.get(held.subject);
+  if (snapshot !== null) putSnapshot(transaction, snapshot);
   return held;
 }
 
-function holdDoubtElsewhere(transaction: Transaction, before: string, { steady }: Context): number {
+function holdUncertainElsewhere(transaction: Transaction, before: string, { steady }: Context): number {
   // What was seen until now was said by the one before, also since this start.
-  transaction.settings.set(boundSince, String(beginBoot(transaction)));
+  transaction.settings.set(boundSince, String(beginRun(transaction)));
   const now = boundUpstream(transaction);
-  const inDoubt = transaction.operations.inDoubtElsewhere(now).filter((each) => !setsValue(each));
+  const inDoubt = transaction.operations.uncertainElsewhere(now).filter((each) => !setsValue(each));
   for (const operation of inDoubt) holdElsewhere(transaction, operation, { before, steady });
   return inDoubt.length;
 }

@@ -9,7 +9,7 @@ import { historyReads, historyTable } from './tables/access/history.ts';
 import { idempotencyReads, idempotencyTable } from './tables/access/idempotency.ts';
 import { licenseReads, licenseTable } from './tables/license.ts';
 import { mirrorReads, mirrorTable } from './tables/agent/mirror.ts';
-import { observationReads, observationTable } from './tables/agent/observation.ts';
+import { snapshotReads, snapshotTable } from './tables/agent/license-snapshot.ts';
 import { oldCredentialReads, oldCredentialTable } from './tables/access/old-credential.ts';
 import { operationReads, operationTable } from './tables/outbox/operation.ts';
 import { preloadReads, preloadTable } from './tables/agent/preload.ts';
@@ -32,7 +32,7 @@ export function prepareReader(database: DatabaseSync): Reader {
     mirror: mirrorReads(database),
     redemptions: redemptionReads(database),
     tokens: tokenReads(database),
-    observations: observationReads(database),
+    snapshots: snapshotReads(database),
     preload: preloadReads(database),
     operations: operationReads(database),
     idempotency: idempotencyReads(database),
@@ -57,7 +57,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     mirror: mirrorTable(database),
     redemptions: redemptionTable(database),
     tokens: tokenTable(database),
-    observations: observationTable(database),
+    snapshots: snapshotTable(database),
     preload: preloadTable(database),
     operations: operationTable(database),
     trace: collectTrace(),

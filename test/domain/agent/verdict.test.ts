@@ -41,8 +41,8 @@ const cells = Object.entries(table).flatMap(([standing, row]) =>
 describe('the verdict about a key', () => {
   it.each(cells)('that is $standing, at the end of $age, is $expected', ({ standing, age, expected }) => {
     const local = { uses: 0, enabled: standing !== 'disabled', pending: 0 };
-    const observation = { confirmedAt, gone: standing === 'gone', local };
-    expect(verdict(observation, policy, confirmedAt + ages[age])).toEqual(expected);
+    const snapshot = { confirmedAt, gone: standing === 'gone', local };
+    expect(verdict(snapshot, policy, confirmedAt + ages[age])).toEqual(expected);
   });
 
   it('that was never observed is unknown', () => {

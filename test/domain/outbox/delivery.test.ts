@@ -7,14 +7,14 @@ import {
   countApplied,
   type CounterKind,
 } from '../../../src/domain/outbox/delivery.ts';
-import type { Observation } from '../../../src/domain/agent/observation.ts';
+import type { LicenseSnapshot } from '../../../src/domain/agent/license-snapshot.ts';
 import type { Operation, OperationKind } from '../../../src/domain/outbox/operation.ts';
 import { buildOperation } from '../../support/builders/operation-builders.ts';
 
-const boot = 4;
+const run = 4;
 const operation = buildOperation({ subject: 'KEY', nextAt: 5 });
 
-function seen(uses: number, inBoot: number = boot): Observation {
+function seen(uses: number, inRun: number = run): LicenseSnapshot {
   return {
     license: {
       licenseKey: 'KEY',
@@ -27,7 +27,7 @@ function seen(uses: number, inBoot: number = boot): Observation {
     local: { uses, enabled: true, pending: 0 },
     productKey: 'press',
     confirmedAt: 1,
-    boot: inBoot,
+    run: inRun,
     manyWriters: false,
     missingSince: null,
     gone: false,
@@ -39,13 +39,13 @@ function seen(uses: number, inBoot: number = boot): Observation {
 
 type View =
   'never seen' | 'seen before the start' | 'seen at 3' | 'seen at 0' | 'just read at 3' | 'just read at 0';
-const views: Record<View, Pick<QueueView, 'observation' | 'justRead'>> = {
-  'never seen': { observation: null, justRead: false },
-  'seen before the start': { observation: seen(3, boot - 1), justRead: false },
-  'seen at 3': { observation: seen(3), justRead: false },
-  'seen at 0': { observation: seen(0), justRead: false },
-  'just read at 3': { observation: seen(3), justRead: true },
-  'just read at 0': { observation: seen(0), justRead: true },
+const views: Record<View, Pick<QueueView, 'snapshot' | 'justRead'>> = {
+  'never seen': { snapshot: null, justRead: false },
+  'seen before the start': { snapshot: seen(3, run - 1), justRead: false },
+  'seen at 3': { snapshot: seen(3), justRead: false },
+  'seen at 0': { snapshot: seen(0), justRead: false },
+  'just read at 3': { snapshot: seen(3), justRead: true },
+  'just read at 0': { snapshot: seen(0), justRead: true },
 };
 
 type Expected = 'read' | { on: number | null };
@@ -97,7 +97,7 @@ const cells = Object.entries(table).flatMap(([kind, row]) =>
 );
 
 function stepOf(head: Operation | null, view: View): Step {
-  return nextStep({ head, boot, now: 1000, reconcileAt: null, hasDoubt: false, ...views[view] });
+  return nextStep({ head, run, now: 1000, reconcileAt: null, hasUncertain: false, ...views[view] });
 }
 
 describe('the head of a queue', () => {
@@ -108,15 +108,15 @@ describe('the head of a queue', () => {
     expect(stepOf(head, view)).toEqual(step);
   });
 
-  it.each(Object.keys(views) as View[])('in doubt is read back, whatever else is known: %s', (view) => {
-    const progress = { state: 'uncertain', doubtful: false, baseUses: 3, held: false } as const;
+  it.each(Object.keys(views) as View[])('uncertain is read back, whatever else is known: %s', (view) => {
+    const progress = { state: 'uncertain', maybeApplied: false, baseUses: 3, held: false } as const;
     expect(stepOf({ ...operation, progress }, view)).toEqual({ step: 'read' });
   });
 
-  it('waits while an earlier request may still be on its way, in doubt or not', () => {
-    const doubt = { state: 'uncertain', doubtful: false, baseUses: 3, held: false } as const;
+  it('waits while an earlier request may still be on its way, uncertain or not', () => {
+    const doubt = { state: 'uncertain', maybeApplied: false, baseUses: 3, held: false } as const;
     for (const head of [operation, { ...operation, progress: doubt }]) {
-      const queue = { head, boot, now: 1000, hasDoubt: false, ...views['seen at 3'] };
+      const queue = { head, run, now: 1000, hasUncertain: false, ...views['seen at 3'] };
       expect(nextStep({ ...queue, reconcileAt: 1001 })).toEqual({ step: 'wait', until: 1001 });
       expect(nextStep({ ...queue, reconcileAt: 1000 }).step).not.toBe('wait');
     }
@@ -125,15 +125,15 @@ describe('the head of a queue', () => {
   it.each([{ missingSince: 1 }, { readFirst: true }])(
     'is not sent before a read when the key may be missing: %j',
     (answered) => {
-      const queue = { head: operation, boot, now: 1000, reconcileAt: null, hasDoubt: false };
-      const observation = { ...seen(3), ...answered };
-      expect(nextStep({ ...queue, observation, justRead: false })).toEqual({ step: 'read' });
-      expect(nextStep({ ...queue, observation, justRead: true }).step).toBe('send');
+      const queue = { head: operation, run, now: 1000, reconcileAt: null, hasUncertain: false };
+      const snapshot = { ...seen(3), ...answered };
+      expect(nextStep({ ...queue, snapshot, justRead: false })).toEqual({ step: 'read' });
+      expect(nextStep({ ...queue, snapshot, justRead: true }).step).toBe('send');
     },
   );
 
   it('needs nothing while it is under way, nor does an empty queue', () => {
-    const progress = { state: 'in_flight', doubtful: false, baseUses: 3, sentAt: 1 } as const;
+    const progress = { state: 'in_flight', maybeApplied: false, baseUses: 3, sentAt: 1 } as const;
     expect(stepOf({ ...operation, progress }, 'seen at 3')).toEqual({ step: 'none' });
     expect(stepOf(null, 'seen at 3')).toEqual({ step: 'none' });
   });
@@ -168,7 +168,7 @@ const take = 'decrease';
 type Row = { base: number; kinds: CounterKind[]; read: number; applied: number | null; why: string };
 
 const rows: Row[] = [
-  { base: 5, kinds: [], read: 5, applied: 0, why: 'nothing was in doubt' },
+  { base: 5, kinds: [], read: 5, applied: 0, why: 'nothing was uncertain' },
   { base: 5, kinds: [], read: 6, applied: null, why: 'somebody else counted' },
   { base: 5, kinds: [use], read: 5, applied: 0, why: 'it did not arrive' },
   { base: 5, kinds: [use], read: 6, applied: 1, why: 'it arrived' },
@@ -182,7 +182,7 @@ const rows: Row[] = [
   { base: 0, kinds: [take, use], read: 1, applied: 2, why: 'both arrived' },
 ];
 
-describe('what a count tells of doubtful operations', () => {
+describe('what a count tells of uncertain operations', () => {
   it.each(rows)('from $base over $kinds to $read: $applied, for $why', ({ base, kinds, read, applied }) => {
     expect(countApplied(base, kinds, read)).toBe(applied);
   });

@@ -20,14 +20,14 @@ const minute = 60_000;
 /** Every state in each of its forms: one that is missing does not compile. */
 const progresses: { [State in OperationState]: (OperationProgress & { state: State })[] } = {
   pending: [
-    { state: 'pending', doubtful: false },
-    { state: 'pending', doubtful: true },
+    { state: 'pending', maybeApplied: false },
+    { state: 'pending', maybeApplied: true },
   ],
-  in_flight: [{ state: 'in_flight', doubtful: false, baseUses: 4, sentAt: 0 }],
+  in_flight: [{ state: 'in_flight', maybeApplied: false, baseUses: 4, sentAt: 0 }],
   uncertain: [
-    { state: 'uncertain', doubtful: false, baseUses: 4, held: false },
-    { state: 'uncertain', doubtful: true, baseUses: null, held: false },
-    { state: 'uncertain', doubtful: false, baseUses: 4, held: true },
+    { state: 'uncertain', maybeApplied: false, baseUses: 4, held: false },
+    { state: 'uncertain', maybeApplied: true, baseUses: null, held: false },
+    { state: 'uncertain', maybeApplied: false, baseUses: 4, held: true },
   ],
   delivered: [{ state: 'delivered', finishedAt: 0 }],
   inferred: [{ state: 'inferred', finishedAt: 0 }],
@@ -147,17 +147,17 @@ test.each<[OperationKind, OperationProgress, Decision, string]>([
 test.each<[OperationKind, OperationProgress, RegExp]>([
   [
     'usage',
-    { state: 'uncertain', doubtful: false, baseUses: 4, held: false },
+    { state: 'uncertain', maybeApplied: false, baseUses: 4, held: false },
     /the count in the store is read/,
   ],
   ['enable', conflicted, /a revocation wins\. Nothing more happens until a person decides\.$/],
   ['usage', { state: 'dead', cause: 'missing' }, /It goes on by itself if the key is seen again\.$/],
   [
     'usage',
-    { state: 'pending', doubtful: false },
+    { state: 'pending', maybeApplied: false },
     /^It was tried, and the store has certainly not applied it\./,
   ],
-  ['disable', { state: 'pending', doubtful: true }, /To disable a key twice does no harm/],
+  ['disable', { state: 'pending', maybeApplied: true }, /To disable a key twice does no harm/],
 ])('%s %j is explained', (kind, progress, meaning) => {
   expect(told(kind, progress).meaning).toMatch(meaning);
 });
@@ -166,11 +166,11 @@ test('both counts are told where it was sent on one', () => {
   expect(told('usage', held)).toMatchObject({ expectedUses: 5, shown: { uses: 5, enabled: true } });
   expect(told('decrease', held).expectedUses).toBe(3);
   expect(told('enable', held).expectedUses).toBeNull();
-  expect(told('usage', { state: 'pending', doubtful: false }).expectedUses).toBeNull();
+  expect(told('usage', { state: 'pending', maybeApplied: false }).expectedUses).toBeNull();
 });
 
 test('retry of what waits for something that it does not end says that it is not sent at once', () => {
-  const waiting: OperationProgress = { state: 'pending', doubtful: false };
+  const waiting: OperationProgress = { state: 'pending', maybeApplied: false };
   const retried = (around: Partial<Surroundings>) => told('usage', waiting, around).decisions.retry;
   expect(retried({})).toMatch(/^It is tried again at once,/);
   const pausing = explain({ ...operation('usage', waiting), nextAt: minute }, alone);
@@ -187,7 +187,7 @@ test('retry of what waits for something that it does not end says that it is not
 });
 
 describe('it waits', () => {
-  const waiting: OperationProgress = { state: 'pending', doubtful: false };
+  const waiting: OperationProgress = { state: 'pending', maybeApplied: false };
   const causes = (around: Partial<Surroundings>): unknown =>
     told('usage', waiting, around).waits.map(({ cause, leftMs }) => [cause, leftMs]);
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { buildOperation } from '../../support/builders/operation-builders.ts';
 import {
-  isDoubtful,
+  mayHaveBeenApplied,
   queueOf,
   operationStates,
   type QueueName,
@@ -26,8 +26,8 @@ const events: { [Type in OperationEventType]: Extract<OperationEvent, { type: Ty
   repeat: { type: 'repeat' },
   refused: { type: 'refused', cause: 'refused' },
   needless: { type: 'needless', at },
-  doubt: { type: 'doubt', baseUses: 3, lasting: false },
-  suspect: { type: 'suspect' },
+  question: { type: 'question', baseUses: 3, lasting: false },
+  resend: { type: 'resend' },
   read_applied: { type: 'read_applied', certain: true, at },
   read_absent: { type: 'read_absent', certain: true },
   reopen: { type: 'reopen' },
@@ -41,10 +41,10 @@ const events: { [Type in OperationEventType]: Extract<OperationEvent, { type: Ty
   confirm: { type: 'confirm', at },
 };
 
-const pending = { state: 'pending', doubtful: false } as const;
-const inDoubt = { state: 'pending', doubtful: true } as const;
-const inFlight = { state: 'in_flight', doubtful: false, baseUses: 5, sentAt: 900 } as const;
-const uncertain = { state: 'uncertain', doubtful: false, baseUses: 5, held: false } as const;
+const pending = { state: 'pending', maybeApplied: false } as const;
+const inDoubt = { state: 'pending', maybeApplied: true } as const;
+const inFlight = { state: 'in_flight', maybeApplied: false, baseUses: 5, sentAt: 900 } as const;
+const uncertain = { state: 'uncertain', maybeApplied: false, baseUses: 5, held: false } as const;
 const held = { ...uncertain, held: true } as const;
 const delivered = { state: 'delivered', finishedAt: at } as const;
 const dropped = { state: 'dropped', finishedAt: at } as const;
@@ -73,8 +73,8 @@ const table: Record<
     send: [{ ...inFlight, baseUses: 7, sentAt: at }, 'its turn comes: it is in flight before a byte leaves'],
     refused: [dead, 'the key is gone: it will never be taken, and was never sent'],
     needless: [delivered, 'a read shows that there is nothing left to do'],
-    doubt: [{ ...uncertain, baseUses: 3 }, 'it may have been delivered without this store knowing'],
-    suspect: [inDoubt, 'it may have been delivered before, but is sent all the same'],
+    question: [{ ...uncertain, baseUses: 3 }, 'it may have been delivered without this store knowing'],
+    resend: [inDoubt, 'it may have been delivered before, but is sent all the same'],
     hold: [{ ...held, baseUses: null }, 'nobody but a person can say what became of it'],
     conflict: [conflicted, 'the upstream moved on'],
     cancel: [cancelled, 'it is undone here before it was sent'],
@@ -87,13 +87,13 @@ const table: Record<
     ambiguous: [uncertain, 'the answer was lost: it is read back after the reconcile delay'],
     repeat: [inDoubt, 'the answer was lost, and sending it again does no harm'],
     refused: [dead, 'the upstream will never take it'],
-    doubt: [uncertain, 'the store was copied while it was in flight'],
+    question: [uncertain, 'the store was copied while it was in flight'],
     conflict: [conflicted, 'the upstream moved on'],
     cancel: [cancelled, 'it was refused to the caller who waits for it'],
   },
   uncertain: {
     refused: [held, 'the key is gone, and it may have been applied before: a person must say'],
-    doubt: [uncertain, 'it was in doubt before'],
+    question: [uncertain, 'it was uncertain before'],
     read_applied: [delivered, 'reading it back shows that it was applied'],
     read_absent: [pending, 'reading it back shows that it was not applied: it is sent again'],
     hold: [held, 'reading cannot decide it'],
@@ -112,7 +112,7 @@ const table: Record<
     confirm: [delivered, 'a person says that it was applied'],
   },
   dead: {
-    doubt: [dead, 'it was refused, which no other past changes'],
+    question: [dead, 'it was refused, which no other past changes'],
     reopen: [dead, 'it was refused, which no key that comes back changes'],
     superseded: [cancelled, 'a later change has replaced it'],
     retry: [pending, 'a person sends it again'],
@@ -149,19 +149,22 @@ describe('an operation', () => {
   it('that died because its key was missing lives again when the key does, in whatever past', () => {
     const missing = { state: 'dead', cause: 'missing' } as const;
     expect(nextProgress(missing, events.reopen)).toEqual(pending);
-    expect(nextProgress(missing, events.doubt)).toMatchObject({ state: 'uncertain', held: false });
+    expect(nextProgress(missing, events.question)).toMatchObject({ state: 'uncertain', held: false });
   });
 });
 
-describe('doubt', () => {
-  const sentInDoubt = { ...inFlight, doubtful: true, baseUses: 7, sentAt: at } as const;
+describe('uncertainty', () => {
+  const sentInDoubt = { ...inFlight, maybeApplied: true, baseUses: 7, sentAt: at } as const;
   const inferred = { state: 'inferred', finishedAt: at };
 
   it('that a read could not take away stays through another attempt', () => {
     expect(nextProgress(uncertain, { type: 'read_absent', certain: false })).toEqual(inDoubt);
     expect(nextProgress(inDoubt, events.send)).toEqual(sentInDoubt);
     expect(nextProgress(sentInDoubt, events.not_applied)).toEqual(inDoubt);
-    expect(nextProgress(sentInDoubt, events.ambiguous)).toMatchObject({ state: 'uncertain', doubtful: true });
+    expect(nextProgress(sentInDoubt, events.ambiguous)).toMatchObject({
+      state: 'uncertain',
+      maybeApplied: true,
+    });
   });
 
   it('makes even a clean answer an inference', () => {
@@ -178,9 +181,9 @@ describe('doubt', () => {
   });
 
   it('that lasts is not taken away by looking for it', () => {
-    expect(nextProgress({ ...held, doubtful: true }, events.recheck)).toMatchObject({
+    expect(nextProgress({ ...held, maybeApplied: true }, events.recheck)).toMatchObject({
       state: 'uncertain',
-      doubtful: true,
+      maybeApplied: true,
       held: false,
     });
   });
@@ -190,36 +193,39 @@ describe('doubt', () => {
   });
 
   it('that lasts makes whatever a read shows an inference', () => {
-    const lasting = nextProgress(pending, { type: 'doubt', baseUses: 3, lasting: true }) ?? pending;
+    const lasting = nextProgress(pending, { type: 'question', baseUses: 3, lasting: true }) ?? pending;
     expect(nextProgress(lasting, events.read_applied)).toEqual(inferred);
     expect(nextProgress(lasting, events.read_absent)).toEqual(inDoubt);
   });
 
   it('that lasts is added to whatever was unfinished, and is not taken back by one that does not last', () => {
     for (const progress of [pending, inFlight, uncertain]) {
-      const lasting = nextProgress(progress, { type: 'doubt', baseUses: 3, lasting: true }) ?? pending;
-      expect(lasting).toMatchObject({ state: 'uncertain', doubtful: true });
-      expect(nextProgress(lasting, events.doubt)).toMatchObject({ doubtful: true });
+      const lasting = nextProgress(progress, { type: 'question', baseUses: 3, lasting: true }) ?? pending;
+      expect(lasting).toMatchObject({ state: 'uncertain', maybeApplied: true });
+      expect(nextProgress(lasting, events.question)).toMatchObject({ maybeApplied: true });
     }
     for (const progress of [inDoubt, sentInDoubt]) {
-      expect(nextProgress(progress, events.doubt)).toMatchObject({ state: 'uncertain', doubtful: true });
+      expect(nextProgress(progress, events.question)).toMatchObject({
+        state: 'uncertain',
+        maybeApplied: true,
+      });
     }
   });
 
   it('is whatever may have been applied without an answer that says so', () => {
     const inSomeDoubt = [inDoubt, sentInDoubt, uncertain, held];
     const inNone = [pending, inFlight, delivered, dead, conflicted, dropped, cancelled];
-    expect(inSomeDoubt.filter((progress) => !isDoubtful({ progress }))).toEqual([]);
-    expect(inNone.filter((progress) => isDoubtful({ progress }))).toEqual([]);
+    expect(inSomeDoubt.filter((progress) => !mayHaveBeenApplied({ progress }))).toEqual([]);
+    expect(inNone.filter((progress) => mayHaveBeenApplied({ progress }))).toEqual([]);
   });
 
   it('is never called dead, which says that it was not applied', () => {
     for (const progress of [inDoubt, sentInDoubt, uncertain]) {
-      const { doubtful } = progress;
+      const { maybeApplied } = progress;
       expect(nextProgress(progress, events.refused)).toMatchObject({
         state: 'uncertain',
         held: true,
-        doubtful,
+        maybeApplied,
       });
     }
   });
@@ -235,8 +241,8 @@ describe('doubt', () => {
     const baseless: OperationProgress = { ...uncertain, baseUses: null };
     const based = { ...uncertain, baseUses: 3 };
     expect(nextProgress(sent, events.ambiguous)).toEqual(baseless);
-    expect(nextProgress(sent, events.doubt)).toEqual(based);
-    expect(nextProgress(baseless, events.doubt)).toEqual(based);
+    expect(nextProgress(sent, events.question)).toEqual(based);
+    expect(nextProgress(baseless, events.question)).toEqual(based);
   });
 });
 
@@ -271,12 +277,17 @@ describe('the queues', () => {
   });
 });
 
-const heldInDoubt: OperationProgress = { state: 'uncertain', doubtful: true, baseUses: null, held: true };
+const heldMaybeApplied: OperationProgress = {
+  state: 'uncertain',
+  maybeApplied: true,
+  baseUses: null,
+  held: true,
+};
 
 test('everything that can happen to an operation is told, but for an attempt that was refused for now, which is told with its reason', () => {
   const types = Object.keys(operationTransitions.pending) as OperationEvent['type'][];
   const silent = types.filter(
-    (type) => tracePointOf({ type, at: 0 } as OperationEvent, heldInDoubt) === null,
+    (type) => tracePointOf({ type, at: 0 } as OperationEvent, heldMaybeApplied) === null,
   );
   expect(silent).toEqual(['not_applied']);
 });
@@ -284,5 +295,5 @@ test('everything that can happen to an operation is told, but for an attempt tha
 test('what is refused is told as dead, or as held where it may have been applied', () => {
   const refused: OperationEvent = { type: 'refused', cause: 'refused' };
   expect(tracePointOf(refused, { state: 'dead', cause: 'refused' })).toBe('dead');
-  expect(tracePointOf(refused, heldInDoubt)).toBe('held');
+  expect(tracePointOf(refused, heldMaybeApplied)).toBe('held');
 });

@@ -26,7 +26,7 @@ async function make(name: TroubleName, { world, key }: Target): Promise<void> {
 }
 
 function read({ world, key }: Target): void {
-  const productId = world.machine.transaction.observations.get(key)?.productKey;
+  const productId = world.machine.transaction.snapshots.get(key)?.productKey;
   if (!world.agent.isDead && productId !== undefined) world.agent.sync.fetcher.refresh(productId, key);
 }
 
@@ -112,7 +112,7 @@ const aims: readonly [Aim, ...Aim[]] = [
       const { world, callers } = target;
       callers.createCoupon();
       changeInDoubt(target);
-      // A creation in doubt fails again and again, and then finds listings under way that are told to wait.
+      // A creation uncertain fails again and again, and then finds listings under way that are told to wait.
       for (let count = 0; count < 12; count += 1) {
         const isCalm = count >= 8;
         world.network.change(isCalm ? { trouble: 0, throttling: 0.5, longestWaitS: 8 } : { trouble: 0.8 });

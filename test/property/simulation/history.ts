@@ -14,7 +14,7 @@ export type History = {
   coupons: string[];
   /** By idempotency key: what was answered, null before the first answer. */
   once: Map<string, string | null>;
-  /** Operations that a person decided about, and whether they were known to be in doubt then. */
+  /** Operations that a person decided about, and whether they were known to be uncertain then. */
   decided: Map<string, { inDoubt: boolean }>;
   /** Operations that were not finished in a store that was restored or copied. */
   restored: Set<string>;

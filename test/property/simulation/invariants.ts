@@ -9,7 +9,6 @@ type OperationRow = {
   kind: string;
   subject: string;
   state: string;
-  doubtful: number;
   held: number;
   attempts: number;
 };
@@ -48,7 +47,7 @@ function queriesOf(machine: Machine): Queries {
   const known = prepared.get(machine);
   if (known !== undefined) return known;
   const prepare = (sql: string): StatementSync => machine.database.prepare(sql);
-  const columns = 'id, kind, subject, state, doubtful, held, attempts';
+  const columns = 'id, kind, subject, state, held, attempts';
   const all = prepare(`SELECT ${columns} FROM outbox ORDER BY seq`);
   const shown = prepare(
     `SELECT ${columns} FROM outbox WHERE subject = ? AND lane IN ('counter', 'state')
@@ -84,7 +83,7 @@ function checkNothingLost(world: World): void {
 function checkDisabledSticks({ machine, history, ledger }: World, key: string): void {
   const said = history.said.get(ledger.fold(key));
   if (said === undefined || said.disabled <= said.enabled) return;
-  if (machine.transaction.observations.get(key)?.local.enabled === true) {
+  if (machine.transaction.snapshots.get(key)?.local.enabled === true) {
     throw new Error(`invariant 3: ${key} is answered enabled, and the upstream last said disabled`);
   }
 }
@@ -95,9 +94,9 @@ const ranks = ['fresh', 'stale', 'grace', 'expired'] as const;
 function checkVerdictOnlyWorsens({ agent, machine, history, clock }: World, key: string): void {
   // Nobody answers then, and nobody reads the clock.
   if (agent.isDead) return;
-  const observation = machine.transaction.observations.get(key);
-  if (observation === null || observation.gone || !observation.local.enabled) return;
-  const age = clock.now() - observation.confirmedAt;
+  const snapshot = machine.transaction.snapshots.get(key);
+  if (snapshot === null || snapshot.gone || !snapshot.local.enabled) return;
+  const age = clock.now() - snapshot.confirmedAt;
   // A crash may lose what was reached since the last mark, which is less than two minutes.
   if (age < -120_000) throw new Error(`invariant 5: ${key} was confirmed ${-age} ms from now`);
   const limits = [freshness.freshMs, freshness.staleMs, freshness.graceMs];
@@ -112,15 +111,15 @@ function checkVerdictOnlyWorsens({ agent, machine, history, clock }: World, key:
 
 /** An agent that writes alone, and forgets nothing, never takes a count of its own for another writer's. */
 function checkNobodyElse({ machine, keys }: World): void {
-  const blamed = keys.find((key) => machine.transaction.observations.get(key)?.manyWriters === true);
+  const blamed = keys.find((key) => machine.transaction.snapshots.get(key)?.manyWriters === true);
   if (blamed !== undefined) throw new Error(`other writers: ${blamed} is said to have some`);
 }
 
 /** What callers see is always what the confirmed record and the unfinished changes make together. */
 function checkLocalState({ machine }: World, key: string): void {
-  const observation = machine.transaction.observations.get(key);
-  if (observation === null) return;
-  const { local, license } = observation;
+  const snapshot = machine.transaction.snapshots.get(key);
+  if (snapshot === null) return;
+  const { local, license } = snapshot;
   const operations = queriesOf(machine).shown(key) as OperationRow[];
   let uses = Math.max(0, license.uses);
   let isDisabled = false;
@@ -227,25 +226,25 @@ function wasEver({ ledger, initial }: World, subject: string, how?: (standing: S
   return [...first, ...ledger.entries].some((standing) => standing.key === key && how(standing));
 }
 
-/** Where nobody else counts and nothing is ever refused, no doubt is left at all. */
+/** Where nobody else counts and nothing is ever refused, no uncertainty is left at all. */
 function checkAllDelivered(operations: readonly OperationRow[]): void {
   const left = operations.find(
     ({ kind, state }) => (kind === 'usage' || kind === 'decrease') && state !== 'delivered',
   );
   if (left !== undefined) {
     throw new Error(
-      `invariant 2: ${left.kind} ${left.id} of ${left.subject} is ${left.state}: no doubt is due`,
+      `invariant 2: ${left.kind} ${left.id} of ${left.subject} is ${left.state}: no uncertainty is due`,
     );
   }
 }
 
 /** At rest callers see what the upstream has, but for what waits for a person. */
 function checkShown(world: World, key: string): void {
-  const observation = world.machine.transaction.observations.get(key);
-  if (observation === null || world.isStuck(key)) return;
+  const snapshot = world.machine.transaction.snapshots.get(key);
+  if (snapshot === null || world.isStuck(key)) return;
   const operations = queriesOf(world.machine).shown(key) as OperationRow[];
   const held = operations.filter(({ state }) => state === 'uncertain').length;
-  const { local, license } = observation;
+  const { local, license } = snapshot;
   if (local.pending > held) throw new Error(`at rest: ${key} still shows ${local.pending} pending`);
   const upstream = world.ledger.license(key);
   const [seen, is] = [license, upstream].map(({ uses, enabled }) => `${uses} uses, enabled: ${enabled}`);
@@ -254,10 +253,10 @@ function checkShown(world: World, key: string): void {
 
 /** At rest each key belongs to the product under whose secret the upstream knows it. */
 function checkProduct(world: World, key: string): void {
-  const observation = world.machine.transaction.observations.get(key);
+  const snapshot = world.machine.transaction.snapshots.get(key);
   const product = world.productIdOf(key);
-  if (observation !== null && observation.productKey !== product) {
-    throw new Error(`products: ${key} belongs to ${observation.productKey}, not to ${product}`);
+  if (snapshot !== null && snapshot.productKey !== product) {
+    throw new Error(`products: ${key} belongs to ${snapshot.productKey}, not to ${product}`);
   }
 }
 

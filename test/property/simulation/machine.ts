@@ -10,7 +10,7 @@ import type { Asked, Carried } from './ledger.ts';
 /** What the agent is configured with; a change takes effect at once, as after a SIGHUP. */
 export type Configuration = {
   writers: SyncPolicy['writers'];
-  onDoubt: SyncPolicy['onDoubt'];
+  onUncertain: SyncPolicy['onUncertain'];
   concurrency: number;
   /** By product key. */
   secrets: Map<string, string>;

@@ -19,7 +19,7 @@ export type Sent = {
   carried: Carried;
   /** Ms of virtual time. */
   at: number;
-  /** Whether its answer, once there is one, leaves no doubt about what was done. */
+  /** Whether its answer, once there is one, leaves no uncertainty about what was done. */
   settled: boolean;
 };
 

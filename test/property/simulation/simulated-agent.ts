@@ -234,7 +234,10 @@ function secretOf({ secrets }: Configuration, products: AgentProducts, productId
   return secrets.get(product?.productKey ?? '') ?? null;
 }
 
-function settingsOf({ writers, onDoubt, concurrency }: Configuration, products: AgentProducts): SyncOptions {
+function settingsOf(
+  { writers, onUncertain, concurrency }: Configuration,
+  products: AgentProducts,
+): SyncOptions {
   return {
     rate: 20,
     concurrency,
@@ -248,7 +251,7 @@ function settingsOf({ writers, onDoubt, concurrency }: Configuration, products: 
     policy: {
       reconcileAfterMs,
       writers,
-      onDoubt,
+      onUncertain,
       backoff: { firstMs: 500, maxMs: longestBackoffMs },
       goneMs: 60_000,
       refreshMs,

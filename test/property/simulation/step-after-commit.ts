@@ -43,10 +43,10 @@ export class StepsAfterCommit {
 
   /** The store as the requests of callers read it. */
   reader(transaction: Transaction): Transaction {
-    const { observations, operations } = transaction;
+    const { snapshots, operations } = transaction;
     return {
       ...transaction,
-      observations: this.#failing(observations),
+      snapshots: this.#failing(snapshots),
       operations: this.#failing(operations),
     };
   }

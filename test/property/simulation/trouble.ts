@@ -41,7 +41,7 @@ async function decide({ agent, machine, random, ledger, history }: World): Promi
   const decisions: Decision[] = wasApplied ? ['retry', 'drop', 'confirm'] : ['retry', 'drop'];
   const decision = random.pick(decisions as [Decision, ...Decision[]]);
   const before = history.decided.get(id);
-  const inDoubt = progress.state === 'uncertain' || ('doubtful' in progress && progress.doubtful);
+  const inDoubt = progress.state === 'uncertain' || ('maybeApplied' in progress && progress.maybeApplied);
   // It may be carried out although nobody hears of it: the process may die of it.
   history.decided.set(id, { inDoubt: inDoubt || before?.inDoubt === true });
   const written = agent.writer.write('decideOperation', { operationId: id, decision }, somebody);
@@ -201,7 +201,7 @@ const policy: Trouble = {
     configuration.writers = 'single';
   },
   make({ configuration, random, troubles: ours }) {
-    configuration.onDoubt = random.pick(['infer', 'hold']);
+    configuration.onUncertain = random.pick(['infer', 'hold']);
     configuration.concurrency = random.between(1, 4);
     // From then on others may write.
     if (ours.has('others')) configuration.writers = 'many';

@@ -15,7 +15,7 @@ export class Watch implements Observer {
   /** Everything that was sent, whether or not it arrived. */
   readonly sent: Sent[] = [];
   /** By queue: what was sent and may still be on its way. */
-  readonly #doubtful = new Map<string, Sent[]>();
+  readonly #uncertain = new Map<string, Sent[]>();
   /** Until when the upstream asked to be left alone, in ms of virtual time, since when, and whom it told. */
   #wait: { from: number; until: number; told: Sender } | null = null;
 
@@ -30,8 +30,8 @@ export class Watch implements Observer {
     if (!isChange(sent)) return;
     if (sent.carried.operation === null) this.#report('invariant 1', sent, 'is sent unmarked');
     const name = queueName(sent);
-    const doubtful = (this.#doubtful.get(name) ?? []).filter(({ at }) => sent.at < at + reconcileAfterMs);
-    const overtaken = doubtful.find(({ what }) => !(what === 'disable' && sent.what === 'disable'));
+    const uncertain = (this.#uncertain.get(name) ?? []).filter(({ at }) => sent.at < at + reconcileAfterMs);
+    const overtaken = uncertain.find(({ what }) => !(what === 'disable' && sent.what === 'disable'));
     if (overtaken !== undefined) {
       this.#report(
         'the reconcile delay',
@@ -39,15 +39,15 @@ export class Watch implements Observer {
         `is sent ${sent.at - overtaken.at} ms after a ${overtaken.what}`,
       );
     }
-    // Until its answer is there it is as doubtful as if that were lost.
-    this.#doubtful.set(name, [...doubtful, sent]);
+    // Until its answer is there it is as uncertain as if that were lost.
+    this.#uncertain.set(name, [...uncertain, sent]);
   }
 
   onAnswer(sent: Sent, waitMs: number | null, sender: Sender, now: number): void {
     if (sent.settled && isChange(sent)) {
       const name = queueName(sent);
-      const others = this.#doubtful.get(name)?.filter((other) => other !== sent);
-      this.#doubtful.set(name, others ?? []);
+      const others = this.#uncertain.get(name)?.filter((other) => other !== sent);
+      this.#uncertain.set(name, others ?? []);
     }
     if (waitMs === null || sender.isDead || now + waitMs <= this.notBefore) return;
     this.#wait = { from: now, until: now + waitMs, told: sender };

@@ -103,7 +103,7 @@ export class World implements Disposable {
     );
     this.configuration = {
       writers: this.troubles.has('others') ? 'many' : 'single',
-      onDoubt: random.chance(0.8) ? 'infer' : 'hold',
+      onUncertain: random.chance(0.8) ? 'infer' : 'hold',
       concurrency: random.between(1, 4),
       secrets: secretsOf(this.catalogue),
       apiKey: 'api-key',
@@ -132,7 +132,7 @@ export class World implements Disposable {
     return this.#time.elapsed;
   }
 
-  /** Whether nothing in this world can leave doubt: no count may then be anything but delivered. */
+  /** Whether nothing in this world can leave uncertainty: no count may then be anything but delivered. */
   get isStrict(): boolean {
     return this.troubles.isSubsetOf(leaveNoDoubt);
   }

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
 import { prepareReader, prepareTransaction } from '../../../src/store/sqlite/tables.ts';
-import { account, buildLicense, buildObservation, product } from '../../support/builders/store-builders.ts';
+import { account, buildLicense, buildSnapshot, product } from '../../support/builders/store-builders.ts';
 
 const hourMs = 3_600_000;
 const products = ['press', 'plug'];
@@ -171,7 +171,7 @@ test.for([3, 2_001])('the latest of %i purchases of a product are listed first',
   expect(purchases.list({ productKey: 'plug' }, { limit: 2, offset: 0 })).toEqual([]);
 });
 
-test('observations are counted by their age as they are, whatever was done to them', () => {
+test('snapshots are counted by their age as they are, whatever was done to them', () => {
   const instant = fc.integer({ min: 0, max: 5 * hourMs });
   const put = fc
     .record({
@@ -194,17 +194,17 @@ test('observations are counted by their age as they are, whatever was done to th
     .map(([fresh, stale, grace]) => ({ fresh, stale, grace }));
   fc.assert(
     fc.property(fc.array(fc.oneof(put, change, remove), { maxLength: 30 }), since, (acts, ages) => {
-      const { database, observations } = given();
+      const { database, snapshots } = given();
       for (const act of acts) {
         const { licenseKey } = act;
-        if (act.name === 'remove') observations.remove(licenseKey);
+        if (act.name === 'remove') snapshots.remove(licenseKey);
         else if (act.name === 'setLocal') {
-          observations.setLocal(licenseKey, { uses: 0, enabled: act.enabled, pending: 0 });
+          snapshots.setLocal(licenseKey, { uses: 0, enabled: act.enabled, pending: 0 });
         } else {
           const { productKey, enabled, confirmedAt, gone } = act;
           const local = { uses: 0, enabled, pending: 0 };
           const license = buildLicense({ licenseKey });
-          observations.put(buildObservation({ license, local, productKey, confirmedAt, gone }));
+          snapshots.put(buildSnapshot({ license, local, productKey, confirmedAt, gone }));
         }
       }
       const rows = database
@@ -212,7 +212,7 @@ test('observations are counted by their age as they are, whatever was done to th
         .all() as { enabled: number; at: number }[];
       const countOf = (from: number, until: number): number =>
         rows.filter(({ enabled, at }) => enabled === 1 && at >= from && at < until).length;
-      expect(observations.census(ages)).toEqual({
+      expect(snapshots.census(ages)).toEqual({
         fresh: countOf(ages.fresh, Infinity),
         stale: countOf(ages.stale, ages.fresh),
         grace: countOf(ages.grace, ages.stale),
@@ -225,16 +225,16 @@ test('observations are counted by their age as they are, whatever was done to th
 });
 
 test('thousands that were confirmed within the hour in which a class ends are divided as the hour is', () => {
-  const { database, observations } = given();
+  const { database, snapshots } = given();
   database.exec('BEGIN');
   for (let number = 0; number < 10_001; number += 1) {
     const license = buildLicense({ licenseKey: `KEY-${number}` });
     const local = { uses: 0, enabled: true, pending: 0 };
-    observations.put(buildObservation({ license, local, confirmedAt: 2 * hourMs + number }));
+    snapshots.put(buildSnapshot({ license, local, confirmedAt: 2 * hourMs + number }));
   }
   database.exec('COMMIT');
   const quarter = 2.25 * hourMs;
-  expect(observations.census({ fresh: quarter, stale: 2 * hourMs, grace: hourMs })).toEqual({
+  expect(snapshots.census({ fresh: quarter, stale: 2 * hourMs, grace: hourMs })).toEqual({
     fresh: 7_501,
     stale: 2_500,
     grace: 0,
@@ -280,11 +280,11 @@ test('a store from before is counted when it is migrated', () => {
     INSERT INTO preload (license_key, is_found) VALUES ('F', 1), ('G', 0), ('H', NULL), ('I', NULL);
   `);
   takeSteps(database, 4, migrations);
-  const { licenses, purchases, observations, preload } = prepareReader(database);
+  const { licenses, purchases, snapshots, preload } = prepareReader(database);
   expect([purchases.count({}), purchases.count({ refunded: true })]).toEqual([2, 1]);
   expect([licenses.count({}), licenses.count({ enabled: false })]).toEqual([2, 1]);
   expect([licenses.count({ productKey: 'press' }), licenses.count({ productKey: 'plug' })]).toEqual([2, 0]);
-  const census = observations.census({ fresh: 4 * hourMs, stale: 3 * hourMs, grace: 0 });
+  const census = snapshots.census({ fresh: 4 * hourMs, stale: 3 * hourMs, grace: 0 });
   expect(census).toEqual({ fresh: 0, stale: 1, grace: 0, expired: 0, disabled: 1 });
   expect(preload.progress()).toEqual({ done: 1, failed: 1, left: 2 });
 });

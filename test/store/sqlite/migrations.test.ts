@@ -106,7 +106,7 @@ test.each([
 test('a store keeps stored answers that are nested too deeply for SQLite to read, as a store may send them', () => {
   using database = new DatabaseSync(':memory:');
   takeSteps(database, 0, migrations.slice(0, 2));
-  const value = `{"ok":true,"value":{"observation":{"extra":${'['.repeat(1500)}${']'.repeat(1500)}}}}`;
+  const value = `{"ok":true,"value":{"snapshot":{"extra":${'['.repeat(1500)}${']'.repeat(1500)}}}}`;
   database.prepare("INSERT INTO idempotency VALUES ('product:press', 'key', 'f', ?, 5, 0)").run(value);
   takeSteps(database, 2, migrations);
   expect(database.prepare('SELECT value FROM idempotency').get()).toEqual({ value });

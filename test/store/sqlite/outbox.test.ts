@@ -16,16 +16,16 @@ const instant = fc.maxSafeNat();
 const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null });
 
 const progressOf: { [State in OperationProgress['state']]: fc.Arbitrary<OperationProgress> } = {
-  pending: fc.record({ state: fc.constant('pending'), doubtful: fc.boolean() }),
+  pending: fc.record({ state: fc.constant('pending'), maybeApplied: fc.boolean() }),
   in_flight: fc.record({
     state: fc.constant('in_flight'),
-    doubtful: fc.boolean(),
+    maybeApplied: fc.boolean(),
     baseUses: maybe(count),
     sentAt: instant,
   }),
   uncertain: fc.record({
     state: fc.constant('uncertain'),
-    doubtful: fc.boolean(),
+    maybeApplied: fc.boolean(),
     baseUses: maybe(count),
     held: fc.boolean(),
   }),

@@ -23,7 +23,7 @@ export function buildOperation(with_: Partial<Operation> = {}): Operation {
     upstream: null,
     seenEnabled: null,
     payload: null,
-    progress: { state: 'pending', doubtful: false },
+    progress: { state: 'pending', maybeApplied: false },
     ...with_,
   };
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Account } from '../../../src/domain/account.ts';
 import type { Product } from '../../../src/domain/product.ts';
 import type { License } from '../../../src/domain/license.ts';
-import type { Observation } from '../../../src/domain/agent/observation.ts';
+import type { LicenseSnapshot } from '../../../src/domain/agent/license-snapshot.ts';
 import {
   openReading,
   openWriting,
@@ -29,13 +29,13 @@ export function buildLicense(with_: Partial<License> = {}): License {
   return { ...license, uses: 0, enabled: true, createdAt: at, ...with_ };
 }
 
-export function buildObservation(with_: Partial<Observation> = {}): Observation {
+export function buildSnapshot(with_: Partial<LicenseSnapshot> = {}): LicenseSnapshot {
   return {
     license: buildLicense({ productKey: 'https://store.example/press', uses: -1 }),
     local: { uses: 0, enabled: false, pending: 2 },
     productKey: 'press',
     confirmedAt: at,
-    boot: 3,
+    run: 3,
     manyWriters: true,
     missingSince: null,
     gone: false,

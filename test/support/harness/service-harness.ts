@@ -2,7 +2,11 @@ import { deepStrictEqual, ok } from 'node:assert';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { License, LicenseTrigger } from '../../../src/domain/license.ts';
-import { localState, type LocalState, type Observation } from '../../../src/domain/agent/observation.ts';
+import {
+  localState,
+  type LocalState,
+  type LicenseSnapshot,
+} from '../../../src/domain/agent/license-snapshot.ts';
 import type { QueueName, Operation } from '../../../src/domain/outbox/operation.ts';
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../../src/domain/outbox/outcome.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
@@ -117,7 +121,7 @@ export class AgentHarness extends Harness {
   policy: SyncPolicy = {
     reconcileAfterMs: minute,
     writers: 'single',
-    onDoubt: 'infer',
+    onUncertain: 'infer',
     backoff: { firstMs: second, maxMs: 15 * minute },
     goneMs: minute,
     refreshMs: 6 * hour,
@@ -218,14 +222,14 @@ export class AgentHarness extends Harness {
     return { ...this.says(uses, how), confirmedAt: this.now - ageMs, isCached: true };
   }
 
-  get observation(): Observation {
-    const observation = this.store.observations.get(key);
-    if (observation === null) throw new Error('the key was never observed');
-    return observation;
+  get snapshot(): LicenseSnapshot {
+    const snapshot = this.store.snapshots.get(key);
+    if (snapshot === null) throw new Error('the key was never observed');
+    return snapshot;
   }
 
   get local(): LocalState {
-    return this.observation.local;
+    return this.snapshot.local;
   }
 
   operation(id: string): Operation {
@@ -247,12 +251,12 @@ export class AgentHarness extends Harness {
 
   /** Throws when something does not hold that holds after every command, whatever it was. */
   check(): void {
-    const { operations, observations } = this.store;
-    const observation = observations.get(key);
-    if (observation !== null) {
+    const { operations, snapshots } = this.store;
+    const snapshot = snapshots.get(key);
+    if (snapshot !== null) {
       deepStrictEqual(
-        observation.local,
-        localState(observation.license, operations.shown(observation.license.licenseKey)),
+        snapshot.local,
+        localState(snapshot.license, operations.shown(snapshot.license.licenseKey)),
       );
     }
     for (const queue of ['counter', 'state'] as const) {

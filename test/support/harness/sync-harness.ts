@@ -254,7 +254,7 @@ const defaults: SyncOptions = {
   policy: {
     reconcileAfterMs: minute,
     writers: 'single',
-    onDoubt: 'infer',
+    onUncertain: 'infer',
     backoff: defaultBackoffPolicy,
     goneMs: minute,
     refreshMs: 6 * hour,

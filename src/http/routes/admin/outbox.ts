@@ -14,7 +14,7 @@ import {
   operationQuery,
   serializeOperation,
   serializeExplanation,
-  standingOperation,
+  explainedOperation,
   type ExplainedOperation,
 } from '../../../wire/operation.ts';
 import type { App } from '../../app.ts';
@@ -76,7 +76,7 @@ const show = route({
   refusals: ['operation_not_found'],
   access,
   operatorOnly: true,
-  answers: { 200: enveloped(standingOperation) },
+  answers: { 200: enveloped(explainedOperation) },
   handle({ app, path: { id } }) {
     const operation = app.operations?.get(id);
     if (operation === undefined || operation === null) return notFound();
@@ -103,7 +103,7 @@ function decisionRoute(decision: Decision, operationId: string, summary: string)
     refusals: ['operation_not_found', 'operation_not_open'],
     access,
     operatorOnly: true,
-    answers: { 200: enveloped(standingOperation) },
+    answers: { 200: enveloped(explainedOperation) },
     async handle({ app, path: { id }, writeOptions }) {
       if (app.operations === null) return notFound();
       const decided = await app.writer.write('decideOperation', { operationId: id, decision }, writeOptions);

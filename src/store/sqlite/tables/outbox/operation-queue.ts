@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Backlog } from '../../../../domain/agent/observation.ts';
+import type { Backlog } from '../../../../domain/agent/license-snapshot.ts';
 import type { QueueReads, OperationReads } from '../../../../service/outbox/tables.ts';
 import { afterNumber } from '../cursor.ts';
 import { operationColumns, operationFrom } from './operation-row.ts';

@@ -54,18 +54,18 @@ export function operationFrom(row: OperationRow): Operation {
 function progressFrom(row: ProgressRow): OperationProgress {
   switch (row.state) {
     case 'pending':
-      return { state: 'pending', doubtful: row.doubtful === 1 };
+      return { state: 'pending', maybeApplied: row.doubtful === 1 };
     case 'in_flight':
       return {
         state: 'in_flight',
-        doubtful: row.doubtful === 1,
+        maybeApplied: row.doubtful === 1,
         baseUses: row.baseUses,
         sentAt: row.sentAt,
       };
     case 'uncertain':
       return {
         state: 'uncertain',
-        doubtful: row.doubtful === 1,
+        maybeApplied: row.doubtful === 1,
         baseUses: row.baseUses,
         held: row.held === 1,
       };
@@ -161,11 +161,13 @@ const unfilled = {
 function progressColumns(progress: OperationProgress): ProgressColumns {
   switch (progress.state) {
     case 'pending':
-      return { ...unfilled, state: progress.state, doubtful: bit(progress.doubtful) };
+      return { ...unfilled, state: progress.state, doubtful: bit(progress.maybeApplied) };
     case 'in_flight':
-      return { ...unfilled, ...progress, doubtful: bit(progress.doubtful) };
-    case 'uncertain':
-      return { ...unfilled, ...progress, doubtful: bit(progress.doubtful), held: bit(progress.held) };
+    case 'uncertain': {
+      const { maybeApplied, ...columns } = progress;
+      const isHeld = progress.state === 'uncertain' && progress.held;
+      return { ...unfilled, ...columns, doubtful: bit(maybeApplied), held: bit(isHeld) };
+    }
     case 'delivered':
     case 'inferred':
     case 'cancelled':

@@ -107,7 +107,7 @@ export function operationTable(database: DatabaseSync): OperationTable {
     ...waitChanges(database),
     queue: (subject, name) => queue.all(subject, name),
     withState: (state) => inPages((seq) => withState.all(state, seq)),
-    inDoubtElsewhere: (upstream) => elsewhere.all(upstream),
+    uncertainElsewhere: (upstream) => elsewhere.all(upstream),
   };
 }
 

@@ -7,8 +7,8 @@ import {
   refreshAtAfterChange,
   observeMissing,
   type LocalState,
-  type Observation,
-} from '../../../src/domain/agent/observation.ts';
+  type LicenseSnapshot,
+} from '../../../src/domain/agent/license-snapshot.ts';
 import type {
   LicenseOperationKind,
   Operation,
@@ -32,10 +32,10 @@ function operation(kind: LicenseOperationKind, progress: OperationProgress): Ope
 
 type Provenance = OperationState | 'held';
 const standings: Record<Provenance, OperationProgress> = {
-  pending: { state: 'pending', doubtful: false },
-  in_flight: { state: 'in_flight', doubtful: false, baseUses: 3, sentAt: 1 },
-  uncertain: { state: 'uncertain', doubtful: false, baseUses: 3, held: false },
-  held: { state: 'uncertain', doubtful: false, baseUses: 3, held: true },
+  pending: { state: 'pending', maybeApplied: false },
+  in_flight: { state: 'in_flight', maybeApplied: false, baseUses: 3, sentAt: 1 },
+  uncertain: { state: 'uncertain', maybeApplied: false, baseUses: 3, held: false },
+  held: { state: 'uncertain', maybeApplied: false, baseUses: 3, held: true },
   delivered: { state: 'delivered', finishedAt: 1 },
   inferred: { state: 'inferred', finishedAt: 1 },
   conflicted: { state: 'conflicted' },
@@ -101,12 +101,12 @@ describe('what callers see of a key', () => {
 });
 
 describe('a key that the upstream does not know', () => {
-  const observation: Observation = {
+  const snapshot: LicenseSnapshot = {
     license,
     local: untouched,
     productKey: 'press',
     confirmedAt: 1,
-    boot: 1,
+    run: 1,
     manyWriters: false,
     missingSince: null,
     gone: false,
@@ -116,14 +116,14 @@ describe('a key that the upstream does not know', () => {
   };
 
   it('is gone once it has said so twice, far enough apart', () => {
-    const once = observeMissing(observation, 1000, 60);
-    expect(once).toEqual({ ...observation, missingSince: 1000, gone: false });
+    const once = observeMissing(snapshot, 1000, 60);
+    expect(once).toEqual({ ...snapshot, missingSince: 1000, gone: false });
     expect(observeMissing(once, 1059, 60).gone).toBe(false);
-    expect(observeMissing(once, 1060, 60)).toEqual({ ...observation, missingSince: 1000, gone: true });
+    expect(observeMissing(once, 1060, 60)).toEqual({ ...snapshot, missingSince: 1000, gone: true });
   });
 
   it('stays gone until an answer says otherwise', () => {
-    const gone = { ...observation, missingSince: 1000, gone: true };
+    const gone = { ...snapshot, missingSince: 1000, gone: true };
     expect(observeMissing(gone, 1001, 60).gone).toBe(true);
   });
 });
@@ -132,7 +132,7 @@ describe('the refresh of a key', () => {
   const policy = { refreshMs: 1000, graceMs: 5000, goneMs: 3000 };
   const at = { now: 10_000, steady: 500, draw: 0.5, readAs: 'known' } as const;
 
-  it('comes a refresh time after its observation, a fifth sooner or later', () => {
+  it('comes a refresh time after its snapshot, a fifth sooner or later', () => {
     const asked = { askedAt: 10_000 };
     expect(nextRefreshAt(asked, policy, at)).toBe(1500);
     expect(nextRefreshAt(asked, policy, { ...at, draw: 0 })).toBe(1300);

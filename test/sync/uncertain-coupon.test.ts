@@ -4,7 +4,7 @@ import { buildTerms } from '../support/builders/coupon-builders.ts';
 import { createManualHarness, never, type ManualHarness } from '../support/harness/manual-harness.ts';
 import { lost, minute, no, second, valueOf } from '../support/harness/service-harness.ts';
 
-describe('coupons whose creation is in doubt while a listing of theirs is not admitted', () => {
+describe('coupons whose creation is uncertain while a listing of theirs is not admitted', () => {
   it.each([
     [
       'asks to wait',

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { LicenseExtra } from '../../../../domain/license.ts';
-import type { Observation } from '../../../../domain/agent/observation.ts';
-import type { ObservationReads, ObservationTable } from '../../../../service/agent/tables.ts';
+import type { LicenseSnapshot } from '../../../../domain/agent/license-snapshot.ts';
+import type { SnapshotReads, SnapshotTable } from '../../../../service/agent/tables.ts';
 import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from '../../statements.ts';
 
 type Row = {
@@ -35,7 +35,7 @@ const select = `SELECT license_key AS licenseKey, product_link AS productLink, b
   read_first AS readFirst, asked_at AS askedAt, refresh_at AS refreshAt FROM observation`;
 
 /** Prepares the reads of what the upstream last said. */
-export function observationReads(database: DatabaseSync): ObservationReads {
+export function snapshotReads(database: DatabaseSync): SnapshotReads {
   const get = prepareQuery(database, `${select} WHERE license_key = ?`, fromRow);
   const byAlias = prepareQuery(
     database,
@@ -74,7 +74,7 @@ const toldApart = 10_000;
  * The schema keeps count of each hour: only the hour in which a class ends is looked at, product by product, each found
  * by a jump through the index.
  */
-function censusRead(database: DatabaseSync): ObservationReads['census'] {
+function censusRead(database: DatabaseSync): SnapshotReads['census'] {
   const inHours = prepareCount(
     database,
     'SELECT coalesce(sum(count), 0) AS count FROM observation_count WHERE enabled = ? AND hour BETWEEN ? AND ?',
@@ -116,7 +116,7 @@ function censusRead(database: DatabaseSync): ObservationReads['census'] {
 }
 
 /** Prepares the table of what the upstream last said. */
-export function observationTable(database: DatabaseSync): ObservationTable {
+export function snapshotTable(database: DatabaseSync): SnapshotTable {
   const touch = prepareChange(
     database,
     `UPDATE observation SET asked_at = :askedAt, refresh_at = coalesce(refresh_at, :refreshAt)
@@ -148,8 +148,8 @@ export function observationTable(database: DatabaseSync): ObservationTable {
      WHERE refresh_at IS NOT NULL OR missing_since IS NOT NULL`,
   );
   return {
-    ...observationReads(database),
-    put: observationPut(database),
+    ...snapshotReads(database),
+    put: snapshotPut(database),
     setLocal: localChange(database),
     touch(licenseKey, askedAt, refreshAt) {
       touch({ licenseKey, askedAt, refreshAt });
@@ -173,7 +173,7 @@ export function observationTable(database: DatabaseSync): ObservationTable {
   };
 }
 
-function observationPut(database: DatabaseSync): ObservationTable['put'] {
+function snapshotPut(database: DatabaseSync): SnapshotTable['put'] {
   const columns = `product_link = :productLink, buyer_email = :buyerEmail, uses = :uses, enabled = :enabled,
     created_at = :createdAt, extra = :extra, local_uses = :localUses, local_enabled = :localEnabled,
     local_pending = :localPending, product_key = :productKey, confirmed_at = :confirmedAt, boot = :boot,
@@ -194,13 +194,13 @@ function observationPut(database: DatabaseSync): ObservationTable['put'] {
        :missingSince, :gone, :readFirst, :askedAt, :refreshAt)
      ON CONFLICT (license_key) DO UPDATE SET ${columns}, refresh_at = :refreshAt`,
   );
-  return (observation) => {
-    const row = toRow(observation);
+  return (snapshot) => {
+    const row = toRow(snapshot);
     if (confirm(row).changes === 0) put(row);
   };
 }
 
-function localChange(database: DatabaseSync): ObservationTable['setLocal'] {
+function localChange(database: DatabaseSync): SnapshotTable['setLocal'] {
   // Most changes leave `local_enabled` as it is, and with it the index that has it.
   const setCount = prepareChange(
     database,
@@ -218,7 +218,7 @@ function localChange(database: DatabaseSync): ObservationTable['setLocal'] {
   };
 }
 
-function fromRow(row: Row): Observation {
+function fromRow(row: Row): LicenseSnapshot {
   return {
     license: {
       licenseKey: row.licenseKey,
@@ -232,7 +232,7 @@ function fromRow(row: Row): Observation {
     local: { uses: row.localUses, enabled: row.localEnabled === 1, pending: row.localPending },
     productKey: row.productKey,
     confirmedAt: row.confirmedAt,
-    boot: row.boot,
+    run: row.boot,
     manyWriters: row.manyWriters === 1,
     missingSince: row.missingSince,
     gone: row.gone === 1,
@@ -242,7 +242,7 @@ function fromRow(row: Row): Observation {
   };
 }
 
-function toRow({ license, local, ...rest }: Observation): Row {
+function toRow({ license, local, ...rest }: LicenseSnapshot): Row {
   return {
     licenseKey: license.licenseKey,
     productLink: license.productKey,
@@ -256,7 +256,7 @@ function toRow({ license, local, ...rest }: Observation): Row {
     localPending: local.pending,
     productKey: rest.productKey,
     confirmedAt: rest.confirmedAt,
-    boot: rest.boot,
+    boot: rest.run,
     manyWriters: bit(rest.manyWriters),
     missingSince: rest.missingSince,
     gone: bit(rest.gone),

@@ -30,14 +30,14 @@ describe('one key, one queue, however it is spelled', () => {
   it('a key that is asked for in another spelling is the one that is known', async () => {
     await using agent = await createAgent({ uses: 5 });
     await readAs(agent, 'key-1', agent.says(5));
-    expect(agent.store.observations.get('key-1')?.license.licenseKey).toBe('KEY-1');
+    expect(agent.store.snapshots.get('key-1')?.license.licenseKey).toBe('KEY-1');
   });
 
   it('a key that was never seen is kept under its own spelling', async () => {
     await using agent = await createAgent();
     const own = agent.says(3);
     await readAs(agent, 'new', { ...own, value: { ...own.value, licenseKey: 'NEW' } });
-    expect(agent.store.observations.get('new')?.license).toMatchObject({ licenseKey: 'NEW', uses: 3 });
+    expect(agent.store.snapshots.get('new')?.license).toMatchObject({ licenseKey: 'NEW', uses: 3 });
     valueOf(await agent.change('usage', { licenseKey: 'new' }));
     expect(agent.store.operations.head('NEW', 'counter')).toMatchObject({ kind: 'usage' });
   });
@@ -51,12 +51,12 @@ describe('one key, one queue, however it is spelled', () => {
     const other = await agent.record('usage');
     await agent.record('disable');
     await readAs(agent, 'KEY-1', answer);
-    const { operations, observations } = agent.store;
+    const { operations, snapshots } = agent.store;
     for (const queue of ['counter', 'state'] as const) {
       expect(operations.head('Key-1', queue)?.nextAt).toBe(agent.steady);
     }
     expect(operations.queue('Key-1', 'counter').map(({ id }) => id)).toEqual([operationId, other]);
-    expect(observations.get('KEY-1')).toMatchObject({
+    expect(snapshots.get('KEY-1')).toMatchObject({
       license: { licenseKey: 'Key-1', uses: 3 },
       local: { uses: 5, pending: 3, enabled: false },
     });
@@ -75,7 +75,7 @@ describe('one key, one queue, however it is spelled', () => {
     const planned = { subject: 'Key-1', queue: 'counter', justRead: false } as const;
     expect(valueOf(await agent.writer.write('planStep', planned))).toEqual({ step: 'read' });
     await readAs(agent, 'Key-1', { ...answer, value: { ...answer.value, uses: 6 } });
-    expect(agent.store.observations.get('Key-1')).toMatchObject({ manyWriters: false, license: { uses: 6 } });
+    expect(agent.store.snapshots.get('Key-1')).toMatchObject({ manyWriters: false, license: { uses: 6 } });
   });
 
   it('disabled under one spelling it is disabled under the other', async () => {
@@ -106,7 +106,7 @@ describe('one key, one queue, however it is spelled', () => {
     const use = await agent.record('usage');
     const sent = await agent.send('counter');
     await readAs(agent, 'key-1', agent.says(6));
-    expect(agent.observation.license.uses).toBe(5);
+    expect(agent.snapshot.license.uses).toBe(5);
     await agent.answer(sent, agent.says(6));
     expect(agent.stateOf(use)).toBe('delivered');
   });
@@ -116,11 +116,11 @@ describe('one key, one queue, however it is spelled', () => {
     const uses = [await agent.record('usage'), await agent.record('usage')];
     const own = agent.says(5);
     await readAs(agent, 'KEY-1', { ...own, value: { ...own.value, licenseKey: 'Key-1' } });
-    const { operations, observations } = agent.store;
+    const { operations, snapshots } = agent.store;
     expect(operations.queue('Key-1', 'counter').map(({ id }) => id)).toEqual(uses);
     expect(operations.head('Key-1', 'counter')?.nextAt).toBe(agent.steady);
-    expect(observations.get('KEY-1')?.license.licenseKey).toBe('Key-1');
-    expect(observations.get('Key-1')?.local).toMatchObject({ uses: 7, pending: 2 });
+    expect(snapshots.get('KEY-1')?.license.licenseKey).toBe('Key-1');
+    expect(snapshots.get('Key-1')?.local).toMatchObject({ uses: 7, pending: 2 });
   });
 
   it('a key keeps so many other spellings, and the oldest gives way to a new one', async () => {
@@ -130,9 +130,9 @@ describe('one key, one queue, however it is spelled', () => {
       agent.pass(1);
       await readAs(agent, spelling, agent.says(5));
     }
-    const known = spellings.filter((spelling) => agent.store.observations.get(spelling) !== null);
+    const known = spellings.filter((spelling) => agent.store.snapshots.get(spelling) !== null);
     expect(known).toEqual(spellings.slice(2));
-    expect(agent.store.observations.aliasCount('KEY-1')).toBe(maxAliases);
+    expect(agent.store.snapshots.aliasCount('KEY-1')).toBe(maxAliases);
   });
 
   it('the other spellings of a key go along when the upstream gives its own one up', async () => {
@@ -140,8 +140,8 @@ describe('one key, one queue, however it is spelled', () => {
     await readAs(agent, 'key-1', agent.says(5));
     const own = agent.says(5);
     await readAs(agent, 'KEY-1', { ...own, value: { ...own.value, licenseKey: 'Key-1' } });
-    expect(agent.store.observations.get('key-1')?.license.licenseKey).toBe('Key-1');
-    expect(agent.store.observations.aliasCount('Key-1')).toBe(2);
+    expect(agent.store.snapshots.get('key-1')?.license.licenseKey).toBe('Key-1');
+    expect(agent.store.snapshots.aliasCount('Key-1')).toBe(2);
   });
 
   it.each(['the asked spelling', 'its own spelling'])(
@@ -155,9 +155,9 @@ describe('one key, one queue, however it is spelled', () => {
       await readAs(agent, 'Key-1', answer('Key-1', 5));
       const moved = which === 'the asked spelling' ? 'KEY-1' : 'Key-1';
       await readAs(agent, moved, answer(moved, 9));
-      expect(agent.store.observations.get(moved)?.manyWriters).toBe(true);
+      expect(agent.store.snapshots.get(moved)?.manyWriters).toBe(true);
       await readAs(agent, 'KEY-1', answer('Key-1', 9));
-      expect(agent.store.observations.get('KEY-1')).toMatchObject({
+      expect(agent.store.snapshots.get('KEY-1')).toMatchObject({
         license: { licenseKey: 'Key-1' },
         manyWriters: true,
       });

@@ -3,11 +3,11 @@ import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 
 /** Notes that a caller asked for a key: it goes on being refreshed. */
-export function touchObservation(
+export function touchSnapshot(
   transaction: Transaction,
   { licenseKey }: { licenseKey: string },
   { now, steady }: Context,
 ): Result<null> {
-  transaction.observations.touch(licenseKey, now, steady);
+  transaction.snapshots.touch(licenseKey, now, steady);
   return done(null);
 }

@@ -6,7 +6,7 @@ import {
   localState,
   localStateByBacklog,
   type Backlog,
-} from '../../src/domain/agent/observation.ts';
+} from '../../src/domain/agent/license-snapshot.ts';
 import type {
   LicenseOperationKind,
   Operation,
@@ -15,11 +15,11 @@ import type {
 import { buildOperation } from '../support/builders/operation-builders.ts';
 
 const progress = constantFrom<OperationProgress>(
-  { state: 'pending', doubtful: false },
-  { state: 'pending', doubtful: true },
-  { state: 'in_flight', doubtful: false, baseUses: 3, sentAt: 1 },
-  { state: 'uncertain', doubtful: false, baseUses: 3, held: false },
-  { state: 'uncertain', doubtful: false, baseUses: 3, held: true },
+  { state: 'pending', maybeApplied: false },
+  { state: 'pending', maybeApplied: true },
+  { state: 'in_flight', maybeApplied: false, baseUses: 3, sentAt: 1 },
+  { state: 'uncertain', maybeApplied: false, baseUses: 3, held: false },
+  { state: 'uncertain', maybeApplied: false, baseUses: 3, held: true },
   { state: 'delivered', finishedAt: 1 },
   { state: 'inferred', finishedAt: 1 },
   { state: 'conflicted' },

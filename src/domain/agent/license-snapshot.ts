@@ -3,7 +3,7 @@ import { isHeld, type Operation } from '../outbox/operation.ts';
 import type { Applied } from '../outbox/outcome.ts';
 
 /** What the upstream last said of a license key, with the local changes on top. Times are epoch ms. */
-export type Observation = {
+export type LicenseSnapshot = {
   license: License;
   /** The license with the unfinished local changes: what a caller is answered. */
   local: LocalState;
@@ -12,10 +12,10 @@ export type Observation = {
   /** When the upstream vouched for it. */
   confirmedAt: number;
   /**
-   * Which start of this process received it: a count seen before a restart is no base for sending. `noBoot`: the count
+   * Which start of this process received it: a count seen before a restart is no base for sending. `noRun`: the count
    * is in question.
    */
-  boot: number;
+  run: number;
   /** Other programs were seen to change `uses`. */
   manyWriters: boolean;
   /** Since when reads have been answered 404, without an answer in between (`Clock.steady`). */
@@ -30,22 +30,22 @@ export type Observation = {
   refreshAt: number | null;
 };
 
-/** The boot of an observation whose count is in question: there is no start that counts from it. */
-export const noBoot = 0;
+/** The run of an snapshot whose count is in question: there is no start that counts from it. */
+export const noRun = 0;
 
 /**
- * Whether nobody can tell what the count of an observation contains: the next read shows it, and is no sign of another
+ * Whether nobody can tell what the count of an snapshot contains: the next read shows it, and is no sign of another
  * writer, whatever it shows.
  */
-export function isCountInQuestion({ boot }: Pick<Observation, 'boot'>): boolean {
-  return boot === noBoot;
+export function isCountInQuestion({ run }: Pick<LicenseSnapshot, 'run'>): boolean {
+  return run === noRun;
 }
 
 /** The members of a license that local changes move, and how many of those the upstream has not confirmed. */
 export type LocalState = { uses: number; enabled: boolean; pending: number };
 
 /** The license as a caller here sees it. */
-export function localLicense({ license, local }: Pick<Observation, 'license' | 'local'>): License {
+export function localLicense({ license, local }: Pick<LicenseSnapshot, 'license' | 'local'>): License {
   return { ...license, uses: local.uses, enabled: local.enabled };
 }
 
@@ -88,7 +88,7 @@ export type Backlog = {
 };
 
 /** A key as it was seen before the first of its queue was answered, and what that one did to the count. */
-export type SeenBefore = Pick<Observation, 'license' | 'local'> & { first: 1 | 0 | -1 };
+export type SeenBefore = Pick<LicenseSnapshot, 'license' | 'local'> & { first: 1 | 0 | -1 };
 
 /**
  * The same as `localState` by their numbers alone, so that a key with a long queue costs no more than
@@ -122,27 +122,27 @@ function usesBehindFirst(confirmed: number, sum: number, before: SeenBefore | nu
 }
 
 /**
- * The observation after a read was answered 404 at `steady`; two such answers `goneMs` apart make the key gone. The time
+ * The snapshot after a read was answered 404 at `steady`; two such answers `goneMs` apart make the key gone. The time
  * between them is what passed, whatever the wall clock shows.
  */
-export function observeMissing(observation: Observation, steady: number, goneMs: number): Observation {
-  const missingSince = observation.missingSince ?? steady;
-  const gone = observation.gone || steady - missingSince >= goneMs;
-  return { ...observation, missingSince, gone, readFirst: false };
+export function observeMissing(snapshot: LicenseSnapshot, steady: number, goneMs: number): LicenseSnapshot {
+  const missingSince = snapshot.missingSince ?? steady;
+  const gone = snapshot.gone || steady - missingSince >= goneMs;
+  return { ...snapshot, missingSince, gone, readFirst: false };
 }
 
-/** When a key is refreshed: `refresh` after its observation, ±20 %, as long as it was asked for within `grace`. */
+/** When a key is refreshed: `refresh` after its snapshot, ±20 %, as long as it was asked for within `grace`. */
 export type RefreshPolicy = { refreshMs: number; graceMs: number };
 
 /** What a read has brought: an answer, nothing, or that the key is gone. */
 export type RefreshedAs = 'known' | 'unanswered' | 'gone';
 
 /**
- * `Observation.refreshAt` after a read. One that failed is repeated after a tenth of the time; a key that is
+ * `LicenseSnapshot.refreshAt` after a read. One that failed is repeated after a tenth of the time; a key that is
  * gone is still read, rarely: it may come back.
  */
 export function nextRefreshAt(
-  { askedAt }: Pick<Observation, 'askedAt'>,
+  { askedAt }: Pick<LicenseSnapshot, 'askedAt'>,
   { refreshMs, graceMs, goneMs }: RefreshPolicy & { goneMs: number },
   at: { now: number; steady: number; draw: number; readAs: RefreshedAs },
 ): number | null {
@@ -165,17 +165,17 @@ export function readAsOf({ value, isPending }: Pick<Applied<License>, 'value' | 
 }
 
 /**
- * `Observation.refreshAt` after an answer to a change: what is planned stays, where it is neither too soon nor too
+ * `LicenseSnapshot.refreshAt` after an answer to a change: what is planned stays, where it is neither too soon nor too
  * late, since to plan anew moves the key in an index.
  */
 export function refreshAtAfterChange(
-  observation: Pick<Observation, 'askedAt' | 'refreshAt'>,
+  snapshot: Pick<LicenseSnapshot, 'askedAt' | 'refreshAt'>,
   policy: RefreshPolicy & { goneMs: number },
   at: { now: number; steady: number; draw: number; readAs: RefreshedAs },
 ): number | null {
-  const atDraw = (draw: number): number | null => nextRefreshAt(observation, policy, { ...at, draw });
+  const atDraw = (draw: number): number | null => nextRefreshAt(snapshot, policy, { ...at, draw });
   const [earliest, latest] = [atDraw(0), atDraw(1)];
   if (earliest === null || latest === null) return null;
-  const { refreshAt } = observation;
+  const { refreshAt } = snapshot;
   return refreshAt !== null && refreshAt >= earliest && refreshAt <= latest ? refreshAt : atDraw(at.draw);
 }

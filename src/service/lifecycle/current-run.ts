@@ -1,0 +1,30 @@
+import { isCountInQuestion, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
+import type { Reader, Transaction } from '../tables.ts';
+
+/** The number of what began with this start of the process, or with another upstream since; from 1. */
+export function currentRun(reader: Reader): number {
+  return Number(reader.settings.get('boot') ?? 0);
+}
+
+/** Whether a count was seen before the current run. */
+export function isOfEarlierRun(reader: Reader, snapshot: LicenseSnapshot): boolean {
+  return !isCountInQuestion(snapshot) && snapshot.run !== currentRun(reader);
+}
+
+/** The highest `seq` of an operation when the process started. */
+export function lastSeqBefore(reader: Reader): number {
+  return Number(reader.settings.get('boot_seq') ?? 0);
+}
+
+/** Counts a start of the process. */
+export function countStart(transaction: Transaction): void {
+  beginRun(transaction);
+  transaction.settings.set('boot_seq', String(transaction.operations.lastSeq()));
+}
+
+/** Makes every count that was seen until now one of an earlier run; returns the number of the one that begins. */
+export function beginRun(transaction: Transaction): number {
+  const run = currentRun(transaction) + 1;
+  transaction.settings.set('boot', String(run));
+  return run;
+}
