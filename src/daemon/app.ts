@@ -46,7 +46,7 @@ export function appOf(parts: AppParts): App {
     credentials: knownGrants?.remembering(credentials) ?? credentials,
     rates: new Rates(
       () => current.configuration.limits,
-      () => clock.steady(),
+      () => clock.elapsed(),
     ),
     products: role === 'agent' ? current.products : null,
     productName,
@@ -55,7 +55,7 @@ export function appOf(parts: AppParts): App {
     explain: (operation) => {
       if (local === null) throw new Error('an authority has no operations');
       const blocker = upstream?.blocker(operation.productKey) ?? null;
-      return explainOperation(local.reader, operation, { blocker, steady: clock.steady() });
+      return explainOperation(local.reader, operation, { blocker, elapsed: clock.elapsed() });
     },
     writer,
     sync,
@@ -64,8 +64,8 @@ export function appOf(parts: AppParts): App {
     log: logOf(log, 'http'),
     inFlight: new Set(),
     now: () => clock.now(),
-    believedNow: () => clock.believed(),
-    historySince: () => clock.believed() - current.configuration.history.keepMs,
+    verifiedNow: () => clock.verified(),
+    historySince: () => clock.verified() - current.configuration.history.keepMs,
     keepApiKey: (accountId, apiKey) => {
       if (accountId === defaultAccountId)
         keepApiKey(current.configuration.stateDir, apiKey, logOf(log, 'daemon'));

@@ -84,7 +84,7 @@ export class Daemon {
       local === null
         ? null
         : new DamageWatch(local.databasePath, logOf(parts.log, 'store'), (damage) => this.#endWrites(damage));
-    this.#startedAt = clock.steady();
+    this.#startedAt = clock.elapsed();
     this.#failed.promise.catch(() => undefined);
   }
 

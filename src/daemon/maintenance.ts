@@ -2,7 +2,7 @@ import type { Result } from '../domain/problem/problem.ts';
 import type { TokenUses } from '../service/access/token-use.ts';
 import { StorageError, type Random, type StorageFault } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
-import type { KeptClock } from './system/clock.ts';
+import type { PersistentClock } from './system/clock.ts';
 
 const tickMs = 10_000;
 const ticksPerMark = 6;
@@ -18,7 +18,7 @@ const jitterMs = 5_000;
 
 export type MaintenanceParts = {
   writer: Writer;
-  clock: KeptClock;
+  clock: PersistentClock;
   random: Random;
   tokenUses: TokenUses;
   /** An agent has an outbox to prune. */
@@ -72,7 +72,7 @@ async function prune(
   signal: AbortSignal,
 ): Promise<void> {
   // A wall clock that jumped ahead, and is not believed, removes nothing.
-  const believedNow = clock.believed();
+  const verifiedNow = clock.verified();
   // A change whose stored answer is removed too early would be counted twice: one wrong clock is not enough for that.
   const removalTime = clock.removalTime(isAgent);
   const limit = prunedAtOnce;
@@ -84,10 +84,10 @@ async function prune(
         if (!pruned.ok || pruned.value.removed < limit) return;
       }
     });
-  await unlessFull(() => writer.write('pruneOldCredentials', { believedNow }));
+  await unlessFull(() => writer.write('pruneOldCredentials', { verifiedNow }));
   await inSteps(() => writer.write('pruneIdempotency', { removalTime, limit }));
   if (isAgent) await inSteps(() => writer.write('pruneOperations', { removalTime, limit }));
-  await inSteps(() => writer.write('pruneHistory', { before: believedNow - historyKeepMs(), limit }));
+  await inSteps(() => writer.write('pruneHistory', { before: verifiedNow - historyKeepMs(), limit }));
 }
 
 /** What ends the process. */
@@ -102,7 +102,7 @@ async function unlessFull(write: () => Promise<unknown>): Promise<void> {
   }
 }
 
-async function rest(clock: KeptClock, ms: number, signal: AbortSignal): Promise<void> {
+async function rest(clock: PersistentClock, ms: number, signal: AbortSignal): Promise<void> {
   // Ended early only by the signal, which the loop looks at.
   await clock.sleep(ms, signal).catch(() => undefined);
 }

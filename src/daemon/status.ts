@@ -2,7 +2,7 @@ import { version } from '../config/version.ts';
 import type { RecordCounts, Status, StorageState, UpstreamStatus } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
-import type { KeptClock } from './system/clock.ts';
+import type { PersistentClock } from './system/clock.ts';
 import type { LiveConfiguration } from './live-configuration.ts';
 import type { Metrics } from './metrics.ts';
 import type { Role } from './role/role.ts';
@@ -18,7 +18,7 @@ export type StatusParts = {
   /** Counts those of an authority. */
   licenses: () => Promise<RecordCounts | null>;
   local: LocalStore | null;
-  clock: KeptClock;
+  clock: PersistentClock;
   role: Role;
   metrics: Pick<Metrics, 'totals'>;
   storage: StorageState;
@@ -32,7 +32,7 @@ export async function statusOf(parts: StatusParts): Promise<Status> {
     role: current.configuration.role,
     version,
     instance,
-    uptimeMs: clock.steady() - startedAt,
+    uptimeMs: clock.elapsed() - startedAt,
     listeners,
     upstream: agent === null ? null : upstreamStatus(agent, current),
     outbox: agent === null ? null : outboxStatus(agent, clock),
@@ -51,7 +51,7 @@ function agentIn({ role: { upstream }, local }: StatusParts): Agent | null {
   return upstream === null || local === null ? null : { upstream, reader: local.reader };
 }
 
-function outboxStatus({ reader: { operations } }: Agent, clock: KeptClock): Status['outbox'] {
+function outboxStatus({ reader: { operations } }: Agent, clock: PersistentClock): Status['outbox'] {
   const oldestAt = operations.oldestAt();
   return {
     depth: operations.depth(),

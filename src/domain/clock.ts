@@ -4,7 +4,7 @@ const toleranceMs = 10 * 60_000;
  * A jump forwards by more than this, in ms, is believed only when it is confirmed: one of the wall clock by the
  * upstream, one of the upstream's `Date` by the next `Date`.
  */
-export const believedJumpMs: number = 30 * 24 * 3_600_000;
+export const unverifiedJumpMs: number = 30 * 24 * 3_600_000;
 
 /** What the clocks of the machine say at one instant. */
 export type ClockReading = {
@@ -20,7 +20,7 @@ export type TimeKeeping = {
   /** Epoch ms that have certainly been reached: what the store remembers. */
   base: number;
   /** A time shown by a jump too far to be believed: it counts, but is not remembered. Epoch ms, or null. */
-  unbelieved: number | null;
+  unverified: number | null;
   /** By how much the upstream's `Date` showed the wall clock to run ahead, in ms. */
   aheadMs: number;
   /** Whether anything but the wall clock of this machine has ever said what time it is. */
@@ -39,7 +39,7 @@ export function startTimeKeeping(mark: TimeMark | null, reading: ClockReading): 
   const start: TimeKeeping = {
     takenAt: reading.monotonic,
     base: mark?.at ?? reading.wall,
-    unbelieved: null,
+    unverified: null,
     aheadMs: 0,
     isConfirmed: mark?.isConfirmed ?? false,
     upstream: null,
@@ -56,13 +56,13 @@ export function startTimeKeeping(mark: TimeMark | null, reading: ClockReading): 
 export function keepTime(keeping: TimeKeeping, { wall, monotonic }: ClockReading): TimeKeeping {
   const passed = monotonic - keeping.takenAt;
   const reached = keeping.base + passed;
-  const shown = Math.max(wall - keeping.aheadMs, reached, (keeping.unbelieved ?? 0) + passed);
-  const isBelieved = shown - reached <= believedJumpMs;
+  const shown = Math.max(wall - keeping.aheadMs, reached, (keeping.unverified ?? 0) + passed);
+  const isVerified = shown - reached <= unverifiedJumpMs;
   return {
     ...keeping,
     takenAt: monotonic,
-    base: isBelieved ? shown : reached,
-    unbelieved: isBelieved ? null : shown,
+    base: isVerified ? shown : reached,
+    unverified: isVerified ? null : shown,
     // A wall clock that was ahead and has come back is right again.
     aheadMs: wall <= reached ? 0 : keeping.aheadMs,
     upstream: keeping.upstream === null ? null : keeping.upstream + passed,
@@ -70,8 +70,8 @@ export function keepTime(keeping: TimeKeeping, { wall, monotonic }: ClockReading
 }
 
 /** The time by which verdicts are made, as of the last `keepTime`. */
-export function timeOf({ base, unbelieved }: TimeKeeping): number {
-  return unbelieved ?? base;
+export function timeOf({ base, unverified }: TimeKeeping): number {
+  return unverified ?? base;
 }
 
 /**
@@ -91,13 +91,13 @@ export function learnDate(
   const doubted = date - monotonic;
   const isSecond = keeping.doubted !== null && Math.abs(doubted - keeping.doubted) <= toleranceMs;
   // The answer is dated by the time that was certain before it, so that no later Date may take back that time.
-  if (date - timeOf(kept) > believedJumpMs && !isSecond) return { ...kept, doubted, isConfirmed: true };
+  if (date - timeOf(kept) > unverifiedJumpMs && !isSecond) return { ...kept, doubted, isConfirmed: true };
   const base = keeping.isConfirmed ? Math.max(date, keeping.base + monotonic - keeping.takenAt) : date;
   const aheadMs = wall - base;
   return {
     takenAt: monotonic,
     base,
-    unbelieved: null,
+    unverified: null,
     aheadMs: aheadMs > toleranceMs ? aheadMs : 0,
     isConfirmed: true,
     upstream: date,
@@ -110,7 +110,7 @@ export function learnDate(
  * `Date` that took the time back would leave the verdict in the future.
  */
 export function acceptTime(keeping: TimeKeeping): TimeKeeping {
-  return { ...keeping, base: timeOf(keeping), unbelieved: null, isConfirmed: true };
+  return { ...keeping, base: timeOf(keeping), unverified: null, isConfirmed: true };
 }
 
 /** The time that no later answer takes back; null while only the wall clock has said what time it is. */
@@ -122,7 +122,7 @@ export function confirmedTimeOf({ base, isConfirmed }: TimeKeeping): number | nu
  * The time by which what was kept for long enough is removed, as of the last `keepTime`. One wrong clock must not have
  * anything removed too early: neither one that ran ahead, since the time kept is never taken back, nor one that was
  * behind, since what was kept by it looks too old once it is set right. So the earliest counts: of the time kept, of the
- * wall clock, of the time passed since the start (`lived`: `Clock.steady`) and, on an agent, of what the upstream says.
+ * wall clock, of the time passed since the start (`lived`: `Clock.elapsed`) and, on an agent, of what the upstream says.
  * It is at most 30 days behind the time kept, or a wall clock that stays wrong would have all kept for good.
  */
 export function removalTime(
@@ -131,13 +131,13 @@ export function removalTime(
   { isAgent, lived }: { isAgent: boolean; lived: number },
 ): number {
   const earliest = Math.min(base, wall, lived, isAgent ? (upstream ?? 0) : base);
-  return Math.max(earliest, base - believedJumpMs);
+  return Math.max(earliest, base - unverifiedJumpMs);
 }
 
 /** Whether the wall clock is known, or must be feared, to be wrong by more than 10 minutes. */
 export function isSuspect(
-  { base, unbelieved, aheadMs, doubted }: TimeKeeping,
+  { base, unverified, aheadMs, doubted }: TimeKeeping,
   { wall }: ClockReading,
 ): boolean {
-  return unbelieved !== null || aheadMs > 0 || doubted !== null || wall < base - toleranceMs;
+  return unverified !== null || aheadMs > 0 || doubted !== null || wall < base - toleranceMs;
 }

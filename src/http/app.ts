@@ -77,7 +77,7 @@ export interface App {
   /** Epoch ms. */
   now(): number;
   /** Epoch ms that have certainly been reached: what goes on for a while is measured by it. */
-  believedNow(): number;
+  verifiedNow(): number;
   /** From which instant on changes of licenses are remembered (`history.keep`). */
   historySince(): number;
   /** Keeps the new API key of an account where the state directory holds the old one. */

@@ -9,7 +9,7 @@ export interface Clock {
   /** Epoch ms; follows the wall clock forwards, never backwards. */
   now(): number;
   /** Epoch ms that only pass: never moved by the wall clock. Waits and reconcile delays are measured by it. */
-  steady(): number;
+  elapsed(): number;
   /** Resolves after `ms`, or rejects with the signal's reason. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
@@ -33,8 +33,8 @@ export type SameDigest = (left: string, right: string) => boolean;
 export type WriterContext = {
   /** `Clock.now` when the command was posted. */
   now: number;
-  /** `Clock.steady` when the command was posted. */
-  steady: number;
+  /** `Clock.elapsed` when the command was posted. */
+  elapsed: number;
   random: Random;
   digest: Digest;
   /** Whether changes of licenses are remembered (`history.keep`). */

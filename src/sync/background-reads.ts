@@ -35,7 +35,7 @@ export async function probe(parts: ProbeParts, signal: AbortSignal): Promise<voi
   const { clock, limiter, wake, settings } = parts;
   for (let turn = 0; !signal.aborted;) {
     const next = limiter.nextProbe(settings().probeMs);
-    const waitMs = next.at - clock.steady();
+    const waitMs = next.at - clock.elapsed();
     if (waitMs > 0) {
       await wake.wait(waitMs, signal);
     } else if (await probeOnce(parts, { next, turn }, signal)) {
@@ -62,7 +62,7 @@ async function probeOnce(
   if (licenseKey === probeKey) {
     const admission = await limiter.admitProbe(signal);
     if (!admission.admitted) return false;
-    const sentAt = clock.steady();
+    const sentAt = clock.elapsed();
     const outcome = await upstream.verify(product, probeKey, lifetime);
     limiter.observe(outcome, { owner: product, subject: probeKey, sentAt });
     return true;
@@ -107,7 +107,7 @@ async function probeCoupons(
 ): Promise<boolean> {
   const admission = await limiter.admitProbe(signal);
   if (!admission.admitted) return false;
-  const sentAt = clock.steady();
+  const sentAt = clock.elapsed();
   const outcome = await upstream.listCoupons({ limit: 1, offset: 0 }, lifetime);
   limiter.observe(outcome, { owner: null, subject: 'coupons', sentAt });
   return true;
@@ -130,7 +130,7 @@ type RefreshParts = {
 export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise<void> {
   const { reader, clock, fetcher, limiter, refreshMs } = parts;
   while (!signal.aborted) {
-    const due = limiter.admission().admitted ? reader.snapshots.toRefresh(clock.steady(), batch) : [];
+    const due = limiter.admission().admitted ? reader.snapshots.toRefresh(clock.elapsed(), batch) : [];
     const outcomes = await Promise.all(
       due.map(({ productKey, license }) => fetcher.fetch(productKey, license.licenseKey, 'refresh')),
     );

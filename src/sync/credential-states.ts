@@ -25,7 +25,7 @@ export class CredentialStates {
   /** Whose credential was refused, and when a read may ask again. */
   readonly #refused = new Map<CredentialOwner, { retryAt: number }>();
 
-  /** `Clock.steady` when the credentials may last have changed. */
+  /** `Clock.elapsed` when the credentials may last have changed. */
   #forgottenAt = -Infinity;
 
   constructor(parts: CredentialStatesParts) {
@@ -38,7 +38,7 @@ export class CredentialStates {
     return owner === null ? hasApiKey : productIds.includes(owner);
   }
 
-  /** Those that the upstream refuses, and when a read may ask again (`Clock.steady`). */
+  /** Those that the upstream refuses, and when a read may ask again (`Clock.elapsed`). */
   refused(): ReadonlyMap<CredentialOwner, { retryAt: number }> {
     return this.#refused;
   }
@@ -61,14 +61,14 @@ export class CredentialStates {
     if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') {
       const before = this.#refused.get(owner);
       // It was on its way when another one was refused.
-      if (before !== undefined && clock.steady() < before.retryAt) return null;
+      if (before !== undefined && clock.elapsed() < before.retryAt) return null;
       if (before === undefined) {
         const hint = 'put the right one into the configuration and reload, or run: latchkey sync resume';
         log.error({ ...whose, error: outcome.detail, hint }, 'the upstream refuses our credential');
       }
       // What refuses one key may accept the credential all the same: another key is asked for soon.
       const pauseMs = before === undefined ? firstPauseMs : refusedPauseMs;
-      this.#refused.set(owner, { retryAt: clock.steady() + pauseMs });
+      this.#refused.set(owner, { retryAt: clock.elapsed() + pauseMs });
       return 'refused';
     }
     if (!isAnswer(outcome) || !this.#refused.delete(owner)) return null;
@@ -79,6 +79,6 @@ export class CredentialStates {
   /** Takes none for refused any more: it may be another one now. */
   forget(): void {
     this.#refused.clear();
-    this.#forgottenAt = this.#parts.clock.steady();
+    this.#forgottenAt = this.#parts.clock.elapsed();
   }
 }

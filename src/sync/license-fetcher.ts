@@ -66,7 +66,7 @@ type Read = {
   licenseKey: string;
   outcome: Outcome<License>;
   sentAt: number;
-  isMissingBelieved: boolean;
+  isMissingConfirmed: boolean;
 };
 
 /** Reads license keys from the upstream into the store, one request for all who ask for the same key. */
@@ -186,7 +186,7 @@ export class LicenseFetcher implements LicenseFetch {
     const unasked = limiter.isConfigured(productKey) ? refusedSecret : missingSecret;
     const read = isAccepted
       ? await this.#fetchLicense(productKey, licenseKey)
-      : { productKey, licenseKey, outcome: unasked, sentAt: clock.steady(), isMissingBelieved: false };
+      : { productKey, licenseKey, outcome: unasked, sentAt: clock.elapsed(), isMissingConfirmed: false };
     // A read can be repeated, so it does not wait for room on a full disk.
     try {
       await this.#record(read);
@@ -201,15 +201,16 @@ export class LicenseFetcher implements LicenseFetch {
 
   async #fetchLicense(productKey: string, licenseKey: string): Promise<Read> {
     const { clock } = this.#parts;
-    const sentAt = clock.steady();
+    const sentAt = clock.elapsed();
     const outcome = await this.#verify(productKey, licenseKey);
-    const isMissingBelieved = !isMissing(outcome) || (await this.#isBelieved(productKey, licenseKey));
-    return { productKey, licenseKey, outcome, sentAt, isMissingBelieved };
+    const isMissingConfirmed =
+      !isMissing(outcome) || (await this.#isMissingConfirmed(productKey, licenseKey));
+    return { productKey, licenseKey, outcome, sentAt, isMissingConfirmed };
   }
 
   async #verify(productKey: string, licenseKey: string): Promise<Outcome<License>> {
     const { upstream, limiter, clock, lifetime } = this.#parts;
-    const sentAt = clock.steady();
+    const sentAt = clock.elapsed();
     const outcome = await upstream.verify(productKey, licenseKey, lifetime);
     limiter.observe(outcome, { owner: productKey, subject: licenseKey, sentAt });
     return outcome;
@@ -219,18 +220,18 @@ export class LicenseFetcher implements LicenseFetch {
    * A 404 about a known key is believed when another known key of the product is still answered, or when
    * there is none: a gateway that has lost its routes answers 404 to everything.
    */
-  async #isBelieved(productKey: string, licenseKey: string): Promise<boolean> {
+  async #isMissingConfirmed(productKey: string, licenseKey: string): Promise<boolean> {
     const { reader, clock, limiter, lifetime } = this.#parts;
     const known = reader.snapshots.get(licenseKey);
     if (known === null) return true;
-    if (clock.steady() < this.#disbelievedUntil) return false;
+    if (clock.elapsed() < this.#disbelievedUntil) return false;
     const witness = this.#witnessFor(productKey, known.license.licenseKey);
     if (witness === null) return true;
     const admission = await limiter.admit('push', lifetime);
     if (!admission.admitted) return false;
     const outcome = await this.#verify(productKey, witness);
     if (outcome.outcome === 'applied') return true;
-    this.#disbelievedUntil = clock.steady() + disbeliefMs;
+    this.#disbelievedUntil = clock.elapsed() + disbeliefMs;
     return false;
   }
 
@@ -267,12 +268,12 @@ export class LicenseFetcher implements LicenseFetch {
 
   #isRemembered(productKey: string, licenseKey: string): boolean {
     const until = this.#unknown.get(nameOf(productKey, licenseKey));
-    return until !== undefined && this.#parts.clock.steady() < until;
+    return until !== undefined && this.#parts.clock.elapsed() < until;
   }
 
   #remember(productKey: string, licenseKey: string): void {
     const { clock, unknownMs } = this.#parts;
-    this.#unknown.set(nameOf(productKey, licenseKey), clock.steady() + unknownMs());
+    this.#unknown.set(nameOf(productKey, licenseKey), clock.elapsed() + unknownMs());
   }
 }
 

@@ -98,7 +98,7 @@ export class LookupQueue {
     // The key is being looked up: another caller of the same key costs nothing.
     if (key.active > 0) return this.#begin(queue, key);
     const { promise, resolve, reject } = Promise.withResolvers<LookupTurn | LookupRefusal>();
-    const caller: Caller = { enteredAt: this.#clock.steady(), answer: resolve };
+    const caller: Caller = { enteredAt: this.#clock.elapsed(), answer: resolve };
     const leave = (): void => {
       if (!this.#remove(queue, key, caller)) return;
       this.#sleep(queue);
@@ -120,7 +120,7 @@ export class LookupQueue {
   }
 
   #add(queue: CredentialQueue, lookup: Lookup): QueuedKey {
-    const now = this.#clock.steady();
+    const now = this.#clock.elapsed();
     const before = this.#askedBefore.get(nameOf(lookup));
     const isAskedAgain = before !== undefined && now - before < rememberedMs;
     const firstAskedAt = isAskedAgain ? before : now;
@@ -198,7 +198,7 @@ export class LookupQueue {
   }
 
   #refuseLate(queue: CredentialQueue): void {
-    const latest = this.#clock.steady() - longestWaitMs;
+    const latest = this.#clock.elapsed() - longestWaitMs;
     for (const key of queue.keys.values()) {
       for (const caller of key.waiting) if (caller.enteredAt <= latest) this.#refuse(queue, key, caller);
     }
@@ -233,7 +233,7 @@ export class LookupQueue {
       for (const caller of waiting) enteredAt = Math.min(enteredAt, caller.enteredAt);
     }
     if (queue.keys.size === 0) this.#queues.delete(queue.credential);
-    const nextTurnAt = this.#clock.steady() + this.#waitMs(queue.credential);
+    const nextTurnAt = this.#clock.elapsed() + this.#waitMs(queue.credential);
     const until = enteredAt === Infinity ? Infinity : Math.min(nextTurnAt, enteredAt + longestWaitMs);
     if (queue.sleep !== null && queue.sleep.until <= until && until !== Infinity) return;
     queue.sleep?.ending.abort();
@@ -245,7 +245,7 @@ export class LookupQueue {
       queue.sleep = null;
       this.#advance(queue);
     };
-    const ms = Math.max(1, until - this.#clock.steady());
+    const ms = Math.max(1, until - this.#clock.elapsed());
     this.#clock.sleep(ms, sleep.ending.signal).then(advance, () => undefined);
   }
 
@@ -265,7 +265,7 @@ export class LookupQueue {
   }
 
   #bucket(credential: string): Bucket {
-    return bucketAt(this.#buckets.get(credential), this.#rate(), this.#clock.steady());
+    return bucketAt(this.#buckets.get(credential), this.#rate(), this.#clock.elapsed());
   }
 
   #change(credential: string, change: (bucket: Bucket) => Bucket): void {

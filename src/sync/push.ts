@@ -102,7 +102,7 @@ export class Push implements Deliveries {
   /** Starts due queues as long as there is room; returns how long nothing more is to be started, in ms. */
   #startDue(run: Run): number {
     const { reader, clock, limiter, settings } = this.#parts;
-    const now = clock.steady();
+    const now = clock.elapsed();
     while (!run.signal.aborted) {
       this.#startKnown(run);
       const admission = limiter.admission();
@@ -240,7 +240,7 @@ async function send(parts: StepParts, operation: Operation, guard: MutexGuard): 
     await coupons.send(operation);
     return;
   }
-  const sentAt = clock.steady();
+  const sentAt = clock.elapsed();
   const outcome = await request(parts, operation);
   limiter.observe(outcome, { owner: operation.productKey, subject: operation.subject, sentAt });
   const { policy } = settings();
@@ -299,14 +299,14 @@ class DeliveryWaits implements Pick<Deliveries, 'waitFor'> {
     signal: AbortSignal,
   ): Promise<void> {
     const { clock, lifetime } = this.#parts;
-    const deadline = clock.steady() + waitMs;
+    const deadline = clock.elapsed() + waitMs;
     const leaving = AbortSignal.any([signal, lifetime]);
     const wake = new Wake(clock);
     const look = (): void => wake.up();
     this.#looks.add(look);
     try {
-      while (!this.#isSettled(operationId, untilFailure) && clock.steady() < deadline && !leaving.aborted) {
-        await wake.wait(deadline - clock.steady(), leaving);
+      while (!this.#isSettled(operationId, untilFailure) && clock.elapsed() < deadline && !leaving.aborted) {
+        await wake.wait(deadline - clock.elapsed(), leaving);
       }
     } finally {
       this.#looks.delete(look);

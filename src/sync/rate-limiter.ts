@@ -34,7 +34,7 @@ export class Rate {
     this.#perSecond = perSecond;
     this.#lifetime = lifetime;
     this.#tokens = this.#burst();
-    this.#countedAt = clock.steady();
+    this.#countedAt = clock.elapsed();
   }
 
   /** Resolves when it is this priority's turn, and the asker's in it; rejects with the signal's reason. */
@@ -77,7 +77,7 @@ export class Rate {
   }
 
   #gain(): void {
-    const now = this.#clock.steady();
+    const now = this.#clock.elapsed();
     const gained = ((now - this.#countedAt) / 1000) * this.#perSecond();
     this.#tokens = Math.min(this.#burst(), this.#tokens + gained);
     this.#countedAt = now;

@@ -34,21 +34,21 @@ type UpstreamLimiterParts = {
   onRecovery: () => void;
   /** Called when something may go up that could not before, or when the time of the next probe changed. */
   onChange: () => void;
-  /** Called when the upstream asked for quiet until an instant of `Clock.steady`, which a restart must keep. */
+  /** Called when the upstream asked for quiet until an instant of `Clock.elapsed`, which a restart must keep. */
   onRetryAfter: (until: number) => void;
   lifetime: AbortSignal;
 };
 
-/** Whether a request may go up now; if not, why, and when to ask again (`Clock.steady`; null: when told). */
+/** Whether a request may go up now; if not, why, and when to ask again (`Clock.elapsed`; null: when told). */
 export type Admission = { admitted: true } | { admitted: false; detail: string; againAt: number | null };
 
 /**
  * Under whose credential a request was sent, and what it was about: a license key, a coupon. `sentAt`: when, by
- * `Clock.steady`; left out: just now.
+ * `Clock.elapsed`; left out: just now.
  */
 type Asked = { owner: CredentialOwner; subject: string; sentAt?: number };
 
-/** A read that shows whether the upstream is there, or accepts a credential again, and when (`Clock.steady`). */
+/** A read that shows whether the upstream is there, or accepts a credential again, and when (`Clock.elapsed`). */
 export type Probe = { at: number; of: 'upstream' } | { at: number; of: 'credential'; owner: CredentialOwner };
 
 /** The one way to the upstream: decides by its rate, its breaker and the waits it asked for what goes up, and when. */
@@ -69,7 +69,7 @@ export class UpstreamLimiter {
     this.#rate = new Rate(parts.clock, () => parts.settings().rate, parts.lifetime);
     this.#credentials = new CredentialStates(parts);
     this.#health = new UpstreamHealth(parts.clock);
-    this.#lastRequestAt = parts.clock.steady();
+    this.#lastRequestAt = parts.clock.elapsed();
   }
 
   /** Whether anything but a probe may go up at this moment. */
@@ -97,7 +97,7 @@ export class UpstreamLimiter {
     await this.#rate.turn('push', signal);
     const after = this.#probePermission();
     // The breaker moves only for a probe that is really sent: whatever it waits for, it never waits half open.
-    if (after.admitted) this.#move({ type: 'probe', at: this.#parts.clock.steady() });
+    if (after.admitted) this.#move({ type: 'probe', at: this.#parts.clock.elapsed() });
     else this.#rate.giveBack();
     return after;
   }
@@ -111,15 +111,15 @@ export class UpstreamLimiter {
   observe(outcome: Outcome<unknown>, { owner, subject, sentAt }: Asked): void {
     const { clock, meter, onRetryAfter } = this.#parts;
     meter.answered(outcome.outcome);
-    this.#lastRequestAt = clock.steady();
+    this.#lastRequestAt = clock.elapsed();
     if (outcome.outcome !== 'applied' && outcome.retryAfterMs !== null) {
-      const until = clock.steady() + outcome.retryAfterMs;
+      const until = clock.elapsed() + outcome.retryAfterMs;
       if (until > this.#notBefore) onRetryAfter(until);
       this.waitUntil(until);
     }
     if (isOutage(outcome)) this.#observeOutage(outcome, subject);
     else if (isAnswer(outcome)) this.#observeAnswer();
-    this.#observeCredential(outcome, owner, sentAt ?? clock.steady());
+    this.#observeCredential(outcome, owner, sentAt ?? clock.elapsed());
     if (isSuccess(outcome)) {
       const isUnhindered = this.#breaker.state === 'closed' && this.#credentials.refused().size === 0;
       this.#health.succeeded(isUnhindered);
@@ -147,7 +147,8 @@ export class UpstreamLimiter {
     if (!this.isConfigured(owner)) return { cause: 'credential_missing' };
     const refused = this.#credentials.refused().get(owner);
     if (refused !== undefined) return { cause: 'credential_refused', until: refused.retryAt };
-    if (this.#notBefore > this.#parts.clock.steady()) return { cause: 'retry_after', until: this.#notBefore };
+    if (this.#notBefore > this.#parts.clock.elapsed())
+      return { cause: 'retry_after', until: this.#notBefore };
     return this.#breaker.state === 'closed' ? null : { cause: 'upstream_away', until: this.#breaker.probeAt };
   }
 
@@ -157,7 +158,7 @@ export class UpstreamLimiter {
     return { ...next, at: Math.max(next.at, this.#notBefore) };
   }
 
-  /** Sends nothing until an instant of `Clock.steady`: the upstream asked for that, perhaps before a restart. */
+  /** Sends nothing until an instant of `Clock.elapsed`: the upstream asked for that, perhaps before a restart. */
   waitUntil(until: number): void {
     this.#notBefore = Math.max(this.#notBefore, until);
   }
@@ -183,7 +184,7 @@ export class UpstreamLimiter {
   probeNow(): void {
     const { clock, onChange } = this.#parts;
     this.#lastRequestAt = -Infinity;
-    this.#move({ type: 'expire', at: clock.steady() });
+    this.#move({ type: 'expire', at: clock.elapsed() });
     onChange();
   }
 
@@ -213,24 +214,24 @@ export class UpstreamLimiter {
     return this.#wallClock(Math.max(this.#breaker.probeAt, this.#notBefore)) ?? clock.now();
   }
 
-  /** An instant of `Clock.steady` by `Clock.now`, as people read it; null: the instant is over. */
+  /** An instant of `Clock.elapsed` by `Clock.now`, as people read it; null: the instant is over. */
   #wallClock(instant: number): number | null {
     const { clock } = this.#parts;
-    const leftMs = instant - clock.steady();
+    const leftMs = instant - clock.elapsed();
     return leftMs > 0 ? clock.now() + leftMs : null;
   }
 
   /** Whether a person and the upstream let anything go up, the breaker left aside. */
   #permission(): Admission {
     if (this.#pausedAt !== null) return { admitted: false, detail: 'sync is paused', againAt: null };
-    if (this.#notBefore <= this.#parts.clock.steady()) return { admitted: true };
+    if (this.#notBefore <= this.#parts.clock.elapsed()) return { admitted: true };
     return { admitted: false, detail: 'the upstream asked to wait', againAt: this.#notBefore };
   }
 
   #probePermission(): Admission {
     const permission = this.#permission();
     if (!permission.admitted || this.#breaker.state === 'closed') return permission;
-    const isDue = this.#breaker.probeAt <= this.#parts.clock.steady();
+    const isDue = this.#breaker.probeAt <= this.#parts.clock.elapsed();
     return isDue ? permission : this.admission();
   }
 
@@ -252,7 +253,7 @@ export class UpstreamLimiter {
     const isAnswered = outcome.status !== null;
     const wasProbe = this.#breaker.state === 'half_open';
     this.#health.failed(outcome.detail);
-    this.#move({ type: 'failure', at: clock.steady(), subject: isAnswered ? subject : null });
+    this.#move({ type: 'failure', at: clock.elapsed(), subject: isAnswered ? subject : null });
     // What fails about one key alone says nothing about the upstream; a probe that fails does.
     if (this.#health.state !== 'down' && (!isAnswered || wasProbe)) {
       this.#health.become('down');

@@ -44,7 +44,7 @@ export type SentRequest = {
 export type PlainUpstreamSettings = ConnectionSettings & SpecificationSettings;
 
 /** The clock by which answers are dated. */
-export type UpstreamClock = Pick<Clock, 'now' | 'steady'> & {
+export type UpstreamClock = Pick<Clock, 'now' | 'elapsed'> & {
   /**
    * Epoch ms that no later answer of the upstream takes back; null before its first answer. Answers are dated by it, so
    * that none ever lies in the future.
@@ -167,7 +167,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   }
 
   async #ask<Value>(question: Question<Value>): Promise<Outcome<Value>> {
-    const startedAt = this.#clock.steady();
+    const startedAt = this.#clock.elapsed();
     const { came, leave } = await this.#transport.send(this.#requestOf(question), question.signal);
     const { dialect, self } = this.#settings;
     const { read, request, credential } = question;
@@ -180,7 +180,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
       requestId: question.requestId ?? null,
       outcome: outcome.outcome,
       status: came.type === 'answered' ? came.status : null,
-      durationMs: this.#clock.steady() - startedAt,
+      durationMs: this.#clock.elapsed() - startedAt,
     });
     if (outcome.outcome === 'ambiguous') leave();
     if (outcome.outcome !== 'applied' || outcome.isCached || came.type !== 'answered') return outcome;

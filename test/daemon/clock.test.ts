@@ -1,20 +1,20 @@
 import { expect, test, vi } from 'vitest';
-import { KeptClock, machineTime } from '../../src/daemon/system/clock.ts';
+import { PersistentClock, machineTime } from '../../src/daemon/system/clock.ts';
 import type { ClockReading, TimeMark } from '../../src/domain/clock.ts';
 
 const start: ClockReading = { wall: 1_000_000_000_000, monotonic: 5_000 };
 
-function clockOf(machine: ClockReading, mark: TimeMark | null = null): KeptClock {
-  return new KeptClock(mark, { ...machineTime, read: () => ({ ...machine }) });
+function clockOf(machine: ClockReading, mark: TimeMark | null = null): PersistentClock {
+  return new PersistentClock(mark, { ...machineTime, read: () => ({ ...machine }) });
 }
 
 test('the time that only passes is not moved by the wall clock', () => {
   const machine = { ...start };
   const clock = clockOf(machine);
-  const before = clock.steady();
+  const before = clock.elapsed();
   machine.wall += 3_600_000;
   machine.monotonic += 10;
-  expect(clock.steady()).toBe(before + 10);
+  expect(clock.elapsed()).toBe(before + 10);
 });
 
 test('a clock that was turned back goes on from what it had shown', () => {

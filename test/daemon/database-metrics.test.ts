@@ -60,7 +60,10 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL measures', () => {
   test('its licenses by a count that it remembers, and shares with those who ask meanwhile', async () => {
     await using database = await server.store();
     let [at, answers] = [0, true];
-    const counts = rememberedCounts(database.reader, { clock: { steady: () => at }, answers: () => answers });
+    const counts = rememberedCounts(database.reader, {
+      clock: { elapsed: () => at },
+      answers: () => answers,
+    });
     const add = async (licenseKey: string, enabled: boolean): Promise<void> =>
       await database.lend(async (connection) => {
         await connection.begin(null, []);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { runMaintenance } from '../../src/daemon/maintenance.ts';
-import { KeptClock } from '../../src/daemon/system/clock.ts';
+import { PersistentClock } from '../../src/daemon/system/clock.ts';
 import { sha256, systemRandom } from '../../src/daemon/system/random.ts';
 import { TokenUses } from '../../src/service/access/token-use.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
@@ -14,8 +14,8 @@ const noon = Date.UTC(2026, 0, 1, 12);
 
 /** What maintenance runs on, over a store; the time stands still. */
 function houseOver(store: TestStore, at: number, sleep: () => Promise<void>) {
-  const clock = new KeptClock(null, { read: () => ({ wall: at, monotonic: 0 }), sleep });
-  const context = { now: at, steady: 0, keepsHistory: true, random: systemRandom, digest: sha256 };
+  const clock = new PersistentClock(null, { read: () => ({ wall: at, monotonic: 0 }), sleep });
+  const context = { now: at, elapsed: 0, keepsHistory: true, random: systemRandom, digest: sha256 };
   const writer = localWriter(store.writing, { run: runUseCase, isRefusal, context: () => context });
   const nothing = {
     historyKeepMs: () => 0,
@@ -91,7 +91,7 @@ test('a clock that was days behind until it was set right has no stored answer f
   const sleep = async (ms: number): Promise<void> => {
     if (ms >= 10_000) ending.abort();
   };
-  const clock = new KeptClock(null, { read: () => ({ wall, monotonic: 0 }), sleep });
+  const clock = new PersistentClock(null, { read: () => ({ wall, monotonic: 0 }), sleep });
   const answer = { fingerprint: 'f', value: { ok: true, value: null }, unchanged: false };
   idempotency.put('c', 'just now', { ...answer, at: clock.now() });
   wall = noon;

@@ -21,15 +21,15 @@ function startSilentWriter(): {
   writer: WriterThread;
   thread: EventEmitter;
   tell: (message: BatchMessage | DiskSpaceMessage) => void;
-  turnTo: (steady: number) => void;
+  turnTo: (elapsed: number) => void;
   rooms: boolean[];
   told: string[];
 } {
-  let steady = 0;
+  let elapsed = 0;
   const rooms: boolean[] = [];
   const told: string[] = [];
   const thread = Object.assign(new EventEmitter(), { postMessage: () => undefined });
-  const clock = { now: () => steady, steady: () => steady, sleep: () => Promise.resolve() };
+  const clock = { now: () => elapsed, elapsed: () => elapsed, sleep: () => Promise.resolve() };
   const options = {
     role: 'authority' as const,
     keepsHistory: () => true,
@@ -40,7 +40,7 @@ function startSilentWriter(): {
   };
   const writer = new WriterThread(thread as unknown as Worker, clock, options);
   const tell = (message: object): void => void thread.emit('message', message);
-  return { writer, thread, tell, rooms, told, turnTo: (at) => (steady = at) };
+  return { writer, thread, tell, rooms, told, turnTo: (at) => (elapsed = at) };
 }
 
 test('a write that waits for more than a minute shows that the disk hangs', async () => {
@@ -174,7 +174,7 @@ test('every command and result goes to the thread and back as JSON, which the co
 
 test('writes that were asked for just before the end are committed, however many, and answered', async () => {
   await using store = createTestStore();
-  const clock = { now: () => 1, steady: () => 1, sleep: () => Promise.resolve() };
+  const clock = { now: () => 1, elapsed: () => 1, sleep: () => Promise.resolve() };
   const sizes: number[] = [];
   await using writer = await startWriter(store.databasePath, clock, {
     role: 'authority',
@@ -201,7 +201,7 @@ test('writes that keep coming while others are committed are each done once, man
   accounts.add(account, 'digest');
   products.add(product, 'digest');
   licenses.add(buildLicense());
-  const clock = { now: () => 1, steady: () => 1, sleep: () => Promise.resolve() };
+  const clock = { now: () => 1, elapsed: () => 1, sleep: () => Promise.resolve() };
   const sizes: number[] = [];
   const onCommit = ({ size }: { size: number }): void => void sizes.push(size);
   await using writer = await startWriter(store.databasePath, clock, {

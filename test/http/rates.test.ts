@@ -6,8 +6,8 @@ const admin = { authorization: `Bearer ${adminToken}` };
 const seller = { 'service-api-key': apiKey };
 
 /** A clock that stands still until it is told. */
-function clock(): { now: number; steady: () => number } {
-  const time = { now: 0, steady: () => time.now };
+function clock(): { now: number; elapsed: () => number } {
+  const time = { now: 0, elapsed: () => time.now };
   return time;
 }
 
@@ -15,7 +15,7 @@ const none = { rate: 0, failedRate: 1_000 };
 
 test('a credential that asks more often than it may waits, and no other does', async () => {
   const time = clock();
-  await using opened = await openApp({ rates: new Rates(() => ({ ...none, rate: 3 }), time.steady) });
+  await using opened = await openApp({ rates: new Rates(() => ({ ...none, rate: 3 }), time.elapsed) });
   const server = serverOf(opened.app);
   const ask = (headers: object) => server.inject({ url: '/api/v2/coupons', headers: { ...headers } });
   for (let count = 0; count < 3; count += 1) expect((await ask(seller)).statusCode).toBe(200);
@@ -30,7 +30,7 @@ test('a credential that asks more often than it may waits, and no other does', a
 });
 
 test('a request beyond the rate is told so, whatever its scope: 429 comes before 403', async () => {
-  await using opened = await openApp({ rates: new Rates(() => ({ ...none, rate: 1 }), clock().steady) });
+  await using opened = await openApp({ rates: new Rates(() => ({ ...none, rate: 1 }), clock().elapsed) });
   const server = serverOf(opened.app);
   const codes = [];
   for (let count = 0; count < 2; count += 1) {
@@ -41,14 +41,14 @@ test('a request beyond the rate is told so, whatever its scope: 429 comes before
 
 test('a rate below one a second lets one through, and the next when its time has come', () => {
   const time = clock();
-  const rate = new NamedRate(() => 0.5, time.steady);
+  const rate = new NamedRate(() => 0.5, time.elapsed);
   expect([rate.take('a'), rate.take('a')]).toEqual([0, 2_000]);
   time.now += 2_000;
   expect(rate.take('a')).toBe(0);
 });
 
 test('without a rate nobody waits', async () => {
-  await using opened = await openApp({ rates: new Rates(() => none, clock().steady) });
+  await using opened = await openApp({ rates: new Rates(() => none, clock().elapsed) });
   const server = serverOf(opened.app);
   for (let count = 0; count < 50; count += 1) {
     expect((await server.inject({ url: '/api/v2/coupons', headers: seller })).statusCode).toBe(200);
@@ -57,7 +57,7 @@ test('without a rate nobody waits', async () => {
 
 test('after a few wrong or expired credentials a second the next ones are 429, and right ones are never slowed', async () => {
   const time = clock();
-  await using opened = await openApp({ rates: new Rates(() => ({ ...none, failedRate: 5 }), time.steady) });
+  await using opened = await openApp({ rates: new Rates(() => ({ ...none, failedRate: 5 }), time.elapsed) });
   const rest = { productKey: null, accountId: null, label: null, createdAt: 0, lastUsedAt: null };
   const expired = { tokenId: 'expired', scopes: ['ops'], ...rest, expiresAt: 1 } as const;
   await opened.write(({ tokens }) => tokens.add(expired, opened.app.digest('lk_tok_expired')));
@@ -77,7 +77,7 @@ test('after a few wrong or expired credentials a second the next ones are 429, a
 
 test('a request without a credential is no wrong credential', async () => {
   await using opened = await openApp({
-    rates: new Rates(() => ({ ...none, failedRate: 1 }), clock().steady),
+    rates: new Rates(() => ({ ...none, failedRate: 1 }), clock().elapsed),
   });
   const server = serverOf(opened.app);
   for (let count = 0; count < 5; count += 1) expect((await server.inject('/statusz')).statusCode).toBe(401);
@@ -85,14 +85,14 @@ test('a request without a credential is no wrong credential', async () => {
 
 test('a rate that is configured anew holds from the next request on', () => {
   let perSecond = 1;
-  const rate = new NamedRate(() => perSecond, clock().steady);
+  const rate = new NamedRate(() => perSecond, clock().elapsed);
   expect([rate.take('a'), rate.take('a')]).toEqual([0, 1_000]);
   perSecond = 0;
   expect(rate.take('a')).toBe(0);
 });
 
 test('ten thousand names later the first one begins anew: memory is bounded', () => {
-  const rate = new NamedRate(() => 1, clock().steady);
+  const rate = new NamedRate(() => 1, clock().elapsed);
   expect([rate.take('first'), rate.take('first')]).toEqual([0, 1_000]);
   for (let count = 0; count < 10_000; count += 1) rate.take(`name-${count}`);
   expect(rate.take('first')).toBe(0);

@@ -22,7 +22,7 @@ const remembering =
 const kinds = dialectNames.flatMap((dialect) => remembering.map((remembers) => ({ dialect, remembers })));
 
 /** Nothing grows old by it. */
-const standingClock = { now: () => 0, steady: () => 0 };
+const standingClock = { now: () => 0, elapsed: () => 0 };
 
 type Request = { line: string; headers: readonly string[]; body?: string };
 

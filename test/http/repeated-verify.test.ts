@@ -33,7 +33,7 @@ async function serve(changes: Partial<App> = {}, settings: Partial<ServerSetting
   const metrics = { ...silentMetrics, countAnswer: (_: string, status: number) => void counted.push(status) };
   const readiness: Given['readiness'] = { now: 'ready' };
   const clock = { at: 0 };
-  const knownGrants = new CopyMemory({ now: () => clock.at, steady: () => clock.at });
+  const knownGrants = new CopyMemory({ now: () => clock.at, elapsed: () => clock.at });
   const served = await serveApp(
     { knownGrants, metrics, readiness: () => ({ state: readiness.now, reasons: [] }), ...changes },
     { limits, ...settings },

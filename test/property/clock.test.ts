@@ -143,7 +143,7 @@ describe('an answer of the upstream', () => {
         machine.turnTo(truth);
         machine.suffer({ input: 'pass', ms: day });
         expect(machine.now).toBe(truth + day);
-        expect(machine.keeping).toMatchObject({ aheadMs: 0, unbelieved: null });
+        expect(machine.keeping).toMatchObject({ aheadMs: 0, unverified: null });
       }),
     );
   });

@@ -1,6 +1,6 @@
 import { array, asyncProperty, assert, constantFrom, integer, nat, oneof, option, record } from 'fast-check';
 import { expect, it } from 'vitest';
-import { KeptClock } from '../../src/daemon/system/clock.ts';
+import { PersistentClock } from '../../src/daemon/system/clock.ts';
 import type { ClockReading } from '../../src/domain/clock.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { runUseCase } from '../../src/service/run.ts';
@@ -70,7 +70,7 @@ const texts = {
 class Desk implements Disposable {
   readonly machine = new Machine();
   readonly writer: Writer;
-  clock: KeptClock;
+  clock: PersistentClock;
   #truth = Date.UTC(2026, 0, 1);
   #reading: ClockReading = { wall: this.#truth, monotonic: 0 };
   readonly #random = new SeededRandom(1);
@@ -82,7 +82,7 @@ class Desk implements Disposable {
       isRefusal,
       context: () => ({
         now: this.clock.now(),
-        steady: this.clock.steady(),
+        elapsed: this.clock.elapsed(),
         random: this.#random,
         digest: (secret) => secret,
         keepsHistory: true,
@@ -125,8 +125,8 @@ class Desk implements Disposable {
     this.machine[Symbol.dispose]();
   }
 
-  #newClock(mark: ConstructorParameters<typeof KeptClock>[0]): KeptClock {
-    return new KeptClock(mark, { read: () => this.#reading, sleep: () => Promise.resolve() });
+  #newClock(mark: ConstructorParameters<typeof PersistentClock>[0]): PersistentClock {
+    return new PersistentClock(mark, { read: () => this.#reading, sleep: () => Promise.resolve() });
   }
 
   async #hear({ input, date, ageS }: Extract<Input, { ageS: number }>): Promise<void> {
@@ -145,8 +145,8 @@ class Desk implements Disposable {
       return;
     }
     const outcome = await upstream.verify('p', 'KEY-1', signal);
-    const read = { licenseKey: 'KEY-1', productKey: 'p', outcome, sentAt: this.clock.steady() };
-    await this.writer.write('recordRead', { ...read, isMissingBelieved: true, policy });
+    const read = { licenseKey: 'KEY-1', productKey: 'p', outcome, sentAt: this.clock.elapsed() };
+    await this.writer.write('recordRead', { ...read, isMissingConfirmed: true, policy });
   }
 
   #upstream(came: Exchange): ReturnType<typeof plainUpstreamOver> {

@@ -5,8 +5,8 @@ import { createAgent, hour, type AgentHarness } from '../support/harness/service
 
 const off = { enabled: false };
 
-function refreshIn({ snapshot, steady }: AgentHarness): number {
-  return Number(snapshot.refreshAt) - steady;
+function refreshIn({ snapshot, elapsed }: AgentHarness): number {
+  return Number(snapshot.refreshAt) - elapsed;
 }
 
 /** What an agent above answers that has a change of the key to deliver itself. */

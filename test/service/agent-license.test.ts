@@ -248,7 +248,7 @@ describe('a verify on an agent', () => {
   it('of a key that was last asked for in the future, by a clock that was set right, notes when it was asked', async () => {
     await using harness = await createManualHarness();
     const ahead = harness.now + 60 * day;
-    harness.store.snapshots.touch(key, ahead, harness.steady);
+    harness.store.snapshots.touch(key, ahead, harness.elapsed);
     valueOf(await verify(harness));
     await harness.time.settle();
     expect(harness.snapshot.askedAt).toBe(harness.now);

@@ -13,13 +13,13 @@ import {
 
 /** The upstream is asked for a key in another spelling, and answers with its own one. */
 async function readAs(agent: AgentHarness, asked: string, answer: Applied<License>): Promise<void> {
-  const { policy, steady } = agent;
+  const { policy, elapsed } = agent;
   const command = {
     licenseKey: asked,
     productKey,
     outcome: answer,
-    sentAt: steady,
-    isMissingBelieved: true,
+    sentAt: elapsed,
+    isMissingConfirmed: true,
     policy,
   };
   valueOf(await agent.writer.write('recordRead', command));
@@ -53,7 +53,7 @@ describe('one key, one queue, however it is spelled', () => {
     await readAs(agent, 'KEY-1', answer);
     const { operations, snapshots } = agent.store;
     for (const queue of ['counter', 'state'] as const) {
-      expect(operations.head('Key-1', queue)?.nextAt).toBe(agent.steady);
+      expect(operations.head('Key-1', queue)?.nextAt).toBe(agent.elapsed);
     }
     expect(operations.queue('Key-1', 'counter').map(({ id }) => id)).toEqual([operationId, other]);
     expect(snapshots.get('KEY-1')).toMatchObject({
@@ -118,7 +118,7 @@ describe('one key, one queue, however it is spelled', () => {
     await readAs(agent, 'KEY-1', { ...own, value: { ...own.value, licenseKey: 'Key-1' } });
     const { operations, snapshots } = agent.store;
     expect(operations.queue('Key-1', 'counter').map(({ id }) => id)).toEqual(uses);
-    expect(operations.head('Key-1', 'counter')?.nextAt).toBe(agent.steady);
+    expect(operations.head('Key-1', 'counter')?.nextAt).toBe(agent.elapsed);
     expect(snapshots.get('KEY-1')?.license.licenseKey).toBe('Key-1');
     expect(snapshots.get('Key-1')?.local).toMatchObject({ uses: 7, pending: 2 });
   });

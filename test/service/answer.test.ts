@@ -47,7 +47,7 @@ describe('a delivered change', () => {
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
     expect(agent.snapshot.confirmedAt).toBe(agent.now);
-    expect(Number(agent.snapshot.refreshAt) - agent.steady).toBe(6 * hour);
+    expect(Number(agent.snapshot.refreshAt) - agent.elapsed).toBe(6 * hour);
   });
 
   it('is what is known of the license from then on, under the spelling that was known before', async () => {
@@ -69,7 +69,7 @@ describe('a delivered change', () => {
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
     expect(agent.snapshot.confirmedAt).toBe(agent.now);
-    expect(Number(agent.snapshot.refreshAt) - agent.steady).toBe(5 * hour);
+    expect(Number(agent.snapshot.refreshAt) - agent.elapsed).toBe(5 * hour);
   });
 
   it('confirms the key no later than the answer itself was confirmed, where an upstream agent gave it', async () => {
@@ -333,7 +333,7 @@ describe('a read of a key', () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.read(no('missing'));
-    expect(Number(agent.snapshot.refreshAt) - agent.steady).toBe(0.6 * hour);
+    expect(Number(agent.snapshot.refreshAt) - agent.elapsed).toBe(0.6 * hour);
     valueOf(await agent.writer.write('endOutage', {}));
     expect(agent.dueIn('counter')).toBe(500);
   });

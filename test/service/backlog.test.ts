@@ -22,13 +22,13 @@ describe('a key with a long queue', () => {
     const { operations } = agent.store;
     const whole = [vi.spyOn(operations, 'shown'), vi.spyOn(operations, 'queue')];
     await deliverNext(agent, agent.says(9));
-    const { policy, steady } = agent;
+    const { policy, elapsed } = agent;
     await agent.writer.write('recordRead', {
       licenseKey: 'KEY-1',
       productKey: 'press',
       outcome: agent.says(12),
-      sentAt: steady,
-      isMissingBelieved: true,
+      sentAt: elapsed,
+      isMissingConfirmed: true,
       policy,
     });
     expect(whole.map((spy) => spy.mock.calls.length)).toEqual([0, 0]);

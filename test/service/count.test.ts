@@ -21,7 +21,7 @@ describe('a use that is recorded on an agent', () => {
     expect(await agent.send('counter')).toMatchObject({
       id: use,
       attempts: 1,
-      progress: { state: 'in_flight', maybeApplied: false, baseUses: 5, sentAt: agent.steady },
+      progress: { state: 'in_flight', maybeApplied: false, baseUses: 5, sentAt: agent.elapsed },
     });
   });
 
@@ -209,8 +209,8 @@ describe('what was in flight when the process ended', () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
-    // The next process may count its steady time from elsewhere: what is left of the reconcile delay is not known.
-    agent.steady += 2 * hour;
+    // The next process may count its elapsed time from elsewhere: what is left of the reconcile delay is not known.
+    agent.elapsed += 2 * hour;
     await agent.restart();
     expect(agent.dueIn('counter')).toBe(minute);
   });
@@ -237,7 +237,7 @@ describe('a use whose answer was lost', () => {
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute + second);
-    await agent.read(agent.says(5), { sentAt: agent.steady - second - 1 });
+    await agent.read(agent.says(5), { sentAt: agent.elapsed - second - 1 });
     expect(agent.stateOf(use)).toBe('uncertain');
   });
 
@@ -493,7 +493,7 @@ describe('a key that the upstream does not know any more', () => {
     await using agent = await createAgent();
     const use = await agent.record('usage');
     for (let hours = 0; hours < 48; hours += 1) {
-      await agent.read(no('missing'), { isMissingBelieved: false });
+      await agent.read(no('missing'), { isMissingConfirmed: false });
       agent.pass(hour);
     }
     expect(agent.snapshot).toMatchObject({ missingSince: null, gone: false });
@@ -509,7 +509,7 @@ describe('a key that the upstream does not know any more', () => {
     agent.pass(24 * hour);
     await agent.read(no('missing'));
     expect([agent.stateOf(use), agent.stateOf(disable)]).toEqual(['dead', 'dead']);
-    expect((agent.snapshot.refreshAt ?? 0) - agent.steady).toBe(24 * hour);
+    expect((agent.snapshot.refreshAt ?? 0) - agent.elapsed).toBe(24 * hour);
     await agent.read(agent.says(5));
     expect([agent.stateOf(use), agent.stateOf(disable)]).toEqual(['pending', 'dead']);
     expect(agent.snapshot.gone).toBe(false);
@@ -640,7 +640,7 @@ describe('a use that is taken back', () => {
 
   it('is not reconciled by a read that was sent before it was recorded', async () => {
     await using agent = await createAgent({ uses: 0 });
-    const sentAt = agent.steady;
+    const sentAt = agent.elapsed;
     agent.pass(second);
     const undo = await agent.record('decrease');
     await agent.read(agent.says(0), { sentAt });
@@ -752,7 +752,7 @@ describe('a read that a cache on the way answered', () => {
   it('is followed by the next refresh in its time, or sooner when it was nothing new', async () => {
     await using agent = await createAgent();
     agent.pass(hour);
-    const refreshIn = (): number => Number(agent.snapshot.refreshAt) - agent.steady;
+    const refreshIn = (): number => Number(agent.snapshot.refreshAt) - agent.elapsed;
     await agent.read(agent.cacheSays(5, minute));
     expect(refreshIn()).toBe(6 * hour);
     await agent.read(agent.cacheSays(5, hour));

@@ -129,7 +129,7 @@ describe('a coupon that is queued on an agent', () => {
     await agent.create(lost);
     expect(agent.head).toMatchObject({
       attempts: 1,
-      nextAt: agent.steady + minute,
+      nextAt: agent.elapsed + minute,
       progress: { state: 'uncertain', held: false },
     });
   });
@@ -139,7 +139,7 @@ describe('a coupon that is queued on an agent', () => {
     const { coupon } = await agent.queue();
     const maybeApplied = await agent.answerCoupon(await agent.sendCoupon(), lost);
     expect(maybeApplied.progress.state).toBe('uncertain');
-    expect(agent.head?.nextAt).toBe(agent.steady + minute);
+    expect(agent.head?.nextAt).toBe(agent.elapsed + minute);
     agent.pass(minute);
     // What was not sent, the upstream may have filled in.
     const listed = agent.theirs({ notes: 'made by an interface' });
@@ -244,7 +244,7 @@ describe('a coupon that is queued on an agent', () => {
     const retry = { operationId: id, decision: 'retry' } as const;
     valueOf(await agent.writer.write('decideOperation', retry));
     expect(agent.head).toMatchObject({
-      nextAt: agent.steady + minute,
+      nextAt: agent.elapsed + minute,
       lastError: expect.stringMatching(/is looked for upstream before it is sent again/) as string,
     });
     agent.pass(minute);
@@ -354,16 +354,16 @@ describe('a coupon that is queued on an agent', () => {
     await using agent = await createAgent();
     await agent.queue();
     await agent.answerCoupon(await agent.sendCoupon(), no('unreachable'));
-    expect(agent.head).toMatchObject({ outage: true, nextAt: agent.steady + 500 });
+    expect(agent.head).toMatchObject({ outage: true, nextAt: agent.elapsed + 500 });
     agent.pass(500);
     await agent.answerCoupon(await agent.sendCoupon(), no('throttled', 30 * second));
-    expect(agent.head).toMatchObject({ outage: false, nextAt: agent.steady + 30 * second });
+    expect(agent.head).toMatchObject({ outage: false, nextAt: agent.elapsed + 30 * second });
   });
 
   it('whose answer was lost waits for as long as the upstream asked, where that is longer than the reconcile delay', async () => {
     await using agent = await createAgent();
     await agent.create({ ...lost, retryAfterMs: 5 * minute });
-    expect(agent.head).toMatchObject({ nextAt: agent.steady + 5 * minute });
+    expect(agent.head).toMatchObject({ nextAt: agent.elapsed + 5 * minute });
   });
 
   it('stays queued when it could not be sent for the caller who waits, and is gone when it was refused', async () => {
@@ -398,7 +398,7 @@ describe('a coupon that is queued on an agent', () => {
     await agent.queue();
     await agent.sendCoupon();
     await agent.restart();
-    expect(agent.head).toMatchObject({ nextAt: agent.steady + minute, progress: { state: 'uncertain' } });
+    expect(agent.head).toMatchObject({ nextAt: agent.elapsed + minute, progress: { state: 'uncertain' } });
   });
 });
 
@@ -430,7 +430,7 @@ describe('a coupon that is sent while its caller waits', () => {
     expect(agent.stateOf(operationId)).toBe('in_flight');
     await agent.restart();
     expect(agent.stateOf(operationId)).toBe('uncertain');
-    expect(agent.head?.nextAt).toBe(agent.steady + minute);
+    expect(agent.head?.nextAt).toBe(agent.elapsed + minute);
     agent.pass(minute);
     expect((await agent.listed(agent.operation(operationId), agent.theirs())).progress.state).toBe(
       'delivered',

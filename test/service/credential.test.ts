@@ -59,7 +59,7 @@ function over(harness: Harness) {
   };
   const who = (kind: CredentialKind, secret: string) =>
     principalOf(
-      authorityCredentials({ reader: harness.store, believedNow: () => harness.now, uses }),
+      authorityCredentials({ reader: harness.store, verifiedNow: () => harness.now, uses }),
       kind,
       secret,
     );
@@ -318,9 +318,9 @@ describe('a credential that is rolled with an overlap', () => {
       (await harness.writer.write('addProduct', product)).ok,
     ];
     expect(await take()).toEqual([false, false]);
-    await harness.writer.write('pruneOldCredentials', { believedNow: oldUntil - 1 });
+    await harness.writer.write('pruneOldCredentials', { verifiedNow: oldUntil - 1 });
     expect(await take()).toEqual([false, false]);
-    await harness.writer.write('pruneOldCredentials', { believedNow: oldUntil });
+    await harness.writer.write('pruneOldCredentials', { verifiedNow: oldUntil });
     expect(await take()).toEqual([true, true]);
   });
 });
@@ -332,7 +332,7 @@ describe('a credential of an agent', () => {
     const brush = { id: 'brush', productKey: 'press', secretDigest: digest('brush') };
     let configured = { apiKeyDigest: digest('api') as string | null, products: [brush, press] };
     const credentials = agentCredentials(
-      { reader: harness.store, isSame, believedNow: () => harness.now, uses: new TokenUses() },
+      { reader: harness.store, isSame, verifiedNow: () => harness.now, uses: new TokenUses() },
       () => configured,
     );
     const who = (kind: CredentialKind, secret: string) => principalOf(credentials, kind, secret);
@@ -362,7 +362,7 @@ it('an agent takes the token of a product only while that product is configured'
   const press = { id: 'press', productKey: 'press-2', secretDigest: digest('secret') };
   let products = [press];
   const credentials = agentCredentials(
-    { reader: harness.store, isSame, believedNow: () => harness.now, uses: new TokenUses() },
+    { reader: harness.store, isSame, verifiedNow: () => harness.now, uses: new TokenUses() },
     () => ({ apiKeyDigest: null, products }),
   );
   const { issue } = over(harness);

@@ -93,7 +93,7 @@ test.skipIf(!hasPostgres)('an authority writes the same on PostgreSQL, and each 
     run: runUseCase,
     isRefusal,
     context: () => contextOf(name),
-    clock: { sleep: () => Promise.reject(new Error('nothing is to be repeated')), steady: () => at },
+    clock: { sleep: () => Promise.reject(new Error('nothing is to be repeated')), elapsed: () => at },
     random: { draw: () => 0.5 },
     onCredentialsChanged: () => undefined,
     onRepeat: () => undefined,
@@ -124,7 +124,7 @@ test('an authority answers from an engine that has to be waited for', async () =
   const { signal } = new AbortController();
   const credentials = authorityCredentials({
     reader,
-    believedNow: () => at,
+    verifiedNow: () => at,
     uses: new TokenUses(),
   });
   expect(await credentials.find({ kind: 'api_key', digest: digest('key') })).toMatchObject({

@@ -216,7 +216,7 @@ describe('what an unknown history had under way is waited for', () => {
     await using agent = await createRestored();
     agent.pass(minute);
     await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
-    agent.steady -= hour;
+    agent.elapsed -= hour;
     await agent.restart();
     await agent.record('usage');
     expect(await agent.plan('counter')).toEqual({ step: 'read' });

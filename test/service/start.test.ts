@@ -199,14 +199,14 @@ describe('the time that a store remembers', () => {
       await agent.record('usage');
       await agent.answer(await agent.send('counter'), no('throttled', 5 * hour));
       const { refreshAt } = agent.snapshot;
-      const refreshIn = Number(refreshAt) - agent.steady;
+      const refreshIn = Number(refreshAt) - agent.elapsed;
       if (isMarked) await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
-      agent.steady += byMs;
+      agent.elapsed += byMs;
       agent.now += byMs;
       await restart(agent);
       const passed = Math.max(0, byMs);
       expect(agent.dueIn('counter')).toBe(5 * hour - passed);
-      expect(Number(agent.snapshot.refreshAt) - agent.steady).toBe(refreshIn - passed);
+      expect(Number(agent.snapshot.refreshAt) - agent.elapsed).toBe(refreshIn - passed);
     },
   );
 });

@@ -114,9 +114,9 @@ describe('an upstream that was replaced in the configuration', () => {
   it('has asked for no quiet yet, whatever the one before asked for', async () => {
     await using agent = await createAgent();
     await bind(agent, store);
-    await agent.writer.write('keepRetryAfter', { until: agent.steady + minute });
+    await agent.writer.write('keepRetryAfter', { until: agent.elapsed + minute });
     await bind(agent, store);
-    expect(retryAfterUntil(agent.store)).toBe(agent.steady + minute);
+    expect(retryAfterUntil(agent.store)).toBe(agent.elapsed + minute);
     await bind(agent, other);
     expect(retryAfterUntil(agent.store)).toBe(0);
   });
@@ -125,10 +125,10 @@ describe('an upstream that was replaced in the configuration', () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
-    await agent.writer.write('keepRetryAfter', { until: agent.steady + minute });
+    await agent.writer.write('keepRetryAfter', { until: agent.elapsed + minute });
     expect(await bind(agent, store)).toMatchObject({ heldOperations: 0 });
     expect(agent.stateOf(use)).toBe('uncertain');
-    expect(retryAfterUntil(agent.store)).toBe(agent.steady + minute);
+    expect(retryAfterUntil(agent.store)).toBe(agent.elapsed + minute);
   });
 
   it('that is the same as before changes nothing', async () => {
@@ -170,9 +170,9 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     await using agent = await createRead(7, 'first');
     const { value, ...said } = agent.says(1);
     const outcome = { ...said, value: { ...value, licenseKey: 'KEY-2' }, instance: 'restored' };
-    const read = { licenseKey: 'KEY-2', productKey: 'press', outcome, sentAt: agent.steady };
+    const read = { licenseKey: 'KEY-2', productKey: 'press', outcome, sentAt: agent.elapsed };
     valueOf(
-      await agent.writer.write('recordRead', { ...read, isMissingBelieved: true, policy: agent.policy }),
+      await agent.writer.write('recordRead', { ...read, isMissingConfirmed: true, policy: agent.policy }),
     );
     const use = await agent.record('usage');
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
@@ -296,8 +296,8 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     const { value, ...said } = agent.says(1);
     for (const instance of ['first', 'restored']) {
       const outcome = { ...said, value: { ...value, licenseKey: 'KEY-2' }, instance };
-      const read = { licenseKey: 'KEY-2', productKey: 'press', outcome, sentAt: agent.steady };
-      await agent.writer.write('recordRead', { ...read, isMissingBelieved: true, policy: agent.policy });
+      const read = { licenseKey: 'KEY-2', productKey: 'press', outcome, sentAt: agent.elapsed };
+      await agent.writer.write('recordRead', { ...read, isMissingConfirmed: true, policy: agent.policy });
     }
     await agent.answer(flying, lost);
     agent.pass(minute);

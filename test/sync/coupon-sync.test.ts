@@ -30,7 +30,7 @@ class Office extends AgentHarness {
 
   async open(): Promise<CouponSync> {
     await this.start();
-    const clock = this.time.clock({ wall: this.steady });
+    const clock = this.time.clock({ wall: this.elapsed });
     const limiter = new UpstreamLimiter({
       clock,
       log: silent,
@@ -194,7 +194,7 @@ describe('a creation whose answer was lost', () => {
     await office.time.settle();
     await office.listings[0]?.([{ ...terms, id: 7 }], minute);
     expect(office.stateOf(id)).toBe('uncertain');
-    expect(office.store.operations.head('spring', 'coupon')?.nextAt).toBeGreaterThan(office.steady);
+    expect(office.store.operations.head('spring', 'coupon')?.nextAt).toBeGreaterThan(office.elapsed);
     expect(mirroredSince(office.store)).toBe(office.now - minute);
     expect(office.store.mirror.get(7)?.confirmedAt).toBe(office.now - minute);
   });

@@ -50,7 +50,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
       settings: () => current.checkout(),
     }),
     credentials: agentCredentials(
-      { reader, isSame: isSameDigest, believedNow: () => clock.believed(), uses },
+      { reader, isSame: isSameDigest, verifiedNow: () => clock.verified(), uses },
       () => current.credentials(),
     ),
     productName: (productId) => lastProductName(reader, productId) ?? current.productName(productId),

@@ -19,7 +19,7 @@ export function authorityRole({
     checkout: authorityCheckout(reader, writer, clock),
     credentials: authorityCredentials({
       reader,
-      believedNow: () => clock.believed(),
+      verifiedNow: () => clock.verified(),
       uses,
     }),
     productName: async (productKey) => (await reader.products.get(productKey))?.name ?? null,

@@ -18,7 +18,7 @@ export class CopyMemory implements KnownGrants {
   readonly #grants: RecentReads<Grant>;
   readonly #products: RecentReads<Product>;
 
-  constructor(clock: Pick<Clock, 'now' | 'steady'>) {
+  constructor(clock: Pick<Clock, 'now' | 'elapsed'>) {
     this.#grants = new RecentReads(clock);
     this.#products = new RecentReads(clock);
   }

@@ -8,7 +8,7 @@ const longestMs = 1_000;
 const most = 10_000;
 
 /** `value`: null until it is read. */
-type Recent<Value> = { promise: Promise<Value | null>; value: Value | null; now: number; steady: number };
+type Recent<Value> = { promise: Promise<Value | null>; value: Value | null; now: number; elapsed: number };
 
 /**
  * What was read within the last second, of which other copies may change something: it lives from the moment in which
@@ -16,19 +16,19 @@ type Recent<Value> = { promise: Promise<Value | null>; value: Value | null; now:
  */
 export class RecentReads<Value> {
   readonly #recent = new LRUCache<string, Recent<Value>>({ max: most });
-  readonly #clock: Pick<Clock, 'now' | 'steady'>;
+  readonly #clock: Pick<Clock, 'now' | 'elapsed'>;
 
-  constructor(clock: Pick<Clock, 'now' | 'steady'>) {
+  constructor(clock: Pick<Clock, 'now' | 'elapsed'>) {
     this.#clock = clock;
   }
 
   /** Gives what was read under a name, or reads it; that there is none is not remembered. */
   async read(name: string, readNow: () => Awaitable<Value | null>): Promise<Value | null> {
     const now = this.#clock.now();
-    const steady = this.#clock.steady();
-    const known = this.#at(name, now, steady);
+    const elapsed = this.#clock.elapsed();
+    const known = this.#at(name, now, elapsed);
     if (known !== undefined) return await known.promise;
-    const recent: Recent<Value> = { promise: Promise.resolve(readNow()), value: null, now, steady };
+    const recent: Recent<Value> = { promise: Promise.resolve(readNow()), value: null, now, elapsed };
     this.#recent.set(name, recent);
     try {
       recent.value = await recent.promise;
@@ -40,13 +40,14 @@ export class RecentReads<Value> {
 
   /** Gives what `read` would give without reading; null: it would read, or wait. */
   recall(name: string): Value | null {
-    return this.#at(name, this.#clock.now(), this.#clock.steady())?.value ?? null;
+    return this.#at(name, this.#clock.now(), this.#clock.elapsed())?.value ?? null;
   }
 
-  #at(name: string, now: number, steady: number): Recent<Value> | undefined {
+  #at(name: string, now: number, elapsed: number): Recent<Value> | undefined {
     const known = this.#recent.get(name);
     // A machine that slept may have had only one of its clocks go on.
-    const isRecent = known !== undefined && now - known.now < longestMs && steady - known.steady < longestMs;
+    const isRecent =
+      known !== undefined && now - known.now < longestMs && elapsed - known.elapsed < longestMs;
     return isRecent ? known : undefined;
   }
 

@@ -6,7 +6,7 @@ import type { Checkout, Couponing, Licensing } from '../../service/answers.ts';
 import type { Log, SyncControl } from '../../service/ports.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
-import type { KeptClock } from '../system/clock.ts';
+import type { PersistentClock } from '../system/clock.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 
 /** What the daemon needs of a role. */
@@ -39,7 +39,7 @@ export type RoleParts = {
   instance: string;
   current: LiveConfiguration;
   writer: Writer;
-  clock: KeptClock;
+  clock: PersistentClock;
   log: Log;
   meter: UpstreamMeter;
   tokenUses: TokenUses;

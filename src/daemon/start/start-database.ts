@@ -25,7 +25,7 @@ import { knowingOwnToken } from '../role/own-token.ts';
 import type { Role, RoleParts } from '../role/role.ts';
 import type { DaemonOptions } from './start.ts';
 import { copyNameOf, copyRun, startCopy, tellOfApiKey } from './start-copy.ts';
-import { KeptClock, machineTime } from '../system/clock.ts';
+import { PersistentClock, machineTime } from '../system/clock.ts';
 import { sha256, systemRandom } from '../system/random.ts';
 import { keepSecretFile } from '../system/secret-files.ts';
 
@@ -52,7 +52,7 @@ export async function startOnDatabase(
   const common = new DatabaseTime(time);
   const clock = await wait.until(() => startClock(database, common));
   // Where the machine slept, its own clock is the first that tells.
-  const memory = new CopyMemory({ now: () => time.read().wall, steady: () => clock.steady() });
+  const memory = new CopyMemory({ now: () => time.read().wall, elapsed: () => clock.elapsed() });
   // A server that is changed is asked each time, or its changes would be passed by.
   const knownGrants = options.prepare === undefined ? memory : null;
   const current = new LiveConfiguration(configuration);
@@ -62,7 +62,7 @@ export async function startOnDatabase(
     isRefusal,
     context: (databaseNow) => ({
       now: databaseNow ?? clock.now(),
-      steady: clock.steady(),
+      elapsed: clock.elapsed(),
       random: systemRandom,
       digest: sha256,
       keepsHistory: current.configuration.history.keepMs > 0,
@@ -94,7 +94,12 @@ export async function startOnDatabase(
 
 function hearNotices(
   postgres: PostgresSettings,
-  { names, clock, memory, log }: Pick<Database, 'names'> & { clock: KeptClock; memory: CopyMemory; log: Log },
+  {
+    names,
+    clock,
+    memory,
+    log,
+  }: Pick<Database, 'names'> & { clock: PersistentClock; memory: CopyMemory; log: Log },
 ): Notices {
   return new Notices({
     address: directAddressOf(postgres),
@@ -106,9 +111,9 @@ function hearNotices(
   });
 }
 
-async function startClock(database: Database, time: DatabaseTime): Promise<KeptClock> {
+async function startClock(database: Database, time: DatabaseTime): Promise<PersistentClock> {
   await time.follow(database);
-  return new KeptClock(await rememberedTime(database.reader), time);
+  return new PersistentClock(await rememberedTime(database.reader), time);
 }
 
 /** Throws `PostgresRefused` where the authority's records have not been moved yet; the database is left as it is. */

@@ -18,7 +18,7 @@ import type { Metrics } from '../metrics.ts';
 import type { Role, RoleParts } from '../role/role.ts';
 import { startStore, warnOfApiKey } from './start-store.ts';
 import type { LocalStore } from '../store/store-writer.ts';
-import { KeptClock, type TimeSource } from '../system/clock.ts';
+import { PersistentClock, type TimeSource } from '../system/clock.ts';
 import { ReadingThread } from '../threads/reading-thread.ts';
 import { startWriter } from '../threads/writer-thread.ts';
 
@@ -62,7 +62,7 @@ async function startOn(
 ): Promise<Daemon> {
   const { reader } = starting.use(openReading(databasePath));
   const local: LocalStore = { reader, databasePath, ...readInThreads(databasePath, starting) };
-  const clock = new KeptClock(await rememberedTime(reader), options.time);
+  const clock = new PersistentClock(await rememberedTime(reader), options.time);
   const current = new LiveConfiguration(configuration, storedProducts(reader.settings));
   const operationLog = new OperationLog(reader, (credential) => current.products.credentialName(credential));
   let metrics: Metrics | null = null;

@@ -21,25 +21,25 @@ const timesItsOwn = 50;
  */
 export function rememberedCounts(
   reader: AuthorityReader,
-  { clock, answers }: { clock: Pick<Clock, 'steady'>; answers: () => boolean },
+  { clock, answers }: { clock: Pick<Clock, 'elapsed'>; answers: () => boolean },
 ): () => Promise<RecordCounts | null> {
   let last: RecordCounts | null = null;
   let until = 0;
   let counting: Promise<void> | null = null;
   const count = async (): Promise<void> => {
-    const began = clock.steady();
+    const began = clock.elapsed();
     try {
       last = await countLicenses(reader);
     } catch (error) {
       if (!(error instanceof StorageError)) throw error;
     } finally {
-      const now = clock.steady();
+      const now = clock.elapsed();
       until = now + Math.max(rememberedMs, (now - began) * timesItsOwn);
       counting = null;
     }
   };
   return async () => {
-    if (clock.steady() >= until && answers()) await (counting ??= count());
+    if (clock.elapsed() >= until && answers()) await (counting ??= count());
     return last;
   };
 }

@@ -16,7 +16,7 @@ import { localWriter } from '../../store/sqlite/local-writer.ts';
 import { takeDirectory } from '../../store/sqlite/files/open.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { checkBackup, draftFrom, putInPlace } from '../../store/sqlite/files/restore.ts';
-import { KeptClock } from '../system/clock.ts';
+import { PersistentClock } from '../system/clock.ts';
 import { sha256, systemRandom } from '../system/random.ts';
 
 /** What was restored, and where the database before it is kept (null: there was none), or why nothing was. */
@@ -67,13 +67,13 @@ function storedRole(databasePath: string): RoleName | null {
 /** Makes the database of a backup a store of its own. */
 export async function makeOwn(path: string): Promise<RestoredStore> {
   using connection = openWriting(path);
-  const clock = new KeptClock(await rememberedTime(connection.transaction));
+  const clock = new PersistentClock(await rememberedTime(connection.transaction));
   const writer = localWriter(connection, {
     run: runUseCase,
     isRefusal,
     context: () => ({
       now: clock.now(),
-      steady: clock.steady(),
+      elapsed: clock.elapsed(),
       random: systemRandom,
       digest: sha256,
       keepsHistory: true,

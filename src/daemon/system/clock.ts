@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   acceptTime,
-  believedJumpMs,
+  unverifiedJumpMs,
   confirmedTimeOf,
   isSuspect,
   keepTime,
@@ -26,9 +26,9 @@ export interface TimeSource {
 }
 
 /** The clock of this process, which the wall clock can only move forwards (src/sync/README.md, The clock). */
-export class KeptClock implements Clock {
+export class PersistentClock implements Clock {
   readonly #source: TimeSource;
-  readonly #steadyOffset: number;
+  readonly #elapsedOffset: number;
   #keeping: TimeKeeping;
   #lastReading: ClockReading;
 
@@ -38,7 +38,7 @@ export class KeptClock implements Clock {
     const reading = source.read();
     this.#lastReading = reading;
     this.#keeping = startTimeKeeping(mark, reading);
-    this.#steadyOffset = timeOf(this.#keeping) - reading.monotonic;
+    this.#elapsedOffset = timeOf(this.#keeping) - reading.monotonic;
   }
 
   now(): number {
@@ -53,8 +53,8 @@ export class KeptClock implements Clock {
     return confirmed === null ? null : Math.floor(confirmed);
   }
 
-  steady(): number {
-    return Math.round(this.#steadyOffset + this.#source.read().monotonic);
+  elapsed(): number {
+    return Math.round(this.#elapsedOffset + this.#source.read().monotonic);
   }
 
   async sleep(ms: number, signal: AbortSignal): Promise<void> {
@@ -77,7 +77,7 @@ export class KeptClock implements Clock {
     this.now();
     const before = this.#keeping;
     this.#keeping = date === null ? acceptTime(before) : learnDate(before, date, this.#source.read());
-    return this.#keeping.base - before.base > believedJumpMs;
+    return this.#keeping.base - before.base > unverifiedJumpMs;
   }
 
   /** What the store is to remember as reached. */
@@ -88,14 +88,14 @@ export class KeptClock implements Clock {
   }
 
   /** Epoch ms that have certainly been reached. */
-  believed(): number {
+  verified(): number {
     return this.mark().at;
   }
 
   /** Epoch ms by which what was kept for long enough is removed. `isAgent`: the upstream has a say. */
   removalTime(isAgent: boolean): number {
     this.now();
-    return Math.round(removalTime(this.#keeping, this.#source.read(), { isAgent, lived: this.steady() }));
+    return Math.round(removalTime(this.#keeping, this.#source.read(), { isAgent, lived: this.elapsed() }));
   }
 
   status(): { suspect: boolean; highWater: number } {

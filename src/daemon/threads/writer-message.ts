@@ -10,7 +10,7 @@ export type WriterData = { databasePath: string; role: RoleName };
  * Some writes of one turn of the event loop, as JSON of `WriteRequest[]`: a text goes from thread to thread in half the
  * time that objects take. Times and `keepsHistory` are as they were when they were posted.
  */
-export type WritesMessage = { writes: string } & Pick<WriterContext, 'now' | 'steady' | 'keepsHistory'>;
+export type WritesMessage = { writes: string } & Pick<WriterContext, 'now' | 'elapsed' | 'keepsHistory'>;
 
 /** What the writer's thread receives. */
 export type WriterMessage = WritesMessage | 'close';

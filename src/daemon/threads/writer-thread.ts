@@ -24,7 +24,7 @@ const stuckMs = 60_000;
 /** So many writes are posted before the turn ends: the writer's thread works while the server's reads on. */
 const enoughToPost = 16;
 
-/** `since`: when it was asked for (`Clock.steady`). */
+/** `since`: when it was asked for (`Clock.elapsed`). */
 type WaitingWrite = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> & { since: number };
 
 /** What the writer's thread is asked and tells. */
@@ -101,7 +101,7 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
   /** Whether the oldest write has waited so long that the disk must hang. */
   get isStuck(): boolean {
     const [first] = this.#waiting;
-    return first !== undefined && this.#clock.steady() - first.since > stuckMs;
+    return first !== undefined && this.#clock.elapsed() - first.since > stuckMs;
   }
 
   /** Refuses every later write, because the store is damaged. */
@@ -121,7 +121,7 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
   ): Promise<CommandResult<Name>> {
     if (this.#failure !== null) throw this.#failure;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.#waiting.push({ resolve, reject, since: this.#clock.steady() });
+    this.#waiting.push({ resolve, reject, since: this.#clock.elapsed() });
     if (this.#gathered.length === 0) setImmediate(() => this.#post());
     this.#gathered.push({ name, command, writeOptions });
     if (this.#gathered.length === enoughToPost) this.#post();
@@ -146,7 +146,7 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
       const message: WriterMessage = {
         writes: JSON.stringify(this.#gathered.splice(0)),
         now: this.#clock.now(),
-        steady: this.#clock.steady(),
+        elapsed: this.#clock.elapsed(),
         keepsHistory: this.#options.keepsHistory(),
       };
       this.#worker.postMessage(message);

@@ -18,7 +18,7 @@ export type LicenseSnapshot = {
   run: number;
   /** Other programs were seen to change `uses`. */
   manyWriters: boolean;
-  /** Since when reads have been answered 404, without an answer in between (`Clock.steady`). */
+  /** Since when reads have been answered 404, without an answer in between (`Clock.elapsed`). */
   missingSince: number | null;
   /** Reads were answered so twice, far enough apart: the key does not exist any more. */
   gone: boolean;
@@ -26,7 +26,7 @@ export type LicenseSnapshot = {
   readFirst: boolean;
   /** When a caller last asked for it. */
   askedAt: number;
-  /** When to refresh it in the background (`Clock.steady`); null when callers no longer ask for it. */
+  /** When to refresh it in the background (`Clock.elapsed`); null when callers no longer ask for it. */
   refreshAt: number | null;
 };
 
@@ -122,12 +122,12 @@ function usesBehindFirst(confirmed: number, sum: number, before: SeenBefore | nu
 }
 
 /**
- * The snapshot after a read was answered 404 at `steady`; two such answers `goneMs` apart make the key gone. The time
+ * The snapshot after a read was answered 404 at `elapsed`; two such answers `goneMs` apart make the key gone. The time
  * between them is what passed, whatever the wall clock shows.
  */
-export function observeMissing(snapshot: LicenseSnapshot, steady: number, goneMs: number): LicenseSnapshot {
-  const missingSince = snapshot.missingSince ?? steady;
-  const gone = snapshot.gone || steady - missingSince >= goneMs;
+export function observeMissing(snapshot: LicenseSnapshot, elapsed: number, goneMs: number): LicenseSnapshot {
+  const missingSince = snapshot.missingSince ?? elapsed;
+  const gone = snapshot.gone || elapsed - missingSince >= goneMs;
   return { ...snapshot, missingSince, gone, readFirst: false };
 }
 
@@ -144,7 +144,7 @@ export type RefreshedAs = 'known' | 'unanswered' | 'gone';
 export function nextRefreshAt(
   { askedAt }: Pick<LicenseSnapshot, 'askedAt'>,
   { refreshMs, graceMs, goneMs }: RefreshPolicy & { goneMs: number },
-  at: { now: number; steady: number; draw: number; readAs: RefreshedAs },
+  at: { now: number; elapsed: number; draw: number; readAs: RefreshedAs },
 ): number | null {
   if (at.now - askedAt > graceMs) return null;
   const jitter = 0.8 + 0.4 * at.draw;
@@ -153,7 +153,7 @@ export function nextRefreshAt(
     unanswered: refreshMs * 0.1,
     gone: Math.max(refreshMs, goneMs),
   };
-  return at.steady + Math.max(1, Math.round(intervalMs[at.readAs] * jitter));
+  return at.elapsed + Math.max(1, Math.round(intervalMs[at.readAs] * jitter));
 }
 
 /**
@@ -171,7 +171,7 @@ export function readAsOf({ value, isPending }: Pick<Applied<License>, 'value' | 
 export function refreshAtAfterChange(
   snapshot: Pick<LicenseSnapshot, 'askedAt' | 'refreshAt'>,
   policy: RefreshPolicy & { goneMs: number },
-  at: { now: number; steady: number; draw: number; readAs: RefreshedAs },
+  at: { now: number; elapsed: number; draw: number; readAs: RefreshedAs },
 ): number | null {
   const atDraw = (draw: number): number | null => nextRefreshAt(snapshot, policy, { ...at, draw });
   const [earliest, latest] = [atDraw(0), atDraw(1)];

@@ -18,7 +18,7 @@ export const defaultBreakerPolicy: BreakerPolicy = { failures: 5, openMs: 30_000
  * or is answered. When nothing is answered at all, the subject is not to blame, and each failure counts.
  */
 
-/** The state of a breaker. Times are `Clock.steady` ms. */
+/** The state of a breaker. Times are `Clock.elapsed` ms. */
 export type Breaker =
   /** `lastFailed`: the subject of the last failure that was answered; its next one does not count. */
   | { state: 'closed'; failures: number; lastFailed: string | null }

@@ -6,7 +6,7 @@ import { countAfter } from '../license.ts';
 export type Step =
   /** Nothing, or what is in flight. */
   | { step: 'none' }
-  /** Nothing before then (`Clock.steady`): an earlier request may still be on its way. */
+  /** Nothing before then (`Clock.elapsed`): an earlier request may still be on its way. */
   | { step: 'wait'; until: number }
   /** Ask the upstream first: to reconcile uncertainty, for a base to count from, or because the attempt needs it. */
   | { step: 'read' }
@@ -19,7 +19,7 @@ export type QueueView = {
   snapshot: LicenseSnapshot | null;
   /** The current start of this process. */
   run: number;
-  /** `Clock.steady`. */
+  /** `Clock.elapsed`. */
   now: number;
   /** Until when an earlier request of this queue may still be on its way; null when none is. */
   reconcileAt: number | null;

@@ -15,7 +15,7 @@ import {
  * to compare, and what each decision would do.
  */
 
-/** What holds up everything that would go up under a credential; `until` by `Clock.steady`. */
+/** What holds up everything that would go up under a credential; `until` by `Clock.elapsed`. */
 export type Blocker =
   | { cause: 'paused' }
   | { cause: 'credential_missing' }
@@ -52,7 +52,7 @@ export type Explanation = {
   decisions: Readonly<Record<Decision, string | null>>;
 };
 
-/** What there is to know of an operation besides itself. Instants by `Clock.steady`. */
+/** What there is to know of an operation besides itself. Instants by `Clock.elapsed`. */
 export type Surroundings = {
   now: number;
   /** Until when an earlier request of its queue may still be on its way; null when none is. */

@@ -72,7 +72,7 @@ type OperationIdentity = {
   nextAt: number | null;
   /** `nextAt` was set by an outage: the first success after it clears the wait. */
   outage: boolean;
-  /** Until when an attempt of it may still be on its way (`Clock.steady`); null when there was no such attempt. */
+  /** Until when an attempt of it may still be on its way (`Clock.elapsed`); null when there was no such attempt. */
   reconcileAt: number | null;
   /** The upstream to which it was first sent: only that one can reconcile its uncertainty. Null before. */
   upstream: string | null;

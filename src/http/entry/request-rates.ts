@@ -9,12 +9,12 @@ const limit = { maxSize: 10_000, sizeCalculation: () => 1 };
 export class NamedRate {
   readonly #buckets = new LRUCache<string, Bucket>(limit);
   readonly #perSecond: () => number;
-  readonly #steady: () => number;
+  readonly #elapsed: () => number;
 
-  /** `perSecond` is asked again each time, 0 is no limit; `steady` is in ms. */
-  constructor(perSecond: () => number, steady: () => number) {
+  /** `perSecond` is asked again each time, 0 is no limit; `elapsed` is in ms. */
+  constructor(perSecond: () => number, elapsed: () => number) {
     this.#perSecond = perSecond;
-    this.#steady = steady;
+    this.#elapsed = elapsed;
   }
 
   /** Takes one; gives 0, or how many ms are to wait when none is left. */
@@ -22,7 +22,7 @@ export class NamedRate {
     const perSecond = this.#perSecond();
     if (perSecond === 0) return 0;
     const rate: Rate = { perSecond, burst: Math.max(1, perSecond) };
-    const bucket = bucketAt(this.#buckets.get(name), rate, this.#steady());
+    const bucket = bucketAt(this.#buckets.get(name), rate, this.#elapsed());
     const waitMs = waitOf(bucket, rate);
     if (waitMs === 0) this.#buckets.set(name, spend(bucket));
     return waitMs;
@@ -38,9 +38,9 @@ export class Rates {
   readonly requests: NamedRate;
   readonly #failures: NamedRate;
 
-  constructor(settings: () => RateSettings, steady: () => number) {
-    this.requests = new NamedRate(() => settings().rate, steady);
-    this.#failures = new NamedRate(() => settings().failedRate, steady);
+  constructor(settings: () => RateSettings, elapsed: () => number) {
+    this.requests = new NamedRate(() => settings().rate, elapsed);
+    this.#failures = new NamedRate(() => settings().failedRate, elapsed);
   }
 
   /** What ends a request with a wrong credential; nobody who sends a right one is slowed by it. */

@@ -46,7 +46,7 @@ export function nameOfCredential({ kind, digest }: SentCredential): string {
 export type CredentialParts = {
   reader: AuthorityReader;
   /** Epoch ms that have certainly been reached (`Clock.mark`): a clock that jumped ahead lets nothing expire. */
-  believedNow: () => number;
+  verifiedNow: () => number;
   uses: TokenUses;
 };
 
@@ -109,7 +109,7 @@ export function agentCredentials(
 
 /** Looks a secret up among the tokens first, then where the role keeps those of its kind of header. */
 function credentials(
-  { reader, believedNow, uses }: CredentialParts,
+  { reader, verifiedNow, uses }: CredentialParts,
   find: (sent: { kind: Exclude<CredentialKind, 'bearer'>; digest: string }) => Awaitable<Grant | null>,
 ): Credentials {
   return {
@@ -119,7 +119,7 @@ function credentials(
       return kind === 'bearer' ? null : await find({ kind, digest });
     },
     use({ principal, token, endsAt }) {
-      const now = token === null && endsAt === null ? 0 : believedNow();
+      const now = token === null && endsAt === null ? 0 : verifiedNow();
       if (endsAt !== null && endsAt <= now) return token === null ? null : 'expired';
       if (token !== null) uses.note(token, now);
       return principal;

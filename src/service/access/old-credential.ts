@@ -16,11 +16,11 @@ export async function keepOldCredential(
   else await oldCredentials.put({ ...owner, until }, digest);
 }
 
-/** Removes old credentials that have stopped. `believedNow`: epoch ms that have certainly been reached. */
+/** Removes old credentials that have stopped. `verifiedNow`: epoch ms that have certainly been reached. */
 export async function pruneOldCredentials(
   { oldCredentials }: AuthorityTransaction,
-  { believedNow }: { believedNow: number },
+  { verifiedNow }: { verifiedNow: number },
 ): Promise<Result<null>> {
-  await oldCredentials.prune(believedNow);
+  await oldCredentials.prune(verifiedNow);
   return done(null);
 }

@@ -6,8 +6,8 @@ import type { Transaction } from '../tables.ts';
 export function touchSnapshot(
   transaction: Transaction,
   { licenseKey }: { licenseKey: string },
-  { now, steady }: Context,
+  { now, elapsed }: Context,
 ): Result<null> {
-  transaction.snapshots.touch(licenseKey, now, steady);
+  transaction.snapshots.touch(licenseKey, now, elapsed);
   return done(null);
 }

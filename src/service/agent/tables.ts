@@ -70,7 +70,7 @@ export interface SnapshotTable extends SnapshotReads {
   remove(licenseKey: string): void;
   /** Another upstream is to be asked: each key that is refreshed is due, and the 404s of the former one are forgotten. */
   startOver(at: number): void;
-  /** Moves the time of every refresh and of every first 404, when `Clock.steady` has begun anew. */
+  /** Moves the time of every refresh and of every first 404, when `Clock.elapsed` has begun anew. */
   shiftWaits(byMs: number): void;
 }
 

@@ -6,7 +6,7 @@ import { shiftRetryAfter, shiftUnknownHistory } from '../outbox/sync-marks.ts';
 
 const highWater = 'high_water';
 const unconfirmed = 'high_water_unconfirmed';
-const steadyMark = 'steady_mark';
+const elapsedMark = 'steady_mark';
 
 /** The latest time that this store has seen; null on a new one. */
 export async function rememberedTime({ settings }: AuthorityReader): Promise<TimeMark | null> {
@@ -19,7 +19,7 @@ export async function rememberedTime({ settings }: AuthorityReader): Promise<Tim
 export async function markTime(
   transaction: AuthorityTransaction,
   { mark }: { mark: TimeMark },
-  { steady }: Context,
+  { elapsed }: Context,
 ): Promise<Result<null>> {
   const { settings } = transaction;
   const before = await rememberedTime(transaction);
@@ -28,24 +28,24 @@ export async function markTime(
     await settings.set(highWater, String(mark.at));
     await settings.set(unconfirmed, mark.isConfirmed ? '0' : '1');
   }
-  await settings.set(steadyMark, String(steady));
+  await settings.set(elapsedMark, String(elapsed));
   return done(null);
 }
 
 /**
- * Waits are kept by `Clock.steady`, which begins anew with each start. Where it begins earlier than it had
+ * Waits are kept by `Clock.elapsed`, which begins anew with each start. Where it begins earlier than it had
  * come to, because the wall clock was turned back meanwhile, they are moved along with it. Gives the instant, by
  * the new start's reckoning, that the last process is known to have reached.
  */
-export function resumeWaits(transaction: Transaction, steady: number): number {
-  const before = Number(transaction.settings.get(steadyMark) ?? 0);
-  transaction.settings.set(steadyMark, String(steady));
-  if (before <= steady) return before;
-  transaction.operations.shiftWaits(steady - before);
-  transaction.snapshots.shiftWaits(steady - before);
-  shiftRetryAfter(transaction, steady - before);
-  shiftUnknownHistory(transaction, steady - before);
-  return steady;
+export function resumeWaits(transaction: Transaction, elapsed: number): number {
+  const before = Number(transaction.settings.get(elapsedMark) ?? 0);
+  transaction.settings.set(elapsedMark, String(elapsed));
+  if (before <= elapsed) return before;
+  transaction.operations.shiftWaits(elapsed - before);
+  transaction.snapshots.shiftWaits(elapsed - before);
+  shiftRetryAfter(transaction, elapsed - before);
+  shiftUnknownHistory(transaction, elapsed - before);
+  return elapsed;
 }
 
 /** The mark is written forward no more often than this, in ms. */

@@ -69,7 +69,7 @@ export async function startAgent(
   const { instance, isCopy } = await startStore(transaction, 'agent', command, context);
   countStart(transaction);
   if (isCopy) makeAllUncertain(transaction);
-  const reached = resumeWaits(transaction, context.steady);
+  const reached = resumeWaits(transaction, context.elapsed);
   makeInFlightUncertain(transaction, command, context);
   renewReconcileDelays(transaction, { reached, reconcileAfterMs: command.reconcileAfterMs }, context);
   return done({ instance });

@@ -60,7 +60,7 @@ export function queueCoupon(
     },
     context,
   );
-  if (isSent) send(transaction, operation, { baseUses: null, at: context.steady });
+  if (isSent) send(transaction, operation, { baseUses: null, at: context.elapsed });
   return done({ ...mirrored, operationId: operation.id, isSent });
 }
 
@@ -69,10 +69,10 @@ export function refuseTakenCode(): Result<never> {
   return refuse('coupon_code_taken', 'There already is a coupon with this code.');
 }
 
-function isQueueFree(transaction: Transaction, subject: string, { steady }: Context): boolean {
+function isQueueFree(transaction: Transaction, subject: string, { elapsed }: Context): boolean {
   const isEmpty = transaction.operations.tail(subject, 'coupon') === null;
   return (
-    isEmpty && nextReconcileAt(transaction, { subject, queue: 'coupon', asDisable: false }, steady) === null
+    isEmpty && nextReconcileAt(transaction, { subject, queue: 'coupon', asDisable: false }, elapsed) === null
   );
 }
 
@@ -202,7 +202,7 @@ export function recordCouponListing(
   }
   if (listed === null) {
     const again = move(transaction, operation, { type: 'read_absent', certain: true });
-    scheduleHead(transaction, operation.subject, 'coupon', { at: context.steady });
+    scheduleHead(transaction, operation.subject, 'coupon', { at: context.elapsed });
     return done(again);
   }
   if (hasTerms(listed, provisionalCoupon(operation))) {

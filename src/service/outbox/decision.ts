@@ -47,7 +47,7 @@ export function decideOperation(
   if (head !== null) transaction.operations.put({ ...head, nextAt: null, outage: false });
   const decided = move(transaction, decision === 'retry' ? asRetried(operation) : operation, event);
   if (head?.progress.state !== 'in_flight') {
-    scheduleHead(transaction, operation.subject, queue, { at: context.steady });
+    scheduleHead(transaction, operation.subject, queue, { at: context.elapsed });
   }
   if (decision === 'confirm') countConfirmed(transaction, operation);
   followUp(transaction, operation, decision);
@@ -114,18 +114,18 @@ function questionsCount(operation: Operation, decision: Decision): boolean {
   return queueOf[operation.kind] === 'counter' && mayHaveBeenApplied(operation) && !isShown;
 }
 
-/** Tells how an operation of this store stands; `steady` is `Clock.steady`. */
+/** Tells how an operation of this store stands; `elapsed` is `Clock.elapsed`. */
 export function explainOperation(
   reader: Reader,
   operation: Operation,
-  { blocker, steady }: { blocker: Blocker | null; steady: number },
+  { blocker, elapsed }: { blocker: Blocker | null; elapsed: number },
 ): Explanation {
   const { subject, kind } = operation;
   const queue = queueOf[kind];
   const seen = reader.snapshots.get(subject);
   return explain(operation, {
-    now: steady,
-    reconcileAt: nextReconcileAt(reader, { subject, queue, asDisable: kind === 'disable' }, steady),
+    now: elapsed,
+    reconcileAt: nextReconcileAt(reader, { subject, queue, asDisable: kind === 'disable' }, elapsed),
     isHead: reader.operations.head(subject, queue)?.id === operation.id,
     blocker,
     shown: seen && { uses: seen.license.uses, enabled: seen.license.enabled, at: seen.confirmedAt },

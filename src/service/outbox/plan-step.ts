@@ -21,17 +21,21 @@ type PlanStep = {
 export function planStep(
   transaction: Transaction,
   { subject, queue, justRead }: PlanStep,
-  { steady }: Context,
+  { elapsed }: Context,
 ): Result<Step> {
   const { operations, snapshots } = transaction;
   const head = operations.head(subject, queue);
-  if (head === null || head.nextAt === null || head.nextAt > steady) return done({ step: 'none' });
+  if (head === null || head.nextAt === null || head.nextAt > elapsed) return done({ step: 'none' });
   const step = nextStep({
     head,
     snapshot: snapshots.get(subject),
     run: currentRun(transaction),
-    now: steady,
-    reconcileAt: nextReconcileAt(transaction, { subject, queue, asDisable: head.kind === 'disable' }, steady),
+    now: elapsed,
+    reconcileAt: nextReconcileAt(
+      transaction,
+      { subject, queue, asDisable: head.kind === 'disable' },
+      elapsed,
+    ),
     // A count is read back for all uncertain at once; a change of state is reconciled when it has come to the front.
     hasUncertain: queue === 'counter' && operations.uncertain(subject, queue).length > 0,
     justRead,
@@ -42,7 +46,7 @@ export function planStep(
   }
   if (step.step !== 'send') return done(step);
   const { baseUses } = step;
-  const operation = send(transaction, head, { baseUses, at: steady });
+  const operation = send(transaction, head, { baseUses, at: elapsed });
   return done({ step: 'send', operation, baseUses });
 }
 

@@ -33,7 +33,7 @@ export type SyncPolicy = {
   goneMs: number;
 } & RefreshPolicy;
 
-/** When the head of a queue may take its next step (by `Clock.steady`), and why it waits; `failures`: in a row. */
+/** When the head of a queue may take its next step (by `Clock.elapsed`), and why it waits; `failures`: in a row. */
 type Wait = { at: number; outage?: boolean; failures?: number; lastError?: string | null };
 
 /** Moves an operation by an event and stores it; one that leaves the front of its queue waits for nothing. */
@@ -95,11 +95,11 @@ export function waitAfterFailure(
   operation: Operation,
   failure: Failure,
   policy: SyncPolicy,
-  { steady, random }: Context,
+  { elapsed, random }: Context,
 ): Wait {
   const failures = operation.failures + 1;
   const waitMs = Math.max(backoffMs(policy.backoff, failures, random.draw()), failure.retryAfterMs ?? 0);
-  return { at: steady + waitMs, outage: failure.outage, failures, lastError: failure.detail };
+  return { at: elapsed + waitMs, outage: failure.outage, failures, lastError: failure.detail };
 }
 
 /**
@@ -143,7 +143,7 @@ export function refuseWhenFull(transaction: Transaction, maxPending: number): Re
 export function enqueue(
   { operations, trace }: Transaction,
   { kind, subject, productKey, seenEnabled = null, payload = null }: NewOperation,
-  { now, steady, random, actor, requestId }: Context,
+  { now, elapsed, random, actor, requestId }: Context,
 ): Operation {
   const isHead = operations.isIdle(subject, queueOf[kind]);
   const operation = operations.add({
@@ -156,7 +156,7 @@ export function enqueue(
     requestId,
     attempts: 0,
     failures: 0,
-    nextAt: isHead ? steady : null,
+    nextAt: isHead ? elapsed : null,
     outage: false,
     reconcileAt: null,
     upstream: null,

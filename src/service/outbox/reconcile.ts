@@ -42,7 +42,7 @@ export function reconcileCounter(
   const isOnlyWriter = policy.writers === 'single' && !snapshot.manyWriters;
   if (applied === null && isOfEarlierRun(transaction, snapshot)) {
     const seen = { readUses: read.uses, isOnlyWriter, lastSeq: lastSeqBefore(transaction) };
-    if (questionEarlier(transaction, snapshot, seen, context.steady + policy.reconcileAfterMs))
+    if (questionEarlier(transaction, snapshot, seen, context.elapsed + policy.reconcileAfterMs))
       return unreconciled;
   }
   if (uncertain.length > 0)
@@ -99,11 +99,11 @@ function scheduleNext(
   transaction: Transaction,
   subject: string,
   before: Operation | null,
-  { steady }: Context,
+  { elapsed }: Context,
 ): void {
   const head = transaction.operations.head(subject, 'counter');
-  const isWaiting = head !== null && head.id === before?.id && head.nextAt !== null && head.nextAt > steady;
-  if (!isWaiting) scheduleHead(transaction, subject, 'counter', { at: steady });
+  const isWaiting = head !== null && head.id === before?.id && head.nextAt !== null && head.nextAt > elapsed;
+  if (!isWaiting) scheduleHead(transaction, subject, 'counter', { at: elapsed });
 }
 
 /** Reconciles the head of a key's state queue by a read. (src/sync/README.md, Queues) */
@@ -126,7 +126,7 @@ export function reconcileState(
       ? reconcileUncertainState(transaction, head, isAsWanted, context)
       : reconcilePendingState(transaction, head, isAsWanted, context);
   const wasDue = head.nextAt !== null && head.nextAt <= sentAt;
-  if (isReconciled || wasDue) scheduleHead(transaction, subject, 'state', { at: context.steady });
+  if (isReconciled || wasDue) scheduleHead(transaction, subject, 'state', { at: context.elapsed });
 }
 
 /**

@@ -91,7 +91,7 @@ function recordApplied(
   { outcome, overlapped, policy }: Answered<'applied'>,
   context: Context,
 ): RecordedAnswer {
-  const { now, steady } = context;
+  const { now, elapsed } = context;
   confirmTime(transaction, outcome.confirmedAt);
   observeInstance(transaction, outcome.instance, context);
   // A disable sets a value: once it is answered, it does not matter how often it arrived.
@@ -99,7 +99,7 @@ function recordApplied(
   const delivered = move(transaction, operation, { type: 'applied', certain, at: now });
   const queue = queueOfOperation(operation);
   if (queue === 'state') endSuperseded(transaction, delivered, context);
-  const next = scheduleHead(transaction, operation.subject, queue, { at: steady });
+  const next = scheduleHead(transaction, operation.subject, queue, { at: elapsed });
   const snapshot = transaction.snapshots.get(operation.subject);
   if (snapshot === null) return recorded(delivered, null);
   const wasFirst = (next === null || next.seq > operation.seq) && !snapshot.gone;
@@ -127,7 +127,7 @@ function recordApplied(
     missingSince: null,
     readFirst: false,
     gone: false,
-    refreshAt: isStateUnsure ? steady : refreshAtAfterChange(snapshot, policy, at),
+    refreshAt: isStateUnsure ? elapsed : refreshAtAfterChange(snapshot, policy, at),
   };
   const before = wasFirst ? { ...snapshot, first: effectOf(operation) } : null;
   putSnapshot(transaction, answered, before);
@@ -178,7 +178,7 @@ function recordNotApplied(
 ): void {
   if (outcome.reason === 'refused') {
     refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
-    scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.steady });
+    scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.elapsed });
     updateSnapshot(transaction, operation.subject, {});
     return;
   }
@@ -231,7 +231,7 @@ export function recordAmbiguous(
   const lost = loseAnswer(transaction, operation, policy, context);
   if (isHeld(lost)) return;
   // What is read back waits for its reconcile delay and for what the upstream asked for, not for a backoff.
-  const at = lost.progress.state === 'pending' ? wait.at : context.steady + (outcome.retryAfterMs ?? 0);
+  const at = lost.progress.state === 'pending' ? wait.at : context.elapsed + (outcome.retryAfterMs ?? 0);
   scheduleHead(transaction, operation.subject, queueOfOperation(operation), { ...wait, at });
 }
 
@@ -258,9 +258,9 @@ export function postpone(
 export function endOutage(
   transaction: Transaction,
   _: Record<string, never>,
-  { steady }: Context,
+  { elapsed }: Context,
 ): Result<null> {
-  transaction.operations.endOutage(steady);
+  transaction.operations.endOutage(elapsed);
   return done(null);
 }
 
@@ -304,7 +304,7 @@ function isDisable({ kind }: Operation): boolean {
 export function reopenOperations(
   transaction: Transaction,
   licenseKey: string,
-  { steady }: Pick<Context, 'steady'>,
+  { elapsed }: Pick<Context, 'elapsed'>,
 ): void {
   const { operations } = transaction;
   const isMissing = ({ progress }: Operation): boolean =>
@@ -317,7 +317,7 @@ export function reopenOperations(
     for (const operation of reopened.filter((each) => queueOfOperation(each) === queue)) {
       move(transaction, operation, { type: 'reopen' });
     }
-    scheduleHead(transaction, licenseKey, queue, { at: steady });
+    scheduleHead(transaction, licenseKey, queue, { at: elapsed });
   }
 }
 
@@ -333,7 +333,7 @@ export function loseAnswer(
   { reconcileAfterMs }: { reconcileAfterMs: number },
   context: Context,
 ): Operation {
-  const until = context.steady + reconcileAfterMs;
+  const until = context.elapsed + reconcileAfterMs;
   const event = operation.kind === 'disable' ? 'repeat' : 'ambiguous';
   const lost = move(transaction, { ...operation, reconcileAt: until }, { type: event });
   return holdIfElsewhere(transaction, lost, context);

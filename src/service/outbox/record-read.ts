@@ -24,13 +24,13 @@ type RecordRead = {
   licenseKey: string;
   productKey: string;
   outcome: Outcome<License>;
-  /** `Clock.steady` when the read was sent: only one that came after a reconcile delay may reconcile what it guards. */
+  /** `Clock.elapsed` when the read was sent: only one that came after a reconcile delay may reconcile what it guards. */
   sentAt: number;
   /**
    * Whether a 404 counts: not when another known key was answered 404 as well, which shows a gateway
    * without routes rather than a key that is gone.
    */
-  isMissingBelieved: boolean;
+  isMissingConfirmed: boolean;
   policy: SyncPolicy;
 };
 
@@ -144,7 +144,7 @@ function recordFailure(transaction: Transaction, command: FailedRead, context: C
   const snapshot = transaction.snapshots.get(command.licenseKey);
   if (snapshot === null) return;
   const { licenseKey } = snapshot.license;
-  if (isMissing(outcome) && command.isMissingBelieved) {
+  if (isMissing(outcome) && command.isMissingConfirmed) {
     recordMissing(transaction, snapshot, command, context);
     return;
   }
@@ -167,7 +167,7 @@ function recordMissing(
 ): void {
   const { policy } = command;
   const { licenseKey } = snapshot.license;
-  const missing = observeMissing(snapshot, context.steady, policy.goneMs);
+  const missing = observeMissing(snapshot, context.elapsed, policy.goneMs);
   // What is held unread may be in the count with which the key comes back.
   const isInQuestion =
     missing.gone && transaction.operations.queue(licenseKey, 'counter').some(mayHaveBeenApplied);
@@ -213,7 +213,7 @@ function adoptSpelling(
   transaction: Transaction,
   asked: string,
   own: string,
-  { now, steady }: Context,
+  { now, elapsed }: Context,
 ): 'same' | 'known' | 'adopted' {
   if (asked === own) return 'same';
   const { snapshots, operations } = transaction;
@@ -236,7 +236,7 @@ function adoptSpelling(
   for (const queue of ['counter', 'state'] as const) {
     const head = operations.head(own, queue);
     if (head !== null && head.progress.state !== 'in_flight')
-      scheduleHead(transaction, own, queue, { at: steady });
+      scheduleHead(transaction, own, queue, { at: elapsed });
   }
   return isKnown ? 'known' : 'adopted';
 }

@@ -7,16 +7,16 @@ import { renewUnknownHistory, beginUnknownHistory } from './sync-marks.ts';
 
 /**
  * The clock may have been turned while the process was stopped, so the time that passed is unknown: at a start,
- * every reconcile delay that had not certainly passed at `reached` (`Clock.steady`) begins anew, and so does that of
+ * every reconcile delay that had not certainly passed at `reached` (`Clock.elapsed`) begins anew, and so does that of
  * every operation uncertain.
  */
 export function renewReconcileDelays(
   transaction: Transaction,
   { reached, reconcileAfterMs }: { reached: number; reconcileAfterMs: number },
-  { steady }: Context,
+  { elapsed }: Context,
 ): void {
   const { operations } = transaction;
-  const reconcileAt = steady + reconcileAfterMs;
+  const reconcileAt = elapsed + reconcileAfterMs;
   operations.extendReconcileDelays(reached, reconcileAt);
   renewUnknownHistory(transaction, { reached, until: reconcileAt });
   const queues = new Map<string, { subject: string; queue: QueueName }>();
@@ -31,7 +31,7 @@ export function renewReconcileDelays(
   for (const { subject, queue } of queues.values()) {
     const head = operations.head(subject, queue);
     scheduleHead(transaction, subject, queue, {
-      at: Math.max(steady, head?.nextAt ?? steady),
+      at: Math.max(elapsed, head?.nextAt ?? elapsed),
       failures: head?.failures ?? 0,
       outage: head?.outage ?? false,
     });
@@ -47,7 +47,7 @@ export function makeInFlightUncertain(
   const lastError = 'the process ended while this was in flight';
   for (const operation of transaction.operations.withState('in_flight')) {
     const lost = loseAnswer(transaction, { ...operation, lastError }, policy, context);
-    scheduleHead(transaction, lost.subject, queueOf[lost.kind], { at: context.steady });
+    scheduleHead(transaction, lost.subject, queueOf[lost.kind], { at: context.elapsed });
   }
 }
 

@@ -23,7 +23,7 @@ export function forgetLastSuccess({ settings }: Transaction): void {
 
 const retryAfter = 'retry_after_until';
 
-/** Until when the upstream asked for quiet (`Retry-After`), by `Clock.steady`; 0 when it never did. */
+/** Until when the upstream asked for quiet (`Retry-After`), by `Clock.elapsed`; 0 when it never did. */
 export function retryAfterUntil(reader: Reader): number {
   return Number(reader.settings.get(retryAfter) ?? 0);
 }
@@ -34,7 +34,7 @@ export function keepRetryAfter(transaction: Transaction, { until }: { until: num
   return done(null);
 }
 
-/** Moves the wait when `Clock.steady` has begun anew. */
+/** Moves the wait when `Clock.elapsed` has begun anew. */
 export function shiftRetryAfter(transaction: Transaction, byMs: number): void {
   const until = retryAfterUntil(transaction);
   if (until > 0) transaction.settings.set(retryAfter, String(until + byMs));
@@ -56,10 +56,10 @@ export function isPaused(reader: Reader): boolean {
 export function pauseSync(
   transaction: Transaction,
   { isPaused: value }: { isPaused: boolean },
-  { steady }: Context,
+  { elapsed }: Context,
 ): Result<null> {
   transaction.settings.set(paused, value ? '1' : '0');
-  if (!value) transaction.operations.endBackoff(steady);
+  if (!value) transaction.operations.endBackoff(elapsed);
   return done(null);
 }
 
@@ -67,9 +67,9 @@ export function pauseSync(
 export function retryNow(
   transaction: Transaction,
   _: Record<string, never>,
-  { steady }: Context,
+  { elapsed }: Context,
 ): Result<null> {
-  transaction.operations.endBackoff(steady);
+  transaction.operations.endBackoff(elapsed);
   return done(null);
 }
 
@@ -81,7 +81,7 @@ export function retryNow(
 
 const unknownHistory = 'unknown_history_until';
 
-/** Until when requests of an unknown history may still arrive, by `Clock.steady`; 0 when there is none. */
+/** Until when requests of an unknown history may still arrive, by `Clock.elapsed`; 0 when there is none. */
 export function unknownHistoryUntil({ settings }: Reader): number {
   return Number(settings.get(unknownHistory) ?? 0);
 }
@@ -99,7 +99,7 @@ export function renewUnknownHistory(
   if (unknownHistoryUntil(transaction) > reached) transaction.settings.set(unknownHistory, String(until));
 }
 
-/** Moves the reconcile delay when `Clock.steady` has begun anew. */
+/** Moves the reconcile delay when `Clock.elapsed` has begun anew. */
 export function shiftUnknownHistory(transaction: Transaction, byMs: number): void {
   const until = unknownHistoryUntil(transaction);
   if (until > 0) transaction.settings.set(unknownHistory, String(until + byMs));

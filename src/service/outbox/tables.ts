@@ -73,7 +73,7 @@ export interface OperationTable extends OperationReads {
   endOutage(now: number): void;
   /** Ends the wait of every queue at `now`, reconcile delays excepted. */
   endBackoff(now: number): void;
-  /** Moves the time of every waiting queue, when `Clock.steady` has begun anew. */
+  /** Moves the time of every waiting queue, when `Clock.elapsed` has begun anew. */
   shiftWaits(byMs: number): void;
   /** Dates at most so many that were finished in the future to `now`; returns how many there were. */
   bringBack(now: number, limit: number): number;

@@ -53,14 +53,14 @@ export function bindUpstream(
       forgetRetryAfter(transaction);
       forgetCoupons(transaction);
       heldOperations = holdUncertainElsewhere(transaction, before, context);
-      transaction.snapshots.startOver(context.steady);
+      transaction.snapshots.startOver(context.elapsed);
       const since: AddressSince = { run: currentRun(transaction), at: context.now };
       settings.set(addressSince, JSON.stringify(since));
     }
   }
   const { renamed, removed } = bindProducts(transaction, products);
   // Another secret, key, proxy or `sync.backoff` may be what those that wait were waiting for.
-  transaction.operations.endBackoff(context.steady);
+  transaction.operations.endBackoff(context.elapsed);
   return done({ heldOperations, renamed, removed });
 }
 
@@ -119,7 +119,7 @@ export function observeInstance(
 export function holdIfElsewhere(
   transaction: Transaction,
   operation: Operation,
-  { steady }: Pick<Context, 'steady'>,
+  { elapsed }: Pick<Context, 'elapsed'>,
 ): Operation {
   const { upstream } = operation;
   const isElsewhere =
@@ -127,7 +127,7 @@ export function holdIfElsewhere(
     upstream !== boundUpstream(transaction) &&
     upstream !== transaction.settings.get(boundTo);
   if (!isElsewhere || !mayHaveBeenApplied(operation) || setsValue(operation)) return operation;
-  return holdElsewhere(transaction, operation, { before: upstream, steady });
+  return holdElsewhere(transaction, operation, { before: upstream, elapsed });
 }
 
 /** Whether an operation sets a value, so that it may go to this upstream whatever became of it at the one before. */
@@ -139,23 +139,23 @@ function setsValue({ kind }: Operation): boolean {
 function holdElsewhere(
   transaction: Transaction,
   operation: Operation,
-  { before, steady }: { before: string; steady: number },
+  { before, elapsed }: { before: string; elapsed: number },
 ): Operation {
   const now = boundUpstream(transaction);
   const lastError = `it may have been applied at ${before}, and this agent speaks to ${now} now`;
   const held = move(transaction, { ...operation, lastError }, { type: 'hold' });
-  scheduleHead(transaction, held.subject, queueOfOperation(held), { at: steady });
+  scheduleHead(transaction, held.subject, queueOfOperation(held), { at: elapsed });
   const snapshot = transaction.snapshots.get(held.subject);
   if (snapshot !== null) putSnapshot(transaction, snapshot);
   return held;
 }
 
-function holdUncertainElsewhere(transaction: Transaction, before: string, { steady }: Context): number {
+function holdUncertainElsewhere(transaction: Transaction, before: string, { elapsed }: Context): number {
   // What was seen until now was said by the one before, also since this start.
   transaction.settings.set(boundSince, String(beginRun(transaction)));
   const now = boundUpstream(transaction);
   const inDoubt = transaction.operations.uncertainElsewhere(now).filter((each) => !setsValue(each));
-  for (const operation of inDoubt) holdElsewhere(transaction, operation, { before, steady });
+  for (const operation of inDoubt) holdElsewhere(transaction, operation, { before, elapsed });
   return inDoubt.length;
 }
 

@@ -30,7 +30,7 @@ const lastChange = (licenseKey: string): string =>
 
 /**
  * What is the authority's own, whichever process serves it. The rest tells of a process: the place of its state
- * directory, its steady clock, its `admin.token`.
+ * directory, its elapsed clock, its `admin.token`.
  */
 const settings = ['role', 'instance', 'log_key', 'high_water', 'high_water_unconfirmed'];
 

@@ -33,7 +33,7 @@ export type PostgresRun = {
   isRefusal: (result: unknown) => boolean;
   /** Called for each transaction that is tried, with the time of the database (epoch ms) after the locks; null: it was not asked. */
   context: (databaseNow: number | null) => WriterContext;
-  clock: Pick<Clock, 'sleep' | 'steady'>;
+  clock: Pick<Clock, 'sleep' | 'elapsed'>;
   random: Pick<Random, 'draw'>;
   /** Called before the answer of a write that has changed, or may have, what copies remember of credentials. */
   onCredentialsChanged: () => unknown;
@@ -100,7 +100,7 @@ export class PostgresWriter implements Writer {
 
   async #repeat(request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
     const { clock, random } = this.#how;
-    const endsAt = clock.steady() + triesMs;
+    const endsAt = clock.elapsed() + triesMs;
     let isInDoubt = false;
     let isAlwaysTaken = true;
     for (let count = 1; ; count += 1) {
@@ -111,7 +111,7 @@ export class PostgresWriter implements Writer {
         isInDoubt ||= reason === 'doubt';
         isAlwaysTaken &&= sqlState(error) === sqlStates.uniqueViolation;
         const isUnnamed = (request.writeOptions.idempotency ?? null) === null;
-        const isLast = count === tries || clock.steady() >= endsAt || (isInDoubt && isUnnamed);
+        const isLast = count === tries || clock.elapsed() >= endsAt || (isInDoubt && isUnnamed);
         if (reason === null || isLast)
           throw isInDoubt
             ? new StorageError('unknown', error)

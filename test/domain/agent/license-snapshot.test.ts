@@ -130,7 +130,7 @@ describe('a key that the upstream does not know', () => {
 
 describe('the refresh of a key', () => {
   const policy = { refreshMs: 1000, graceMs: 5000, goneMs: 3000 };
-  const at = { now: 10_000, steady: 500, draw: 0.5, readAs: 'known' } as const;
+  const at = { now: 10_000, elapsed: 500, draw: 0.5, readAs: 'known' } as const;
 
   it('comes a refresh time after its snapshot, a fifth sooner or later', () => {
     const asked = { askedAt: 10_000 };

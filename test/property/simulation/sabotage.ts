@@ -195,7 +195,7 @@ function blithely(upstream: Upstream): Upstream {
 
 /** A clock that takes whatever it shows for confirmed. */
 function credulous(clock: VirtualClock): UpstreamClock {
-  return { now: () => clock.now(), steady: () => clock.steady(), confirmed: () => clock.now() };
+  return { now: () => clock.now(), elapsed: () => clock.elapsed(), confirmed: () => clock.now() };
 }
 
 /** A client that never sees a header of this name. */

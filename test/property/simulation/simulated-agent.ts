@@ -192,7 +192,7 @@ export class SimulatedAgent implements Sender {
       isRefusal,
       context: () => ({
         now: clock.now(),
-        steady: clock.steady(),
+        elapsed: clock.elapsed(),
         random,
         digest: (secret) => secret,
         keepsHistory: true,

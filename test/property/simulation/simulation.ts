@@ -176,6 +176,6 @@ function isDrained(
  */
 function waitsForItself({ machine, clock }: World, { subject, kind }: Operation): boolean {
   const head = machine.transaction.operations.head(subject, queueOf[kind]);
-  if (head === null || head.nextAt === null || head.nextAt <= clock.steady()) return false;
+  if (head === null || head.nextAt === null || head.nextAt <= clock.elapsed()) return false;
   return !head.outage || /^HTTP \d/.test(head.lastError ?? '');
 }

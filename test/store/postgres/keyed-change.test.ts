@@ -220,7 +220,7 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
     const reasons: string[] = [];
     const writer = writerOn(far, {
       onRepeat: (reason) => reasons.push(reason),
-      clock: { steady: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
+      clock: { elapsed: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
     });
     await proxy.become({ kind: 'reset_answer', containing: 'COMMIT' });
     const unkeyed = use(writer);
@@ -241,7 +241,7 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
     const reasons: string[] = [];
     const writer = writerOn(far, {
       onRepeat: (reason) => reasons.push(reason),
-      clock: { steady: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
+      clock: { elapsed: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
     });
     await use(writer);
     await proxy.become({ kind: 'reset_answer', containing: 'licenseKey' });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { KeptClock } from '../../../src/daemon/system/clock.ts';
+import { PersistentClock } from '../../../src/daemon/system/clock.ts';
 import { Notices } from '../../../src/store/postgres/notices.ts';
 import { startFaultProxy } from '../../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
@@ -34,7 +34,7 @@ describe.skipIf(!hasPostgres)('notices between the copies of an authority', () =
     await using _ = new Notices({
       address: server.address,
       names: database.names,
-      clock: new KeptClock(null),
+      clock: new PersistentClock(null),
       random: { draw: () => 0.5 },
       onNotice() {
         count += 1;
@@ -72,7 +72,7 @@ describe.skipIf(!hasPostgres)('notices between the copies of an authority', () =
     await using database = await server.store();
     await using proxy = await startFaultProxy(server.address.port);
     const hearing: boolean[] = [];
-    const clock = new KeptClock(null);
+    const clock = new PersistentClock(null);
     await using _ = new Notices({
       address: { ...server.address, host: '127.0.0.1', port: proxy.port },
       names: database.names,

@@ -8,7 +8,7 @@ import { at, createTestStore } from '../../support/builders/store-builders.ts';
 
 const context: WriterContext = {
   now: at,
-  steady: at,
+  elapsed: at,
   random: { bytes: (count) => new Uint8Array(count).fill(7), uuid: () => 'uuid', draw: () => 0.5 },
   digest: (secret) => createHash('sha256').update(secret).digest('hex'),
   keepsHistory: true,

@@ -96,7 +96,7 @@ async function onPostgres(address: DatabaseAddress): Promise<AppStore> {
 function context(databaseNow: number | null = null): WriterContext {
   return {
     now: databaseNow ?? Date.now(),
-    steady: Date.now(),
+    elapsed: Date.now(),
     random: { bytes: (count) => randomBytes(count), uuid: () => randomUUID(), draw: () => 0.5 },
     digest,
     keepsHistory: true,

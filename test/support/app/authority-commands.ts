@@ -131,7 +131,7 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   markTime: { mark: { at, isConfirmed: true } },
   pruneIdempotency: { removalTime: at, limit: 10 },
   keepTokenUses: { uses: [{ tokenId: 'admin.token', at }] },
-  pruneOldCredentials: { believedNow: at },
+  pruneOldCredentials: { verifiedNow: at },
   pruneHistory: { before: at, limit: 1 },
 };
 export const authorityUseCases: readonly AuthorityUseCase[] = Object.keys(
@@ -158,7 +158,7 @@ export function contextOf(name: AuthorityUseCase): WriterContext {
   const bytes = (count: number): Uint8Array => createHash('sha512').update(name).digest().subarray(0, count);
   return {
     now: at,
-    steady: at,
+    elapsed: at,
     random: { bytes, uuid: () => `of ${name}`, draw: () => 0.5 },
     digest,
     keepsHistory: true,

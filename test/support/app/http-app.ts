@@ -53,7 +53,7 @@ export async function openApp(
   const lines: LogLine[] = [];
   const tokenUses = new TokenUses();
   const { memory = null, knownGrants = memory } = changes;
-  const credentials = authorityCredentials({ reader, believedNow: () => Date.now(), uses: tokenUses });
+  const credentials = authorityCredentials({ reader, verifiedNow: () => Date.now(), uses: tokenUses });
   const app: App = {
     role,
     version: '0.0.0',
@@ -67,7 +67,7 @@ export async function openApp(
     exportPage: (order) => exportPage(reader, order),
     operations: role === 'agent' ? (local?.reader.operations ?? null) : null,
     explain: (operation) =>
-      explainOperation(localOf(store).reader, operation, { blocker: null, steady: Date.now() }),
+      explainOperation(localOf(store).reader, operation, { blocker: null, elapsed: Date.now() }),
     writer,
     memory,
     knownGrants,
@@ -84,7 +84,7 @@ export async function openApp(
     log: keepLines(lines),
     inFlight: new Set(),
     now: () => Date.now(),
-    believedNow: () => Date.now(),
+    verifiedNow: () => Date.now(),
     historySince: () => 0,
     keepApiKey: () => undefined,
     status: () => authorityStatus,

@@ -117,9 +117,9 @@ export class ManualHarness extends AgentHarness {
 
   /** Reads a key for the first time. */
   async learn(licenseKey: string): Promise<void> {
-    const { policy, steady: sentAt } = this;
+    const { policy, elapsed: sentAt } = this;
     const read = { licenseKey, productKey, outcome: this.saysOf(licenseKey), sentAt };
-    const command = { ...read, isMissingBelieved: true, policy };
+    const command = { ...read, isMissingConfirmed: true, policy };
     valueOf(await this.writer.write('recordRead', command));
   }
 

@@ -36,9 +36,9 @@ export const productKey = 'press';
 
 /** A store on a real file, its writer in place, and time that the test turns by hand. */
 export class Harness implements AsyncDisposable {
-  /** `Clock.now` and `Clock.steady` of the next command. */
+  /** `Clock.now` and `Clock.elapsed` of the next command. */
   now: number = Date.UTC(2026, 0, 1);
-  steady: number = Date.UTC(2026, 0, 1);
+  elapsed: number = Date.UTC(2026, 0, 1);
   /** What the random source draws. */
   draw = 0.5;
   /** Whether `history.keep` is above 0. */
@@ -63,7 +63,7 @@ export class Harness implements AsyncDisposable {
   /** Lets time pass, on both clocks. */
   pass(ms: number): void {
     this.now += ms;
-    this.steady += ms;
+    this.elapsed += ms;
   }
 
   /** Ends the process without a word, and opens its store again. */
@@ -93,7 +93,7 @@ export class Harness implements AsyncDisposable {
     };
     return {
       now: this.now,
-      steady: this.steady,
+      elapsed: this.elapsed,
       random: {
         bytes: (count) => createHash('sha512').update(String(next())).digest().subarray(0, count),
         uuid: () => `id-${next()}`,
@@ -197,10 +197,13 @@ export class AgentHarness extends Harness {
   /** An answer to a read that was sent now, or `sentAt`. */
   async read(
     outcome: Applied<License> | NotApplied | Ambiguous,
-    { sentAt = this.steady, isMissingBelieved = true }: { sentAt?: number; isMissingBelieved?: boolean } = {},
+    {
+      sentAt = this.elapsed,
+      isMissingConfirmed = true,
+    }: { sentAt?: number; isMissingConfirmed?: boolean } = {},
   ): Promise<RecordedRead> {
     const { policy } = this;
-    const command = { licenseKey: key, productKey, outcome, sentAt, isMissingBelieved, policy };
+    const command = { licenseKey: key, productKey, outcome, sentAt, isMissingConfirmed, policy };
     const recorded = valueOf(await this.writer.write('recordRead', command));
     this.check();
     return recorded;
@@ -246,7 +249,7 @@ export class AgentHarness extends Harness {
   /** When the head of a queue is due, in ms from now; null when it waits for nothing. */
   dueIn(queue: QueueName): number | null {
     const nextAt = this.store.operations.head(key, queue)?.nextAt ?? null;
-    return nextAt === null ? null : nextAt - this.steady;
+    return nextAt === null ? null : nextAt - this.elapsed;
   }
 
   /** Throws when something does not hold that holds after every command, whatever it was. */

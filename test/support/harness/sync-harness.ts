@@ -206,7 +206,7 @@ export class SyncHarness implements Disposable {
     };
     const context = () => ({
       now: clock.now(),
-      steady: clock.steady(),
+      elapsed: clock.elapsed(),
       random,
       digest: (text: string) => text,
       keepsHistory: true,

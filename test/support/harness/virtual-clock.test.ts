@@ -10,7 +10,7 @@ function createClock(): { time: VirtualTime; clock: VirtualClock; woken: string[
   const woken: string[] = [];
   const sleeper = async (name: string, ms: number): Promise<void> => {
     await clock.sleep(ms, never);
-    woken.push(`${name} at ${clock.steady()}`);
+    woken.push(`${name} at ${clock.elapsed()}`);
   };
   return { time, clock, woken, sleeper };
 }
@@ -34,7 +34,7 @@ describe('virtual time', () => {
       for (let turn = 0; turn < 2; turn += 1) {
         await clock.sleep(ms, never);
         for (let step = 0; step < 50; step += 1) await Promise.resolve();
-        woken.push(`${name} ${clock.steady()}`);
+        woken.push(`${name} ${clock.elapsed()}`);
       }
     };
     void loop('a', 10);
@@ -47,7 +47,7 @@ describe('virtual time', () => {
     const { time, clock, woken, sleeper } = createClock();
     void sleeper('late', 101);
     await time.advance(100);
-    expect(clock.steady()).toBe(100);
+    expect(clock.elapsed()).toBe(100);
     expect(woken).toEqual([]);
     expect(time.sleeping).toBe(1);
   });
@@ -82,9 +82,9 @@ describe('virtual time', () => {
     void sleeper('one', 10);
     void sleeper('two', 20);
     await time.runUntil(() => woken.length === 1, 100);
-    expect(clock.steady()).toBe(10);
+    expect(clock.elapsed()).toBe(10);
     await expect(time.runUntil(() => woken.length === 3, 50)).rejects.toThrow('within 50 ms');
-    expect(clock.steady()).toBe(60);
+    expect(clock.elapsed()).toBe(60);
   });
 
   it('runs until nobody sleeps any more, but for ever', async () => {
@@ -93,7 +93,7 @@ describe('virtual time', () => {
     void sleeper('one', 10).then(() => sleeper('two', 15));
     await time.runUntilIdle(hour);
     expect(woken).toEqual(['one at 10', 'two at 25']);
-    expect(clock.steady()).toBe(25);
+    expect(clock.elapsed()).toBe(25);
     expect(time.nextAt()).toBeNull();
     expect(time.sleeping).toBe(1);
   });
@@ -108,7 +108,7 @@ describe('virtual time', () => {
 });
 
 describe('the clock of a virtual machine', () => {
-  it('follows its wall clock forwards, never backwards, and its steady time not at all', async () => {
+  it('follows its wall clock forwards, never backwards, and its elapsed time not at all', async () => {
     const { time, clock } = createClock();
     clock.jumpWall(hour);
     expect(clock.now()).toBe(hour);
@@ -117,7 +117,7 @@ describe('the clock of a virtual machine', () => {
     expect(clock.now()).toBe(hour);
     await time.advance(10);
     expect(clock.now()).toBe(hour + 10);
-    expect(clock.steady()).toBe(10);
+    expect(clock.elapsed()).toBe(10);
     expect(clock.reading()).toEqual({ wall: -hour + 10, monotonic: 10 });
   });
 

@@ -1,6 +1,6 @@
 import {
   acceptTime,
-  believedJumpMs,
+  unverifiedJumpMs,
   confirmedTimeOf,
   keepTime,
   learnDate,
@@ -145,7 +145,7 @@ const defaultStart = Date.UTC(2026, 0, 1);
 export class VirtualClock implements Clock {
   readonly #time: VirtualTime;
   readonly #upSince: number;
-  readonly #steadyOffset: number;
+  readonly #elapsedOffset: number;
   #wallOffset: number;
   #keeping: TimeKeeping;
   #isStopped = false;
@@ -157,7 +157,7 @@ export class VirtualClock implements Clock {
     this.#wallOffset = start.wall - time.elapsed;
     const reading = this.reading();
     this.#keeping = startTimeKeeping(start.mark, reading);
-    this.#steadyOffset = timeOf(this.#keeping) - reading.monotonic;
+    this.#elapsedOffset = timeOf(this.#keeping) - reading.monotonic;
   }
 
   now(): number {
@@ -165,14 +165,14 @@ export class VirtualClock implements Clock {
     return timeOf(this.#keeping);
   }
 
-  /** As `KeptClock.confirmed`. */
+  /** As `PersistentClock.confirmed`. */
   confirmed(): number | null {
     this.now();
     return confirmedTimeOf(this.#keeping);
   }
 
-  steady(): number {
-    return this.#steadyOffset + this.reading().monotonic;
+  elapsed(): number {
+    return this.#elapsedOffset + this.reading().monotonic;
   }
 
   async sleep(ms: number, signal: AbortSignal): Promise<void> {
@@ -188,7 +188,7 @@ export class VirtualClock implements Clock {
 
   /** Whether it shows a time that is not believed, and so not remembered. */
   get isUnbelieved(): boolean {
-    return this.#keeping.unbelieved !== null;
+    return this.#keeping.unverified !== null;
   }
 
   /** Turns the wall clock, forwards or (a negative number) backwards. */
@@ -196,12 +196,12 @@ export class VirtualClock implements Clock {
     this.#wallOffset += byMs;
   }
 
-  /** Learns from the `Date` of a parsed answer of the upstream, as `KeptClock.learn` does. */
+  /** Learns from the `Date` of a parsed answer of the upstream, as `PersistentClock.learn` does. */
   learn(date: number | null): boolean {
     this.now();
     const before = this.#keeping;
     this.#keeping = date === null ? acceptTime(before) : learnDate(before, date, this.reading());
-    return this.#keeping.base - before.base > believedJumpMs;
+    return this.#keeping.base - before.base > unverifiedJumpMs;
   }
 
   /** Moves the base on; gives the mark for the store to remember. */

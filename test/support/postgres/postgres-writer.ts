@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { KeptClock } from '../../../src/daemon/system/clock.ts';
+import { PersistentClock } from '../../../src/daemon/system/clock.ts';
 import type { LicenseTrigger } from '../../../src/domain/license.ts';
 import { isRefusal } from '../../../src/service/access/idempotency.ts';
 import { runUseCase } from '../../../src/service/run.ts';
@@ -42,13 +42,13 @@ export async function openCopies(
 
 /** Another copy of the authority. */
 export function writerOn(database: Database, changes: Partial<PostgresRun> = {}): PostgresWriter {
-  const clock = new KeptClock(null);
+  const clock = new PersistentClock(null);
   return new PostgresWriter(database, {
     run: runUseCase,
     isRefusal,
     context: (databaseNow) => ({
       now: databaseNow ?? clock.now(),
-      steady: clock.steady(),
+      elapsed: clock.elapsed(),
       random: { bytes: randomBytes, uuid: () => randomUUID(), draw: () => Math.random() },
       digest: (secret) => createHash('sha256').update(secret).digest('hex'),
       keepsHistory: true,

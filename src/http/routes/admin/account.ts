@@ -73,7 +73,7 @@ export const accountRoutes: readonly Route[] = [
     body: rollParameters,
     answers: { 200: enveloped(accountObject) },
     async handle({ app, path: { id }, body, writeOptions }) {
-      const oldUntil = endOfOld(body, app.believedNow());
+      const oldUntil = endOfOld(body, app.verifiedNow());
       const rolled = await app.writer.write('rollApiKey', { accountId: id, oldUntil }, writeOptions);
       if (!rolled.ok) return rolled;
       app.keepApiKey(id, rolled.value.apiKey);

@@ -115,7 +115,7 @@ export const productRoutes: readonly Route[] = [
     body: rollParameters,
     answers: { 200: enveloped(productObject) },
     async handle({ app, path: { id }, body, writeOptions }) {
-      const oldUntil = endOfOld(body, app.believedNow());
+      const oldUntil = endOfOld(body, app.verifiedNow());
       const command = { productKey: id, oldUntil };
       const rolled = await app.writer.write('rollProductSecret', command, writeOptions);
       return rolled.ok ? found(serializeProductSecret(rolled.value)) : rolled;
