@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { AgentUnavailableError, connect, type LatchkeyClient } from '../../src/client/index.ts';
 import { listen } from '../support/network/listener.ts';
 
@@ -34,65 +34,61 @@ async function answered<Value>(
   return await call(connect({ url: agent.url, apiKey: 'the-key' }));
 }
 
-describe('a program is told of a coupon', () => {
-  it('all that the agent says of a quote, also why it is not redeemable', async () => {
-    expect(await answered(quote, (program) => program.quote(cart))).toEqual({
-      code: 'MAY',
-      couponId: 7,
-      redeemable: false,
-      reasons: ['ended', 'minimum_not_met'],
-      subtotal: 3_000,
-      eligibleSubtotal: 2_000,
-      discount: 100,
-      total: 2_900,
-      items: [{ productKey: 'P', amount: 1_000, quantity: 2, discount: 100 }],
-      // The authority itself answers: it names no scope.
-      scope: 'everywhere',
-    });
-  });
-
-  it('when its order redeemed it', async () => {
-    expect(await answered(redemption, (program) => program.redeem('order-1', cart))).toMatchObject({
-      order: 'order-1',
-      redeemedAt: new Date('2026-05-01T00:00:00Z'),
-      redeemable: true,
-    });
+it('a quote has every member of the response, including the reasons why it is not redeemable', async () => {
+  expect(await answered(quote, (program) => program.quote(cart))).toEqual({
+    code: 'MAY',
+    couponId: 7,
+    redeemable: false,
+    reasons: ['ended', 'minimum_not_met'],
+    subtotal: 3_000,
+    eligibleSubtotal: 2_000,
+    discount: 100,
+    total: 2_900,
+    items: [{ productKey: 'P', amount: 1_000, quantity: 2, discount: 100 }],
+    // The authority itself answers: it names no scope.
+    scope: 'everywhere',
   });
 });
 
-describe('an answer that is no quote is no price', () => {
-  it.each([
-    ['code', undefined],
-    ['redeemable', 'yes'],
-    ['reasons', 'ended'],
-    ['subtotal', '3000'],
-    ['eligible_subtotal', undefined],
-    ['discount', null],
-    ['total', '29.00'],
-    ['lines', null],
-    ['lines', [{ ...line, product_key: undefined }]],
-    ['lines', [line, { ...line, amount: '1000' }]],
-    ['lines', [{ ...line, quantity: undefined }]],
-    ['lines', [{ ...line, discount: null }]],
-  ])('by its %s: %j', async (name, value) => {
-    const asked = answered({ ...quote, [name]: value }, (program) => program.quote(cart));
-    await expect(asked).rejects.toThrow(AgentUnavailableError);
-    await expect(asked).rejects.toMatchObject({ idempotencyKey: null, mayHaveCounted: false });
+it('a redemption has the time at which the order redeemed the coupon', async () => {
+  expect(await answered(redemption, (program) => program.redeem('order-1', cart))).toMatchObject({
+    order: 'order-1',
+    redeemedAt: new Date('2026-05-01T00:00:00Z'),
+    redeemable: true,
   });
+});
 
-  it.each([
-    ['total', undefined],
-    ['order', 7],
-    ['redeemed_at', null],
-    ['redeemed_at', 'yesterday'],
-  ])('and no redemption, which may have been made all the same, by its %s: %j', async (name, value) => {
-    const asked = answered({ ...redemption, [name]: value }, (program) =>
-      program.redeem('order-1', cart, { idempotencyKey: 'one' }),
-    );
-    await expect(asked).rejects.toMatchObject({
-      message: 'Cannot read the response: is this a Latchkey agent?',
-      idempotencyKey: 'one',
-      mayHaveCounted: true,
-    });
+it.each([
+  ['code', undefined],
+  ['redeemable', 'yes'],
+  ['reasons', 'ended'],
+  ['subtotal', '3000'],
+  ['eligible_subtotal', undefined],
+  ['discount', null],
+  ['total', '29.00'],
+  ['lines', null],
+  ['lines', [{ ...line, product_key: undefined }]],
+  ['lines', [line, { ...line, amount: '1000' }]],
+  ['lines', [{ ...line, quantity: undefined }]],
+  ['lines', [{ ...line, discount: null }]],
+])('a response is not a quote if its %s is %j', async (name, value) => {
+  const asked = answered({ ...quote, [name]: value }, (program) => program.quote(cart));
+  await expect(asked).rejects.toThrow(AgentUnavailableError);
+  await expect(asked).rejects.toMatchObject({ idempotencyKey: null, mayHaveCounted: false });
+});
+
+it.each([
+  ['total', undefined],
+  ['order', 7],
+  ['redeemed_at', null],
+  ['redeemed_at', 'yesterday'],
+])('a response is not a redemption, which may have counted anyway, if its %s is %j', async (name, value) => {
+  const asked = answered({ ...redemption, [name]: value }, (program) =>
+    program.redeem('order-1', cart, { idempotencyKey: 'one' }),
+  );
+  await expect(asked).rejects.toMatchObject({
+    message: 'Cannot read the response: is this a Latchkey agent?',
+    idempotencyKey: 'one',
+    mayHaveCounted: true,
   });
 });

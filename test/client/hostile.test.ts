@@ -4,7 +4,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import {
   AgentUnavailableError,
   ConfigurationError,
@@ -79,204 +79,201 @@ const hostile = {
 /** Whether more may come, so that only the time ends it. */
 const isWaitedFor = (name: string): boolean => ['half a body', 'nothing'].includes(name);
 
-describe('what is no agent', () => {
-  it.each(Object.entries(hostile))('says nothing of a key by %s', async (_, text) => {
+it.each(Object.entries(hostile))(
+  '%s from a server that is not an agent leaves the verdict undetermined',
+  async (_, text) => {
     const program = ask({ url: await answering(text) });
     expect(await program.verify(licenseKey, { deadlineMs: 300 })).toMatchObject({
       verdict: 'undetermined',
       reason: 'agent_unavailable',
     });
-  });
+  },
+);
 
-  it.each(Object.entries(hostile))('may have counted a use that it answers by %s', async (name, text) => {
-    holdTime();
-    const asked = Promise.withResolvers<void>();
-    const program = ask({ url: await answering(text, asked.resolve) });
-    const used = program.use(licenseKey, { deadlineMs: 300 }).catch((error: unknown) => error);
-    await asked.promise;
-    if (isWaitedFor(name)) vi.advanceTimersByTime(300);
-    const failed = await used;
-    expect(failed).toBeInstanceOf(AgentUnavailableError);
-    expect(failed).toMatchObject({ mayHaveCounted: true, idempotencyKey: expect.any(String) as string });
-  });
+it.each(Object.entries(hostile))('a use that is answered by %s may have counted', async (name, text) => {
+  holdTime();
+  const asked = Promise.withResolvers<void>();
+  const program = ask({ url: await answering(text, asked.resolve) });
+  const used = program.use(licenseKey, { deadlineMs: 300 }).catch((error: unknown) => error);
+  await asked.promise;
+  if (isWaitedFor(name)) vi.advanceTimersByTime(300);
+  const failed = await used;
+  expect(failed).toBeInstanceOf(AgentUnavailableError);
+  expect(failed).toMatchObject({ mayHaveCounted: true, idempotencyKey: expect.any(String) as string });
+});
 
-  it.each([
-    '{"data":null}',
-    '{"data":[]}',
-    '{"data":{"total":1,"lines":[null]}}',
-    '{"data":{"total":1,"lines":[],"order":"1","redeemed_at":"today"}}',
-  ])('says nothing of a coupon by %s', async (body) => {
-    const url = await open(createHttpServer((_, response) => response.end(body)));
-    const program = ask({ url, apiKey: 'the-key' });
-    await expect(program.quote({ code: 'MAY', items: [] })).rejects.toBeInstanceOf(AgentUnavailableError);
-    await expect(program.redeem('1', { code: 'MAY', items: [] })).rejects.toMatchObject({
-      mayHaveCounted: true,
-    });
-  });
-
-  it('leaves no license key in an error', async () => {
-    const url = await answering(`${licenseKey}\r\n\r\n`);
-    // An attempt that was under way as the time ran out would be all that is told.
-    holdTime();
-    const failed = await ask({ url })
-      .use(licenseKey, { deadlineMs: 300 })
-      .catch((error: unknown) => error);
-    const told = inspect(failed, { depth: 9, showHidden: true });
-    expect(told).toContain('Parse Error');
-    expect(told).not.toContain(licenseKey);
-    expect(told).not.toContain('the-secret');
-    expect(told).not.toContain('57 54 4b 50');
-  });
-
-  it('is left when the agent has started again elsewhere', async () => {
-    await using sandbox = await startSandbox();
-    await using directory = temporaryDirectory();
-    const point = (tcp: string): void => {
-      writeFileSync(join(directory.path, 'listen.json'), JSON.stringify({ tcp }), { mode: 0o600 });
-    };
-    point(await answering(html));
-    const program = ask({ stateDir: directory.path, productSecret: sandbox.productSecret });
-    expect((await program.verify(licenseKey)).verdict).toBe('undetermined');
-    point(sandbox.agent.url);
-    expect((await program.verify(licenseKey)).verdict).toBe('valid');
-  });
-
-  it('is shown no secret on the port of an agent that was killed', async () => {
-    await using directory = temporaryDirectory();
-    const socket = join(directory.path, 'latchkey.sock');
-    const killed = createServer().listen(socket);
-    await once(killed, 'listening');
-    // A kill leaves the file, a stop removes it.
-    linkSync(socket, `${socket}.kept`);
-    killed.close();
-    linkSync(`${socket}.kept`, socket);
-    let asked = 0;
-    const stranger = createHttpServer((_, response) => {
-      asked += 1;
-      response.end();
-    });
-    const listening = { socket, tcp: await open(stranger) };
-    writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
-    const said = await ask({ stateDir: directory.path }).verify(licenseKey);
-    expect(said).toMatchObject({ verdict: 'undetermined', reason: 'agent_unavailable' });
-    expect(asked).toBe(0);
-  });
-
-  it('is not sent what another may have taken', async () => {
-    await using directory = temporaryDirectory();
-    const socket = join(directory.path, 'agent.sock');
-    let taken = 0;
-    const agent = createHttpServer((request) => {
-      taken += 1;
-      request.socket.destroy();
-    }).listen(socket);
-    await once(agent, 'listening');
-    let asked = 0;
-    const other = createHttpServer((_, response) => {
-      asked += 1;
-      response.end(answered);
-    });
-    const listening = { socket, tcp: await open(other) };
-    writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
-    holdTime();
-    const used = ask({ stateDir: directory.path }).use(licenseKey, { deadlineMs: 300 });
-    await expect(used).rejects.toMatchObject({ mayHaveCounted: true });
-    agent.close();
-    expect(taken).toBeGreaterThan(0);
-    expect(asked).toBe(0);
-  });
-
-  it('is no fault of the program, whatever it wrote into its state directory', async () => {
-    await using directory = temporaryDirectory();
-    const listening = { tcp: 'https://127.0.0.1:1', certificate: 'no certificate' };
-    writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
-    expect(await ask({ stateDir: directory.path }).verify(licenseKey)).toMatchObject({
-      reason: 'agent_unavailable',
-    });
+it.each([
+  '{"data":null}',
+  '{"data":[]}',
+  '{"data":{"total":1,"lines":[null]}}',
+  '{"data":{"total":1,"lines":[],"order":"1","redeemed_at":"today"}}',
+])('the response %s is not a quote', async (body) => {
+  const url = await open(createHttpServer((_, response) => response.end(body)));
+  const program = ask({ url, apiKey: 'the-key' });
+  await expect(program.quote({ code: 'MAY', items: [] })).rejects.toBeInstanceOf(AgentUnavailableError);
+  await expect(program.redeem('1', { code: 'MAY', items: [] })).rejects.toMatchObject({
+    mayHaveCounted: true,
   });
 });
 
-describe('a program that asks for a long time', () => {
-  it('keeps nothing of the calls that are over, on a connection or on its signal', async () => {
-    const warnings: string[] = [];
-    const hear = (warning: Error): void => void warnings.push(warning.name);
-    process.on('warning', hear);
-    const url = await open(createHttpServer((_, response) => response.end(answered)));
-    const program = ask({ url });
-    const ending = new AbortController();
-    const { signal } = ending;
-    const listening = vi.spyOn(signal, 'addEventListener');
-    for (let call = 0; call < 50; call += 1) await program.verify(licenseKey, { signal });
-    await Promise.all(Array.from({ length: 50 }, () => program.verify(licenseKey, { signal })));
-    process.off('warning', hear);
-    expect(warnings).toEqual([]);
-    expect(listening.mock.calls.length).toBeLessThanOrEqual(1);
-    using ended = vi.spyOn(AbortController.prototype, 'abort');
-    program.close();
-    ending.abort();
-    expect(ended.mock.contexts).toEqual([ending]);
+it('an error contains no license key', async () => {
+  const url = await answering(`${licenseKey}\r\n\r\n`);
+  // An attempt that was under way as the time ran out would be all that is told.
+  holdTime();
+  const failed = await ask({ url })
+    .use(licenseKey, { deadlineMs: 300 })
+    .catch((error: unknown) => error);
+  const told = inspect(failed, { depth: 9, showHidden: true });
+  expect(told).toContain('Parse Error');
+  expect(told).not.toContain(licenseKey);
+  expect(told).not.toContain('the-secret');
+  expect(told).not.toContain('57 54 4b 50');
+});
+
+it('a server that took the port of an agent is left when the agent runs on another port', async () => {
+  await using sandbox = await startSandbox();
+  await using directory = temporaryDirectory();
+  const point = (tcp: string): void => {
+    writeFileSync(join(directory.path, 'listen.json'), JSON.stringify({ tcp }), { mode: 0o600 });
+  };
+  point(await answering(html));
+  const program = ask({ stateDir: directory.path, productSecret: sandbox.productSecret });
+  expect((await program.verify(licenseKey)).verdict).toBe('undetermined');
+  point(sandbox.agent.url);
+  expect((await program.verify(licenseKey)).verdict).toBe('valid');
+});
+
+it('a server on the port of a killed agent receives no secret', async () => {
+  await using directory = temporaryDirectory();
+  const socket = join(directory.path, 'latchkey.sock');
+  const killed = createServer().listen(socket);
+  await once(killed, 'listening');
+  // A kill leaves the file, a stop removes it.
+  linkSync(socket, `${socket}.kept`);
+  killed.close();
+  linkSync(`${socket}.kept`, socket);
+  let asked = 0;
+  const stranger = createHttpServer((_, response) => {
+    asked += 1;
+    response.end();
+  });
+  const listening = { socket, tcp: await open(stranger) };
+  writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
+  const said = await ask({ stateDir: directory.path }).verify(licenseKey);
+  expect(said).toMatchObject({ verdict: 'undetermined', reason: 'agent_unavailable' });
+  expect(asked).toBe(0);
+});
+
+it('a change that an agent may have recorded is not sent to another server', async () => {
+  await using directory = temporaryDirectory();
+  const socket = join(directory.path, 'agent.sock');
+  let taken = 0;
+  const agent = createHttpServer((request) => {
+    taken += 1;
+    request.socket.destroy();
+  }).listen(socket);
+  await once(agent, 'listening');
+  let asked = 0;
+  const other = createHttpServer((_, response) => {
+    asked += 1;
+    response.end(answered);
+  });
+  const listening = { socket, tcp: await open(other) };
+  writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
+  holdTime();
+  const used = ask({ stateDir: directory.path }).use(licenseKey, { deadlineMs: 300 });
+  await expect(used).rejects.toMatchObject({ mayHaveCounted: true });
+  agent.close();
+  expect(taken).toBeGreaterThan(0);
+  expect(asked).toBe(0);
+});
+
+it('an invalid certificate in listen.json makes the agent unavailable', async () => {
+  await using directory = temporaryDirectory();
+  const listening = { tcp: 'https://127.0.0.1:1', certificate: 'no certificate' };
+  writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
+  expect(await ask({ stateDir: directory.path }).verify(licenseKey)).toMatchObject({
+    reason: 'agent_unavailable',
   });
 });
 
-describe('an option that makes no sense', () => {
-  it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 2 ** 31, '5000', null])(
-    'is told: deadlineMs %j',
-    async (given) => {
-      const deadlineMs = given as number;
-      const program = ask({ url: await answering(html) });
-      await expect(program.verify(licenseKey, { deadlineMs })).rejects.toBeInstanceOf(ConfigurationError);
-      await expect(program.use(licenseKey, { deadlineMs })).rejects.toThrow('deadlineMs');
-    },
-  );
+it('finished calls leave no listener on a connection or on a signal', async () => {
+  const warnings: string[] = [];
+  const hear = (warning: Error): void => void warnings.push(warning.name);
+  process.on('warning', hear);
+  const url = await open(createHttpServer((_, response) => response.end(answered)));
+  const program = ask({ url });
+  const ending = new AbortController();
+  const { signal } = ending;
+  const listening = vi.spyOn(signal, 'addEventListener');
+  for (let call = 0; call < 50; call += 1) await program.verify(licenseKey, { signal });
+  await Promise.all(Array.from({ length: 50 }, () => program.verify(licenseKey, { signal })));
+  process.off('warning', hear);
+  expect(warnings).toEqual([]);
+  expect(listening.mock.calls.length).toBeLessThanOrEqual(1);
+  using ended = vi.spyOn(AbortController.prototype, 'abort');
+  program.close();
+  ending.abort();
+  expect(ended.mock.contexts).toEqual([ending]);
+});
 
-  it.each([0, 0.5])('is not a deadline that is short: %s', async (deadlineMs) => {
-    const program = ask({ url: await answering('') });
-    expect((await program.verify(licenseKey, { deadlineMs })).verdict).toBe('undetermined');
-  });
-
-  it.each([null, 4711, '', 'ä', 'a\nb'])('is an idempotency key that is none: %j', async (value) => {
-    const idempotencyKey = value as string;
-    const used = ask({ url: await answering(html) }).use(licenseKey, { idempotencyKey });
-    await expect(used).rejects.toBeInstanceOf(ConfigurationError);
-    await expect(used).rejects.toMatchObject({ isTemporary: false });
-  });
-
-  it.each([
-    [undefined, 'undefined'],
-    [null, 'null'],
-    [4711, 'number'],
-  ])('is what is no license key, as plain JavaScript may give: %s', async (value, called) => {
+it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 2 ** 31, '5000', null])(
+  'the invalid deadlineMs %j is rejected',
+  async (given) => {
+    const deadlineMs = given as number;
     const program = ask({ url: await answering(html) });
-    const key = value as unknown as string;
-    await expect(program.verify(key)).rejects.toBeInstanceOf(ConfigurationError);
-    await expect(program.use(key)).rejects.toThrow(`The license key must be a string, not ${called}.`);
-  });
+    await expect(program.verify(licenseKey, { deadlineMs })).rejects.toBeInstanceOf(ConfigurationError);
+    await expect(program.use(licenseKey, { deadlineMs })).rejects.toThrow('deadlineMs');
+  },
+);
 
-  it('is the path of no socket', async () => {
-    await expect(ask({ url: 'unix:' }).verify(licenseKey)).rejects.toBeInstanceOf(ConfigurationError);
-  });
+it.each([0, 0.5])('a deadline of %s ms is valid', async (deadlineMs) => {
+  const program = ask({ url: await answering('') });
+  expect((await program.verify(licenseKey, { deadlineMs })).verdict).toBe('undetermined');
+});
 
-  it.each([
-    ['productSecret', 'ä'],
-    ['productSecret', 'line\nbreak'],
-    ['productSecret', 4711],
-    ['token', 'two words'],
-  ])('is a secret that no header can carry, and is not told: %s %j', async (name, secret) => {
-    const failed = await connect({ url: await answering(''), [name]: secret })
-      .verify(licenseKey)
-      .catch((error: unknown) => error);
-    expect(failed).toBeInstanceOf(ConfigurationError);
-    expect(String(failed)).toContain(name);
-    expect(String(failed)).not.toContain(String(secret));
-  });
+it.each([null, 4711, '', 'ä', 'a\nb'])('the invalid idempotency key %j is rejected', async (value) => {
+  const idempotencyKey = value as string;
+  const used = ask({ url: await answering(html) }).use(licenseKey, { idempotencyKey });
+  await expect(used).rejects.toBeInstanceOf(ConfigurationError);
+  await expect(used).rejects.toMatchObject({ isTemporary: false });
+});
 
-  it('is no secret that an existing store issued, of whatever visible characters', async () => {
-    const shown: unknown[] = [];
-    const agent = createHttpServer(({ headers }, response) => {
-      shown.push(headers['product-secret-key']);
-      response.end(answered);
-    });
-    const said = await ask({ url: await open(agent), productSecret: 'two words ~!' }).verify(licenseKey);
-    expect([said.verdict, shown]).toEqual(['valid', ['two words ~!']]);
+it.each([
+  [undefined, 'undefined'],
+  [null, 'null'],
+  [4711, 'number'],
+])('a license key of another type is rejected: %s', async (value, called) => {
+  const program = ask({ url: await answering(html) });
+  const key = value as unknown as string;
+  await expect(program.verify(key)).rejects.toBeInstanceOf(ConfigurationError);
+  await expect(program.use(key)).rejects.toThrow(`The license key must be a string, not ${called}.`);
+});
+
+it('a unix: url without a path is rejected', async () => {
+  await expect(ask({ url: 'unix:' }).verify(licenseKey)).rejects.toBeInstanceOf(ConfigurationError);
+});
+
+it.each([
+  ['productSecret', 'ä'],
+  ['productSecret', 'line\nbreak'],
+  ['productSecret', 4711],
+  ['token', 'two words'],
+])('a credential that no header can carry is rejected without showing it: %s %j', async (name, secret) => {
+  const failed = await connect({ url: await answering(''), [name]: secret })
+    .verify(licenseKey)
+    .catch((error: unknown) => error);
+  expect(failed).toBeInstanceOf(ConfigurationError);
+  expect(String(failed)).toContain(name);
+  expect(String(failed)).not.toContain(String(secret));
+});
+
+it('a secret of any printable ASCII characters is sent', async () => {
+  const shown: unknown[] = [];
+  const agent = createHttpServer(({ headers }, response) => {
+    shown.push(headers['product-secret-key']);
+    response.end(answered);
   });
+  const said = await ask({ url: await open(agent), productSecret: 'two words ~!' }).verify(licenseKey);
+  expect([said.verdict, shown]).toEqual(['valid', ['two words ~!']]);
 });

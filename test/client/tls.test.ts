@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { makeCertificate } from '../../src/cli/local/certificate/certificate-maker.ts';
 import { connect, type LatchkeyClient } from '../../src/client/index.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
@@ -55,33 +55,31 @@ async function believe(written: object, shown: typeof own): Promise<Believer> {
   };
 }
 
-describe('over TLS an agent is believed', () => {
-  const said = async (...[written, shown]: Parameters<typeof believe>): Promise<string> => {
-    await using believer = await believe(written, shown);
-    return (await believer.program.verify('KEY')).verdict;
-  };
+const said = async (...[written, shown]: Parameters<typeof believe>): Promise<string> => {
+  await using believer = await believe(written, shown);
+  return (await believer.program.verify('KEY')).verdict;
+};
 
-  it('by the certificate that it has written beside its address, whatever names that has', async () => {
-    expect(await said({ certificate }, own)).toBe('valid');
-  });
-
-  it('by that alone, whoever signed it, and not by another that the same has signed', async () => {
-    const made = await issue();
-    expect(await said({ certificate: made.cert }, made)).toBe('valid');
-    expect(await said({ certificate: made.authority }, made)).toBe('undetermined');
-  });
-
-  it('by that, also when its time is over', async () => {
-    const ended = await issue(Date.now() - 30 * dayMs);
-    expect(await said({ certificate: ended.cert }, ended)).toBe('valid');
-  });
-
-  it('not by one that nobody vouches for', async () => {
-    expect(await said({}, own)).toBe('undetermined');
-  });
+it('a client trusts the certificate in listen.json whatever names it has', async () => {
+  expect(await said({ certificate }, own)).toBe('valid');
 });
 
-it('whoever shows another certificate sees nothing of a change, which has not counted', async () => {
+it('a client trusts the certificate in listen.json, but no other certificate that its CA has signed', async () => {
+  const made = await issue();
+  expect(await said({ certificate: made.cert }, made)).toBe('valid');
+  expect(await said({ certificate: made.authority }, made)).toBe('undetermined');
+});
+
+it('a client trusts the certificate in listen.json after it has expired', async () => {
+  const ended = await issue(Date.now() - 30 * dayMs);
+  expect(await said({ certificate: ended.cert }, ended)).toBe('valid');
+});
+
+it('a client does not trust a self-signed certificate that is not in listen.json', async () => {
+  expect(await said({}, own)).toBe('undetermined');
+});
+
+it('a server with another certificate receives nothing of a change, which has not counted', async () => {
   const { cert } = await issue();
   await using believer = await believe({ certificate: cert }, own);
   const used = believer.program.use('KEY', { deadlineMs: 1_000 });
@@ -89,7 +87,7 @@ it('whoever shows another certificate sees nothing of a change, which has not co
   expect(believer.asked).toEqual([]);
 });
 
-it('a use whose TLS connection is not made has not counted', async () => {
+it('a use whose TLS handshake fails has not counted', async () => {
   await using listener = await listen(createTcpServer((socket) => socket.end('no TLS')));
   const program = connect({ url: `https://127.0.0.1:${listener.port}`, productSecret: 'the-secret' });
   await expect(program.use('KEY', { deadlineMs: 300 })).rejects.toMatchObject({ mayHaveCounted: false });

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { connect, type ConnectOptions, type LatchkeyClient } from '../../src/client/index.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
 import { listen, type Listener } from '../support/network/listener.ts';
@@ -32,34 +32,32 @@ async function open(server: Parameters<typeof listen>[0]): Promise<Listener> {
 
 const ask = (options: ConnectOptions): LatchkeyClient => connect({ productSecret: 'the-secret', ...options });
 
-describe('an agent is asked', () => {
-  it.each(['', '/'])('under the path of its url, which may end in "%s"', async (end) => {
-    const asked: unknown[] = [];
-    const server = createServer((request, response) => {
-      asked.push(request.url);
-      answer(request, response);
-    });
-    const { url } = await open(server);
-    const said = await ask({ url: `${url}/licenses${end}` }).verify('KEY');
-    expect([said.verdict, asked]).toEqual(['valid', ['/licenses/api/v2/license/verify?license_key=KEY']]);
+it.each(['', '/'])('requests go below the path of the url, which may end in "%s"', async (end) => {
+  const asked: unknown[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url);
+    answer(request, response);
   });
+  const { url } = await open(server);
+  const said = await ask({ url: `${url}/licenses${end}` }).verify('KEY');
+  expect([said.verdict, asked]).toEqual(['valid', ['/licenses/api/v2/license/verify?license_key=KEY']]);
+});
 
-  it('by an IPv6 address', async () => {
-    await using server: Server = createServer(answer);
-    await new Promise((resolve) => server.listen(0, '::1', () => resolve(null)));
-    const { port } = server.address() as { port: number };
-    const program = ask({ url: `http://[::1]:${port}` });
-    expect((await program.verify('KEY')).verdict).toBe('valid');
-    program.close();
-  });
+it('an agent is reached by an IPv6 address', async () => {
+  await using server: Server = createServer(answer);
+  await new Promise((resolve) => server.listen(0, '::1', () => resolve(null)));
+  const { port } = server.address() as { port: number };
+  const program = ask({ url: `http://[::1]:${port}` });
+  expect((await program.verify('KEY')).verdict).toBe('valid');
+  program.close();
+});
 
-  it('by TCP where its socket is not for this program to see', async () => {
-    await using directory = temporaryDirectory();
-    const { url } = await open(createServer(answer));
-    const listening = { socket: join(directory.path, 'elsewhere', 'latchkey.sock'), tcp: url };
-    writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
-    expect((await ask({ stateDir: directory.path }).verify('KEY')).verdict).toBe('valid');
-  });
+it('an agent is reached by TCP if this user may not use its socket', async () => {
+  await using directory = temporaryDirectory();
+  const { url } = await open(createServer(answer));
+  const listening = { socket: join(directory.path, 'elsewhere', 'latchkey.sock'), tcp: url };
+  writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
+  expect((await ask({ stateDir: directory.path }).verify('KEY')).verdict).toBe('valid');
 });
 
 it.each([
@@ -86,7 +84,7 @@ it.each([
   expect(shown).toEqual([key, prefer]);
 });
 
-it('an idempotency key of 256 characters is none', async () => {
+it('an idempotency key of 256 characters is rejected', async () => {
   const { url } = await open(createServer(answer));
   const used = ask({ url }).use('KEY', { idempotencyKey: 'k'.repeat(256) });
   await expect(used).rejects.toThrow('1 to 255 printable ASCII characters');
@@ -97,7 +95,7 @@ it.each([
   [429, 'rate_limited'],
   [500, 'internal_error'],
   [503, 'starting'],
-])('of a key nobody can say anything where the agent is busy: %s %s', async (status, code) => {
+])('a verify is undetermined while the agent is busy: %s %s', async (status, code) => {
   const problem = JSON.stringify({ code, title: '', detail: '' });
   const { url } = await open(createServer((_, response) => response.writeHead(status).end(problem)));
   expect(await ask({ url }).verify('KEY')).toMatchObject({
@@ -114,13 +112,13 @@ it.each([
   ['product_link', 7],
   ['buyer_email', undefined],
   ['date', 'yesterday'],
-])('an answer whose %s is %j is none, and no word on the key', async (name, value) => {
+])('a verify is undetermined if the %s of the response is %j', async (name, value) => {
   const data = { ...license, [name]: value };
   const { url } = await open(createServer((_, response) => response.end(JSON.stringify({ data }))));
   expect(await ask({ url }).verify('KEY')).toMatchObject({ reason: 'agent_unavailable' });
 });
 
-it('an answer is worth what its headers say', async () => {
+it('the freshness of an answer comes from its headers', async () => {
   const { url } = await open(
     createServer((request, response) => {
       response.setHeader('Latchkey-Freshness', 'stale').setHeader('Latchkey-Pending', '2');
@@ -139,7 +137,7 @@ it('an answer is worth what its headers say', async () => {
   expect(await ask({ url }).use('KEY')).toMatchObject(worth);
 });
 
-it('an answer of a later agent is worth what this program understands of it', async () => {
+it('an unknown freshness counts as grace, and an unreadable number of pending changes as 0', async () => {
   const { url } = await open(
     createServer((request, response) => {
       response.setHeader('Latchkey-Freshness', 'eternal').setHeader('Latchkey-Pending', 'many');
@@ -156,35 +154,32 @@ it('an answer of a later agent is worth what this program understands of it', as
 it.each([
   ['TCP', 'http', createServer(answer)],
   ['TLS', 'https', createTlsServer({ cert: certificate, key: privateKey }, answer)],
-])(
-  'a connection over %s is kept for the next call, and closed with the program',
-  async (_, scheme, server) => {
-    await using directory = temporaryDirectory();
-    const connections: Socket[] = [];
-    // The server itself closes none.
-    server.keepAliveTimeout = 0;
-    server.on('connection', (socket: Socket) => connections.push(socket));
-    const { port } = await open(server);
-    const listening = { tcp: `${scheme}://127.0.0.1:${port}`, certificate };
-    writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
-    const program = ask({ stateDir: directory.path });
-    for (const key of ['ONE', 'TWO']) expect((await program.verify(key)).verdict).toBe('valid');
-    expect(connections).toHaveLength(1);
-    program.close();
-    await expect.poll(() => connections[0]?.destroyed).toBe(true);
-  },
-);
+])('a connection over %s is reused by the next call and closed by close()', async (_, scheme, server) => {
+  await using directory = temporaryDirectory();
+  const connections: Socket[] = [];
+  // The server itself closes none.
+  server.keepAliveTimeout = 0;
+  server.on('connection', (socket: Socket) => connections.push(socket));
+  const { port } = await open(server);
+  const listening = { tcp: `${scheme}://127.0.0.1:${port}`, certificate };
+  writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
+  const program = ask({ stateDir: directory.path });
+  for (const key of ['ONE', 'TWO']) expect((await program.verify(key)).verdict).toBe('valid');
+  expect(connections).toHaveLength(1);
+  program.close();
+  await expect.poll(() => connections[0]?.destroyed).toBe(true);
+});
 
 it.each([
   ['of 1 MiB is read', 2 ** 20, 'valid'],
   ['of more than 4 MiB is none', 2 ** 22, 'undetermined'],
-])('an answer %s', async (_, length, verdict) => {
+])('a response %s', async (_, length, verdict) => {
   const body = JSON.stringify({ data: license, more: 'x'.repeat(length) });
   const { url } = await open(createServer((__, response) => response.end(body)));
   expect(await ask({ url }).verify('KEY')).toMatchObject({ verdict });
 });
 
-it('a cart is sent as the interface takes it, and a refusal tells of each parameter', async () => {
+it('a cart is sent in the form of the API, and a refusal names each invalid parameter', async () => {
   const sent: unknown[] = [];
   const errors = [{ parameter: 'currency', code: 'malformed', detail: 'currency must be ISO 4217.' }];
   const problem = { code: 'parameters_invalid', title: 'Not valid', detail: 'Not valid: currency.', errors };

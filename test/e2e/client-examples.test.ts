@@ -43,11 +43,13 @@ beforeAll(async () => {
       })),
     ),
   });
-  for (const example of clientExamples) {
+  const built = clientExamples.map(async (example): Promise<Program | null> => {
     const lacking = await missingFor(example);
-    if (lacking !== null) missing.push(`${example.name}: ${lacking}`);
-    else programs.push({ example, command: await buildExample(example, directory.path) });
-  }
+    if (lacking === null) return { example, command: await buildExample(example, directory.path) };
+    missing.push(`${example.name}: ${lacking}`);
+    return null;
+  });
+  programs.push(...(await Promise.all(built)).filter((program) => program !== null));
   if (missing.length > 0) process.stdout.write(`skipped: ${missing.join('; ')}\n`);
 });
 afterAll(async () => {
@@ -85,19 +87,12 @@ async function conclude(
   return said;
 }
 
-/** Asks all programs one after the other: by name, what each concludes. */
+/** Runs all programs at the same time: most of them only wait. Gives what each program prints, by its name. */
 async function concludeAll(kind: string, options: Circumstances = {}): Promise<Record<string, string>> {
-  const said: Record<string, string> = {};
-  for (const program of programs) said[program.example.name] = await conclude(program, kind, options);
-  return said;
-}
-
-/** Asks all programs side by side, as each takes its time: by name, what each concludes. */
-async function concludeAtOnce(kind: string, url: string): Promise<Record<string, string>> {
-  const said = programs.map(
-    async (program) => [program.example.name, await conclude(program, kind, { url })] as const,
+  const printed = programs.map(
+    async (program) => [program.example.name, await conclude(program, kind, options)] as const,
   );
-  return Object.fromEntries(await Promise.all(said));
+  return Object.fromEntries(await Promise.all(printed));
 }
 
 /** The same of all programs. */
@@ -233,19 +228,19 @@ describe('the programs of examples/clients', () => {
 
   it('give up an answer that never ends', async () => {
     await using somebody = await listen(createServer((_, response) => drip(response)));
-    expect(await concludeAtOnce('VALID', somebody.url)).toEqual(promised('agent down'));
+    expect(await concludeAll('VALID', { url: somebody.url })).toEqual(promised('agent down'));
   });
 
   it('give up a use whose answer never ends, and say under which key it may be repeated', async () => {
     await using front = await startFront((_, response) => drip(response));
     const later = expect.stringMatching(/^valid, uses: later, under \S+$/) as string;
-    expect(await concludeAtOnce('VALID', front.url)).toEqual(everyOne(later));
+    expect(await concludeAll('VALID', { url: front.url })).toEqual(everyOne(later));
   });
 
   it('let a customer go on where the answer to the use says nothing of it', async () => {
     await using front = await startFront((_, response) => response.end('{"data":null}'));
     const later = expect.stringMatching(/^valid, uses: later, under \S+$/) as string;
-    expect(await concludeAtOnce('VALID', front.url)).toEqual(everyOne(later));
+    expect(await concludeAll('VALID', { url: front.url })).toEqual(everyOne(later));
   });
 
   it('take their secret to no other server', async () => {
@@ -292,10 +287,7 @@ describe('the programs of examples/clients', () => {
 
   it('count a use once whose answer is lost on the way', async () => {
     await using front = await startLossyFront(sandbox.agent.url);
-    for (const program of programs) {
-      const said = await conclude(program, 'LOST', { url: front.url });
-      expect([program.example.name, said]).toEqual([program.example.name, 'valid, uses: 1']);
-    }
+    expect(await concludeAll('LOST', { url: front.url })).toEqual(everyOne('valid, uses: 1'));
     await sandbox.settled();
     for (const { example } of programs) {
       expect((await sandbox.store.license(`LOST-${example.name}`))?.uses).toBe(1);
