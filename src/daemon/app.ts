@@ -15,7 +15,7 @@ import type { Metrics } from './metrics.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import { replaceSecretFile } from './system/secret-files.ts';
 import { sha256 } from './system/random.ts';
-import type { LocalStore, StoreWriter } from './store/store-writer.ts';
+import type { LocalStore, StoreWriter } from './store/opened-store.ts';
 
 /** What the routes depend on, of a process that runs. */
 export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'clock' | 'log'> &

@@ -1,6 +1,6 @@
 import type { Readiness } from '../http/app.ts';
 import type { StorageState } from '../service/status.ts';
-import type { LocalStore, StoreWriter } from './store/store-writer.ts';
+import type { LocalStore, StoreWriter } from './store/opened-store.ts';
 
 /** How far a process has come, and what it has learned of itself. */
 type Phase = Exclude<Readiness['state'], 'storage_unavailable'>;

@@ -19,7 +19,7 @@ import {
 import type { Daemon } from './daemon.ts';
 import { makeLog } from './log/log.ts';
 import { logOf } from './log/derived.ts';
-import { startDaemon } from './start/start.ts';
+import { startDaemon } from './start.ts';
 import { endingSignals, faultSignals, onEndingSignal } from './system/ending-signal.ts';
 import { collectSooner, limitYoungObjects, openBackDoors } from './system/node.ts';
 

@@ -6,7 +6,7 @@ import type { PersistentClock } from './system/clock.ts';
 import type { LiveConfiguration } from './live-configuration.ts';
 import type { Metrics } from './metrics.ts';
 import type { Role } from './role/role.ts';
-import type { LocalStore } from './store/store-writer.ts';
+import type { LocalStore } from './store/opened-store.ts';
 import { proxyTo } from './upstream-settings.ts';
 import { lastSuccessAt } from '../service/outbox/sync-marks.ts';
 

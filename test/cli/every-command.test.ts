@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
 import { readChapters } from '../../src/cli/syntax/chapter.ts';
-import { startDaemon } from '../../src/daemon/start/start.ts';
+import { startDaemon } from '../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { postgresOfProject } from '../support/app/app-store.ts';
 import { openCliShop } from '../support/app/cli-shop.ts';

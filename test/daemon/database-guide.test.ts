@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { startDaemon } from '../../src/daemon/start/start.ts';
+import { startDaemon } from '../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
-import { copyNameOf } from '../../src/daemon/start/start-copy.ts';
+import { copyNameOf } from '../../src/daemon/store/shared-store.ts';
 import { blocksOf, chapterOf, commandsIn, readExample, wordsOf } from '../support/reference/guides.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import {

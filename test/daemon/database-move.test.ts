@@ -2,7 +2,7 @@ import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startDaemon } from '../../src/daemon/start/start.ts';
+import { startDaemon } from '../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { backUp } from '../../src/store/sqlite/files/backup.ts';
 import { Database } from '../../src/store/postgres/database.ts';

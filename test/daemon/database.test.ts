@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { tellOfApiKey } from '../../src/daemon/start/start-copy.ts';
+import { tellOfApiKey } from '../../src/daemon/store/shared-store.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { advisory } from '../../src/store/postgres/locks.ts';

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { StatementSync } from 'node:sqlite';
 import type { Worker } from 'node:worker_threads';
 import { afterEach, expect, test, vi } from 'vitest';
-import { startDaemon } from '../../src/daemon/start/start.ts';
+import { startDaemon } from '../../src/daemon/start.ts';
 import { ReadingThread, type ReadMessage } from '../../src/daemon/threads/reading-thread.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { LocalClient } from '../../src/daemon/sandbox/client.ts';

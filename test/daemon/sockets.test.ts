@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { allowedFields } from '../../src/daemon/log/fields.ts';
-import { startDaemon } from '../../src/daemon/start/start.ts';
+import { startDaemon } from '../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { groupNumber } from '../../src/daemon/unix-sockets.ts';
 import type { Log } from '../../src/service/ports.ts';

@@ -15,7 +15,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { explainFailure, isOfTooFewFiles } from '../../src/daemon/serve.ts';
-import { startDaemon } from '../../src/daemon/start/start.ts';
+import { startDaemon } from '../../src/daemon/start.ts';
 import { machineTime } from '../../src/daemon/system/clock.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
@@ -153,7 +153,7 @@ test('a start whose database cannot be opened says so too where no more files ca
   expect(explainFailure(new Error(message))).toBe(message);
   const program = `
     import { openSync } from 'node:fs';
-    import { explainFailure } from '${pathToFileURL('src/daemon/start/advice.ts').href}';
+    import { explainFailure } from '${pathToFileURL('src/daemon/serve.ts').href}';
     try {
       for (;;) openSync(process.execPath, 'r');
     } catch {
@@ -180,8 +180,8 @@ test.for([
 
 test('a program that starts a daemon can tell by class why it could not', async () => {
   // Each that startDaemon says it rejects with.
-  const text = readFileSync('src/daemon/start/start.ts', 'utf8');
-  const [, told = ''] = /Rejects with ([^.]+), and leaves nothing open/.exec(text) ?? [];
+  const text = readFileSync('src/daemon/embedding.ts', 'utf8');
+  const [, told = ''] = /rejects with ([^.]+), and leaves nothing/.exec(text) ?? [];
   const names = [...told.matchAll(/`(\w+)`/g)].map(([, name]) => name);
   expect(names).toHaveLength(7);
   expect(Object.keys(latchkey)).toEqual(expect.arrayContaining(names));

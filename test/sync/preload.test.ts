@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { syncControl } from '../../src/daemon/role/sync-control.ts';
+import { syncControl } from '../../src/daemon/role/agent.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { minute, second, startSyncHarness, type SyncHarness } from '../support/harness/sync-harness.ts';

@@ -1,22 +1,22 @@
 import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
+import { agentCredentials } from '../../service/access/credential.ts';
 import { agentCheckout } from '../../service/agent/checkout.ts';
-import { lastProductName } from '../../service/agent/product.ts';
 import { agentCouponing } from '../../service/agent/coupon.ts';
 import { agentLicensing } from '../../service/agent/license.ts';
-import { agentCredentials } from '../../service/access/credential.ts';
+import { lastProductName } from '../../service/agent/product.ts';
+import type { LocalLists } from '../../service/lists.ts';
+import { isPaused, retryAfterUntil } from '../../service/outbox/sync-marks.ts';
+import type { Log, SyncControl } from '../../service/ports.ts';
+import type { Reader } from '../../service/tables.ts';
+import type { Writer } from '../../service/writer.ts';
 import { KeyedMutex } from '../../sync/keyed-mutex.ts';
 import { Sync } from '../../sync/sync.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { formatProxy, type ProxyChoice } from '../../upstream/proxy.ts';
 import { isSameDigest } from '../system/random.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
-import type { LocalLists } from '../../service/lists.ts';
-import type { Log } from '../../service/ports.ts';
-import type { Reader } from '../../service/tables.ts';
 import type { Role, RoleParts } from './role.ts';
-import { syncControl } from './sync-control.ts';
-import { isPaused, retryAfterUntil } from '../../service/outbox/sync-marks.ts';
 
 /** Builds an agent: the client of its upstream, the sync loops, and what answers callers. */
 export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists }): Role {
@@ -130,4 +130,42 @@ function logProxy(choice: ProxyChoice, log: Log): void {
   const proxy = formatProxy(choice);
   if (proxy !== null) log.info({ proxy, from: choice.source }, 'connections to the upstream use a proxy');
   else log.error({ from: choice.source }, 'the proxy to the upstream is not a URL: nothing can be sent');
+}
+
+/** Pauses, resumes and hurries synchronization: in the store first, then in the running loops. */
+export function syncControl({ reader, writer }: { reader: Reader; writer: Writer }, sync: Sync): SyncControl {
+  const { limiter, push } = sync;
+  /** The store knows what holds: a request that is answered again from its idempotency key changes nothing. */
+  const isPausedNow = (asked: boolean): boolean => {
+    try {
+      return isPaused(reader);
+    } catch {
+      return asked;
+    }
+  };
+  const setPaused: (value: boolean) => SyncControl['pause'] = (value) => async (writeOptions) => {
+    const done = await writer.write('pauseSync', { isPaused: value }, writeOptions);
+    if (isPausedNow(value)) limiter.pause();
+    else limiter.resume();
+    sync.wakePreload();
+    return done;
+  };
+  return {
+    pause: setPaused(true),
+    resume: setPaused(false),
+    async now(writeOptions) {
+      const done = await writer.write('retryNow', {}, writeOptions);
+      limiter.closeBreaker();
+      sync.wakePreload();
+      return done;
+    },
+    wake() {
+      push.wake();
+    },
+    async preload(command, writeOptions) {
+      const queued = await writer.write('queuePreload', command, writeOptions);
+      sync.wakePreload();
+      return queued;
+    },
+  };
 }

@@ -1,13 +1,17 @@
 import type { Blocker } from '../../domain/outbox/explanation.ts';
 import type { ProductName } from '../../http/dialects/dialect.ts';
-import type { Credentials } from '../../service/access/credential.ts';
+import { type Credentials, authorityCredentials } from '../../service/access/credential.ts';
 import type { TokenUses } from '../../service/access/token-use.ts';
 import type { Checkout, Couponing, Licensing } from '../../service/answers.ts';
+import { authorityCouponing, authorityLicensing } from '../../service/authority/answers.ts';
+import { authorityCheckout } from '../../service/authority/checkout.ts';
+import type { Lists } from '../../service/lists.ts';
 import type { Log, SyncControl } from '../../service/ports.ts';
-import type { Writer } from '../../service/writer.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
-import type { PersistentClock } from '../system/clock.ts';
+import type { AuthorityReader } from '../../service/tables.ts';
+import type { Writer } from '../../service/writer.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
+import type { PersistentClock } from '../system/clock.ts';
 
 /** What the daemon needs of a role. */
 export type Role = {
@@ -46,3 +50,35 @@ export type RoleParts = {
   /** Ends requests under way. */
   lifetime: AbortSignal;
 };
+
+/** Builds an authority: it answers from its own store, and has no upstream. */
+export function authorityRole({
+  reader,
+  lists,
+  writer,
+  clock,
+  tokenUses: uses,
+}: RoleParts & { reader: AuthorityReader; lists: Lists }): Role {
+  return {
+    licensing: authorityLicensing(reader, writer),
+    couponing: authorityCouponing(reader, writer, lists),
+    checkout: authorityCheckout(reader, writer, clock),
+    credentials: authorityCredentials({
+      reader,
+      verifiedNow: () => clock.verified(),
+      uses,
+    }),
+    productName: async (productKey) => (await reader.products.get(productKey))?.name ?? null,
+    upstream: null,
+    sync: null,
+    bind: () => Promise.resolve(),
+    run: (signal) => untilAborted(signal),
+  };
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise((resolve) => {
+    signal.addEventListener('abort', resolve, { once: true });
+  });
+}

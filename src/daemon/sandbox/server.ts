@@ -9,7 +9,7 @@ import { parseConfiguration } from '../../config/load.ts';
 import type { Log } from '../../service/ports.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import type { Daemon } from '../daemon.ts';
-import { startDaemon } from '../start/start.ts';
+import { startDaemon } from '../start.ts';
 import type { AdvancingTime } from './advancing-time.ts';
 
 /** Starts a daemon of a sandbox. Only `tree` configures the daemon: no file, and no variable of the environment. */

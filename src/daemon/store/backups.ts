@@ -7,7 +7,7 @@ import { type Clock, StorageError } from '../../service/ports.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import { startWorker } from '../threads/start-worker.ts';
 import { errorOf, type OutcomeMessage } from '../threads/writer-message.ts';
-import type { LocalStore } from './store-writer.ts';
+import type { LocalStore } from './opened-store.ts';
 
 /** A reader who takes nothing for this long is given up: the next one waits for it, in ms. */
 const stalledMs = 60_000;

@@ -7,7 +7,7 @@ import { reasonOf } from '../../store/postgres/refusal.ts';
 import { epochMs } from '../../store/postgres/statements.ts';
 import type { PostgresWriter } from '../../store/postgres/writer.ts';
 import type { TimeSource } from '../system/clock.ts';
-import type { StoreWriter } from './store-writer.ts';
+import type { StoreWriter } from './opened-store.ts';
 
 /** So far the clock of a machine may lie beside that of the database, in ms: an answer takes time, too. */
 const toleranceMs = 5_000;

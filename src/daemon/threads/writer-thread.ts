@@ -5,7 +5,7 @@ import type { Traced } from '../../domain/outbox/operation.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { StorageError, type Clock, type StorageFault, type WriteOptions } from '../../service/ports.ts';
 import type { Change } from '../../service/tables.ts';
-import type { StoreWriter } from '../store/store-writer.ts';
+import type { StoreWriter } from '../store/opened-store.ts';
 import type { CommandOf, CommandResult, UseCaseName, WriteRequest } from '../../service/writer.ts';
 import {
   errorOf,

@@ -1,4 +1,4 @@
-import { syncControl } from '../../../src/daemon/role/sync-control.ts';
+import { syncControl } from '../../../src/daemon/role/agent.ts';
 import type { ConfiguredProduct } from '../../../src/domain/agent/product.ts';
 import { isRefusal } from '../../../src/service/access/idempotency.ts';
 import { agentCouponing } from '../../../src/service/agent/coupon.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../../../src/daemon/daemon.ts';
-import { startDaemon, type DaemonOptions } from '../../../src/daemon/start/start.ts';
+import { startDaemon, type DaemonOptions } from '../../../src/daemon/start.ts';
 import { AdvancingTime } from '../../../src/daemon/sandbox/advancing-time.ts';
 import { embeddedConfiguration } from '../../../src/daemon/sandbox/server.ts';
 import { KeptConnection } from '../network/kept-connection.ts';

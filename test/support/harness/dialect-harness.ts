@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import type { Daemon } from '../../../src/daemon/daemon.ts';
-import { startDaemon } from '../../../src/daemon/start/start.ts';
+import { startDaemon } from '../../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../../src/daemon/sandbox/server.ts';
 import { storeOfProject } from '../app/app-store.ts';
 import { httpClient } from '../network/raw-http.ts';

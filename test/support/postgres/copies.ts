@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startDaemon, type DaemonOptions } from '../../../src/daemon/start/start.ts';
+import { startDaemon, type DaemonOptions } from '../../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../../src/daemon/sandbox/server.ts';
 import type { PostgresServer } from './postgres.ts';
 import { urlOf } from './postgres-url.ts';

@@ -1,12 +1,20 @@
 import { readFileSync, realpathSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { Configuration } from '../../config/configuration.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
 import { counted } from '../../domain/text.ts';
-import type { Log } from '../../service/ports.ts';
 import { isUnusedAuthority, roleOf } from '../../service/lifecycle/role.ts';
-import type { Writer } from '../../service/writer.ts';
+import { type Log, StorageError } from '../../service/ports.ts';
 import type { AuthorityReader, Reader } from '../../service/tables.ts';
-import { StateDirectoryRefused } from '../../store/sqlite/faults.ts';
+import type { Writer } from '../../service/writer.ts';
+import {
+  StateDirectoryRefused,
+  DatabaseRefused,
+  restoreAdvice,
+  StateDirectoryUnusable,
+  storageFault,
+} from '../../store/sqlite/faults.ts';
+import { findDamage } from '../../store/sqlite/files/damage.ts';
 import { sha256 } from '../system/random.ts';
 import { keepSecretFile, readSecretFile } from '../system/secret-files.ts';
 
@@ -93,5 +101,25 @@ function machineId(): string {
   } catch {
     // Containers, and systems other than Linux, have none: the path must do.
     return '';
+  }
+}
+
+/** Why a start failed on this database: that it is damaged, or why its directory takes no writes. */
+export function explainFailedStart(error: unknown, databasePath: string): unknown {
+  if (!(error instanceof StorageError) && storageFault(error) === null) return error;
+  const damage = damageOf(databasePath);
+  if (damage !== null) {
+    return new DatabaseRefused(databasePath, `it is damaged (${damage}): ${restoreAdvice}`, error);
+  }
+  const cause = error instanceof StorageError ? (error.cause ?? error) : error;
+  return new StateDirectoryUnusable(dirname(databasePath), cause);
+}
+
+/** Null also where it cannot be looked at: what kept the start from it says why. */
+function damageOf(databasePath: string): string | null {
+  try {
+    return findDamage(databasePath);
+  } catch {
+    return null;
   }
 }

@@ -1,0 +1,138 @@
+import type { FastifyInstance } from 'fastify';
+import type { Configuration } from '../config/configuration.ts';
+import type { Memory } from '../http/memory.ts';
+import { storedProducts } from '../service/agent/products.ts';
+import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
+import { logKey } from '../service/lifecycle/log-key.ts';
+import type { Log } from '../service/ports.ts';
+import { openReading } from '../store/sqlite/connection.ts';
+import type { OnMigration } from '../store/sqlite/files/migrations.ts';
+import { openStore } from '../store/sqlite/files/open.ts';
+import type { compose as Compose } from './compose.ts';
+import type { Daemon } from './daemon.ts';
+import { LiveConfiguration } from './live-configuration.ts';
+import { hashLicenseKeys, logOf } from './log/derived.ts';
+import { OperationLog } from './log/operation-log.ts';
+import type { Metrics, metricsOf as MetricsOf } from './metrics.ts';
+import { countLicenses } from './store/license-counts.ts';
+import { explainFailedStart, startStore, warnOfApiKey } from './store/local-store.ts';
+import type { LocalStore, OpenedStore } from './store/opened-store.ts';
+import { PersistentClock, type TimeSource } from './system/clock.ts';
+import { ReadingThread } from './threads/reading-thread.ts';
+import { startWriter } from './threads/writer-thread.ts';
+
+export type DaemonOptions = {
+  log: Log;
+  /** Changes a server before it listens, so that a sandbox can misbehave. */
+  prepare?: (server: FastifyInstance) => void;
+  /** Default: the clocks of this machine. */
+  time?: TimeSource;
+  /** Ends a start that waits for its database. */
+  signal?: AbortSignal;
+  onMigration?: OnMigration;
+};
+
+/**
+ * Starts a daemon. Rejects with `StateDirectoryHeld`, `StateDirectoryUnusable`, `StateDirectoryRefused`,
+ * `DatabaseRefused`, `PostgresRefused`, `PostgresAway` or `ListenError`, and then leaves nothing open. The upstream need
+ * not be reachable.
+ */
+export async function startDaemon(configuration: Configuration, options: DaemonOptions): Promise<Daemon> {
+  const { prepare = () => undefined } = options;
+  const { postgres } = configuration.store;
+  await using resources = new AsyncDisposableStack();
+  if (postgres !== null) {
+    const { openSharedStore } = await import('./store/shared-store.ts');
+    const store = await openSharedStore(configuration, { ...options, postgres }, resources);
+    const { compose } = await import('./compose.ts');
+    return await compose(store, prepare, resources);
+  }
+  const { stateDir: directory } = configuration;
+  const { databasePath } = resources.use(openStore({ directory, onMigration: options.onMigration }));
+  try {
+    const { store, compose } = await openLocalStore(databasePath, resources, configuration, options);
+    return await compose(store, prepare, resources);
+  } catch (error) {
+    throw explainFailedStart(error, databasePath);
+  }
+}
+
+/** Opens a store on this machine. Loads the other modules while the thread of the writer starts. */
+async function openLocalStore(
+  databasePath: string,
+  resources: AsyncDisposableStack,
+  configuration: Configuration,
+  options: DaemonOptions,
+): Promise<{ store: OpenedStore; compose: typeof Compose }> {
+  const { reader } = resources.use(openReading(databasePath));
+  const clock = new PersistentClock(await rememberedTime(reader), options.time);
+  const current = new LiveConfiguration(configuration, storedProducts(reader.settings));
+  const operationLog = new OperationLog(reader, (credential) => current.products.credentialName(credential));
+  let metrics: Metrics | null = null;
+  let memory: Memory | null = null;
+  const starting = startWriter(databasePath, clock, {
+    role: configuration.role,
+    keepsHistory: () => current.configuration.history.keepMs > 0,
+    onCommit: (measure) => metrics?.committed(measure),
+    onChanged: (changes) => memory?.forget(changes),
+    onTraced: (traced) => operationLog.add(traced),
+    onDiskSpace: (isFull) => logDiskSpace(logOf(options.log, 'store'), isFull),
+  });
+  const loading = loadModules(configuration);
+  // Awaited below, after `resources` has the writer.
+  loading.catch(() => undefined);
+  const writer = resources.use(await starting);
+  const { compose, metricsOf, Memory: ResponseMemory } = await loading;
+  metrics = resources.use(metricsOf(configuration));
+  // Where `prepare` changes the server, each request must pass the whole server.
+  memory = options.prepare === undefined ? new ResponseMemory() : null;
+  const instance = await startStore(configuration, reader, writer);
+  const log = hashLicenseKeys(options.log, await logKey(reader));
+  operationLog.begin(logOf(log, 'sync'));
+  if (configuration.role === 'authority')
+    await warnOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
+  const store = {
+    instance,
+    current,
+    clock,
+    log,
+    metrics,
+    reader,
+    writer,
+    local: { reader, databasePath, ...readInThreads(databasePath, resources) },
+    node: null,
+    licenses: () => countLicenses(reader),
+    connections: null,
+    memory,
+    knownGrants: memory,
+  };
+  return { store, compose };
+}
+
+/** An authority does not load the modules of an agent. */
+async function loadModules({ role }: Configuration): Promise<Modules> {
+  const [{ compose }, { metricsOf }, { Memory: ResponseMemory }] = await Promise.all([
+    import('./compose.ts'),
+    import('./metrics.ts'),
+    import('../http/memory.ts'),
+    role === 'agent' ? import('./role/agent.ts') : null,
+  ]);
+  return { compose, metricsOf, Memory: ResponseMemory };
+}
+
+type Modules = { compose: typeof Compose; metricsOf: typeof MetricsOf; Memory: typeof Memory };
+
+/** Each thread starts with its first read. Lists do not wait for exports. */
+function readInThreads(
+  databasePath: string,
+  resources: AsyncDisposableStack,
+): Pick<LocalStore, 'lists' | 'exportPage'> {
+  const { lists } = resources.use(new ReadingThread(databasePath));
+  const exporting = resources.use(new ReadingThread(databasePath));
+  return { lists, exportPage: (order) => exporting.exportPage(order) };
+}
+
+function logDiskSpace(log: Log, isFull: boolean): void {
+  if (isFull) log.error({}, 'the disk is full: changes are refused until there is room again');
+  else log.info({}, 'there is room on the disk again: changes are taken');
+}

@@ -1,0 +1,55 @@
+import type { App } from '../../http/app.ts';
+import type { LocalLists } from '../../service/lists.ts';
+import type { Log } from '../../service/ports.ts';
+import type { RecordCounts, StorageState } from '../../service/status.ts';
+import type { AuthorityReader, Reader } from '../../service/tables.ts';
+import type { Writer } from '../../service/writer.ts';
+import type { ConnectionCounts } from '../gauges.ts';
+import type { LiveConfiguration } from '../live-configuration.ts';
+import type { Metrics } from '../metrics.ts';
+import type { CopyMemory } from '../role/copy.ts';
+import type { PersistentClock } from '../system/clock.ts';
+
+/** A store on this machine, which this process alone uses. */
+export type LocalStore = {
+  reader: Reader;
+  databasePath: string;
+  /** Lists and exports are read in two threads of their own. */
+  lists: LocalLists;
+  exportPage: App['exportPage'];
+};
+
+/** Writes to the store, and knows its state. */
+export interface StoreWriter extends Writer {
+  /** Rejects when the storage has failed and every later write would fail; pending until then. */
+  readonly lost: Promise<never>;
+  /** The state of the store, except for damage. */
+  readonly storage: Exclude<StorageState, 'damaged'>;
+  /** Whether the oldest write has waited so long that the disk must hang. */
+  readonly isStuck: boolean;
+  /** Refuses every later write, because the store is damaged. */
+  refuse(cause: unknown): void;
+}
+
+/** An opened store, on either engine, and what depends on the engine. */
+export type OpenedStore = {
+  /** The id of the store. */
+  instance: string;
+  current: LiveConfiguration;
+  clock: PersistentClock;
+  /** Hashes license keys with the key of the store. */
+  log: Log;
+  metrics: Metrics;
+  reader: AuthorityReader;
+  writer: StoreWriter;
+  /** Null: the store is a database that several nodes share. */
+  local: LocalStore | null;
+  /** One of the nodes of an authority that share a database; null: the store is on this machine. */
+  node: { memory: CopyMemory; adminToken: string } | null;
+  /** Counts the licenses of an authority. */
+  licenses: () => Promise<RecordCounts | null>;
+  /** Counts the connections to the database; null: the store is on this machine. */
+  connections: (() => ConnectionCounts) | null;
+  memory: App['memory'];
+  knownGrants: App['knownGrants'];
+};

@@ -1,0 +1,291 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import type { Configuration } from '../../config/configuration.ts';
+import { isRefusal } from '../../service/access/idempotency.ts';
+import type { RevokeToken } from '../../service/access/token.ts';
+import { rememberedTime } from '../../service/lifecycle/clock-mark.ts';
+import { logKey } from '../../service/lifecycle/log-key.ts';
+import { apiKeyKeptAt, type StartAuthority } from '../../service/lifecycle/start.ts';
+import { type Log, StorageError } from '../../service/ports.ts';
+import { runUseCase } from '../../service/run.ts';
+import type { AuthorityReader } from '../../service/tables.ts';
+import type { Writer } from '../../service/writer.ts';
+import { Database } from '../../store/postgres/database.ts';
+import { storageErrorOf } from '../../store/postgres/faults.ts';
+import { migrate } from '../../store/postgres/migrations.ts';
+import { Notices } from '../../store/postgres/notices.ts';
+import { PostgresRefused, refusalOf, PostgresAway, reasonOf } from '../../store/postgres/refusal.ts';
+import { PostgresWriter, type PostgresRun } from '../../store/postgres/writer.ts';
+import { takeDirectory } from '../../store/sqlite/files/open.ts';
+import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
+import { LiveConfiguration } from '../live-configuration.ts';
+import { hashLicenseKeys, logOf } from '../log/derived.ts';
+import { metricsOf } from '../metrics.ts';
+import { CopyMemory } from '../role/copy.ts';
+import { PersistentClock, machineTime, type TimeSource } from '../system/clock.ts';
+import { sha256, systemRandom } from '../system/random.ts';
+import { keepSecretFile } from '../system/secret-files.ts';
+import { directAddressOf, databaseSettings, type PostgresSettings } from './database-settings.ts';
+import { DatabaseTime, DatabaseWriter } from './database-writer.ts';
+import { findLeftBehind } from './left-behind.ts';
+import { rememberedCounts } from './license-counts.ts';
+import type { OpenedStore } from './opened-store.ts';
+import { firstApiKey, isApiKeyKnown, placeOfDirectory } from './local-store.ts';
+
+type SharedStoreOptions = {
+  postgres: PostgresSettings;
+  log: Log;
+  time?: TimeSource;
+  signal?: AbortSignal;
+  prepare?: unknown;
+};
+
+/**
+ * Opens the store of one of the nodes of an authority on PostgreSQL. The state directory of a node has its sockets,
+ * `listen.json` and its own admin token. Rejects with `PostgresRefused`, or with `PostgresAway` if the database stays
+ * unavailable.
+ */
+export async function openSharedStore(
+  configuration: Configuration,
+  options: SharedStoreOptions,
+  resources: AsyncDisposableStack,
+): Promise<OpenedStore> {
+  const { postgres } = options;
+  resources.use(takeDirectory(configuration.stateDir));
+  const database = resources.use(
+    new Database({ ...databaseSettings(postgres), copy: copyNameOf(configuration.stateDir) }),
+  );
+  const { reader, names } = database;
+  const { time = machineTime, signal = new AbortController().signal } = options;
+  const storeLog = logOf(options.log, 'store');
+  const wait = new DatabaseWait(database, { time, log: storeLog, signal });
+  await wait.until(() => refuseLeftBehind(configuration, database));
+  await wait.until(() => migrate(database));
+  const common = new DatabaseTime(time);
+  const clock = await wait.until(() => startClock(database, common));
+  // After the machine slept, its own clock shows it first.
+  const memory = new CopyMemory({ now: () => time.read().wall, elapsed: () => clock.elapsed() });
+  // Where `prepare` changes the server, each request must pass the whole server.
+  const knownGrants = options.prepare === undefined ? memory : null;
+  const current = new LiveConfiguration(configuration);
+  const metrics = resources.use(metricsOf(configuration));
+  const plain = openWriter(database, { configuration, current, clock, memory, metrics, log: storeLog });
+  const writer = resources.use(new DatabaseWriter(plain, { database, clock, time: common, log: storeLog }));
+  resources.use(hearNotices(postgres, { names, clock, memory, log: storeLog }));
+  const { instance, log } = await wait.until(() =>
+    takeIntoUse(configuration, { writer, reader, log: options.log }),
+  );
+  return {
+    instance,
+    current,
+    clock,
+    log,
+    metrics,
+    reader,
+    writer,
+    local: null,
+    node: { memory, adminToken: keepSecretFile(configuration.stateDir, 'adminToken', 'lk_tok') },
+    licenses: rememberedCounts(reader, { clock, answers: () => canBeRead(writer) }),
+    connections: () => ({ ...database.use, most: postgres.pool }),
+    // No response is cached, because another node may have changed the license.
+    memory: null,
+    knownGrants,
+  };
+}
+
+type WriterParts = Pick<OpenedStore, 'current' | 'clock' | 'metrics' | 'log'> & {
+  configuration: Configuration;
+  memory: CopyMemory;
+};
+
+function openWriter(
+  database: Database,
+  { configuration, current, clock, memory, metrics, log }: WriterParts,
+): PostgresWriter {
+  return new PostgresWriter(database, {
+    run: copyRun(configuration.stateDir),
+    isRefusal,
+    context: (databaseNow) => ({
+      now: databaseNow ?? clock.now(),
+      elapsed: clock.elapsed(),
+      random: systemRandom,
+      digest: sha256,
+      keepsHistory: current.configuration.history.keepMs > 0,
+    }),
+    clock,
+    random: systemRandom,
+    onCredentialsChanged: () => memory.forget(),
+    onRepeat: (reason) => {
+      metrics.repeated(reason);
+      log.debug({ kind: reason }, 'a write is retried');
+    },
+    onTried: (measure) => metrics.transacted(measure),
+    timer: () => performance.now(),
+  });
+}
+
+function hearNotices(
+  postgres: PostgresSettings,
+  {
+    names,
+    clock,
+    memory,
+    log,
+  }: Pick<Database, 'names'> & { clock: PersistentClock; memory: CopyMemory; log: Log },
+): Notices {
+  return new Notices({
+    address: directAddressOf(postgres),
+    names,
+    clock,
+    random: systemRandom,
+    onNotice: () => memory.forget(),
+    onHearing: tellHearing(log),
+  });
+}
+
+async function startClock(database: Database, time: DatabaseTime): Promise<PersistentClock> {
+  await time.follow(database);
+  return new PersistentClock(await rememberedTime(database.reader), time);
+}
+
+/** Throws `PostgresRefused` where the authority's records have not been moved yet; the database is left as it is. */
+async function refuseLeftBehind({ stateDir }: Configuration, database: Database): Promise<void> {
+  const found = await findLeftBehind(stateDir, database).catch((error: unknown) => {
+    throw refusalOf(error, database) ?? error;
+  });
+  if (found === null) return;
+  throw new PostgresRefused(`${found.what}: ${found.advice}.`, { isConfigured: true });
+}
+
+/** Takes the store into use; gives the id of its instance, and the log in which license keys are hashed by its key. */
+async function takeIntoUse(
+  configuration: Configuration,
+  { writer, reader, log }: { writer: DatabaseWriter; reader: AuthorityReader; log: Log },
+): Promise<{ instance: string; log: Log }> {
+  const instance = await startCopy(configuration, writer);
+  await tellOfApiKey(configuration.stateDir, reader, logOf(log, 'daemon'));
+  return { instance, log: hashLicenseKeys(log, await logKey(reader)) };
+}
+
+function canBeRead({ storage }: DatabaseWriter): boolean {
+  return storage === 'ok' || storage === 'full' || storage === 'read_only';
+}
+
+function tellHearing(log: Log): (error: unknown) => void {
+  return (error) => {
+    if (error === null) log.info({}, 'notices of other copies are heard again');
+    else
+      log.warn(
+        { err: error },
+        'notices of other copies are not heard: what they revoke ends within a second',
+      );
+  };
+}
+
+/** The place of a store that all copies share: it is the same wherever a copy runs. */
+const sharedPlace = 'postgres';
+/** How much of a digest names a copy. */
+const copyNameLength = 12;
+
+/**
+ * Runs the use cases of a copy, whose admin token lies in a file here. Of those that start together on an empty
+ * database, one makes the first account: who that is, is known only under the lock of the start, so that `api.key` is
+ * written there and nowhere else.
+ */
+export function copyRun(stateDir: string): PostgresRun['run'] {
+  const copy = copyNameOf(stateDir);
+  return (transaction, request, context) => {
+    if (request.name === 'revokeToken') {
+      const command = { ...(request.command as RevokeToken), copy };
+      return runUseCase(transaction, { ...request, command }, context);
+    }
+    if (request.name !== 'startAuthority') return runUseCase(transaction, request, context);
+    return firstApiKey(stateDir, transaction).then((apiKeyDigest) => {
+      const command = { ...(request.command as StartAuthority), apiKeyDigest };
+      return runUseCase(transaction, { ...request, command }, context);
+    });
+  };
+}
+
+/** Names a copy among those that share a database. Containers differ in nothing but the name of their host. */
+export function copyNameOf(stateDir: string, host: string = hostname()): string {
+  return sha256(`${host} ${placeOfDirectory(stateDir)}`).slice(0, copyNameLength);
+}
+
+/**
+ * Takes the store that copies share into use, with an admin token of this copy; gives its instance id. `writer` runs
+ * as `copyRun` does.
+ */
+export async function startCopy({ stateDir }: Configuration, writer: Writer): Promise<string> {
+  const started = await writer.write('startAuthority', {
+    adminTokenDigest: sha256(keepSecretFile(stateDir, 'adminToken', 'lk_tok')),
+    copy: copyNameOf(stateDir),
+    place: sharedPlace,
+    apiKeyDigest: null,
+    apiKeyKeptAt: keptAt(stateDir),
+  });
+  if (!started.ok) throw new Error(started.problem.detail);
+  return started.value.instance;
+}
+
+/** Says where the first API key was written, if not here; warns where the key that is here is no account's. */
+export async function tellOfApiKey(stateDir: string, reader: AuthorityReader, log: Log): Promise<void> {
+  const isKnown = await isApiKeyKnown(stateDir, reader);
+  if (isKnown === null) {
+    const at = await apiKeyKeptAt(reader);
+    if (at !== null && at !== keptAt(stateDir)) log.info({ at }, 'the first API key is at another copy');
+  }
+  if (isKnown !== false) return;
+  const hint = 'it was rolled since, or another copy has made the first one: write the key in force into it';
+  log.warn({ hint }, 'the key in api.key is of no account');
+}
+
+function keptAt(stateDir: string): string {
+  return `${hostname()}:${join(stateDir, stateFiles.apiKey)}`;
+}
+
+/** For how long a start waits for its database, in ms: less than systemd gives a start (90 s). */
+const patienceMs = 60_000;
+/** How often it is tried, in ms. */
+const tryMs = 1_000;
+
+/** A start that waits for its database: whoever starts a copy may have started the database beside it. */
+export class DatabaseWait {
+  readonly #database: Pick<Database, 'place'>;
+  readonly #parts: { time: TimeSource; log: Log; signal: AbortSignal };
+  readonly #endsAt: number;
+  #isTold = false;
+
+  constructor(database: Pick<Database, 'place'>, parts: { time: TimeSource; log: Log; signal: AbortSignal }) {
+    this.#database = database;
+    this.#parts = parts;
+    this.#endsAt = parts.time.read().monotonic + patienceMs;
+  }
+
+  /**
+   * Does a step of the start as soon as the database can be used. Rejects with `PostgresRefused` at once, with
+   * `PostgresAway` when the start has waited long enough, and with the signal's reason.
+   */
+  async until<Value>(step: () => Promise<Value>): Promise<Value> {
+    const { time, signal } = this.#parts;
+    for (;;) {
+      try {
+        return await step();
+      } catch (error) {
+        const mayPass = !(error instanceof PostgresRefused) && storageErrorOf(error) instanceof StorageError;
+        if (!mayPass) throw error;
+        if (time.read().monotonic >= this.#endsAt) throw new PostgresAway(this.#database.place, error);
+        this.#tell(error);
+      }
+      await time.sleep(tryMs, signal).catch(() => undefined);
+      signal.throwIfAborted();
+    }
+  }
+
+  #tell(error: unknown): void {
+    if (this.#isTold) return;
+    this.#isTold = true;
+    const fields = { database: this.#database.place, error: reasonOf(error) };
+    this.#parts.log.warn(fields, 'the database cannot be used yet: waiting for it');
+  }
+}
