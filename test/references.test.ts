@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import {
   operationStates,
   type OperationProgress,
@@ -48,84 +48,76 @@ function cellsOf(line: string): string[] {
   return line.split(' | ').map((cell) => cell.replaceAll(/[|`]/g, '').trim());
 }
 
-describe('a comment that cites a book', () => {
-  const sources = [...filesIn('src', /\.(?:ts|md)$/), ...filesIn('test', /\.ts$/)];
+const sources = [...filesIn('src', /\.(?:ts|md)$/), ...filesIn('test', /\.ts$/)];
 
-  it('names one that there is, and one of its headings', () => {
-    const cited = sources.flatMap((path) => {
-      const text = read(path).replaceAll(/\s*\n\s*(?:\*|\/\/) ?/g, ' ');
-      const citations = text.matchAll(/(src\/[a-z]*\/?README\.md), (?=[A-Za-z_])([^).;:|]*)/g);
-      return [...citations].map(([, book = '', headings = '']) => ({
-        path,
-        book,
-        headings: headings.trim(),
-      }));
-    });
-    expect(cited.length).toBeGreaterThan(40);
-    const wrong = cited.filter(({ book, headings }) => {
-      if (!existsSync(join(repository, book))) return true;
-      const known = headingsOf(read(book));
-      return !known.has(headings) && !headings.split(/, | and /).every((heading) => known.has(heading));
-    });
-    expect(wrong).toEqual([]);
+it('a comment that cites a reference names an existing page and heading', () => {
+  const cited = sources.flatMap((path) => {
+    const text = read(path).replaceAll(/\s*\n\s*(?:\*|\/\/) ?/g, ' ');
+    const citations = text.matchAll(/(src\/[a-z]*\/?README\.md), (?=[A-Za-z_])([^).;:|]*)/g);
+    return [...citations].map(([, book = '', headings = '']) => ({
+      path,
+      book,
+      headings: headings.trim(),
+    }));
   });
-
-  it('cites no page that the repository does not have', () => {
-    const elsewhere = /(?:design|contract)(?:\.md)?,? (?:in )?sections? \d|\b(?:sync|contract|house)\.md/;
-    const found = sources.filter((path) => elsewhere.test(read(path)));
-    expect(found).toEqual([]);
+  expect(cited.length).toBeGreaterThan(40);
+  const wrong = cited.filter(({ book, headings }) => {
+    if (!existsSync(join(repository, book))) return true;
+    const known = headingsOf(read(book));
+    return !known.has(headings) && !headings.split(/, | and /).every((heading) => known.has(heading));
   });
+  expect(wrong).toEqual([]);
 });
 
-describe('a path that a book names', () => {
-  it('exists', () => {
-    const named = ['src/README.md', 'src/sync/README.md', 'src/http/README.md', 'README.md'].flatMap((book) =>
-      [...read(book).matchAll(/`([a-z][\w.-]*(?:\/[\w.*-]+)*(?:\/|\.(?:ts|md|yaml)))`/g)]
-        .map(([, path = '']) => path)
-        .filter((path) => path.includes('/'))
-        .map((path) => ({ book, path })),
-    );
-    expect(named.length).toBeGreaterThan(40);
-    const missing = named.filter(({ book, path }) =>
-      ['', 'src', dirname(book)].every((folder) => !existsSync(join(repository, folder, path))),
-    );
-    expect(missing).toEqual([]);
-  });
+it('no file cites a page that is not in the repository', () => {
+  const elsewhere = /(?:design|contract)(?:\.md)?,? (?:in )?sections? \d|\b(?:sync|contract|house)\.md/;
+  const found = sources.filter((path) => elsewhere.test(read(path)));
+  expect(found).toEqual([]);
 });
 
-describe('the map', () => {
-  it('has every folder of the source, and can be read at once', () => {
-    const map = read('src/README.md');
-    const folders = readdirSync(join(repository, 'src'), { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map(({ name }) => name);
-    expect(folders.filter((name) => !map.includes(`| \`${name}/\``))).toEqual([]);
-    expect(map.split('\n').length).toBeLessThanOrEqual(110);
-  });
-
-  it('names each book', () => {
-    const map = read('src/README.md');
-    for (const book of books.filter((path) => path !== 'src/README.md')) {
-      expect(map).toContain(book.replace(/^src\//, ''));
-    }
-  });
+it('every path that a reference names exists', () => {
+  const named = ['src/README.md', 'src/sync/README.md', 'src/http/README.md', 'README.md'].flatMap((book) =>
+    [...read(book).matchAll(/`([a-z][\w.-]*(?:\/[\w.*-]+)*(?:\/|\.(?:ts|md|yaml)))`/g)]
+      .map(([, path = '']) => path)
+      .filter((path) => path.includes('/'))
+      .map((path) => ({ book, path })),
+  );
+  expect(named.length).toBeGreaterThan(40);
+  const missing = named.filter(({ book, path }) =>
+    ['', 'src', dirname(book)].every((folder) => !existsSync(join(repository, folder, path))),
+  );
+  expect(missing).toEqual([]);
 });
 
-describe('the states of an operation in the sync reference', () => {
-  const text = section('Operation states');
+it('the architecture page names every folder of src and is short', () => {
+  const map = read('src/README.md');
+  const folders = readdirSync(join(repository, 'src'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+  expect(folders.filter((name) => !map.includes(`| \`${name}/\``))).toEqual([]);
+  expect(map.split('\n').length).toBeLessThanOrEqual(110);
+});
 
-  it('the sync reference explains every operation state, and no other', () => {
-    expect(listed(text)).toEqual([...operationStates]);
-  });
+it('the architecture page names every reference', () => {
+  const map = read('src/README.md');
+  for (const book of books.filter((path) => path !== 'src/README.md')) {
+    expect(map).toContain(book.replace(/^src\//, ''));
+  }
+});
 
-  it('the sync reference has exactly the transitions of the code', () => {
-    const real = Object.keys(operationTransitions.pending).flatMap((event) =>
-      operationStates.flatMap((state) =>
-        destinations(state, event as OperationEventType).map((to) => `${event}: ${state} → ${to}`),
-      ),
-    );
-    expect(transitionsIn(text).toSorted()).toEqual(real.toSorted());
-  });
+const states = section('Operation states');
+
+it('the sync reference explains every operation state, and no other', () => {
+  expect(listed(states)).toEqual([...operationStates]);
+});
+
+it('the sync reference has exactly the transitions of the code', () => {
+  const real = Object.keys(operationTransitions.pending).flatMap((event) =>
+    operationStates.flatMap((state) =>
+      destinations(state, event as OperationEventType).map((to) => `${event}: ${state} → ${to}`),
+    ),
+  );
+  expect(transitionsIn(states).toSorted()).toEqual(real.toSorted());
 });
 
 /** The names that the list items of a section explain, such as "- `retried`, `dropped`: a person decided." */

@@ -124,7 +124,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(ofProduct['account_id']).toBe(account['account_id']);
   });
 
-  test('a revoked token stops at once; there is nothing left to revoke', async () => {
+  test('a revoked token stops working at once, and cannot be revoked again', async () => {
     const issued = await issue({ scopes: ['verify'], label: 'gone' });
     const path = `${tokens}/${String(data(issued)['token_id'])}`;
     expect((await verify(product.license, bearer(issued))).status).toBe(200);

@@ -100,7 +100,7 @@ test.each(['specification', 'payhip'])(
   },
 );
 
-test('a verify beyond limits.rate closes the connection, also one whose head was sent before', async () => {
+test('a verify above limits.rate closes the connection, also if its head was sent earlier', async () => {
   await using harness = await startDialectHarness(
     'agent',
     'tcp',
@@ -111,7 +111,7 @@ test('a verify beyond limits.rate closes the connection, also one whose head was
   for (let time = 0; time < 3; time += 1) expect(await harness.send(verify('KEY-1'))).toEqual(['ECONNRESET']);
 });
 
-test('a key whose grace is over is closed upon, too', async () => {
+test('a verify of a key whose grace period is over closes the connection', async () => {
   await using harness = await startDialectHarness(
     'agent',
     'tcp',

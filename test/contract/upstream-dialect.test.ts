@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { dialects } from '../../src/upstream/dialects.ts';
 import {
   emptyAnswer,
@@ -69,201 +69,205 @@ const variants: readonly [Unknown, number, string][] = [
   ['no data', 200, 'HTTP 200: the store does not know it'],
 ];
 
-describe('a license key that such a store does not know', () => {
-  test.each(variants)('is missing to a read, said by: %s', async (unknown, status, detail) => {
+test.each(variants)(
+  'a read of a license key that the store does not know is missing: %s',
+  async (unknown, status, detail) => {
     await using it = await scene({ unknown });
     expect(await it.client.verify('p1', 'TYPO', never())).toMatchObject({
       ...missing,
       status,
       detail,
     });
-  });
+  },
+);
 
-  test.each(['{"data":null}', '{"data":""}', '{"data":{}}', ' \r\n'])(
-    'is missing to a read, said by a 200 with %j',
-    async (body) => {
-      await using it = await scene();
-      it.store.fault = every(corruptBody(body, 'application/json'));
-      expect(await it.client.verify('p1', key, never())).toMatchObject(missing);
-    },
-  );
-
-  test('is missing to a change that is answered 400: it was not applied', async () => {
+test.each(['{"data":null}', '{"data":""}', '{"data":{}}', ' \r\n'])(
+  'is missing to a read, said by a 200 with %j',
+  async (body) => {
     await using it = await scene();
-    expect(await it.client.change(changeOf('p1', 'TYPO', 'usage'), never())).toMatchObject({
-      ...missing,
-      status: 400,
-    });
-  });
+    it.store.fault = every(corruptBody(body, 'application/json'));
+    expect(await it.client.verify('p1', key, never())).toMatchObject(missing);
+  },
+);
 
-  test.each(['empty', 'no data'] as const)(
-    'leaves a change uncertain that is answered 200 and nothing: %s',
-    async (unknown) => {
-      await using it = await scene({ unknown });
-      const outcome = await it.client.change(changeOf('p1', 'TYPO', 'usage'), never());
-      expect(outcome).toMatchObject({ outcome: 'ambiguous', status: 200 });
-    },
-  );
-
-  test('is missing where the specification’s own 404 says so', async () => {
-    await using it = await scene({ unknownKey: (body) => ({ status: 404, body }) });
-    expect(await it.client.verify('p1', 'TYPO', never())).toMatchObject({ ...missing, status: 404 });
-    expect(await it.client.change(changeOf('p1', 'TYPO', 'usage'), never())).toMatchObject(missing);
-  });
-
-  test('is missing where a 400 says `error: true` and leaves `data` out', async () => {
-    await using it = await scene();
-    it.store.fault = every(answered400({ error: true, message: 'No such license key.' }));
-    expect(await it.client.verify('p1', 'TYPO', never())).toMatchObject({
-      ...missing,
-      detail: 'HTTP 400: No such license key.',
-    });
-    expect(await it.client.change(changeOf('p1', 'TYPO', 'usage'), never())).toMatchObject(missing);
-  });
-
-  test.each(variants)('is not missing to who expects the specification: %s', async (unknown) => {
-    await using it = await scene({ unknown }, { dialect: dialects.specification });
-    const expected = unknown === 'bad request' ? { reason: 'refused' } : { outcome: 'ambiguous' };
-    expect(await it.client.verify('p1', 'TYPO', never())).toMatchObject(expected);
-  });
-
-  test.each([
-    ['a license', () => undefined, { outcome: 'applied', value: { licenseKey: key } }],
-    ['a 400 that says no more', refusal(400, 'license_key is required'), { reason: 'refused' }],
-    ['a 400 without a byte', emptyAnswer(400), { outcome: 'ambiguous' }],
-    ['a page', corruptBody(), { outcome: 'ambiguous' }],
-    ['a list', corruptBody('[]', 'application/json'), { outcome: 'ambiguous' }],
-    ['an object of nothing', corruptBody('{}', 'application/json'), { outcome: 'ambiguous' }],
-    ['a 204', emptyAnswer(204), { outcome: 'ambiguous' }],
-    ['a 400 that is about something', answered400({ error: true, data: { id: 1 } }), { reason: 'refused' }],
-    ['a 400 that is about a number', answered400({ error: true, data: 7 }), { reason: 'refused' }],
-    ['a 400 that is no error', answered400({ error: false, data: [] }), { reason: 'refused' }],
-  ])('is not said by %s', async (_, fault, expected) => {
-    await using it = await scene();
-    it.store.fault = typeof fault === 'function' ? fault : every(fault);
-    expect(await it.client.verify('p1', key, never())).toMatchObject(expected);
-  });
-
-  test('is not said by a cache', async () => {
-    await using it = await scene();
-    const answer = { status: 400, headers: { age: '7' }, body: '{"error":true,"data":[]}' };
-    it.store.fault = every({ kind: 'replaced', counted: false, ...answer });
-    expect(await it.client.verify('p1', key, never())).toMatchObject({ reason: 'cached' });
-    expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
-      outcome: 'ambiguous',
-    });
+test('a change of an unknown key that the store answers with 400 was not applied', async () => {
+  await using it = await scene();
+  expect(await it.client.change(changeOf('p1', 'TYPO', 'usage'), never())).toMatchObject({
+    ...missing,
+    status: 400,
   });
 });
 
-describe('a firewall in front of such a store', () => {
-  const challenged = {
-    outcome: 'not_applied',
-    reason: 'challenged',
-    status: 403,
-    detail: 'HTTP 403: a firewall asks for a proof',
-  };
+test.each(['empty', 'no data'] as const)(
+  'leaves a change uncertain that is answered 200 and nothing: %s',
+  async (unknown) => {
+    await using it = await scene({ unknown });
+    const outcome = await it.client.change(changeOf('p1', 'TYPO', 'usage'), never());
+    expect(outcome).toMatchObject({ outcome: 'ambiguous', status: 200 });
+  },
+);
 
-  test.each([
-    ['both marks', undefined],
-    ['cf-mitigated', { 'cf-mitigated': 'challenge' }],
-    ['the server’s name', { server: 'cloudflare' }],
-  ])('that challenges a change by %s says that nothing of it arrived', async (_, mark) => {
+test('the 404 of the specification means that the key is missing', async () => {
+  await using it = await scene({ unknownKey: (body) => ({ status: 404, body }) });
+  expect(await it.client.verify('p1', 'TYPO', never())).toMatchObject({ ...missing, status: 404 });
+  expect(await it.client.change(changeOf('p1', 'TYPO', 'usage'), never())).toMatchObject(missing);
+});
+
+test('a 400 with `error: true` and without `data` means that the key is missing', async () => {
+  await using it = await scene();
+  it.store.fault = every(answered400({ error: true, message: 'No such license key.' }));
+  expect(await it.client.verify('p1', 'TYPO', never())).toMatchObject({
+    ...missing,
+    detail: 'HTTP 400: No such license key.',
+  });
+  expect(await it.client.change(changeOf('p1', 'TYPO', 'usage'), never())).toMatchObject(missing);
+});
+
+test.each(variants)(
+  'with the dialect of the specification, the response does not mean that the key is missing: %s',
+  async (unknown) => {
+    await using it = await scene({ unknown }, { dialect: dialects.specification });
+    const expected = unknown === 'bad request' ? { reason: 'refused' } : { outcome: 'ambiguous' };
+    expect(await it.client.verify('p1', 'TYPO', never())).toMatchObject(expected);
+  },
+);
+
+test.each([
+  ['a license', () => undefined, { outcome: 'applied', value: { licenseKey: key } }],
+  ['a 400 that says no more', refusal(400, 'license_key is required'), { reason: 'refused' }],
+  ['a 400 without a byte', emptyAnswer(400), { outcome: 'ambiguous' }],
+  ['a page', corruptBody(), { outcome: 'ambiguous' }],
+  ['a list', corruptBody('[]', 'application/json'), { outcome: 'ambiguous' }],
+  ['an object of nothing', corruptBody('{}', 'application/json'), { outcome: 'ambiguous' }],
+  ['a 204', emptyAnswer(204), { outcome: 'ambiguous' }],
+  ['a 400 that is about something', answered400({ error: true, data: { id: 1 } }), { reason: 'refused' }],
+  ['a 400 that is about a number', answered400({ error: true, data: 7 }), { reason: 'refused' }],
+  ['a 400 that is no error', answered400({ error: false, data: [] }), { reason: 'refused' }],
+])('a key is not missing because of %s', async (_, fault, expected) => {
+  await using it = await scene();
+  it.store.fault = typeof fault === 'function' ? fault : every(fault);
+  expect(await it.client.verify('p1', key, never())).toMatchObject(expected);
+});
+
+test('a cached response does not mean that a key is missing', async () => {
+  await using it = await scene();
+  const answer = { status: 400, headers: { age: '7' }, body: '{"error":true,"data":[]}' };
+  it.store.fault = every({ kind: 'replaced', counted: false, ...answer });
+  expect(await it.client.verify('p1', key, never())).toMatchObject({ reason: 'cached' });
+  expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
+    outcome: 'ambiguous',
+  });
+});
+
+const challenged = {
+  outcome: 'not_applied',
+  reason: 'challenged',
+  status: 403,
+  detail: 'HTTP 403: a firewall asks for a proof',
+};
+
+test.each([
+  ['both marks', undefined],
+  ['cf-mitigated', { 'cf-mitigated': 'challenge' }],
+  ['the server’s name', { server: 'cloudflare' }],
+])(
+  'a firewall that challenges a change by %s means that the store did not receive the change',
+  async (_, mark) => {
     await using it = await scene();
     it.store.fault = every(challengePage(mark));
     expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject(challenged);
     expect(await it.client.verify('p1', key, never())).toMatchObject(challenged);
     expect(it.store.countsOf(key).net).toBe(0);
-  });
+  },
+);
 
-  test.each([
-    ['a page without its mark', challengePage({ server: 'nginx' }), { outcome: 'ambiguous', status: 403 }],
-    ['another firewall’s page', firewallPage(403), { outcome: 'ambiguous', status: 403 }],
-    ['a marked object', refusal(403, 'no', { server: 'cloudflare' }), { reason: 'unauthorized' }],
-    ['an edge without its store', edgePage(521), { outcome: 'ambiguous', status: 521 }],
-    ['an edge that lost the answer', edgePage(520, true), { outcome: 'ambiguous', status: 520 }],
-  ])('leaves it open, or says it itself: %s', async (_, fault, expected) => {
+test.each([
+  ['a page without its mark', challengePage({ server: 'nginx' }), { outcome: 'ambiguous', status: 403 }],
+  ['another firewall’s page', firewallPage(403), { outcome: 'ambiguous', status: 403 }],
+  ['a marked object', refusal(403, 'no', { server: 'cloudflare' }), { reason: 'unauthorized' }],
+  ['an edge without its store', edgePage(521), { outcome: 'ambiguous', status: 521 }],
+  ['an edge that lost the answer', edgePage(520, true), { outcome: 'ambiguous', status: 520 }],
+])(
+  'a response that is not a challenge of the firewall does not prove that a change did not arrive: %s',
+  async (_, fault, expected) => {
     await using it = await scene();
     it.store.fault = every(fault);
     expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject(expected);
-  });
+  },
+);
 
-  test('is nobody that the specification knows', async () => {
-    await using it = await scene({}, { dialect: dialects.specification });
-    it.store.fault = every(challengePage());
+test('with the dialect of the specification, a challenge of a firewall leaves it open whether a change arrived', async () => {
+  await using it = await scene({}, { dialect: dialects.specification });
+  it.store.fault = every(challengePage());
+  expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
+    outcome: 'ambiguous',
+  });
+});
+
+test('the coupon list leaves out an unreadable coupon and names it', async () => {
+  await using it = await scene();
+  it.store.addCoupon({ code: 'A', percent_off: 5 });
+  it.store.addCoupon(unreadableCoupon);
+  it.store.addCoupon({ code: 'B', percent_off: 5 });
+  const page = { limit: 10, offset: 0 };
+  const listed = await it.client.listCoupons(page, never());
+  expect(listed).toMatchObject({
+    outcome: 'applied',
+    value: {
+      coupons: [{ code: 'A' }, { code: 'B' }],
+      unreadable: [{ id: 2, code: 'ODD', fault: expect.stringContaining('percent_off') }],
+    },
+  });
+  expect(await it.client.getCoupon(9, never())).toMatchObject({ reason: 'missing' });
+});
+
+test('coupons are requested with the header of the store, by the code that the caller wrote', async () => {
+  await using it = await scene();
+  await it.client.listCoupons({ limit: 1, offset: 0 }, never());
+  await it.client.change(changeOf('p1', key, 'usage'), never());
+  const [list, use] = it.store.ledger;
+  expect(list).toMatchObject({ answered: 'sent', headers: { 'payhip-api-key': 'api-1' } });
+  expect(use).toMatchObject({ answered: 'sent', headers: { 'product-secret-key': 'secret-1' } });
+  for (const { headers } of it.store.ledger) expect(headers['user-agent']).toBe('Shop/7');
+});
+
+test('a 400 means that a coupon is missing for a read and rejected for a creation', async () => {
+  await using it = await scene();
+  const terms = {
+    code: 'X',
+    scope: { type: 'multi' },
+    discount: { type: 'percent', percentOff: 5 },
+  } as const;
+  const rest = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
+  const body = '{"error":true,"data":[],"message":"no"}';
+  it.store.fault = every({ kind: 'replaced', counted: false, status: 400, headers: {}, body });
+  expect(await it.client.getCoupon(9, never())).toMatchObject({ reason: 'missing' });
+  expect(await it.client.createCoupon({ ...terms, ...rest }, { requestId: null }, never())).toMatchObject({
+    reason: 'refused',
+  });
+});
+
+test('an agent sends its instance with each request and recognizes its own response', async () => {
+  await using it = await scene({}, { self: 'me' });
+  const own = { 'latchkey-instance': 'me', 'content-type': 'application/json' };
+  for (const [status, body] of [
+    [200, '{"data":{}}'],
+    [508, '{}'],
+    [403, '<html>'],
+  ] as const) {
+    it.store.fault = every({ kind: 'replaced', counted: false, status, headers: own, body });
     expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
-      outcome: 'ambiguous',
+      outcome: 'not_applied',
+      reason: 'unreachable',
+      status: null,
+      detail: expect.stringContaining('this agent has reached itself'),
     });
-  });
+  }
+  expect(it.store.ledger[0]?.headers['latchkey-instance']).toBe('me');
 });
 
-describe('the coupons of such a store', () => {
-  test('are listed without one that cannot be read, which is named', async () => {
-    await using it = await scene();
-    it.store.addCoupon({ code: 'A', percent_off: 5 });
-    it.store.addCoupon(unreadableCoupon);
-    it.store.addCoupon({ code: 'B', percent_off: 5 });
-    const page = { limit: 10, offset: 0 };
-    const listed = await it.client.listCoupons(page, never());
-    expect(listed).toMatchObject({
-      outcome: 'applied',
-      value: {
-        coupons: [{ code: 'A' }, { code: 'B' }],
-        unreadable: [{ id: 2, code: 'ODD', fault: expect.stringContaining('percent_off') }],
-      },
-    });
-    expect(await it.client.getCoupon(9, never())).toMatchObject({ reason: 'missing' });
-  });
-
-  test('are asked for under its own header, and by the name that we were given', async () => {
-    await using it = await scene();
-    await it.client.listCoupons({ limit: 1, offset: 0 }, never());
-    await it.client.change(changeOf('p1', key, 'usage'), never());
-    const [list, use] = it.store.ledger;
-    expect(list).toMatchObject({ answered: 'sent', headers: { 'payhip-api-key': 'api-1' } });
-    expect(use).toMatchObject({ answered: 'sent', headers: { 'product-secret-key': 'secret-1' } });
-    for (const { headers } of it.store.ledger) expect(headers['user-agent']).toBe('Shop/7');
-  });
-
-  test('that are missing one by one are so by 400 too; a creation that is refused is refused', async () => {
-    await using it = await scene();
-    const terms = {
-      code: 'X',
-      scope: { type: 'multi' },
-      discount: { type: 'percent', percentOff: 5 },
-    } as const;
-    const rest = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
-    const body = '{"error":true,"data":[],"message":"no"}';
-    it.store.fault = every({ kind: 'replaced', counted: false, status: 400, headers: {}, body });
-    expect(await it.client.getCoupon(9, never())).toMatchObject({ reason: 'missing' });
-    expect(await it.client.createCoupon({ ...terms, ...rest }, { requestId: null }, never())).toMatchObject({
-      reason: 'refused',
-    });
-  });
-});
-
-describe('an agent whose upstream leads to itself', () => {
-  test('knows its own answer, whatever it says, and says who it is with each request', async () => {
-    await using it = await scene({}, { self: 'me' });
-    const own = { 'latchkey-instance': 'me', 'content-type': 'application/json' };
-    for (const [status, body] of [
-      [200, '{"data":{}}'],
-      [508, '{}'],
-      [403, '<html>'],
-    ] as const) {
-      it.store.fault = every({ kind: 'replaced', counted: false, status, headers: own, body });
-      expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
-        outcome: 'not_applied',
-        reason: 'unreachable',
-        status: null,
-        detail: expect.stringContaining('this agent has reached itself'),
-      });
-    }
-    expect(it.store.ledger[0]?.headers['latchkey-instance']).toBe('me');
-  });
-
-  test('takes the answer of another agent for what it is', async () => {
-    await using it = await scene({}, { self: 'me' });
-    it.store.fault = every(refusal(404, 'no', { 'latchkey-instance': 'another' }));
-    expect(await it.client.verify('p1', key, never())).toMatchObject({ reason: 'missing' });
-  });
+test('an agent accepts the response of another agent', async () => {
+  await using it = await scene({}, { self: 'me' });
+  it.store.fault = every(refusal(404, 'no', { 'latchkey-instance': 'another' }));
+  expect(await it.client.verify('p1', key, never())).toMatchObject({ reason: 'missing' });
 });

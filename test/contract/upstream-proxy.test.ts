@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { certificate } from '../support/network/certificate.ts';
 import { startForwarder } from '../support/network/forward-proxy.ts';
 import { listenSecurely } from '../support/network/listener.ts';
@@ -14,25 +14,26 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-describe('a proxy', () => {
-  test('is given the absolute URI of an http upstream', async () => {
-    await using scene = await startHarness();
-    await using forwarder = await startForwarder(scene.server.port);
-    await using client = clientOf('http://upstream.test/store', { proxy: forwarder.url });
-    await client.verify('p1', key, never());
-    expect(forwarder.asked).toEqual([`http://upstream.test/store/api/v2/license/verify?license_key=${key}`]);
-    expect(scene.server.ledger[0]?.headers['product-secret-key']).toBe('secret-1');
-  });
+test('a proxy receives the absolute URI of an http upstream', async () => {
+  await using scene = await startHarness();
+  await using forwarder = await startForwarder(scene.server.port);
+  await using client = clientOf('http://upstream.test/store', { proxy: forwarder.url });
+  await client.verify('p1', key, never());
+  expect(forwarder.asked).toEqual([`http://upstream.test/store/api/v2/license/verify?license_key=${key}`]);
+  expect(scene.server.ledger[0]?.headers['product-secret-key']).toBe('secret-1');
+});
 
-  test('tunnels to an https upstream', async () => {
-    await using secure = await listenSecurely();
-    await using forwarder = await startForwarder(secure.port);
-    await using client = clientOf('https://localhost', { proxy: forwarder.url, ca: certificate });
-    expect(await client.verify('p1', key, never())).toMatchObject({ detail: 'HTTP 404: over TLS' });
-    expect(forwarder.asked).toEqual(['CONNECT localhost:443']);
-  });
+test('a proxy tunnels to an https upstream', async () => {
+  await using secure = await listenSecurely();
+  await using forwarder = await startForwarder(secure.port);
+  await using client = clientOf('https://localhost', { proxy: forwarder.url, ca: certificate });
+  expect(await client.verify('p1', key, never())).toMatchObject({ detail: 'HTTP 404: over TLS' });
+  expect(forwarder.asked).toEqual(['CONNECT localhost:443']);
+});
 
-  test.each([403, 407, 502])('that refuses the tunnel with %i lets nothing leave', async (status) => {
+test.each([403, 407, 502])(
+  'a proxy that refuses the tunnel with %i means that a change was not applied',
+  async (status) => {
     await using forwarder = await startForwarder(1, status);
     await using client = clientOf('https://upstream.test', { proxy: forwarder.url });
     expect(await client.change(changeOf('p1', key, 'usage'), never())).toEqual({
@@ -42,68 +43,66 @@ describe('a proxy', () => {
       detail: expect.stringContaining(`Proxy response (${status})`),
       retryAfterMs: null,
     });
-  });
+  },
+);
 
-  test('that is away lets nothing leave', async () => {
-    await using client = clientOf('http://upstream.test', { proxy: 'http://127.0.0.1:1' });
-    expect(await client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
-      outcome: 'not_applied',
-      detail: 'connection refused',
-    });
+test('an unavailable proxy means that a change was not applied', async () => {
+  await using client = clientOf('http://upstream.test', { proxy: 'http://127.0.0.1:1' });
+  expect(await client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
+    outcome: 'not_applied',
+    detail: 'connection refused',
   });
 });
 
-describe('the environment', () => {
-  test('names the proxy when the configuration does not', async () => {
-    await using scene = await startHarness();
-    await using forwarder = await startForwarder(scene.server.port);
-    environment({ HTTP_PROXY: forwarder.url });
-    await using client = clientOf('http://upstream.test');
-    expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
-    expect(forwarder.asked).toHaveLength(1);
-  });
+test('the environment names the proxy if the configuration does not', async () => {
+  await using scene = await startHarness();
+  await using forwarder = await startForwarder(scene.server.port);
+  environment({ HTTP_PROXY: forwarder.url });
+  await using client = clientOf('http://upstream.test');
+  expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
+  expect(forwarder.asked).toHaveLength(1);
+});
 
-  test('names upstreams that are reached without it', async () => {
-    await using forwarder = await startForwarder(1);
-    environment({ HTTP_PROXY: forwarder.url, NO_PROXY: '.invalid' });
-    await using client = clientOf('http://upstream.invalid');
-    expect(await client.verify('p1', key, never())).toMatchObject({ reason: 'unreachable' });
-    expect(forwarder.asked).toEqual([]);
-  });
+test('NO_PROXY names upstreams that are reached without the proxy', async () => {
+  await using forwarder = await startForwarder(1);
+  environment({ HTTP_PROXY: forwarder.url, NO_PROXY: '.invalid' });
+  await using client = clientOf('http://upstream.invalid');
+  expect(await client.verify('p1', key, never())).toMatchObject({ reason: 'unreachable' });
+  expect(forwarder.asked).toEqual([]);
+});
 
-  test('never puts its proxy before an upstream on this machine', async () => {
-    environment({ HTTP_PROXY: 'http://127.0.0.1:1' });
-    await using scene = await startHarness();
-    expect(await scene.client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
-  });
+test('an upstream on this machine is reached without the proxy of the environment', async () => {
+  environment({ HTTP_PROXY: 'http://127.0.0.1:1' });
+  await using scene = await startHarness();
+  expect(await scene.client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
+});
 
-  test('that names a proxy by no URL lets nothing leave', async () => {
-    environment({ HTTP_PROXY: 'proxy.example:3128' });
-    await using client = clientOf('http://upstream.test');
-    for (let time = 0; time < 2; time += 1) {
-      expect(await client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
-        outcome: 'not_applied',
-        reason: 'unreachable',
-        detail: 'HTTP_PROXY is not the URL of a proxy',
-      });
-    }
-  });
+test('an invalid proxy URL in the environment means that a change was not applied', async () => {
+  environment({ HTTP_PROXY: 'proxy.example:3128' });
+  await using client = clientOf('http://upstream.test');
+  for (let time = 0; time < 2; time += 1) {
+    expect(await client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
+      outcome: 'not_applied',
+      reason: 'unreachable',
+      detail: 'HTTP_PROXY is not the URL of a proxy',
+    });
+  }
+});
 
-  test('that could not be used is looked for again by the next request', async () => {
-    environment({ HTTP_PROXY: 'proxy.example:3128' });
-    await using scene = await startHarness();
-    await using forwarder = await startForwarder(scene.server.port);
-    await using client = clientOf('http://upstream.test');
-    expect(await client.verify('p1', key, never())).toMatchObject({ reason: 'unreachable' });
-    environment({ HTTP_PROXY: forwarder.url });
-    expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
-  });
+test('a proxy of the environment that failed is read again for the next request', async () => {
+  environment({ HTTP_PROXY: 'proxy.example:3128' });
+  await using scene = await startHarness();
+  await using forwarder = await startForwarder(scene.server.port);
+  await using client = clientOf('http://upstream.test');
+  expect(await client.verify('p1', key, never())).toMatchObject({ reason: 'unreachable' });
+  environment({ HTTP_PROXY: forwarder.url });
+  expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
+});
 
-  test('gives way to the configuration', async () => {
-    await using scene = await startHarness();
-    await using forwarder = await startForwarder(scene.server.port);
-    environment({ HTTP_PROXY: 'http://127.0.0.1:1', NO_PROXY: '*' });
-    await using client = clientOf('http://upstream.test', { proxy: forwarder.url });
-    expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
-  });
+test('the proxy of the configuration replaces the proxy of the environment', async () => {
+  await using scene = await startHarness();
+  await using forwarder = await startForwarder(scene.server.port);
+  environment({ HTTP_PROXY: 'http://127.0.0.1:1', NO_PROXY: '*' });
+  await using client = clientOf('http://upstream.test', { proxy: forwarder.url });
+  expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
 });

@@ -150,21 +150,24 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     ],
   ];
 
-  test.each(refusals)('with %s ends with one line, and changes nothing', async (_, given, code, line) => {
-    const before = await contents();
-    const { address } = server;
-    const outcome = await serve(given());
-    const complaints = outcome.complaints
-      .replaceAll(`${address.host}/.s.PGSQL.${address.port}`, 'PLACE')
-      .replaceAll(String(address.port), 'PORT');
-    expect({ ...outcome, complaints }).toEqual({
-      code,
-      complaints: `latchkey: The database is refused: ${line}\n`,
-    });
-    expect(await contents()).toEqual(before);
-  });
+  test.each(refusals)(
+    'a start on a database with %s ends with one line and changes nothing',
+    async (_, given, code, line) => {
+      const before = await contents();
+      const { address } = server;
+      const outcome = await serve(given());
+      const complaints = outcome.complaints
+        .replaceAll(`${address.host}/.s.PGSQL.${address.port}`, 'PLACE')
+        .replaceAll(String(address.port), 'PORT');
+      expect({ ...outcome, complaints }).toEqual({
+        code,
+        complaints: `latchkey: The database is refused: ${line}\n`,
+      });
+      expect(await contents()).toEqual(before);
+    },
+  );
 
-  test('beside an authority that was not moved there is refused as the configuration is', async () => {
+  test('a start on a database is refused while the state directory has an authority that was not moved', async () => {
     await using directory = temporaryDirectory();
     const listen = { tcp: '127.0.0.1:0' };
     await using before = await startDaemonProcess(directory.path, { listen });
@@ -186,7 +189,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     expect(await owner.query(`SELECT 1 FROM pg_namespace WHERE nspname = 'unmoved'`)).toEqual([]);
   });
 
-  test('of an agent is a fault of the configuration', async () => {
+  test('a database in the configuration of an agent is a configuration error', async () => {
     const { code, complaints } = await serve(
       { url: urlOf(server.address) },
       { upstream: { base_url: 'https://api.example.com' } },
@@ -195,7 +198,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     expect(complaints).toContain('store');
   });
 
-  test('whose certificate is signed by whom nobody trusts is refused; with ca_file it starts', async () => {
+  test('a start on a database with an untrusted certificate is refused, and works with ca_file', async () => {
     await owner.query('ALTER SYSTEM SET ssl = on');
     await owner.query('SELECT pg_reload_conf()');
     const url = `postgres://owner:secret@localhost:${server.address.port}/postgres`;
@@ -220,7 +223,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     });
   });
 
-  test('that is not there waits for it, says so once, and starts when it comes', async () => {
+  test('a start waits for an unavailable database, logs that once, and goes on when the database comes', async () => {
     await using late = await startPostgres();
     await late.stop();
     await using directory = temporaryDirectory();
@@ -241,7 +244,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     expect(JSON.stringify(daemon.lines)).not.toContain('secret');
   });
 
-  test('that is a standby waits until it is promoted', async () => {
+  test('a start on a standby waits until it is promoted', async () => {
     await using primary = await startPostgres();
     await using standby = await startStandby(primary.address);
     await using directory = temporaryDirectory();
@@ -257,7 +260,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     await daemon.said('ready');
   });
 
-  test('that waits ends at a signal, with 0', async () => {
+  test('a signal ends a start that waits for its database with exit code 0', async () => {
     await using directory = temporaryDirectory();
     const url = `postgres://owner:secret@127.0.0.1:${await freePort()}/postgres?sslmode=disable`;
     await using daemon = spawnDaemon(directory.path, {
@@ -269,7 +272,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     expect([await daemon.ended, daemon.complaints]).toEqual([0, '']);
   });
 
-  test('that never comes is given up after a minute, with the reason and without the password', async () => {
+  test('a start gives up after a minute without a database, and names the reason but not the password', async () => {
     await using directory = temporaryDirectory();
     let elapsed = 0;
     const time: TimeSource = {

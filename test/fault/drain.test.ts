@@ -41,7 +41,7 @@ async function useUntilRefused(daemon: DaemonProcess, key: string, onAnswer: () 
   }
 }
 
-test('SIGTERM under load loses no answered write, refuses what comes later and ends with 0', async () => {
+test('after SIGTERM under load no answered write is lost, later requests are refused, and the exit code is 0', async () => {
   await using directory = temporaryDirectory();
   const answered = new Map<string, number>();
   {
@@ -63,7 +63,7 @@ test('SIGTERM under load loses no answered write, refuses what comes later and e
   }
 });
 
-test('while it drains, the listeners stay open: probes are answered, new requests refused, old ones finished', async () => {
+test('a draining daemon answers probes, refuses new requests and finishes old requests', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
@@ -92,7 +92,7 @@ test('while it drains, the listeners stay open: probes are answered, new request
   for (const { ending } of await Promise.all(begun)) expect(ending).not.toBe('deadline');
 });
 
-test('a second signal ends it at once, with 1, whatever is still being answered', async () => {
+test('a second signal ends a draining daemon at once with exit code 1', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
@@ -129,7 +129,7 @@ async function createLeaving(directory: string, delay: string, environment: Reco
   return { daemon, verify, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-test('with a delay it is not ready at once, and answers until a second signal', async () => {
+test('with drain_delay a stopping daemon is not ready at once, and answers requests until a second signal', async () => {
   await using directory = temporaryDirectory();
   await using leaving = await createLeaving(directory.path, '10m');
   const { daemon, verify } = leaving;
@@ -159,7 +159,7 @@ test('with a delay it is not ready at once, and answers until a second signal', 
   expect(await daemon.ended).toBe(0);
 });
 
-test('when the delay is over it drains, and the service manager has been told how long that may take', async () => {
+test('after drain_delay the daemon drains, and has told the service manager how long that may take', async () => {
   await using directory = temporaryDirectory();
   const manager = fakeServiceManager(directory.path);
   const environment = { PATH: `${manager.path}:${process.env['PATH']}`, NOTIFY_SOCKET: '@nowhere' };
@@ -183,7 +183,7 @@ function fakeServiceManager(directory: string): { path: string; told: () => stri
   return { path, told: () => (existsSync(told) ? readFileSync(told, 'utf8').trim().split('\n') : []) };
 }
 
-test('the service manager is told when it is ready, reads its configuration again and stops', async () => {
+test('the daemon tells the service manager when it is ready, reloads and stops', async () => {
   await using directory = temporaryDirectory();
   const manager = fakeServiceManager(directory.path);
   await using daemon = await startDaemonProcess(directory.path, authority, {
@@ -198,7 +198,7 @@ test('the service manager is told when it is ready, reads its configuration agai
   expect(manager.told().at(-1)).toBe('STOPPING=1');
 });
 
-test('without systemd-notify it runs all the same, and says so', async () => {
+test('without systemd-notify the daemon runs and logs that it is missing', async () => {
   await using directory = temporaryDirectory();
   await using daemon = await startDaemonProcess(directory.path, authority, {
     PATH: directory.path,
@@ -210,7 +210,7 @@ test('without systemd-notify it runs all the same, and says so', async () => {
   expect(await daemon.ended).toBe(0);
 });
 
-test('SIGTERM ends it with 0 from the first line on, also while it starts', async () => {
+test('SIGTERM ends a starting daemon with exit code 0', async () => {
   await using directory = temporaryDirectory();
   const upstream = { base_url: 'http://nowhere.invalid' };
   await using daemon = spawnDaemon(directory.path, { listen: { tcp: '127.0.0.1:0' }, upstream });

@@ -17,7 +17,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 const arrived = new Set(['KEY-arrived', 'KEY-doubted', 'KEY-held']);
 const keys = [...new Set(leftOperations.map(({ subject }) => subject))].filter((key) => key !== 'save');
 
-test('what waited in an agent of the first schema goes up once, and the rest is as it was', async () => {
+test('an agent that starts on the first schema sends its waiting changes once and keeps the rest', async () => {
   const licenses = keys.map((licenseKey) => ({ licenseKey, uses: arrived.has(licenseKey) ? 4 : 3 }));
   await using harness = await startHarness({ licenses });
   leaveAgent(join(harness.directory, 'state'), productKey, Date.now());
@@ -66,7 +66,7 @@ test('what waited in an agent of the first schema goes up once, and the rest is 
   expect(upstream.license('KEY-waiting').uses).toBe(5);
 });
 
-test('an authority of the first schema goes on with all that it sold and issued', async () => {
+test('an authority that starts on the first schema keeps its sales and credentials', async () => {
   await using directory = temporaryDirectory();
   leaveAuthority(join(directory.path, 'state'), Date.now());
   await using daemon = await startDaemonProcess(directory.path, { listen: { tcp: '127.0.0.1:0' } });

@@ -35,37 +35,29 @@ describe.skipIf(!hasPostgres)('four copies of an authority, with 16 callers each
     return item;
   };
 
-  test(
-    'count what they have answered, whoever asked whom, and no limit is exceeded',
-    { timeout },
-    async () => {
-      const ledger = await show('CALM', async () => {
-        await sleep(calmMs);
-      });
-      // Only the key of a request that is still being answered may be in use.
-      const wrong = [...ledger.wrong.keys()].filter((what) => what !== '409 idempotency_key_in_use');
-      expect(wrong).toEqual([]);
-    },
-  );
+  test('four copies count every answered use, and exceed no limit', { timeout }, async () => {
+    const ledger = await show('CALM', async () => {
+      await sleep(calmMs);
+    });
+    // Only the key of a request that is still being answered may be in use.
+    const wrong = [...ledger.wrong.keys()].filter((what) => what !== '409 idempotency_key_in_use');
+    expect(wrong).toEqual([]);
+  });
 
-  test(
-    'lose nothing that was answered, and count nothing twice, when one is killed',
-    { timeout },
-    async () => {
-      const { wrong } = await show('KILLED', async (ledger) => {
-        for (let time = 0; time < times; time += 1) {
-          const copy = of(copies.all, time);
-          await copy.kill();
-          await progress(ledger);
-          await copy.start();
-          await progress(ledger);
-        }
-      });
-      expect([...wrong.keys()].join()).toContain('without an answer');
-    },
-  );
+  test('killing one of four copies loses no answered use and counts none twice', { timeout }, async () => {
+    const { wrong } = await show('KILLED', async (ledger) => {
+      for (let time = 0; time < times; time += 1) {
+        const copy = of(copies.all, time);
+        await copy.kill();
+        await progress(ledger);
+        await copy.start();
+        await progress(ledger);
+      }
+    });
+    expect([...wrong.keys()].join()).toContain('without an answer');
+  });
 
-  test('nor when the database stops as it does when power fails', { timeout }, async () => {
+  test('a crash of the database loses no answered use and counts none twice', { timeout }, async () => {
     const { wrong } = await show('STOPPED', async (ledger) => {
       // Something must have been in doubt, or nothing was shown of it.
       for (let time = 0; time < times || !ledger.wrong.has(inDoubt); time += 1) {
@@ -83,7 +75,7 @@ describe.skipIf(!hasPostgres)('four copies of an authority, with 16 callers each
     { kind: 'cut_answer', afterBytes: 1 + ((time * 37) % 400) },
     { kind: 'half_open' },
   ];
-  test('nor when their connections to it are cut anywhere', { timeout }, async () => {
+  test('cut database connections lose no answered use and count none twice', { timeout }, async () => {
     const { wrong } = await show('CUT', async (ledger) => {
       for (let time = 0; time < times || !ledger.wrong.has(inDoubt); time += 1) {
         for (const [index, fault] of faultsOf(time).entries()) {
@@ -99,16 +91,20 @@ describe.skipIf(!hasPostgres)('four copies of an authority, with 16 callers each
     expect([...wrong.keys()]).toContain(inDoubt);
   });
 
-  test('nor when they are cut between a commit and its answer', { timeout }, async () => {
-    await show('COMMITTED', async (ledger) => {
-      for (let time = 0; time < times; time += 1) {
-        const { network } = of(copies.all, time);
-        const before = network.resetAnswers;
-        await network.become({ kind: 'reset_answer', containing: 'COMMIT' });
-        await expect.poll(() => network.resetAnswers > before, { interval: 5 }).toBe(true);
-        await network.become({ kind: 'pass' });
-        await progress(ledger);
-      }
-    });
-  });
+  test(
+    'database connections that are cut after a commit lose no answered use and count none twice',
+    { timeout },
+    async () => {
+      await show('COMMITTED', async (ledger) => {
+        for (let time = 0; time < times; time += 1) {
+          const { network } = of(copies.all, time);
+          const before = network.resetAnswers;
+          await network.become({ kind: 'reset_answer', containing: 'COMMIT' });
+          await expect.poll(() => network.resetAnswers > before, { interval: 5 }).toBe(true);
+          await network.become({ kind: 'pass' });
+          await progress(ledger);
+        }
+      });
+    },
+  );
 });

@@ -79,7 +79,7 @@ class Callers implements AsyncDisposable {
 
 const missing = hasBalancer ? '' : ' (skipped: haproxy is not installed: apt-get install haproxy)';
 describe.skipIf(!hasPostgres || !hasBalancer)(`two copies behind HAProxy${missing}`, () => {
-  test('are restarted one after the other without one failed request', { timeout: 600_000 }, async () => {
+  test('two copies restart one after the other without a failed request', { timeout: 600_000 }, async () => {
     await using directory = temporaryDirectory();
     const tls = join(directory.path, 'tls');
     expect(await runProcess(['certificate', 'make', '--host', name, '--out', tls])).toMatchObject({

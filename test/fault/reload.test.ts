@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { codeOf, eventually, productKey, secret, startHarness } from '../support/harness/agent-harness.ts';
 import { every, movesCounter, refusal } from '../support/harness/plain-upstream.ts';
 
-test('SIGHUP with a broken file changes nothing, and says every fault', async () => {
+test('SIGHUP with an invalid file changes nothing and logs every error', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   await harness.startAgent();
   const daemon = harness.agent.process;
@@ -25,7 +25,7 @@ test('SIGHUP with a broken file changes nothing, and says every fault', async ()
   expect(await daemon.ended).toBe(0);
 });
 
-test('SIGHUP takes over what it can, tells what changed and what waits for a restart, and never a secret', async () => {
+test('SIGHUP applies the settings that it can, and logs what changed and what needs a restart, but no secret', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   await harness.startAgent();
   const daemon = harness.agent.process;
@@ -52,7 +52,7 @@ test('SIGHUP takes over what it can, tells what changed and what waits for a res
   expect(JSON.stringify(daemon.lines)).not.toMatch(new RegExp(`another-secret|"${secret}"`));
 });
 
-test('a product that SIGHUP gives another key has its changes delivered, and nobody is said to refuse it', async () => {
+test('the changes of a product that gets another key by SIGHUP are delivered', async () => {
   const licenses = Array.from({ length: 12 }, (_, index) => `KEY-${index}`);
   await using harness = await startHarness({ licenses });
   await (await harness.startAgent()).learn(licenses);
@@ -70,7 +70,7 @@ test('a product that SIGHUP gives another key has its changes delivered, and nob
   expect(line).toMatchObject({ product: 'renamed', before: productKey });
 });
 
-test('of a product that SIGHUP takes out nothing is answered any more, and what waits goes up when it is put back', async () => {
+test('a product that SIGHUP removes is not answered, and its waiting changes are sent when it is added again', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
@@ -96,7 +96,7 @@ test('of a product that SIGHUP takes out nothing is answered any more, and what 
   expect(gone).toMatchObject({ level: 'info', product: 'another' });
 });
 
-test('an upstream that is taken out of the file of an agent waits for a restart', async () => {
+test('removing the upstream from the configuration of an agent needs a restart', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   await harness.startAgent();
   const daemon = harness.agent.process;
@@ -135,7 +135,7 @@ test('SIGHUP changes the level of the log', async () => {
   expect(changes()).toBe(1);
 });
 
-test('SIGHUP does not wait out what the former configuration waits for: an open breaker, a long backoff', async () => {
+test('SIGHUP ends an open breaker and a long backoff of the former configuration', async () => {
   await using harness = await startHarness({ licenses: ['KEY', 'OTHER'] });
   const slow = { backoff: { first: '24d', max: '24d' }, breaker: { failures: 1, open: '24d' } };
   const agent = await harness.startAgent({ sync: slow });

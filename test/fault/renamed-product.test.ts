@@ -117,7 +117,7 @@ test('products that swap their keys keep their license keys and tokens apart', a
   expect(tokens.map(({ product_key }) => product_key)).toContain('other');
 });
 
-test('a product that is removed and put back under another key has its license keys and its changes again', async () => {
+test('a product that is removed and added under another key keeps its license keys and its changes', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
@@ -130,7 +130,7 @@ test('a product that is removed and put back under another key has its license k
   expect((await agent.verify('KEY')).status).toBe(200);
 });
 
-test('a use that is asked for again under its Idempotency-Key after its product was renamed counts once', async () => {
+test('a use that is repeated under its Idempotency-Key after its product was renamed counts once', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);

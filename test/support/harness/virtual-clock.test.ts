@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
 
 const never = new AbortController().signal;
@@ -16,125 +16,121 @@ function createClock(): { time: VirtualTime; clock: VirtualClock; woken: string[
 }
 type Sleeper = (name: string, ms: number) => Promise<void>;
 
-describe('virtual time', () => {
-  it('wakes sleepers in the order of their time, then of their coming', async () => {
-    const { time, woken, sleeper } = createClock();
-    void sleeper('third', 20);
-    void sleeper('first', 10);
-    void sleeper('second', 10);
-    await time.advance(19);
-    expect(woken).toEqual(['first at 10', 'second at 10']);
-    await time.advance(1);
-    expect(woken).toEqual(['first at 10', 'second at 10', 'third at 20']);
-  });
-
-  it('lets everything run that follows from a waking before the next one wakes', async () => {
-    const { time, clock, woken } = createClock();
-    const loop = async (name: string, ms: number): Promise<void> => {
-      for (let turn = 0; turn < 2; turn += 1) {
-        await clock.sleep(ms, never);
-        for (let step = 0; step < 50; step += 1) await Promise.resolve();
-        woken.push(`${name} ${clock.elapsed()}`);
-      }
-    };
-    void loop('a', 10);
-    void loop('b', 15);
-    await time.advance(100);
-    expect(woken).toEqual(['a 10', 'b 15', 'a 20', 'b 30']);
-  });
-
-  it('ends at the instant asked for, whoever sleeps beyond it', async () => {
-    const { time, clock, woken, sleeper } = createClock();
-    void sleeper('late', 101);
-    await time.advance(100);
-    expect(clock.elapsed()).toBe(100);
-    expect(woken).toEqual([]);
-    expect(time.sleeping).toBe(1);
-  });
-
-  it('passes even for a loop that sleeps for no time at all', async () => {
-    const { time, clock } = createClock();
-    let turns = 0;
-    const loop = async (): Promise<void> => {
-      for (;;) {
-        await clock.sleep(0, never);
-        turns += 1;
-      }
-    };
-    void loop();
-    await time.advance(5);
-    expect(turns).toBe(5);
-  });
-
-  it('ends a sleep with the reason of its signal', async () => {
-    const { time, clock } = createClock();
-    const controller = new AbortController();
-    const reason = new Error('enough');
-    const sleep = clock.sleep(10, controller.signal);
-    controller.abort(reason);
-    await expect(sleep).rejects.toBe(reason);
-    await expect(clock.sleep(10, controller.signal)).rejects.toBe(reason);
-    expect(time.sleeping).toBe(0);
-  });
-
-  it('runs until a condition holds, and no longer', async () => {
-    const { time, clock, woken, sleeper } = createClock();
-    void sleeper('one', 10);
-    void sleeper('two', 20);
-    await time.runUntil(() => woken.length === 1, 100);
-    expect(clock.elapsed()).toBe(10);
-    await expect(time.runUntil(() => woken.length === 3, 50)).rejects.toThrow('within 50 ms');
-    expect(clock.elapsed()).toBe(60);
-  });
-
-  it('runs until nobody sleeps any more, but for ever', async () => {
-    const { time, clock, woken, sleeper } = createClock();
-    void sleeper('for ever', Infinity);
-    void sleeper('one', 10).then(() => sleeper('two', 15));
-    await time.runUntilIdle(hour);
-    expect(woken).toEqual(['one at 10', 'two at 25']);
-    expect(clock.elapsed()).toBe(25);
-    expect(time.nextAt()).toBeNull();
-    expect(time.sleeping).toBe(1);
-  });
-
-  it('refuses to pass twice at once', async () => {
-    const { time } = createClock();
-    const first = time.advance(10);
-    await expect(time.advance(10)).rejects.toThrow('already');
-    await first;
-    expect(time.elapsed).toBe(10);
-  });
+it('virtual time wakes sleepers by their time, then by the order of their calls', async () => {
+  const { time, woken, sleeper } = createClock();
+  void sleeper('third', 20);
+  void sleeper('first', 10);
+  void sleeper('second', 10);
+  await time.advance(19);
+  expect(woken).toEqual(['first at 10', 'second at 10']);
+  await time.advance(1);
+  expect(woken).toEqual(['first at 10', 'second at 10', 'third at 20']);
 });
 
-describe('the clock of a virtual machine', () => {
-  it('follows its wall clock forwards, never backwards, and its elapsed time not at all', async () => {
-    const { time, clock } = createClock();
-    clock.jumpWall(hour);
-    expect(clock.now()).toBe(hour);
-    clock.mark();
-    clock.jumpWall(-2 * hour);
-    expect(clock.now()).toBe(hour);
-    await time.advance(10);
-    expect(clock.now()).toBe(hour + 10);
-    expect(clock.elapsed()).toBe(10);
-    expect(clock.reading()).toEqual({ wall: -hour + 10, monotonic: 10 });
-  });
+it('virtual time runs everything that follows from a wake-up before the next wake-up', async () => {
+  const { time, clock, woken } = createClock();
+  const loop = async (name: string, ms: number): Promise<void> => {
+    for (let turn = 0; turn < 2; turn += 1) {
+      await clock.sleep(ms, never);
+      for (let step = 0; step < 50; step += 1) await Promise.resolve();
+      woken.push(`${name} ${clock.elapsed()}`);
+    }
+  };
+  void loop('a', 10);
+  void loop('b', 15);
+  await time.advance(100);
+  expect(woken).toEqual(['a 10', 'b 15', 'a 20', 'b 30']);
+});
 
-  it('wakes nobody of a process that is gone, and starts the next from the mark', async () => {
-    const { time, clock, woken, sleeper } = createClock();
-    const ending = new AbortController();
-    void sleeper('gone', 10);
-    void clock.sleep(10, ending.signal).catch(() => woken.push('told'));
-    clock.jumpWall(hour);
-    const mark = clock.mark();
-    clock.jumpWall(-hour);
-    const next = clock.restarted(mark);
-    void sleeper('gone too', 10);
-    ending.abort();
-    await time.advance(20);
-    expect(woken).toEqual([]);
-    expect(next.now()).toBe(hour + 20);
-    expect(next.reading()).toEqual({ wall: 20, monotonic: 20 });
-  });
+it('virtual time stops at the requested time although a sleeper waits longer', async () => {
+  const { time, clock, woken, sleeper } = createClock();
+  void sleeper('late', 101);
+  await time.advance(100);
+  expect(clock.elapsed()).toBe(100);
+  expect(woken).toEqual([]);
+  expect(time.sleeping).toBe(1);
+});
+
+it('virtual time passes for a loop that sleeps for 0 ms', async () => {
+  const { time, clock } = createClock();
+  let turns = 0;
+  const loop = async (): Promise<void> => {
+    for (;;) {
+      await clock.sleep(0, never);
+      turns += 1;
+    }
+  };
+  void loop();
+  await time.advance(5);
+  expect(turns).toBe(5);
+});
+
+it('an aborted signal ends a sleep with its reason', async () => {
+  const { time, clock } = createClock();
+  const controller = new AbortController();
+  const reason = new Error('enough');
+  const sleep = clock.sleep(10, controller.signal);
+  controller.abort(reason);
+  await expect(sleep).rejects.toBe(reason);
+  await expect(clock.sleep(10, controller.signal)).rejects.toBe(reason);
+  expect(time.sleeping).toBe(0);
+});
+
+it('virtual time runs until a condition holds', async () => {
+  const { time, clock, woken, sleeper } = createClock();
+  void sleeper('one', 10);
+  void sleeper('two', 20);
+  await time.runUntil(() => woken.length === 1, 100);
+  expect(clock.elapsed()).toBe(10);
+  await expect(time.runUntil(() => woken.length === 3, 50)).rejects.toThrow('within 50 ms');
+  expect(clock.elapsed()).toBe(60);
+});
+
+it('virtual time runs until nobody sleeps', async () => {
+  const { time, clock, woken, sleeper } = createClock();
+  void sleeper('for ever', Infinity);
+  void sleeper('one', 10).then(() => sleeper('two', 15));
+  await time.runUntilIdle(hour);
+  expect(woken).toEqual(['one at 10', 'two at 25']);
+  expect(clock.elapsed()).toBe(25);
+  expect(time.nextAt()).toBeNull();
+  expect(time.sleeping).toBe(1);
+});
+
+it('virtual time cannot run twice at the same time', async () => {
+  const { time } = createClock();
+  const first = time.advance(10);
+  await expect(time.advance(10)).rejects.toThrow('already');
+  await first;
+  expect(time.elapsed).toBe(10);
+});
+
+it('the clock of a virtual machine follows its wall clock forwards only', async () => {
+  const { time, clock } = createClock();
+  clock.jumpWall(hour);
+  expect(clock.now()).toBe(hour);
+  clock.mark();
+  clock.jumpWall(-2 * hour);
+  expect(clock.now()).toBe(hour);
+  await time.advance(10);
+  expect(clock.now()).toBe(hour + 10);
+  expect(clock.elapsed()).toBe(10);
+  expect(clock.reading()).toEqual({ wall: -hour + 10, monotonic: 10 });
+});
+
+it('a virtual clock wakes no sleeper of a dead process, and the next process continues at the stored time', async () => {
+  const { time, clock, woken, sleeper } = createClock();
+  const ending = new AbortController();
+  void sleeper('gone', 10);
+  void clock.sleep(10, ending.signal).catch(() => woken.push('told'));
+  clock.jumpWall(hour);
+  const mark = clock.mark();
+  clock.jumpWall(-hour);
+  const next = clock.restarted(mark);
+  void sleeper('gone too', 10);
+  ending.abort();
+  await time.advance(20);
+  expect(woken).toEqual([]);
+  expect(next.now()).toBe(hour + 20);
+  expect(next.reading()).toEqual({ wall: 20, monotonic: 20 });
 });
