@@ -2,32 +2,27 @@ import { z } from 'zod';
 import { formatDatetime } from '../domain/datetime.ts';
 import type { Account } from '../domain/account.ts';
 import type { AccountWithKey } from '../service/authority/account.ts';
-import { name, secret, integer } from './types.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { name, secret, integer, instant } from './types.ts';
+import { parameters } from './parameters.ts';
 
-export type AccountObject = {
-  account_id: string;
-  name: string;
-  api_key?: string | undefined;
-  old_key_until?: string | undefined;
-};
-
-export const accountObject: z.ZodType<AccountObject> = z
+export const accountObject = z
   .object({
     account_id: z.string(),
     name: z.string(),
     api_key: z.string().optional(),
-    old_key_until: z.iso.datetime({ offset: true }).optional(),
+    old_key_until: instant.optional(),
   })
   .meta({ id: 'Account' });
 
-export const accountList: z.ZodType<{ accounts: AccountObject[] }> = z
+export type AccountObject = z.infer<typeof accountObject>;
+
+export const accountList = z
   .object({
     accounts: z.array(accountObject),
   })
   .meta({ id: 'AccountList' });
 
-export const accountParameters: ParameterSet<{ name: string; apiKey?: string | undefined }> = parameters(
+export const accountParameters = parameters(
   {
     name,
     api_key: secret.optional(),
@@ -51,7 +46,7 @@ const longestS = 30 * 86_400;
 export type Roll = { keepOldS?: number | undefined };
 
 /** How an API key or a secret is rolled. An unknown parameter is refused: misspelt, it would stop the old one at once. */
-export const rollParameters: ParameterSet<Roll> = parameters(
+export const rollParameters = parameters(
   { keep_old_s: integer(1, longestS).optional() },
   { unknown: 'refused', id: 'Roll' },
 );

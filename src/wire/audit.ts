@@ -1,24 +1,14 @@
 import { z } from 'zod';
 import { formatDatetime } from '../domain/datetime.ts';
-import type { Page } from '../domain/page.ts';
-import type { AuditFilter, RecordedAct } from '../service/access/tables.ts';
-import { datetime, text } from './types.ts';
+import type { RecordedAct } from '../service/access/tables.ts';
+import { datetime, text, instant } from './types.ts';
 import { pageShape } from './page.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { parameters } from './parameters.ts';
 
-export type ActObject = {
-  id: number;
-  at: string;
-  actor: string;
-  act: string;
-  subject: string;
-  detail: string;
-};
-
-export const actObject: z.ZodType<ActObject> = z
+export const actObject = z
   .object({
     id: z.int(),
-    at: z.iso.datetime({ offset: true }),
+    at: instant,
     actor: z.string(),
     act: z.string(),
     subject: z.string(),
@@ -26,15 +16,15 @@ export const actObject: z.ZodType<ActObject> = z
   })
   .meta({ id: 'Act' });
 
-export const actList: z.ZodType<{ acts: ActObject[] }> = z
-  .object({ acts: z.array(actObject) })
-  .meta({ id: 'ActList' });
+export type ActObject = z.infer<typeof actObject>;
+
+export const actList = z.object({ acts: z.array(actObject) }).meta({ id: 'ActList' });
 
 /** Fits into the headers of a request also when each character takes 12 bytes. */
 const soughtText = text(500);
 
 /** `GET /admin/v1/audit`. */
-export const actQuery: ParameterSet<AuditFilter & Page> = parameters({
+export const actQuery = parameters({
   since: datetime.optional(),
   until: datetime.optional(),
   actor: soughtText.optional(),

@@ -7,41 +7,22 @@ import {
   type Cart,
   type CartLine,
   type Quote,
-  type QuoteReason,
 } from '../domain/checkout/quote.ts';
 import type { RoleName } from '../domain/role.ts';
-import { boolean, identifier, integer, listOf, orDefault, textLike, texts } from './types.ts';
+import { boolean, identifier, integer, listOf, orDefault, textLike, texts, instant } from './types.ts';
 import { parameters, type ParameterSet, type ParsedParameters, without } from './parameters.ts';
 import { formatDatetime } from '../domain/datetime.ts';
 import { maximumOrderLength, orderPattern, type Redemption } from '../domain/checkout/redemption.ts';
-import type { Page } from '../domain/page.ts';
 import { pageShape } from './page.ts';
 
 /** A body with a cart may be this long, whatever `limits.body_bytes`: a thousand lines of ordinary length. */
 export const cartBytes = 262_144;
 
-/** What is taken off a line; amounts are cents. */
-type QuotedLineObject = { product_key: string; amount: number; quantity: number; discount: number };
-
-/** A quote; `scope` is there on an agent alone. */
-export type QuoteObject = {
-  code: string;
-  coupon_id: number | null;
-  redeemable: boolean;
-  reasons: readonly QuoteReason[];
-  subtotal: number;
-  eligible_subtotal: number;
-  discount: number;
-  total: number;
-  lines: readonly QuotedLineObject[];
-  scope?: 'this_agent' | undefined;
-};
-
-const quotedLine: z.ZodType<QuotedLineObject> = z
+const quotedLine = z
   .object({ product_key: z.string(), amount: z.int(), quantity: z.int(), discount: z.int() })
   .meta({ id: 'QuotedLine' });
 
-export const quoteShape: { [Name in keyof QuoteObject]-?: z.ZodType<QuoteObject[Name]> } = {
+const quoteShape = {
   code: z.string(),
   coupon_id: z.int().nullable(),
   redeemable: z.boolean(),
@@ -54,7 +35,10 @@ export const quoteShape: { [Name in keyof QuoteObject]-?: z.ZodType<QuoteObject[
   scope: z.literal('this_agent').optional(),
 };
 
-export const quoteObject: z.ZodType<QuoteObject> = z.object(quoteShape).meta({ id: 'Quote' });
+/** A quote; `scope` is there on an agent alone. */
+export const quoteObject = z.object(quoteShape).meta({ id: 'Quote' });
+
+export type QuoteObject = z.infer<typeof quoteObject>;
 
 /** Writes a quote; an agent says that it knows of its own redemptions alone. */
 export function serializeQuote(quote: Quote, role: RoleName): QuoteObject {
@@ -135,18 +119,18 @@ function lineOf({ collectionIds = [], ...rest }: LineParameters): CartLine {
 }
 
 /** A redemption: the quote that it was made by, and when. */
-export type RedemptionObject = QuoteObject & { order: string; redeemed_at: string; over_limit: boolean };
-
-export const redemptionObject: z.ZodType<RedemptionObject> = z
+export const redemptionObject = z
   .object({
     order: z.string(),
     ...quoteShape,
-    redeemed_at: z.iso.datetime({ offset: true }),
+    redeemed_at: instant,
     over_limit: z.boolean(),
   })
   .meta({ id: 'Redemption' });
 
-export const redemptionList: z.ZodType<{ redemptions: RedemptionObject[] }> = z
+export type RedemptionObject = z.infer<typeof redemptionObject>;
+
+export const redemptionList = z
   .object({
     redemptions: z.array(redemptionObject),
   })
@@ -187,7 +171,7 @@ export const redemptionParameters: ParameterSet<{ order: string; cart: Cart }> =
 };
 
 /** Which redemptions to list: those of a coupon. */
-export const redemptionQuery: ParameterSet<{ couponId: number } & Page> = parameters({
+export const redemptionQuery = parameters({
   coupon_id: integer(Number.MIN_SAFE_INTEGER),
   ...pageShape('redemptions'),
 });

@@ -9,33 +9,15 @@ import {
   type Coupon,
   type CouponParameters,
   type CouponScope,
-  type CouponState,
   type CouponTerms,
 } from '../domain/checkout/coupon.ts';
 import { formatDatetime } from '../domain/datetime.ts';
-import type { Page } from '../domain/page.ts';
 import type { RoleName } from '../domain/role.ts';
-import { datetime, identifier, integer, oneOf, percentage, text, textLike } from './types.ts';
+import { datetime, identifier, integer, oneOf, percentage, text, textLike, instant } from './types.ts';
 import { pageShape } from './page.ts';
 import { parameters, type ParameterSet, type Readable } from './parameters.ts';
 
 const couponTypes: readonly CouponScope['type'][] = ['single', 'multi', 'collection'];
-
-/** The coupon object of specification 2.1: all twelve fields, null where there is no value. */
-export type CouponObject = {
-  id: number;
-  coupon_type: CouponScope['type'];
-  percent_off: number | null;
-  amount_off: number | null;
-  code: string;
-  start_date: string | null;
-  end_date: string | null;
-  product_key: string | null;
-  collection_id: string | null;
-  minimum_purchase_amount: number | null;
-  usage_limit: number | null;
-  notes: string | null;
-};
 
 const couponShape = {
   id: z.int(),
@@ -43,8 +25,8 @@ const couponShape = {
   percent_off: z.number().nullable(),
   amount_off: z.int().nullable(),
   code: z.string(),
-  start_date: z.iso.datetime({ offset: true }).nullable(),
-  end_date: z.iso.datetime({ offset: true }).nullable(),
+  start_date: instant.nullable(),
+  end_date: instant.nullable(),
   product_key: z.string().nullable(),
   collection_id: z.string().nullable(),
   minimum_purchase_amount: z.int().nullable(),
@@ -52,9 +34,12 @@ const couponShape = {
   notes: z.string().nullable(),
 };
 
-export const couponObject: z.ZodType<CouponObject> = z.object(couponShape).meta({ id: 'Coupon' });
+/** The coupon object of specification 2.1: all twelve fields, null where there is no value. */
+export const couponObject = z.object(couponShape).meta({ id: 'Coupon' });
 
-export const couponList: z.ZodType<{ coupons: CouponObject[] }> = z
+export type CouponObject = z.infer<typeof couponObject>;
+
+export const couponList = z
   .object({
     coupons: z.array(couponObject),
   })
@@ -63,13 +48,6 @@ export const couponList: z.ZodType<{ coupons: CouponObject[] }> = z
 /** How many of the orders that redeemed a coupon are shown with it. */
 export const shownOrders = 100;
 
-/** A coupon, how often it is redeemed now, and whether it can be; `scope` is there on an agent alone. */
-export type CountedCouponObject = CouponObject & {
-  redemptions: number;
-  state: CouponState;
-  scope?: 'this_agent' | undefined;
-};
-
 const countedShape = {
   ...couponShape,
   redemptions: z.int(),
@@ -77,21 +55,24 @@ const countedShape = {
   scope: z.literal('this_agent').optional(),
 };
 
-export const countedCouponList: z.ZodType<{ coupons: CountedCouponObject[] }> = z
+/** A coupon, how often it is redeemed now, and whether it can be; only agents send `scope`. */
+const countedCouponObject = z.object(countedShape).meta({ id: 'CountedCoupon' });
+
+export type CountedCouponObject = z.infer<typeof countedCouponObject>;
+
+export const countedCouponList = z
   .object({
-    coupons: z.array(z.object(countedShape).meta({ id: 'CountedCoupon' })),
+    coupons: z.array(countedCouponObject),
   })
   .meta({ id: 'CountedCouponList' });
 
 /** `orders`: the newest first, at most `shownOrders`. */
-export const redeemedCouponObject: z.ZodType<CountedCouponObject & { orders: string[] }> = z
+export const redeemedCouponObject = z
   .object({ ...countedShape, orders: z.array(z.string()) })
   .meta({ id: 'RedeemedCoupon' });
 
 /** `GET /agent/v1/coupons`. */
-export const countedCouponQuery: ParameterSet<
-  Page & { code?: string | undefined; productKey?: string | undefined; state?: CouponState | undefined }
-> = parameters({
+export const countedCouponQuery = parameters({
   code: identifier.optional(),
   product_key: identifier.optional(),
   state: oneOf(couponStates).optional(),
@@ -132,15 +113,15 @@ export function serializeCoupon(coupon: Coupon): CouponObject {
 }
 
 /** A coupon, whether it can be redeemed now by some cart, and how often it was redeemed. */
-export type VerifiedCouponObject = CouponObject & { valid: boolean; usage: number };
-
-export const verifiedCouponObject: z.ZodType<VerifiedCouponObject> = z
+export const verifiedCouponObject = z
   .object({
     ...couponShape,
     valid: z.boolean(),
     usage: z.int(),
   })
   .meta({ id: 'VerifiedCoupon' });
+
+export type VerifiedCouponObject = z.infer<typeof verifiedCouponObject>;
 
 export function serializeVerifiedCoupon(
   coupon: Coupon,
@@ -150,7 +131,7 @@ export function serializeVerifiedCoupon(
 }
 
 /** `GET /api/v1/coupons/verify`; white space around a code is dropped, as in a cart. */
-export const couponCodeParameters: ParameterSet<{ code: string }> = parameters({
+export const couponCodeParameters = parameters({
   code: identifier.transform((given) => given.trim()),
 });
 
@@ -210,7 +191,7 @@ export function couponCreationWith(given: {
   start_date?: z.ZodType<number>;
   end_date?: z.ZodType<number>;
 }): ParameterSet<CouponTerms> {
-  const creation: ParameterSet<CouponParameters & { code: string }> = parameters(
+  const creation = parameters(
     {
       coupon_type: oneOf(couponTypes),
       percent_off: percentage.optional(),

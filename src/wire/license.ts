@@ -2,22 +2,10 @@ import { z } from 'zod';
 import { formatDatetime } from '../domain/datetime.ts';
 import { maximumLicenseKeyLength, parseLicenseKey } from '../domain/license-key.ts';
 import type { License, SoldLicense } from '../domain/license.ts';
-import type { Page } from '../domain/page.ts';
-import type { LicenseFilter } from '../service/authority/tables.ts';
-import { boolean, identifier, refined, refuse, soughtEmail, text, texts } from './types.ts';
+import { boolean, identifier, refined, refuse, soughtEmail, text, texts, instant } from './types.ts';
 import { pageShape } from './page.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
-import type { HistoryEntry, LicenseState } from '../domain/history.ts';
-
-/** The license key object of specification 2.2. */
-export type LicenseObject = {
-  license_key: string;
-  enabled: boolean;
-  product_link: string;
-  buyer_email: string;
-  uses: number;
-  date: string;
-};
+import { parameters } from './parameters.ts';
+import type { HistoryEntry } from '../domain/history.ts';
 
 const licenseMembers = {
   license_key: z.string(),
@@ -25,10 +13,13 @@ const licenseMembers = {
   product_link: z.string(),
   buyer_email: z.string(),
   uses: z.int(),
-  date: z.iso.datetime({ offset: true }),
+  date: instant,
 };
 
-export const licenseObject: z.ZodType<LicenseObject> = z.object(licenseMembers).meta({ id: 'License' });
+/** The license key object of specification 2.2. */
+export const licenseObject = z.object(licenseMembers).meta({ id: 'License' });
+
+export type LicenseObject = z.infer<typeof licenseObject>;
 
 /** Writes a license as specification 2.2 shows it. */
 export function serializeLicense(license: License): LicenseObject {
@@ -43,15 +34,15 @@ export function serializeLicense(license: License): LicenseObject {
 }
 
 /** A license as an authority lists it: the object of the specification, and what is known of its sale. */
-export type SoldLicenseObject = LicenseObject & { purchase_id: string | null; refunded_at: string | null };
-
-const soldLicenseObject: z.ZodType<SoldLicenseObject> = z
+const soldLicenseObject = z
   .object({
     ...licenseMembers,
     purchase_id: z.string().nullable(),
-    refunded_at: z.iso.datetime({ offset: true }).nullable(),
+    refunded_at: instant.nullable(),
   })
   .meta({ id: 'SoldLicense' });
+
+export type SoldLicenseObject = z.infer<typeof soldLicenseObject>;
 
 export function serializeSoldLicense(license: SoldLicense): SoldLicenseObject {
   const { purchaseId, refundedAt } = license;
@@ -63,11 +54,11 @@ export function serializeSoldLicense(license: SoldLicense): SoldLicenseObject {
 }
 
 /** A license as a store writes it that also tells the name of its product, and perhaps more. */
-export type NamedLicenseObject = LicenseObject & { product_name?: unknown };
-
-export const namedLicenseObject: z.ZodType<NamedLicenseObject> = z
+export const namedLicenseObject = z
   .looseObject({ ...licenseMembers, product_name: z.string().optional() })
   .meta({ id: 'NamedLicense' });
+
+export type NamedLicenseObject = z.infer<typeof namedLicenseObject>;
 
 /** Writes a license with whatever the upstream told of it, and the name of its product where that is known. */
 export function serializeNamedLicense(license: License, productName: string | null): NamedLicenseObject {
@@ -87,7 +78,7 @@ export function licenseKeyText(maximum?: number): z.ZodType<string | null> {
 }
 
 /** The one parameter of every license operation (specification 4.4). */
-export const licenseParameters: ParameterSet<{ licenseKey: string | null }> = parameters(
+export const licenseParameters = parameters(
   {
     license_key: licenseKeyText(),
   },
@@ -109,13 +100,13 @@ const productLink: z.ZodType<string> = text(500).transform((given) => {
 });
 
 /** The parameters of the first version's license operations; they come by query or by body. */
-export const firstVersionParameters: ParameterSet<{ productLink: string; licenseKey: string | null }> =
-  parameters({ product_link: productLink, license_key: licenseKeyText() }, { id: 'LicenseKeyOfProduct' });
+export const firstVersionParameters = parameters(
+  { product_link: productLink, license_key: licenseKeyText() },
+  { id: 'LicenseKeyOfProduct' },
+);
 
 /** `GET /admin/v1/licenses`. */
-export const licenseQuery: ParameterSet<
-  Omit<LicenseFilter, 'reach'> & { accountId?: string | undefined } & Page
-> = parameters({
+export const licenseQuery = parameters({
   account_id: identifier.optional(),
   product_key: identifier.optional(),
   license_key: soughtLicenseKey.optional(),
@@ -124,27 +115,17 @@ export const licenseQuery: ParameterSet<
   ...pageShape('licenses'),
 });
 
-export const licenseList: z.ZodType<{ licenses: SoldLicenseObject[] }> = z
+export const licenseList = z
   .object({
     licenses: z.array(soldLicenseObject),
   })
   .meta({ id: 'LicenseList' });
 
-export type ChangeObject = {
-  at: string;
-  change: string;
-  credential: string;
-  before: LicenseState;
-  after: LicenseState;
-};
+const state = z.object({ uses: z.int(), enabled: z.boolean() }).meta({ id: 'LicenseState' });
 
-const state: z.ZodType<LicenseState> = z
-  .object({ uses: z.int(), enabled: z.boolean() })
-  .meta({ id: 'LicenseState' });
-
-const changeObject: z.ZodType<ChangeObject> = z
+const changeObject = z
   .object({
-    at: z.iso.datetime({ offset: true }),
+    at: instant,
     change: z.string(),
     credential: z.string(),
     before: state,
@@ -152,7 +133,9 @@ const changeObject: z.ZodType<ChangeObject> = z
   })
   .meta({ id: 'Change' });
 
-export const changeList: z.ZodType<{ changes: ChangeObject[] }> = z
+export type ChangeObject = z.infer<typeof changeObject>;
+
+export const changeList = z
   .object({
     changes: z.array(changeObject),
   })
@@ -189,11 +172,9 @@ const licenseKeys = texts
   });
 
 /** `POST /admin/v1/preload`; without `product_key`, each configured product is asked for the keys. */
-export const preloadParameters: ParameterSet<{
-  licenseKeys: readonly string[];
-  productKey?: string | undefined;
-}> = parameters({ license_keys: licenseKeys, product_key: identifier.optional() }, { id: 'LicenseKeys' });
+export const preloadParameters = parameters(
+  { license_keys: licenseKeys, product_key: identifier.optional() },
+  { id: 'LicenseKeys' },
+);
 
-export const queuedObject: z.ZodType<{ queued: number }> = z
-  .object({ queued: z.int() })
-  .meta({ id: 'Queued' });
+export const queuedObject = z.object({ queued: z.int() }).meta({ id: 'Queued' });

@@ -1,72 +1,32 @@
 import { z } from 'zod';
 import { formatDatetime } from '../domain/datetime.ts';
-import { isHeld, operationStates, type Operation, type OperationState } from '../domain/outbox/operation.ts';
-import {
-  type Decision,
-  waitCauses,
-  type OperationWait,
-  type Explanation,
-} from '../domain/outbox/explanation.ts';
-import type { Page } from '../domain/page.ts';
-import { oneOf } from './types.ts';
+import { isHeld, operationStates, type Operation } from '../domain/outbox/operation.ts';
+import { waitCauses, type Explanation } from '../domain/outbox/explanation.ts';
+import { oneOf, instant } from './types.ts';
 import { soughtLicenseKey } from './license.ts';
 import { pageShape } from './page.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
-
-/** One operation of the outbox; `license_key` is null for those that are not about one. */
-export type OperationObject = {
-  id: string;
-  kind: string;
-  license_key: string | null;
-  /** The license key, the coupon code or the order that it is about. */
-  subject: string;
-  state: OperationState;
-  /** Waits for a person's decision. */
-  held: boolean;
-  attempts: number;
-  base_uses: number | null;
-  created_at: string;
-  /** By which request and under which credential it was asked for; null: before this was kept. */
-  request_id: string | null;
-  credential: string | null;
-  next_at: string | null;
-  last_error: string | null;
-};
+import { parameters } from './parameters.ts';
 
 const shape = z.object({
   id: z.string(),
   kind: z.enum(['usage', 'decrease', 'disable', 'enable', 'create_coupon']),
   license_key: z.string().nullable(),
-  subject: z.string(),
+  subject: z.string().describe('The license key, the coupon code or the order that the operation is about.'),
   state: z.enum(operationStates),
-  held: z.boolean(),
+  held: z.boolean().describe('Whether the operation waits for the decision of a person.'),
   attempts: z.int(),
   base_uses: z.int().nullable(),
-  created_at: z.iso.datetime({ offset: true }),
-  request_id: z.string().nullable(),
-  credential: z.string().nullable(),
-  next_at: z.iso.datetime({ offset: true }).nullable(),
+  created_at: instant,
+  request_id: z.string().nullable().describe('The request that asked for the operation.'),
+  credential: z.string().nullable().describe('The credential of that request.'),
+  next_at: instant.nullable(),
   last_error: z.string().nullable(),
 });
 
-const operationObject: z.ZodType<OperationObject> = shape.meta({ id: 'Operation' });
+/** One operation of the outbox; `license_key` is null for those that are not about one. */
+const operationObject = shape.meta({ id: 'Operation' });
 
-/** How an operation stands, for the person who decides about it. */
-export type ExplanationObject = {
-  meaning: string;
-  waits: { cause: OperationWait['cause']; detail: string; until: string | null }[];
-  /** The count that the upstream would show if this operation alone was applied to `base_uses`. */
-  expected_uses: number | null;
-  /** What the upstream last said of the license key. */
-  shown: { uses: number; enabled: boolean; at: string } | null;
-  /** What each decision would do; null: it cannot be made. */
-  decisions: Record<Decision, string | null>;
-};
-
-/** An operation with how it stands. */
-export type ExplainedOperation = OperationObject & { explanation: ExplanationObject };
-
-const instant = z.iso.datetime({ offset: true });
+export type OperationObject = z.infer<typeof operationObject>;
 
 const wait = z
   .object({ cause: z.enum(waitCauses), detail: z.string(), until: instant.nullable() })
@@ -80,30 +40,35 @@ const effects = z
   .object({ retry: z.string().nullable(), drop: z.string().nullable(), confirm: z.string().nullable() })
   .meta({ id: 'DecisionEffects' });
 
+/** How an operation stands, for the person who decides about it. */
 const explanation = z
   .object({
     meaning: z.string(),
     waits: z.array(wait),
-    expected_uses: z.int().nullable(),
-    shown: shownLicense.nullable(),
-    decisions: effects,
+    expected_uses: z
+      .int()
+      .nullable()
+      .describe('The count that the upstream would show if this operation alone was applied to `base_uses`.'),
+    shown: shownLicense.nullable().describe('What the upstream last said about the license key.'),
+    decisions: effects.describe('What each decision would do; null if the decision is not possible.'),
   })
   .meta({ id: 'Explanation' });
 
-export const explainedOperation: z.ZodType<ExplainedOperation> = shape
-  .extend({ explanation })
-  .meta({ id: 'ExplainedOperation' });
+export type ExplanationObject = z.infer<typeof explanation>;
 
-export const operationList: z.ZodType<{ operations: OperationObject[] }> = z
+/** An operation with how it stands. */
+export const explainedOperation = shape.extend({ explanation }).meta({ id: 'ExplainedOperation' });
+
+export type ExplainedOperation = z.infer<typeof explainedOperation>;
+
+export const operationList = z
   .object({
     operations: z.array(operationObject),
   })
   .meta({ id: 'OperationList' });
 
 /** `GET /admin/v1/outbox`; without a state: all unfinished ones. Of a license key: unfinished ones alone. */
-export const operationQuery: ParameterSet<
-  { state?: OperationState | undefined; licenseKey?: string | undefined } & Page
-> = parameters({
+export const operationQuery = parameters({
   state: oneOf(operationStates).optional(),
   license_key: soughtLicenseKey.optional(),
   ...pageShape('operations'),

@@ -2,22 +2,11 @@ import { z } from 'zod';
 import { formatDatetime } from '../domain/datetime.ts';
 import type { Product } from '../domain/product.ts';
 import type { ProductWithSecret } from '../service/authority/product.ts';
-import type { Page } from '../domain/page.ts';
-import { boolean, identifier, name, newIdentifier, secret } from './types.ts';
+import { boolean, identifier, name, newIdentifier, secret, instant } from './types.ts';
 import { pageShape } from './page.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { parameters } from './parameters.ts';
 
-export type ProductObject = {
-  product_key: string;
-  account_id: string;
-  name: string;
-  recurring: boolean;
-  archived: boolean;
-  secret?: string | undefined;
-  old_secret_until?: string | undefined;
-};
-
-export const productObject: z.ZodType<ProductObject> = z
+export const productObject = z
   .object({
     product_key: z.string(),
     account_id: z.string(),
@@ -25,32 +14,26 @@ export const productObject: z.ZodType<ProductObject> = z
     recurring: z.boolean(),
     archived: z.boolean(),
     secret: z.string().optional(),
-    old_secret_until: z.iso.datetime({ offset: true }).optional(),
+    old_secret_until: instant.optional(),
   })
   .meta({ id: 'Product' });
 
-export const productList: z.ZodType<{ products: ProductObject[] }> = z
+export type ProductObject = z.infer<typeof productObject>;
+
+export const productList = z
   .object({
     products: z.array(productObject),
   })
   .meta({ id: 'ProductList' });
 
 /** `GET /admin/v1/products`. */
-export const productQuery: ParameterSet<
-  { accountId?: string | undefined; archived?: boolean | undefined } & Page
-> = parameters({
+export const productQuery = parameters({
   account_id: identifier.optional(),
   archived: boolean.optional(),
   ...pageShape('products'),
 });
 
-export const productParameters: ParameterSet<{
-  name: string;
-  recurring?: boolean | undefined;
-  accountId?: string | undefined;
-  productKey?: string | undefined;
-  secret?: string | undefined;
-}> = parameters(
+export const productParameters = parameters(
   {
     name,
     recurring: boolean.optional(),
@@ -62,8 +45,10 @@ export const productParameters: ParameterSet<{
 );
 
 /** `PUT /admin/v1/products/{product_key}`: all of it, so that nothing is changed by being left out. */
-export const productChange: ParameterSet<{ name: string; recurring: boolean; archived: boolean }> =
-  parameters({ name, recurring: boolean, archived: boolean }, { unknown: 'refused', id: 'ProductChange' });
+export const productChange = parameters(
+  { name, recurring: boolean, archived: boolean },
+  { unknown: 'refused', id: 'ProductChange' },
+);
 
 export function serializeProduct(product: Product): ProductObject {
   return {

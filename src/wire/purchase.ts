@@ -1,40 +1,26 @@
 import { z } from 'zod';
 import { mostUsesFromOutside } from '../domain/license.ts';
 import { maximumLicenseKeyLength } from '../domain/license-key.ts';
-import type { Page } from '../domain/page.ts';
 import type { PurchaseWithLicense } from '../domain/purchase.ts';
-import type { PurchaseFilter } from '../service/authority/tables.ts';
 import { formatDatetime } from '../domain/datetime.ts';
-import { boolean, datetime, email, identifier, integer, soughtEmail } from './types.ts';
-import {
-  licenseKeyText,
-  licenseObject,
-  serializeLicense,
-  soughtLicenseKey,
-  type LicenseObject,
-} from './license.ts';
+import { boolean, datetime, email, identifier, integer, soughtEmail, instant } from './types.ts';
+import { licenseKeyText, licenseObject, serializeLicense, soughtLicenseKey } from './license.ts';
 import { pageShape } from './page.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { parameters } from './parameters.ts';
 
-export type PurchaseObject = {
-  purchase_id: string;
-  date: string;
-  refunded: boolean;
-  refunded_at: string | null;
-  license: LicenseObject;
-};
-
-export const purchaseObject: z.ZodType<PurchaseObject> = z
+export const purchaseObject = z
   .object({
     purchase_id: z.string(),
-    date: z.iso.datetime({ offset: true }),
+    date: instant,
     refunded: z.boolean(),
-    refunded_at: z.iso.datetime({ offset: true }).nullable(),
+    refunded_at: instant.nullable(),
     license: licenseObject,
   })
   .meta({ id: 'Purchase' });
 
-export const purchaseList: z.ZodType<{ purchases: PurchaseObject[] }> = z
+export type PurchaseObject = z.infer<typeof purchaseObject>;
+
+export const purchaseList = z
   .object({
     purchases: z.array(purchaseObject),
   })
@@ -44,9 +30,7 @@ export const purchaseList: z.ZodType<{ purchases: PurchaseObject[] }> = z
 const wholeSecond: z.ZodType<number> = datetime.transform((given) => Math.floor(given / 1000) * 1000 + 999);
 
 /** `GET /admin/v1/purchases`. */
-export const purchaseQuery: ParameterSet<
-  Omit<PurchaseFilter, 'reach'> & { accountId?: string | undefined } & Page
-> = parameters({
+export const purchaseQuery = parameters({
   account_id: identifier.optional(),
   product_key: identifier.optional(),
   license_key: soughtLicenseKey.optional(),
@@ -57,14 +41,7 @@ export const purchaseQuery: ParameterSet<
   ...pageShape('purchases'),
 });
 
-export const purchaseParameters: ParameterSet<{
-  productKey: string;
-  buyerEmail: string;
-  licenseKey?: string | null | undefined;
-  date?: number | undefined;
-  uses?: number | undefined;
-  enabled?: boolean | undefined;
-}> = parameters(
+export const purchaseParameters = parameters(
   {
     product_key: identifier,
     buyer_email: email,

@@ -1,18 +1,6 @@
 import { z } from 'zod';
-import { type ParameterFault, type Problem, problemTypePrefix } from '../domain/problem/problem.ts';
+import { type Problem, problemTypePrefix } from '../domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../domain/problem/problem-table.ts';
-
-/** An RFC 9457 problem. */
-export type ProblemObject = {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  code: ProblemCode;
-  request_id: string;
-  errors?: readonly ParameterFault[] | undefined;
-  reasons?: readonly string[] | undefined;
-};
 
 const parameterFault = z
   .object({ parameter: z.string(), code: z.string(), detail: z.string() })
@@ -21,7 +9,8 @@ const parameterFault = z
 // The keys of the table are its codes.
 const codes = Object.keys(problems) as ProblemCode[];
 
-export const problemObject: z.ZodType<ProblemObject> = z
+/** An RFC 9457 problem. */
+export const problemObject = z
   .object({
     type: z.string().regex(new RegExp(`^${problemTypePrefix}[a-z_]+$`)),
     title: z.string(),
@@ -33,6 +22,8 @@ export const problemObject: z.ZodType<ProblemObject> = z
     reasons: z.array(z.string()).readonly().optional(),
   })
   .meta({ id: 'Problem' });
+
+export type ProblemObject = z.infer<typeof problemObject>;
 
 /** Writes a problem as RFC 9457 wants it. */
 export function serializeProblem(problem: Problem, requestId: string): ProblemObject {
@@ -53,11 +44,11 @@ export function serializeProblem(problem: Problem, requestId: string): ProblemOb
  * How a store says no that has no problems (RFC 9457). The store itself adds `data: []`, which is true in JavaScript:
  * a program that asks only whether there is `data` would take each refusal for a valid key.
  */
-export type RefusalObject = { error: true; message: string };
-
-export const refusalObject: z.ZodType<RefusalObject> = z
+export const refusalObject = z
   .object({ error: z.literal(true), message: z.string() })
   .meta({ id: 'Refusal' });
+
+export type RefusalObject = z.infer<typeof refusalObject>;
 
 export function serializeRefusal(message: string): RefusalObject {
   return { error: true, message };

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { formatDatetime } from '../domain/datetime.ts';
 import type { OutboxStatus, Status, UpstreamStatus } from '../service/status.ts';
-import { oneOf } from './types.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { oneOf, instant } from './types.ts';
+import { parameters } from './parameters.ts';
 
-const instant = z.iso.datetime({ offset: true });
 const count = z.int().min(0);
 
 const upstreamObject = z
@@ -16,17 +15,26 @@ const upstreamObject = z
     last_success_at: instant.nullable(),
     last_error: z.string().nullable(),
     last_error_at: instant.nullable(),
-    // Since when nothing of the last error is left; null: it is not over.
-    recovered_at: instant.nullable(),
-    // Until when the upstream asked to be left alone (Retry-After); null: it did not, or that is over.
-    retry_after: instant.nullable(),
-    // When the upstream, which is away, is asked again; null: it is not away, or it is being asked.
-    next_attempt_at: instant.nullable(),
-    // The proxy to the upstream, without user and password; null: none is used.
-    proxy: z.string().nullable(),
-    // Products whose secret the upstream refuses, and whether it refuses the API key: their operations wait.
-    paused_products: z.array(z.string()),
-    coupons_paused: z.boolean(),
+    recovered_at: instant.nullable().describe('When the last error ended; null while it lasts.'),
+    retry_after: instant
+      .nullable()
+      .describe(
+        'Until when the upstream asked for no requests (Retry-After); null if it did not, or no longer.',
+      ),
+    next_attempt_at: instant
+      .nullable()
+      .describe('When an upstream that is away is tried again; null if it is not away, or is being tried.'),
+    proxy: z
+      .string()
+      .nullable()
+      .describe('The proxy to the upstream, without user and password; null if none is used.'),
+    paused_products: z
+      .array(z.string())
+      .readonly()
+      .describe('Products whose secret the upstream refuses: their operations wait.'),
+    coupons_paused: z
+      .boolean()
+      .describe('Whether the upstream refuses the API key: operations on coupons wait.'),
   })
   .meta({ id: 'UpstreamStatus' });
 
@@ -35,24 +43,22 @@ const outboxObject = z
     pending: count,
     in_flight: count,
     uncertain: count,
-    // Of the uncertain: those that a person must decide.
-    held: count,
+    held: count.describe('The uncertain operations that wait for the decision of a person.'),
     inferred: count,
     conflicted: count,
     dead: count,
-    // Applied at the upstream within the last seven days, inferred ones left out.
-    delivered: count,
+    delivered: count.describe(
+      'Applied at the upstream within the last seven days, without the inferred ones.',
+    ),
     oldest_age_s: count.nullable(),
   })
   .meta({ id: 'OutboxStatus' });
 
-/** The answer of `/admin/v1/sync/…`: two parts of `/statusz`. */
-export const syncObject: z.ZodType = z
-  .object({ upstream: upstreamObject, outbox: outboxObject })
-  .meta({ id: 'Sync' });
+/** The response of `/admin/v1/sync/…`: two parts of `/statusz`. */
+export const syncObject = z.object({ upstream: upstreamObject, outbox: outboxObject }).meta({ id: 'Sync' });
 
 /** The schema of `/statusz`, which has no `data` around it. */
-export const statusObject: z.ZodType = z
+export const statusObject = z
   .object({
     role: z.enum(['authority', 'agent']),
     version: z.string(),
@@ -62,34 +68,47 @@ export const statusObject: z.ZodType = z
       .object({
         tcp: z.string().nullable(),
         socket: z.string().nullable(),
-        // Those of `listen.sockets`.
-        sockets: z.array(z.string()),
-        // Those of the sockets whose files were removed: nobody can connect there.
-        lost: z.array(z.string()),
-        // When the certificate ends that `tcp` shows; null: it speaks plain HTTP.
-        tls: z.object({ not_after: instant }).meta({ id: 'Certificate' }).nullable(),
+        sockets: z.array(z.string()).readonly().describe('The sockets of `listen.sockets`.'),
+        lost: z
+          .array(z.string())
+          .readonly()
+          .describe('The sockets whose files were removed, so that nobody can connect.'),
+        tls: z
+          .object({ not_after: instant })
+          .meta({ id: 'Certificate' })
+          .nullable()
+          .describe('When the certificate of `tcp` expires; null for plain HTTP.'),
       })
       .meta({ id: 'Listeners' }),
     upstream: upstreamObject.nullable(),
     outbox: outboxObject.nullable(),
-    // License keys that an operator wants fetched: those that the upstream does not know have failed.
-    preload: z.object({ done: count, failed: count, left: count }).meta({ id: 'PreloadProgress' }).nullable(),
-    // full, read_only: changes are refused, and reading goes on. damaged: nothing is changed or sent any more.
-    // unavailable, slow, refused: a database cannot be used, or not by this process.
-    storage: z.enum(['ok', 'full', 'damaged', 'unavailable', 'slow', 'read_only', 'refused']),
-    // Null: the database has not told since the start.
+    preload: z
+      .object({ done: count, failed: count, left: count })
+      .meta({ id: 'PreloadProgress' })
+      .nullable()
+      .describe('License keys to fetch in advance; `failed` are those that the upstream does not know.'),
+    storage: z
+      .enum(['ok', 'full', 'damaged', 'unavailable', 'slow', 'read_only', 'refused'])
+      .describe(
+        '`full` and `read_only`: changes are refused, reads still work. `damaged`: nothing is changed or sent. `unavailable`, `slow` and `refused`: the database cannot be used by this process.',
+      ),
     records: z
       .object({ fresh: count, stale: count, grace: count, expired: count, disabled: count })
       .meta({ id: 'Records' })
-      .nullable(),
+      .nullable()
+      .describe('Null until the database has answered for the first time.'),
     clock: z.object({ now: instant, suspect: z.boolean(), high_water: instant }).meta({ id: 'Clock' }),
-    // Since the start.
-    totals: z.object({ verifies: count, uses: count }).meta({ id: 'Totals' }),
+    totals: z
+      .object({ verifies: count, uses: count })
+      .meta({ id: 'Totals' })
+      .describe('Since the start of the process.'),
   })
   .meta({ id: 'Status' });
 
+export type StatusObject = z.infer<typeof statusObject>;
+
 /** The body of `/statusz`. */
-export function serializeStatus(status: Status): Record<string, unknown> {
+export function serializeStatus(status: Status): StatusObject {
   return {
     role: status.role,
     version: status.version,
@@ -109,19 +128,22 @@ export function serializeStatus(status: Status): Record<string, unknown> {
   };
 }
 
-function serializeListeners({ tls, ...addresses }: Status['listeners']): Record<string, unknown> {
+function serializeListeners({ tls, ...addresses }: Status['listeners']): StatusObject['listeners'] {
   return { ...addresses, tls: tls && { not_after: formatDatetime(tls.notAfter) } };
 }
 
 /** The two parts about the upstream; both are null on an authority. */
-export function serializeSync({ upstream, outbox }: Pick<Status, 'upstream' | 'outbox'>): object {
+export function serializeSync({
+  upstream,
+  outbox,
+}: Pick<Status, 'upstream' | 'outbox'>): Pick<StatusObject, 'upstream' | 'outbox'> {
   return {
     upstream: upstream === null ? null : serializeUpstream(upstream),
     outbox: outbox === null ? null : serializeOutbox(outbox),
   };
 }
 
-function serializeUpstream(upstream: UpstreamStatus): Record<string, unknown> {
+function serializeUpstream(upstream: UpstreamStatus): z.infer<typeof upstreamObject> {
   return {
     state: upstream.state,
     since: formatDatetime(upstream.since),
@@ -139,7 +161,7 @@ function serializeUpstream(upstream: UpstreamStatus): Record<string, unknown> {
   };
 }
 
-function serializeOutbox({ depth, held, oldestAgeMs }: OutboxStatus): Record<string, unknown> {
+function serializeOutbox({ depth, held, oldestAgeMs }: OutboxStatus): z.infer<typeof outboxObject> {
   return {
     pending: depth.pending,
     in_flight: depth.in_flight,
@@ -158,16 +180,16 @@ function seconds(ms: number): number {
 }
 
 /** The body of `/livez` and `/readyz`. */
-export type HealthObject = { status: 'ok' | 'unavailable'; reasons: readonly string[] };
-
-export const healthObject: z.ZodType<HealthObject> = z
+export const healthObject = z
   .object({
     status: z.enum(['ok', 'unavailable']),
-    reasons: z.array(z.string()),
+    reasons: z.array(z.string()).readonly(),
   })
   .meta({ id: 'Health' });
 
+export type HealthObject = z.infer<typeof healthObject>;
+
 /** `GET /readyz`; `fresh` also asks for an upstream that answers. */
-export const readinessQuery: ParameterSet<{ require?: 'fresh' | undefined }> = parameters({
+export const readinessQuery = parameters({
   require: oneOf(['fresh']).optional(),
 });

@@ -1,30 +1,16 @@
 import { z } from 'zod';
 import type { Token } from '../domain/access/token.ts';
 import { formatDatetime } from '../domain/datetime.ts';
-import { scopes, type Scope } from '../domain/access/scope.ts';
+import { scopes } from '../domain/access/scope.ts';
 import type { TokenWithSecret } from '../service/access/token.ts';
-import { datetime, someOf, text } from './types.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { datetime, someOf, text, instant } from './types.ts';
+import { parameters } from './parameters.ts';
 
-export type TokenObject = {
-  token_id: string;
-  token?: string | undefined;
-  scopes: readonly string[];
-  product_key: string | null;
-  account_id: string | null;
-  label: string | null;
-  created_at: string;
-  last_used_at: string | null;
-  expires_at: string | null;
-};
-
-const instant = z.iso.datetime({ offset: true });
-
-export const tokenObject: z.ZodType<TokenObject> = z
+export const tokenObject = z
   .object({
     token_id: z.string(),
     token: z.string().optional(),
-    scopes: z.array(z.string()),
+    scopes: z.array(z.string()).readonly(),
     product_key: z.string().nullable(),
     account_id: z.string().nullable(),
     label: z.string().nullable(),
@@ -34,17 +20,11 @@ export const tokenObject: z.ZodType<TokenObject> = z
   })
   .meta({ id: 'Token' });
 
-export const tokenList: z.ZodType<{ tokens: TokenObject[] }> = z
-  .object({ tokens: z.array(tokenObject) })
-  .meta({ id: 'TokenList' });
+export type TokenObject = z.infer<typeof tokenObject>;
 
-export const tokenParameters: ParameterSet<{
-  scopes: readonly Scope[];
-  productKey?: string | undefined;
-  accountId?: string | undefined;
-  label?: string | undefined;
-  expiresAt?: number | undefined;
-}> = parameters(
+export const tokenList = z.object({ tokens: z.array(tokenObject) }).meta({ id: 'TokenList' });
+
+export const tokenParameters = parameters(
   {
     scopes: someOf(scopes),
     product_key: text(100).optional(),

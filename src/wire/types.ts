@@ -198,6 +198,9 @@ export const datetime: z.ZodType<number> = kind(
   },
 );
 
+/** An instant in a response: an RFC 3339 datetime. */
+export const instant = z.iso.datetime({ offset: true });
+
 /** `true` or `false`. */
 export const boolean: z.ZodType<boolean> = kind({ type: 'boolean' }, (given, issues) => {
   if (given === true || given === 'true') return true;

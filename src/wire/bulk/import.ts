@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ParameterFault } from '../../domain/problem/problem.ts';
-import type { ImportReport, ImportRows, RejectedRow } from '../../service/authority/import.ts';
+import type { ImportRows, RejectedRow } from '../../service/authority/import.ts';
 import { type CsvRow, findMiswritten } from './csv.ts';
 import { boolean, kind, orDefault, refuse, refined } from '../types.ts';
 import type { ParameterSet, Readable } from '../parameters.ts';
@@ -144,11 +144,11 @@ function isRejected(row: { row: number }): row is RejectedRow {
   return 'code' in row;
 }
 
-const rejectedRow: z.ZodType<RejectedRow> = z
+const rejectedRow = z
   .object({ row: z.int(), code: z.string(), detail: z.string() })
   .meta({ id: 'RejectedRow' });
 
-export const importReport: z.ZodType<ImportReport> = z
+export const importReport = z
   .object({ imported: z.int(), unchanged: z.int(), rejected: z.array(rejectedRow) })
   .meta({ id: 'ImportReport' });
 
