@@ -1,9 +1,4 @@
-import {
-  CsvUnreadable,
-  findMiswritten,
-  separatorFault,
-  type ToColumns,
-} from '../../../wire/bulk/csv.ts';
+import { CsvUnreadable, findMiswritten, separatorFault, type ToColumns } from '../../../wire/bulk/csv.ts';
 import { UsageError } from '../../command.ts';
 
 /** The columns that a file may and must have. */
