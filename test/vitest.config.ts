@@ -33,7 +33,7 @@ const withOwnPostgres = [
 
 /** Tests in process that take too long for `npm test`. */
 const thorough = [
-  'test/property/simulation/{simulation,sabotaged-protocol}.test.ts',
+  'test/property/simulation/{simulation,aimed-simulation,sabotaged-protocol}.test.ts',
   'test/regular-expressions.test.ts',
   'test/client/{testing,types}.test.ts',
   'test/cli/completion.test.ts',

@@ -10,22 +10,21 @@ import {
   type NotApplied,
   type Outcome,
 } from '../domain/outbox/outcome.ts';
-import {
-  StorageError,
-  type Clock,
-  type CouponLookup,
-  type CouponPage,
-  type UpstreamPage,
-  type CouponFetch,
-  type Idempotency,
-  type Log,
-  type UnreadableCoupon,
-  type Upstream,
+import type {
+  Clock,
+  CouponLookup,
+  CouponPage,
+  UpstreamPage,
+  CouponFetch,
+  Idempotency,
+  Log,
+  UnreadableCoupon,
+  Upstream,
 } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { Reader } from '../service/tables.ts';
-import { persist } from './waiting.ts';
+import { persist, persistIfRoom } from './waiting.ts';
 import type { Priority } from './rate-limiter.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
 import { provisionalCoupon } from '../service/outbox/provisional-coupon.ts';
@@ -67,7 +66,7 @@ export class CouponSync implements CouponFetch {
     const outcome = await this.#ask('caller', signal, () => upstream.getCoupon(id, signal));
     if (outcome.outcome === 'applied') {
       const { value, confirmedAt } = outcome;
-      await unlessFull(() =>
+      await persistIfRoom(() =>
         this.#parts.writer.write('mirrorCoupons', { coupons: [value], confirmedAt, extent: 'some' }),
       );
     }
@@ -200,7 +199,7 @@ export class CouponSync implements CouponFetch {
     const { coupons, unreadable } = value;
     // One that a cache has not heard of, or that cannot be read, is there all the same.
     const extent = isCached || unreadable.length > 0 ? 'list' : 'whole';
-    await unlessFull(async () => {
+    await persistIfRoom(async () => {
       await this.#parts.writer.write('mirrorCoupons', { coupons, confirmedAt, extent });
       await this.#dropMissing(value, priority);
     });
@@ -239,15 +238,6 @@ export class CouponSync implements CouponFetch {
 function fromUpstream<Value>(outcome: Outcome<Value>): Outcome<Value> {
   if (outcome.outcome !== 'applied' || !outcome.isCached) return outcome;
   return notApplied('cached', 'a cache on the way answered, not the upstream');
-}
-
-/** Writes what a read has brought; where the disk is full, the read is answered all the same. */
-async function unlessFull(write: () => Promise<unknown>): Promise<void> {
-  try {
-    await write();
-  } catch (error) {
-    if (!(error instanceof StorageError) || error.fault !== 'full') throw error;
-  }
 }
 
 function found<Said, Value>(outcome: Outcome<Said>, valueOf: (said: Said) => Value): CouponLookup<Value> {

@@ -1,8 +1,9 @@
 import type { QueueName } from '../domain/outbox/operation.ts';
+import { unlessAborted } from './waiting.ts';
 
 /** Holds one or more queues of a subject; disposing of it releases them. */
 export interface MutexGuard extends Disposable {
-  /** Whether another request about the same subject was under way at some time while they were held. */
+  /** Whether another request about the same subject was under way at some time while the queues were held. */
   readonly overlapped: boolean;
 }
 
@@ -11,11 +12,10 @@ type Waiter = { queues: readonly QueueName[]; grant: (hold: Hold) => void };
 type Subject = { holds: Hold[]; waiters: Waiter[] };
 
 /**
- * Keeps one request in flight per queue: pushes take their own queue, a read takes all queues of its key.
- * First come, first served.
+ * A mutex for each queue: a push holds its own queue, and a read holds all queues of its key. First come, first served.
  *
- * For example: a use is on its way up when a caller has the same key read. Were both under way at once, nobody
- * could tell whether the count that was read contains the use; so the read waits for the use's answer.
+ * For example: a caller asks to read a key while a use of the same key is being sent. If both requests were under way
+ * at once, the count that is read might or might not contain the use. So the read waits for the response to the use.
  */
 export class KeyedMutex {
   readonly #subjects = new Map<string, Subject>();
@@ -25,26 +25,14 @@ export class KeyedMutex {
     signal.throwIfAborted();
     const subject = this.#subjects.get(name) ?? { holds: [], waiters: [] };
     this.#subjects.set(name, subject);
-    return canEnter(subject, queues)
-      ? this.#take(name, subject, queues)
-      : await this.#wait(name, subject, { queues, signal });
-  }
-
-  async #wait(
-    name: string,
-    subject: Subject,
-    { queues, signal }: { queues: readonly QueueName[]; signal: AbortSignal },
-  ): Promise<Hold> {
-    const { promise, resolve, reject } = Promise.withResolvers<Hold>();
+    if (subject.waiters.length === 0 && isFree(subject, queues)) return this.#take(name, subject, queues);
+    const { promise, resolve } = Promise.withResolvers<Hold>();
     const waiter: Waiter = { queues, grant: resolve };
-    const leave = (): void => {
+    subject.waiters.push(waiter);
+    return await unlessAborted(promise, signal, () => {
       subject.waiters = subject.waiters.filter((other) => other !== waiter);
       this.#grant(name, subject);
-      reject(signal.reason as Error);
-    };
-    signal.addEventListener('abort', leave, { once: true });
-    subject.waiters.push(waiter);
-    return await promise.finally(() => signal.removeEventListener('abort', leave));
+    });
   }
 
   #grant(name: string, subject: Subject): void {
@@ -54,7 +42,7 @@ export class KeyedMutex {
       next.grant(this.#take(name, subject, next.queues));
       [next] = subject.waiters;
     }
-    // Who waits, waits for somebody who is in.
+    // Without a hold there is no waiter either.
     if (subject.holds.length === 0) this.#subjects.delete(name);
   }
 
@@ -71,11 +59,6 @@ export class KeyedMutex {
     subject.holds.push(hold);
     return hold;
   }
-}
-
-/** Whether nobody has to be waited for, nor waits already. */
-function canEnter(subject: Subject, queues: readonly QueueName[]): boolean {
-  return subject.waiters.length === 0 && isFree(subject, queues);
 }
 
 function isFree(subject: Subject, queues: readonly QueueName[]): boolean {

@@ -8,22 +8,14 @@ import {
   type NotApplied,
   type Outcome,
 } from '../domain/outbox/outcome.ts';
-import {
-  StorageError,
-  type Asker,
-  type Clock,
-  type Log,
-  type LookupResult,
-  type LicenseFetch,
-  type Upstream,
-} from '../service/ports.ts';
+import type { Asker, Clock, Log, LookupResult, LicenseFetch, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
 import { LookupQueue, type LookupLimits, type LookupTurn } from './lookup-queue.ts';
-import { persist } from './waiting.ts';
+import { isDiskFull, persist, unlessAborted } from './waiting.ts';
 import type { Priority } from './rate-limiter.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
 
@@ -122,7 +114,7 @@ export class LicenseFetcher implements LicenseFetch {
       const isFirst = !this.#underWay.has(nameOf(productKey, licenseKey));
       const reading = this.#fetchAndRemember(productKey, licenseKey, credential);
       if (isFirst && turn !== null) void this.#settle(turn, reading);
-      const outcome = await withSignal(reading, signal);
+      const outcome = await unlessAborted(reading, signal);
       if (outcome.outcome === 'applied') return { found: 'known' };
       if ('unstored' in outcome) {
         const { value: license, confirmedAt } = outcome.unstored;
@@ -191,7 +183,7 @@ export class LicenseFetcher implements LicenseFetch {
     try {
       await this.#record(read);
     } catch (error) {
-      if (!(error instanceof StorageError) || error.fault !== 'full') throw error;
+      if (!isDiskFull(error)) throw error;
       if (isMissing(read.outcome)) return read.outcome;
       const unreachable = notApplied('unreachable', error.message);
       return read.outcome.outcome === 'applied' ? { ...unreachable, unstored: read.outcome } : unreachable;
@@ -292,19 +284,7 @@ export function isUnsent(outcome: Outcome<unknown>): boolean {
   return outcome.outcome === 'not_applied' && outcome.status === null;
 }
 
-/** The promise's value, or the signal's reason if that comes first; the work goes on for other callers. */
-async function withSignal<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  signal.throwIfAborted();
-  const { promise, reject } = Promise.withResolvers<never>();
-  const leave = (): void => reject(signal.reason as Error);
-  signal.addEventListener('abort', leave, { once: true });
-  return await Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', leave));
-}
-
-/**
- * Tells of a count at the upstream that this agent's own operations do not explain. It is worth a warning only where
- * the configuration says that there is no other writer.
- */
+/** Logs a count that this agent's operations do not explain: a warning only if it is configured as the only writer. */
 export function logOtherWriter(
   { log, meter }: { log: Log; meter: UpstreamMeter },
   count: { licenseKey: string; expected: number; got: number; operation?: string },

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { bucketAt, giveBack, spend, waitOf, type Bucket, type Rate } from '../domain/token-bucket.ts';
 import type { Clock } from '../service/ports.ts';
+import { unlessAborted } from './waiting.ts';
 
 /** A credential that has looked up nothing for a while can look up this many seconds' worth of keys at once. */
 const burstSeconds = 10;
@@ -97,19 +98,16 @@ export class LookupQueue {
     const key = queue.keys.get(lookup.licenseKey) ?? this.#add(queue, lookup);
     // The key is being looked up: another caller of the same key costs nothing.
     if (key.active > 0) return this.#begin(queue, key);
-    const { promise, resolve, reject } = Promise.withResolvers<LookupTurn | LookupRefusal>();
+    const { promise, resolve } = Promise.withResolvers<LookupTurn | LookupRefusal>();
     const caller: Caller = { enteredAt: this.#clock.elapsed(), answer: resolve };
-    const leave = (): void => {
-      if (!this.#remove(queue, key, caller)) return;
-      this.#sleep(queue);
-      reject(signal.reason as Error);
-    };
     key.waiting.add(caller);
     this.#waiting += 1;
-    signal.addEventListener('abort', leave, { once: true });
+    const turn = unlessAborted(promise, signal, () => {
+      if (this.#remove(queue, key, caller)) this.#sleep(queue);
+    });
     this.#advance(queue);
     if (this.#waiting > this.#limits().maxWaiting) this.#refuseOne();
-    return await promise.finally(() => signal.removeEventListener('abort', leave));
+    return await turn;
   }
 
   #queueOf(credential: string): CredentialQueue {

@@ -1,163 +1,37 @@
-import type { Deliveries, Clock, Log, Upstream } from '../service/ports.ts';
-import type { SyncPolicy } from '../service/outbox/queue.ts';
-import type { QueueKey } from '../service/outbox/tables.ts';
-import { Wake, persist } from './waiting.ts';
 import type { License } from '../domain/license.ts';
 import type { Step } from '../domain/outbox/delivery.ts';
 import type { LicenseOperationKind, Operation } from '../domain/outbox/operation.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
-import type { CommandOf, Writer } from '../service/writer.ts';
+import type { SyncPolicy } from '../service/outbox/queue.ts';
+import type { QueueKey } from '../service/outbox/tables.ts';
+import type { Clock, Deliveries, Log, Upstream } from '../service/ports.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
+import type { CommandOf, Writer } from '../service/writer.ts';
 import type { CouponSync } from './coupon-sync.ts';
 import type { KeyedMutex, MutexGuard } from './keyed-mutex.ts';
 import { logOtherWriter, type LicenseFetcher } from './license-fetcher.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
+import { persist, Wake } from './waiting.ts';
 
-/** The longest sleep between two looks at the outbox, in ms: it bounds the delay after the machine slept. */
-const longestSleepMs = 30_000;
-/** How many due queues are read from the store at once, for each that is worked on at once. */
+/*
+ * The push loop delivers the outbox: it takes queues whose first operation is due, and makes one step for each.
+ *
+ *   working   a queue is due and there is room: a step is started
+ *   full      `sync.concurrency` requests are under way: the end of a step wakes the loop
+ *   idle      nothing is due: the loop sleeps until the next queue is due, or a new operation wakes it
+ *   stopped   the limiter admits nothing (pause, breaker, Retry-After): the limiter wakes the loop
+ *   ending    the signal has aborted: nothing is started, and requests under way are awaited
+ *
+ * A step: plan, then send and record the response; or read the key, and plan again.
+ */
+
+/** The longest sleep, in ms. It bounds the delay after the machine was suspended. */
+const maxSleepMs = 30_000;
+/** How many due queues are read from the store at once, for each request that may be under way. */
 const readAhead = 4;
 
-type PushParts = Omit<StepParts, 'onAnswered' | 'onRecorded' | 'settings'> & {
-  settings: () => { concurrency: number; policy: SyncPolicy };
-};
-
-/** What the steps of a run need, what ends it, and who is told that the store failed. */
-type Run = { steps: StepParts; signal: AbortSignal; fail: (error: unknown) => void };
-
-/** Delivers the outbox: takes queues whose head is due, up to `sync.concurrency` at once, each one step at a time. */
-export class Push implements Deliveries {
-  readonly #parts: PushParts;
-  readonly #active = new Map<string, Promise<void>>();
-  /** How many of those have their answer, which is being recorded: nothing of them is on its way. */
-  #recording = 0;
-  /** Queues that were due when the outbox was last read, and have not been started; longest due first. */
-  #due: QueueKey[] = [];
-  readonly #wake: Wake;
-  readonly #waits: DeliveryWaits;
-
-  constructor(parts: PushParts) {
-    this.#parts = parts;
-    this.#wake = new Wake(parts.clock);
-    this.#waits = new DeliveryWaits(parts);
-  }
-
-  wake(queue?: Pick<QueueKey, 'subject' | 'queue'>): void {
-    if (queue === undefined) {
-      this.#wake.up();
-      this.#waits.look();
-    } else if (this.#mayStart(queue)) {
-      this.#wake.up();
-    }
-  }
-
-  /**
-   * Whether something new in a queue may be sent now. Else it is looked for anyway: at the end of each step, after a
-   * pause and when the upstream is back. A change that is recorded meanwhile must not cost a look of its own.
-   */
-  #mayStart(queue: Pick<QueueKey, 'subject' | 'queue'>): boolean {
-    const admission = this.#parts.limiter.admission();
-    const isStopped = !admission.admitted && admission.againAt === null;
-    return !isStopped && this.#hasRoom() && !this.#active.has(nameOf(queue));
-  }
-
-  /** Runs until the signal, then until what is in flight has been answered. Rejects when the store failed. */
-  async run(signal: AbortSignal): Promise<void> {
-    const failed = Promise.withResolvers<never>();
-    // What is still due would be tried again at once, and without end: nothing of it is waited for.
-    const ending = new AbortController();
-    const steps = {
-      ...this.#parts,
-      onAnswered: () => {
-        this.#recording += 1;
-        this.#startKnown(run);
-      },
-      onRecorded: () => {
-        this.#recording -= 1;
-      },
-    };
-    const run: Run = {
-      steps,
-      signal: AbortSignal.any([signal, ending.signal]),
-      fail(error) {
-        ending.abort();
-        failed.reject(error);
-      },
-    };
-    const ends = async (): Promise<void> => {
-      while (!run.signal.aborted) {
-        const waitMs = this.#startDue(run);
-        await this.#wake.wait(Math.min(waitMs, longestSleepMs), run.signal);
-      }
-      await Promise.all(this.#active.values());
-    };
-    await Promise.race([ends(), failed.promise]);
-  }
-
-  waitFor(...awaited: Parameters<Deliveries['waitFor']>): Promise<void> {
-    return this.#waits.waitFor(...awaited);
-  }
-
-  /** Starts due queues as long as there is room; returns how long nothing more is to be started, in ms. */
-  #startDue(run: Run): number {
-    const { reader, clock, limiter, settings } = this.#parts;
-    const now = clock.elapsed();
-    while (!run.signal.aborted) {
-      this.#startKnown(run);
-      const admission = limiter.admission();
-      if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
-      if (!this.#hasRoom()) return Infinity;
-      const due = reader.operations.due(now, settings().concurrency * readAhead, (owner) =>
-        limiter.isAccepted(owner),
-      );
-      this.#due = due.filter((queue) => !this.#active.has(nameOf(queue)));
-      if (this.#due.length === 0) return (reader.operations.nextDueAt(now) ?? Infinity) - now;
-    }
-    return Infinity;
-  }
-
-  /**
-   * Starts queues that are known to be due as long as there is room, those first that have been for the longest. The
-   * outbox is read again only when all have been started: what has become due meanwhile stands behind them.
-   */
-  #startKnown(run: Run): void {
-    const { limiter } = this.#parts;
-    // By the time that something may go up again, other queues may be due.
-    if (!limiter.admission().admitted) this.#due = [];
-    while (this.#due.length > 0 && this.#hasRoom() && !run.signal.aborted) {
-      const queue = this.#due.shift();
-      if (queue !== undefined && limiter.isAccepted(queue.productKey)) this.#start(queue, run);
-    }
-  }
-
-  /** One request is under way in each queue, and as many again may be waiting for their answer to be recorded. */
-  #hasRoom(): boolean {
-    const { concurrency } = this.#parts.settings();
-    return this.#active.size - this.#recording < concurrency && this.#active.size < 2 * concurrency;
-  }
-
-  #start(queue: QueueKey, run: Run): void {
-    const name = nameOf(queue);
-    const step = takeStep(run.steps, queue, run.signal)
-      .catch((error: unknown) => {
-        if (!run.signal.aborted) run.fail(error);
-      })
-      .finally(() => {
-        this.#active.delete(name);
-        this.#startKnown(run);
-        if (this.#due.length === 0) this.#wake.up();
-        this.#waits.look();
-      });
-    this.#active.set(name, step);
-  }
-}
-
-function nameOf({ queue, subject }: Pick<QueueKey, 'subject' | 'queue'>): string {
-  return `${queue} ${subject}`;
-}
-
-type StepParts = {
+type PushParts = {
   reader: Reader;
   writer: Writer;
   upstream: Upstream;
@@ -168,129 +42,59 @@ type StepParts = {
   limiter: UpstreamLimiter;
   fetcher: LicenseFetcher;
   coupons: CouponSync;
-  settings: () => { policy: SyncPolicy };
-  /** Called when an operation has its answer, which is being recorded from now on: nothing is on its way. */
-  onAnswered: () => void;
-  /** Called when that is recorded, or cannot be. */
-  onRecorded: () => void;
+  settings: () => { concurrency: number; policy: SyncPolicy };
   /** Ends requests under way. */
   lifetime: AbortSignal;
 };
 
-/** Takes one step of a queue: a send, or a read and what follows from it at once. */
-async function takeStep(parts: StepParts, queue: QueueKey, signal: AbortSignal): Promise<void> {
-  const { reader, mutex, limiter, fetcher, coupons } = parts;
-  {
-    using guard = await mutex.enter(queue.subject, [queue.queue], signal);
-    const needs = await follow(parts, { queue, justRead: false, guard }, signal);
-    if (needs !== 'read') return;
-  }
-  if (queue.queue === 'coupon') {
-    const head = reader.operations.head(queue.subject, queue.queue);
-    if (head !== null) await coupons.reconcile(head);
-    return;
-  }
-  using guard = await mutex.enter(queue.subject, ['counter', 'state'], signal);
-  const admission = await limiter.admit('push', signal);
-  if (!admission.admitted || queue.productKey === null) return;
-  const outcome = await fetcher.fetchNow(queue.productKey, queue.subject);
-  if (outcome.outcome === 'applied' && !outcome.isCached)
-    await follow(parts, { queue, justRead: true, guard }, signal);
-}
+/** `signal` ends the loop; `fail` ends it because the store failed. */
+type Run = { signal: AbortSignal; fail: (error: unknown) => void };
 
-/** Plans the next step of a queue and sends what is to be sent; a read is left to the caller, who holds one queue only. */
-async function follow(
-  parts: StepParts,
-  { queue, justRead, guard }: { queue: QueueKey; justRead: boolean; guard: MutexGuard },
-  signal: AbortSignal,
-): Promise<'read' | 'nothing'> {
-  const command = { subject: queue.subject, queue: queue.queue, justRead };
-  // What held up a plan on a full disk may have taken long: it is admitted anew each time.
-  const planned = await persist(parts.clock, signal, () => planAdmitted(parts, command, signal));
-  if (planned === null) return 'nothing';
-  if (planned.step === 'send') {
-    await send(parts, planned.operation, guard);
-    return 'nothing';
-  }
-  parts.limiter.giveBack();
-  return planned.step === 'read' ? 'read' : 'nothing';
-}
+export class Push implements Deliveries {
+  readonly #parts: PushParts;
+  readonly #active = new Map<string, Promise<void>>();
+  /** How many active steps have their response, and are recording it: they have no request under way. */
+  #recording = 0;
+  /** Queues that were due when the outbox was last read, and were not started; longest due first. */
+  #due: QueueKey[] = [];
+  readonly #wake: Wake;
+  /** Callers that wait for their operation: each checks again when it is called. */
+  readonly #waiting = new Set<() => void>();
 
-/** Null when nothing may go up now; a step that is no send has its admission to give back. */
-async function planAdmitted(
-  { writer, limiter }: StepParts,
-  command: CommandOf<'planStep'>,
-  signal: AbortSignal,
-): Promise<Step | null> {
-  // Wait for the rate limit first: an operation that is marked in flight must be sent at once.
-  const admission = await limiter.admit('push', signal);
-  if (!admission.admitted) return null;
-  try {
-    const planned = await writer.write('planStep', command);
-    return planned.ok ? planned.value : { step: 'none' };
-  } catch (error) {
-    limiter.giveBack();
-    throw error;
-  }
-}
-
-async function send(parts: StepParts, operation: Operation, guard: MutexGuard): Promise<void> {
-  const { writer, clock, log, limiter, coupons, settings, lifetime } = parts;
-  if (operation.kind === 'create_coupon') {
-    await coupons.send(operation);
-    return;
-  }
-  const sentAt = clock.elapsed();
-  const outcome = await request(parts, operation);
-  limiter.observe(outcome, { owner: operation.productKey, subject: operation.subject, sentAt });
-  const { policy } = settings();
-  parts.onAnswered();
-  const recorded = await persist(clock, lifetime, () => {
-    // While a full disk kept the answer back, the other queue may have been sent something, and answered.
-    const { overlapped } = guard;
-    return writer.write('recordAnswer', { operationId: operation.id, outcome, overlapped, policy });
-  }).finally(parts.onRecorded);
-  if (!recorded.ok) return;
-  const { unexpected, state, lastError: error } = recorded.value;
-  const { id, subject: licenseKey, requestId } = operation;
-  if (unexpected !== null) logOtherWriter(parts, { operation: id, licenseKey, ...unexpected }, policy);
-  if (state !== 'delivered' && state !== 'inferred') {
-    const about = { operation: id, licenseKey, state, error, requestId };
-    log.warn(about, 'an operation was not delivered');
-  }
-}
-
-function request({ upstream, lifetime }: StepParts, operation: Operation): Promise<Outcome<License>> {
-  const { productKey, subject, kind, requestId } = operation;
-  if (productKey === null || !isLicenseKind(kind))
-    throw new Error(`operation ${operation.id} has no product`);
-  return upstream.change({ productKey, licenseKey: subject, kind, requestId }, lifetime);
-}
-
-function isLicenseKind(kind: Operation['kind']): kind is LicenseOperationKind {
-  return kind === 'usage' || kind === 'decrease' || kind === 'disable' || kind === 'enable';
-}
-
-type DeliveryWaitsParts = {
-  reader: Reader;
-  clock: Clock;
-  limiter: UpstreamLimiter;
-  /** Ends every wait. */
-  lifetime: AbortSignal;
-};
-
-/** Callers who wait for what becomes of their operation. */
-class DeliveryWaits implements Pick<Deliveries, 'waitFor'> {
-  readonly #parts: DeliveryWaitsParts;
-  readonly #looks = new Set<() => void>();
-
-  constructor(parts: DeliveryWaitsParts) {
+  constructor(parts: PushParts) {
     this.#parts = parts;
+    this.#wake = new Wake(parts.clock);
   }
 
-  /** Something of the outbox moved, or of the way up: each looks whether its wait is over. */
-  look(): void {
-    for (const look of this.#looks) look();
+  /** Runs until the signal aborts, then until requests under way are answered. Rejects when the store failed. */
+  async run(signal: AbortSignal): Promise<void> {
+    const failed = Promise.withResolvers<never>();
+    // After a failure of the store, steps would fail again at once, without end. None of them is awaited.
+    const ending = new AbortController();
+    const run: Run = {
+      signal: AbortSignal.any([signal, ending.signal]),
+      fail(error) {
+        ending.abort();
+        failed.reject(error);
+      },
+    };
+    const loop = async (): Promise<void> => {
+      while (!run.signal.aborted) {
+        const waitMs = this.#startDue(run);
+        await this.#wake.wait(Math.min(waitMs, maxSleepMs), run.signal);
+      }
+      await Promise.all(this.#active.values());
+    };
+    await Promise.race([loop(), failed.promise]);
+  }
+
+  wake(queue?: Pick<QueueKey, 'subject' | 'queue'>): void {
+    if (queue === undefined) {
+      this.#wake.up();
+      this.#notifyWaiting();
+    } else if (this.#mayStart(queue)) {
+      this.#wake.up();
+    }
   }
 
   async waitFor(
@@ -302,25 +106,187 @@ class DeliveryWaits implements Pick<Deliveries, 'waitFor'> {
     const deadline = clock.elapsed() + waitMs;
     const leaving = AbortSignal.any([signal, lifetime]);
     const wake = new Wake(clock);
-    const look = (): void => wake.up();
-    this.#looks.add(look);
+    const check = (): void => wake.up();
+    this.#waiting.add(check);
     try {
-      while (!this.#isSettled(operationId, untilFailure) && clock.elapsed() < deadline && !leaving.aborted) {
+      while (!this.#isOver(operationId, untilFailure) && clock.elapsed() < deadline && !leaving.aborted) {
         await wake.wait(deadline - clock.elapsed(), leaving);
       }
     } finally {
-      this.#looks.delete(look);
+      this.#waiting.delete(check);
     }
   }
 
-  #isSettled(operationId: string, untilFailure: boolean): boolean {
+  #notifyWaiting(): void {
+    for (const check of this.#waiting) check();
+  }
+
+  /** Whether a caller need not wait for an operation any longer. */
+  #isOver(operationId: string, untilFailure: boolean): boolean {
     const { reader, limiter } = this.#parts;
     const operation = reader.operations.get(operationId);
     if (operation === null) return true;
     const { progress } = operation;
     if (progress.state === 'in_flight') return false;
     if (progress.state !== 'pending') return progress.state !== 'uncertain' || untilFailure || progress.held;
-    const stuck = !limiter.isAccepted(operation.productKey);
-    return untilFailure && (operation.failures > 0 || stuck || !limiter.admission().admitted);
+    const isStuck = !limiter.isAccepted(operation.productKey);
+    return untilFailure && (operation.failures > 0 || isStuck || !limiter.admission().admitted);
   }
+
+  /**
+   * Whether a new operation of a queue may be sent now. If not, the loop need not wake up: it reads the outbox anyway
+   * at the end of each step, after a pause, and when the upstream is back. This saves a read for each new operation.
+   */
+  #mayStart(queue: Pick<QueueKey, 'subject' | 'queue'>): boolean {
+    const admission = this.#parts.limiter.admission();
+    const isStopped = !admission.admitted && admission.againAt === null;
+    return !isStopped && this.#hasRoom() && !this.#active.has(nameOf(queue));
+  }
+
+  /** Starts steps for due queues while there is room. Returns for how long nothing can be started, in ms. */
+  #startDue(run: Run): number {
+    const { reader, clock, limiter, settings } = this.#parts;
+    const now = clock.elapsed();
+    while (!run.signal.aborted) {
+      this.#startKnown(run);
+      const admission = limiter.admission();
+      if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
+      if (!this.#hasRoom()) return Infinity;
+      const max = settings().concurrency * readAhead;
+      const due = reader.operations.due(now, max, (owner) => limiter.isAccepted(owner));
+      this.#due = due.filter((queue) => !this.#active.has(nameOf(queue)));
+      if (this.#due.length === 0) return (reader.operations.nextDueAt(now) ?? Infinity) - now;
+    }
+    return Infinity;
+  }
+
+  /** Starts known due queues while there is room. The outbox is read again only when all of them were started. */
+  #startKnown(run: Run): void {
+    const { limiter } = this.#parts;
+    // When the limiter admits requests again, other queues may be due.
+    if (!limiter.admission().admitted) this.#due = [];
+    while (this.#due.length > 0 && this.#hasRoom() && !run.signal.aborted) {
+      const queue = this.#due.shift();
+      if (queue !== undefined && limiter.isAccepted(queue.productKey)) this.#start(queue, run);
+    }
+  }
+
+  /** Besides the requests under way, as many steps again may be recording their responses. */
+  #hasRoom(): boolean {
+    const { concurrency } = this.#parts.settings();
+    return this.#active.size - this.#recording < concurrency && this.#active.size < 2 * concurrency;
+  }
+
+  #start(queue: QueueKey, run: Run): void {
+    const name = nameOf(queue);
+    const step = this.#step(queue, run)
+      .catch((error: unknown) => {
+        if (!run.signal.aborted) run.fail(error);
+      })
+      .finally(() => {
+        this.#active.delete(name);
+        this.#startKnown(run);
+        if (this.#due.length === 0) this.#wake.up();
+        this.#notifyWaiting();
+      });
+    this.#active.set(name, step);
+  }
+
+  /** One step of a queue: a send, or a read and then perhaps a send. */
+  async #step(queue: QueueKey, run: Run): Promise<void> {
+    const { reader, mutex, limiter, fetcher, coupons } = this.#parts;
+    {
+      using guard = await mutex.enter(queue.subject, [queue.queue], run.signal);
+      const next = await this.#planAndSend({ queue, justRead: false, guard }, run);
+      if (next !== 'read') return;
+    }
+    if (queue.queue === 'coupon') {
+      const head = reader.operations.head(queue.subject, queue.queue);
+      if (head !== null) await coupons.reconcile(head);
+      return;
+    }
+    using guard = await mutex.enter(queue.subject, ['counter', 'state'], run.signal);
+    const admission = await limiter.admit('push', run.signal);
+    if (!admission.admitted || queue.productKey === null) return;
+    const outcome = await fetcher.fetchNow(queue.productKey, queue.subject);
+    if (outcome.outcome === 'applied' && !outcome.isCached) {
+      await this.#planAndSend({ queue, justRead: true, guard }, run);
+    }
+  }
+
+  /** Plans the next step and sends if the plan says so. A read is left to the caller, which holds one queue only. */
+  async #planAndSend(
+    { queue, justRead, guard }: { queue: QueueKey; justRead: boolean; guard: MutexGuard },
+    run: Run,
+  ): Promise<'read' | 'done'> {
+    const { clock, limiter } = this.#parts;
+    const command = { subject: queue.subject, queue: queue.queue, justRead };
+    // A full disk may delay the plan for long, so each attempt asks the limiter again.
+    const planned = await persist(clock, run.signal, () => this.#plan(command, run));
+    if (planned === null) return 'done';
+    if (planned.step === 'send') {
+      await this.#send(planned.operation, guard, run);
+      return 'done';
+    }
+    limiter.giveBack();
+    return planned.step === 'read' ? 'read' : 'done';
+  }
+
+  /** Null if the limiter admits nothing. The caller gives back the admission of a step that sends nothing. */
+  async #plan(command: CommandOf<'planStep'>, run: Run): Promise<Step | null> {
+    const { writer, limiter } = this.#parts;
+    // The limiter comes first: an operation that is marked as in flight must be sent at once.
+    const admission = await limiter.admit('push', run.signal);
+    if (!admission.admitted) return null;
+    try {
+      const planned = await writer.write('planStep', command);
+      return planned.ok ? planned.value : { step: 'none' };
+    } catch (error) {
+      limiter.giveBack();
+      throw error;
+    }
+  }
+
+  async #send(operation: Operation, guard: MutexGuard, run: Run): Promise<void> {
+    const { writer, clock, log, limiter, coupons, settings, lifetime } = this.#parts;
+    if (operation.kind === 'create_coupon') {
+      await coupons.send(operation);
+      return;
+    }
+    const sentAt = clock.elapsed();
+    const outcome = await this.#request(operation);
+    limiter.observe(outcome, { owner: operation.productKey, subject: operation.subject, sentAt });
+    const { policy } = settings();
+    this.#recording += 1;
+    this.#startKnown(run);
+    const recorded = await persist(clock, lifetime, () => {
+      // Read `overlapped` for each attempt: while the disk was full, the other queue may have sent something.
+      const { overlapped } = guard;
+      return writer.write('recordAnswer', { operationId: operation.id, outcome, overlapped, policy });
+    }).finally(() => {
+      this.#recording -= 1;
+    });
+    if (!recorded.ok) return;
+    const { unexpected, state, lastError: error } = recorded.value;
+    const { id, subject: licenseKey, requestId } = operation;
+    if (unexpected !== null)
+      logOtherWriter(this.#parts, { operation: id, licenseKey, ...unexpected }, policy);
+    if (state !== 'delivered' && state !== 'inferred') {
+      log.warn({ operation: id, licenseKey, state, error, requestId }, 'an operation was not delivered');
+    }
+  }
+
+  #request({ id, productKey, subject, kind, requestId }: Operation): Promise<Outcome<License>> {
+    const { upstream, lifetime } = this.#parts;
+    if (productKey === null || !isLicenseKind(kind)) throw new Error(`operation ${id} has no product`);
+    return upstream.change({ productKey, licenseKey: subject, kind, requestId }, lifetime);
+  }
+}
+
+function isLicenseKind(kind: Operation['kind']): kind is LicenseOperationKind {
+  return kind !== 'create_coupon';
+}
+
+function nameOf({ queue, subject }: Pick<QueueKey, 'subject' | 'queue'>): string {
+  return `${queue} ${subject}`;
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../service/ports.ts';
+import { unlessAborted } from './waiting.ts';
 
 /** Who asks to go up: a waiting caller, an operation, or a refresh behind an answer. */
 export type Priority = 'caller' | 'push' | 'refresh';
@@ -41,19 +42,17 @@ export class Rate {
   async turn(priority: Priority, signal: AbortSignal, asker: string = ''): Promise<void> {
     signal.throwIfAborted();
     if (this.#takeAtOnce()) return;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const { promise, resolve } = Promise.withResolvers<void>();
     const waiter = { go: resolve };
     const queue = this.#waiting[priority];
-    const leave = (): void => {
+    queue.set(asker, [...(queue.get(asker) ?? []), waiter]);
+    const turn = unlessAborted(promise, signal, () => {
       const others = (queue.get(asker) ?? []).filter((other) => other !== waiter);
       if (others.length > 0) queue.set(asker, others);
       else queue.delete(asker);
-      reject(signal.reason as Error);
-    };
-    signal.addEventListener('abort', leave, { once: true });
-    queue.set(asker, [...(queue.get(asker) ?? []), waiter]);
+    });
     this.#grant();
-    await promise.finally(() => signal.removeEventListener('abort', leave));
+    await turn;
   }
 
   /** Takes a turn that nobody waits for. */

@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest';
+import { playSeeds } from './play-seeds.ts';
+
+// This is a file of its own so that it runs on another core than the drawn seeds.
+const seeds = 150;
+const steps = 200;
+
+test(
+  `the sync promise holds over ${seeds} aimed seeds of ${steps} steps each`,
+  { timeout: 900_000 },
+  async () => {
+    expect(await playSeeds({ from: 1, seeds, steps, isAimed: true })).toEqual([]);
+  },
+);

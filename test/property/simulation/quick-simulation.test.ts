@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest';
+import { playSeeds } from './play-seeds.ts';
+
+// `npm test` plays these few seeds; `npm run test:all` plays hundreds of others.
+const from = 1_001;
+const seeds = 6;
+const steps = 200;
+
+test.each([
+  ['drawn', false],
+  ['aimed', true],
+])(`the sync promise holds over ${seeds} %s seeds`, async (_, isAimed) => {
+  expect(await playSeeds({ from, seeds, steps, isAimed })).toEqual([]);
+});
