@@ -59,7 +59,7 @@ const floors: Readonly<Record<string, Allowance>> = {
   },
   // Scripts of their own, which build what is shipped.
   // What has to lie in the executable beside the program.
-  packaging: { folders: [], files: ['http/viewer-file.ts'], modules: true },
+  packaging: { folders: [], files: ['http/viewer-file.ts', 'store/schema-file.ts'], modules: true },
   '': { folders: [...belowDaemon, 'daemon'], modules: false },
 };
 

@@ -1,5 +1,5 @@
 import { isSea } from 'node:sea';
-import { migrations } from '../store/sqlite/files/migrations.ts';
+import { newestSchema } from '../store/sqlite/files/migrations.ts';
 import { version } from '../config/version.ts';
 
 /** What runs, as a bug report needs it. */
@@ -20,7 +20,7 @@ export function describeBuild(): Build {
     node: process.versions.node,
     sqlite: process.versions['sqlite'] ?? 'none',
     platform: `${process.platform}-${process.arch}`,
-    schema: migrations.length,
+    schema: newestSchema,
     build: isSea() ? 'executable' : import.meta.filename.endsWith('.ts') ? 'source' : 'package',
   };
 }

@@ -4,7 +4,8 @@
  * nor npm, only the C and C++ libraries that Node itself needs. `npm run build:executable` calls it.
  *
  * Files that the program reads at run time are assets of the executable, by their names: the code of each thread
- * (`daemon/threads/start-worker.ts`), package.json (`config/version.ts`) and Swagger UI (`http/viewer-file.ts`).
+ * (`daemon/threads/start-worker.ts`), package.json (`config/version.ts`), Swagger UI (`http/viewer-file.ts`)
+ * and the tables (`store/schema-file.ts`).
  *
  * `dist/third-party.txt` has the licenses of the packages in the executable.
  */
@@ -13,6 +14,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { viewerFiles, viewerPath } from '../http/viewer-file.ts';
+import { schemaPath } from '../store/schema-file.ts';
 import { bundle, includedModules, programSource, workers, workerSource } from './bundle.ts';
 import { thirdPartyNotices } from './third-party.ts';
 
@@ -25,6 +27,9 @@ try {
   const assets: Record<string, string> = { 'package.json': join(root, 'package.json') };
   for (const worker of workers) assets[`${worker}.js`] = await bundleFile(workerSource(worker));
   for (const name of viewerFiles) assets[name] = viewerPath(name);
+  for (const engine of ['sqlite', 'postgres'] as const) {
+    assets[schemaPath(engine)] = join(root, 'src', schemaPath(engine));
+  }
   mkdirSync(dirname(output), { recursive: true });
   combine({ main, assets, executable: strippedNode() });
   writeFileSync(join(root, 'dist/third-party.txt'), thirdPartyNotices(root, await includedModules()));

@@ -5,8 +5,9 @@
  * tsc's output for each source would start 40 ms slower than these files (`latchkey serve`).
  */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, globSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { schemaPath } from '../store/schema-file.ts';
 import { bundle, programSource, workers, workerSource } from './bundle.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -25,6 +26,11 @@ await bundle({ index: 'src/index.ts', testing: 'src/testing.ts', 'cli/main': pro
 for (const worker of workers) {
   const file = inRoot(`dist/cli/${worker}.js`);
   await bundle(workerSource(worker), 'external', { file, codeSplitting: false });
+}
+for (const engine of ['sqlite', 'postgres'] as const) {
+  const path = schemaPath(engine);
+  mkdirSync(dirname(inRoot(`dist/${path}`)), { recursive: true });
+  copyFileSync(inRoot(`src/${path}`), inRoot(`dist/${path}`));
 }
 copyFileSync(inRoot('src/cli/launcher.js'), inRoot('dist/cli/launcher.js'));
 const manual = execFileSync(process.execPath, [inRoot('dist/cli/main.js'), 'man']);

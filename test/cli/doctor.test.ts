@@ -375,7 +375,7 @@ test('a store that a newer version made is told', async () => {
   expect(found.code).toBe(1);
   expect(linesOf(found, 'fail')).toEqual([
     expect.stringMatching(
-      /^the store \S+latchkey\.db cannot be used: a newer Latchkey made it \(schema 1000; .* {2}→ {2}start it with the newer Latchkey$/,
+      /^the store \S+latchkey\.db cannot be used: a newer Latchkey wrote it \(schema 1000; .* {2}→ {2}start it with the newer Latchkey$/,
     ),
   ]);
 });

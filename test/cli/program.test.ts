@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { command, defineCommand, textOption, type CommandEntry } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { camelCase } from '../../src/cli/syntax/declaration.ts';
-import { migrations } from '../../src/store/sqlite/files/migrations.ts';
+import { newestSchema } from '../../src/store/sqlite/files/migrations.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -54,7 +54,7 @@ test('a bug report has what runs, and on what', async () => {
     node: process.versions.node,
     sqlite: process.versions['sqlite'],
     platform: `${process.platform}-${process.arch}`,
-    schema: migrations.length,
+    schema: newestSchema,
     build: 'source',
   });
   expect(await latchkey('-v')).toEqual({ code: 0, out: `${version}\n`, err: '' });

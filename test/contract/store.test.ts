@@ -337,8 +337,8 @@ test('an act on record is neither changed nor removed', async () => {
   await using store = createTestStore();
   const { database, transaction } = store.writing;
   transaction.audit.add({ at, actor: 'token:t', act: 'drop', subject: 'operation-1', detail: '' });
-  expect(() => database.exec("UPDATE audit SET act = 'retry'")).toThrow(/append-only/);
-  expect(() => database.exec('DELETE FROM audit')).toThrow(/append-only/);
+  expect(() => database.exec("UPDATE audit_event SET action = 'retry'")).toThrow(/append-only/);
+  expect(() => database.exec('DELETE FROM audit_event')).toThrow(/append-only/);
 });
 
 test('of a license key the last thousand changes are told, and few more are kept', async () => {

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { machineTime } from '../../src/daemon/system/clock.ts';
 import { Database } from '../../src/store/postgres/database.ts';
-import { migrate, migrations } from '../../src/store/postgres/migrations.ts';
+import { migrate, migrations, newestSchema } from '../../src/store/postgres/migrations.ts';
 import { urlByPort, watchCopy, type WatchedCopy } from '../support/postgres/database-copy.ts';
 import { startFaultProxy } from '../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
@@ -132,7 +132,7 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     await using newer = new Database(server.settings({ schema }));
     await migrate(newer, [...migrations, { sql: 'CREATE TABLE latchkey.later (id bigint)', minimum: 1 }]);
     expect(await onceIt(copy, 'ok')).toEqual(well);
-    const minimum = migrations.length + 2;
+    const minimum = newestSchema + 1;
     await migrate(newer, [
       ...migrations,
       { sql: '', minimum: 1 },
@@ -146,9 +146,9 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
       sale: refused,
     });
     expect(copy.lines.findLast(({ level }) => level === 'error')?.fields['error']).toContain(
-      'a newer Latchkey made it',
+      'a newer Latchkey wrote it',
     );
-    await newer.query(`UPDATE ${newer.names.of('latchkey_schema')} SET minimum = 1`);
+    await newer.query(`UPDATE ${newer.names.of('schema_version')} SET minimum = 1`);
     expect(await onceIt(copy, 'ok')).toEqual(well);
     expect(news(copy)).toEqual([
       'error: the database is of no use for this copy: requests are refused until somebody sees to it',

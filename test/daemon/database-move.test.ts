@@ -136,7 +136,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     const rows = await place.query(
       `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = '${place.schema}'`,
     );
-    const derived = ['latchkey_schema', 'coupon_number'];
+    const derived = ['schema_version', 'coupon_number'];
     expect([...Object.keys(tables), ...derived].toSorted()).toEqual(
       rows.map(({ name }) => String(name)).toSorted(),
     );
@@ -270,7 +270,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
       const moved = await place.move('--state-dir', killed, '--json');
       expect(moved).toMatchObject({ code: 0, err: '' });
       expect(JSON.parse(moved.out)).toMatchObject({
-        tables: { audit: { rows: expect.any(Number) as number } },
+        tables: { audit_event: { rows: expect.any(Number) as number } },
       });
     });
     expect(await place.query(`SELECT count(*) AS count FROM "${place.schema}".license`)).not.toEqual([
@@ -307,7 +307,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     const newer = file('newer.db', '');
     writeFileSync(newer, readFileSync(join(place.stateDir, 'latchkey.db')));
     changeDatabase(newer, 'PRAGMA user_version = 99');
-    await refused(place.move('--from', newer), 'a newer Latchkey made it (schema 99');
+    await refused(place.move('--from', newer), 'a newer Latchkey wrote it (schema 99');
     const agents = file('agent.db', '');
     writeFileSync(agents, readFileSync(join(place.stateDir, 'latchkey.db')));
     changeDatabase(agents, `UPDATE setting SET value = 'agent' WHERE name = 'role'`);

@@ -5,7 +5,7 @@ import { startDaemon } from '../../src/daemon/start.ts';
 import type { TimeSource } from '../../src/daemon/system/clock.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { Database } from '../../src/store/postgres/database.ts';
-import { migrate, migrations } from '../../src/store/postgres/migrations.ts';
+import { migrate, newestSchema } from '../../src/store/postgres/migrations.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
 import { spawnDaemon, startDaemonProcess } from '../support/process/daemon-process.ts';
 import { urlByPort } from '../support/postgres/database-copy.ts';
@@ -57,7 +57,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     await owner.query('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA closed TO guest');
     await owner.query('GRANT USAGE ON SCHEMA sold TO guest');
     await owner.query('GRANT SELECT ON ALL TABLES IN SCHEMA sold TO guest');
-    await owner.query(`UPDATE newer.latchkey_schema SET applied = 9, minimum = ${migrations.length + 1}`);
+    await owner.query(`UPDATE newer.schema_version SET version = 9, minimum = ${newestSchema + 1}`);
   }
 
   /** Everything that is in the database, as far as a start might change it. */
@@ -140,13 +140,13 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       'a role that may not write',
       () => ({ url: urlOf(server.address, { user: 'guest' }), schema: 'sold' }),
       1,
-      'its role may not write account, audit, collection, collection_member, coupon, coupon_number, idempotency, license, license_history, old_credential, product, purchase, redemption, redemption_count, setting, token: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "sold" to it.',
+      'its role may not write account, audit_event, collection, collection_member, coupon, coupon_number, idempotency, license, license_history, old_credential, product, purchase, redemption, redemption_count, setting, token: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "sold" to it.',
     ],
     [
       'a schema that a newer copy has made',
       () => ({ url: urlOf(server.address), schema: 'newer' }),
       1,
-      `a newer Latchkey made it (schema 9, for those that know ${migrations.length + 1} at least; this one knows ${migrations.length}): start that one, or a later.`,
+      `a newer Latchkey wrote it (schema 9, for versions that know at least ${newestSchema + 1}; this version knows ${newestSchema}): start a newer one.`,
     ],
   ];
 

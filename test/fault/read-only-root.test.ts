@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { migrations, takeSteps } from '../../src/store/sqlite/files/migrations.ts';
+import { createTables } from '../../src/store/sqlite/files/migrations.ts';
 import { secret } from '../support/harness/agent-harness.ts';
 import { fromSource, runProcess, type Program } from '../support/process/command-line.ts';
 import { serveBy } from '../support/process/daemon-process.ts';
@@ -15,21 +15,21 @@ function writingOnlyTo(directory: string): Program {
   return ['unshare', '--mount', 'sh', '-c', mounts, directory, ...fromSource];
 }
 
-/** A backup of the first schema that an agent has, with more in it than is changed in memory. */
-function backUpOfFirstSchema(path: string): void {
+/** A backup of an agent with so many changes that SQLite does not restore it in memory alone. */
+function writeLargeBackup(path: string): void {
   using database = new DatabaseSync(path);
-  database.exec('PRAGMA application_id = 0x4c4b4559');
-  takeSteps(database, 0, migrations.slice(0, 1));
+  database.exec('PRAGMA application_id = 0x4c544348');
+  createTables(database);
   database.exec(`
     WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers LIMIT 20000)
-    INSERT INTO outbox (id, kind, subject, lane, product_key, state, doubtful, held, attempts, failures, next_at,
+    INSERT INTO outbox (id, kind, subject, queue, product_key, state, maybe_applied, held, attempts, failures, next_at,
         outage, created_at)
       SELECT 'operation-' || number, 'usage', 'KEY-' || number, 'counter', 'press', 'pending', 0, 0, 0, 0, 0, 0, 5
         FROM numbers`);
 }
 
 test.runIf(canMount)(
-  'where only the state directory can be written, an agent starts, is backed up, and takes over an older store (skipped where nothing may be mounted)',
+  'where only the state directory can be written, an agent starts, is backed up, and restores a backup (skipped where nothing may be mounted)',
   async () => {
     await using directory = temporaryDirectory();
     const config = join(directory.path, 'config.yaml');
@@ -48,9 +48,9 @@ test.runIf(canMount)(
       daemon.signal('SIGTERM');
       expect([await daemon.ended, daemon.complaints]).toEqual([0, '']);
     }
-    const older = join(directory.path, 'older.db');
-    backUpOfFirstSchema(older);
-    expect(await runProcess(['restore', older, '--config', config], {}, program)).toMatchObject({
+    const large = join(directory.path, 'large.db');
+    writeLargeBackup(large);
+    expect(await runProcess(['restore', large, '--config', config], {}, program)).toMatchObject({
       code: 0,
       err: '',
     });

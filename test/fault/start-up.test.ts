@@ -181,6 +181,11 @@ function anotherPrograms(path: string): void {
   database.exec('CREATE TABLE note (text)');
 }
 
+function writtenByPreview(path: string): void {
+  using database = new DatabaseSync(path);
+  database.exec('PRAGMA application_id = 0x4c4b4559; PRAGMA user_version = 8; CREATE TABLE outbox (id)');
+}
+
 const databases: [string, (path: string) => void, string][] = [
   [
     'empty',
@@ -192,7 +197,12 @@ const databases: [string, (path: string) => void, string][] = [
     (path) => writeFileSync(path, 'a'.repeat(5000)),
     'it is damaged, or not an SQLite database: restore a backup: latchkey restore FILE',
   ],
-  ["another program's", anotherPrograms, 'another program made it.'],
+  ["another program's", anotherPrograms, 'another program wrote it.'],
+  [
+    'written by a preview',
+    writtenByPreview,
+    'it was written by a preview; this version cannot read it. Nothing was changed: move it away to start with an empty store, or go on with the preview.',
+  ],
 ];
 
 for (const [kind, write, reason] of databases) {

@@ -80,7 +80,7 @@ test('an authority writes the same on an engine that has to be waited for, and e
     }
     expect(contentOf(far)).toEqual(contentOf(near));
   }
-  expect(contentOf(far)['audit']).toHaveLength(19);
+  expect(contentOf(far)['audit_event']).toHaveLength(19);
 });
 
 test.skipIf(!hasPostgres)('an authority writes the same on PostgreSQL, and each request once', async () => {

@@ -71,7 +71,7 @@ export const movedTables: readonly MovedTable[] = [
     booleans: 'unchanged',
   }),
   table('setting', 'name value', { where: `name IN ('${settings.join("', '")}')` }),
-  table('audit', 'id at actor act subject detail'),
+  table('audit_event', 'id at actor action subject detail'),
 ];
 
 /**
@@ -80,6 +80,6 @@ export const movedTables: readonly MovedTable[] = [
  */
 export const lastNumbers: Readonly<Record<'coupon' | 'audit' | 'redemption', string>> = {
   coupon: `SELECT coalesce(max(seq), 0) AS last FROM sqlite_sequence WHERE name = 'coupon'`,
-  audit: `SELECT coalesce(max(seq), 0) AS last FROM sqlite_sequence WHERE name = 'audit'`,
+  audit: `SELECT coalesce(max(seq), 0) AS last FROM sqlite_sequence WHERE name = 'audit_event'`,
   redemption: 'SELECT coalesce(max(id), 0) AS last FROM redemption',
 };

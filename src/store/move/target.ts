@@ -84,15 +84,20 @@ export class Target implements AsyncDisposable {
     await this.#query('CLOSE moved');
   }
 
-  /** Lets the numbers of coupons, and of the rows of a table, go on behind these. */
+  /** Sets the last id that was used, so that the next coupon, audit event and redemption get a higher one. */
   async continueNumbersAfter({
     coupon,
-    ...identities
+    audit,
+    redemption,
   }: Record<'coupon' | 'audit' | 'redemption', number>): Promise<void> {
     await this.#query(`UPDATE ${this.#names.couponNumber} SET last = $1`, [coupon]);
-    for (const [name, last] of Object.entries(identities)) {
+    const identities = [
+      [this.#names.audit, audit],
+      [this.#names.redemption, redemption],
+    ] as const;
+    for (const [name, last] of identities) {
       const text = `SELECT setval(pg_get_serial_sequence($1, 'id'), greatest($2, 1), $2 > 0)`;
-      await this.#query(text, [this.#names.of(name), last]);
+      await this.#query(text, [name, last]);
     }
   }
 

@@ -1,66 +1,77 @@
+import { readSchema } from '../schema-file.ts';
 import type { Connection } from './connection.ts';
 import type { Database } from './database.ts';
 import { sqlStates } from './faults.ts';
 import { advisory } from './locks.ts';
-import { PostgresRefused, refusalOf } from './refusal.ts';
-import { schema1 } from './schema/schema-1.ts';
 import { tableNames, type Names } from './names.ts';
+import { PostgresRefused, refusalOf } from './refusal.ts';
 import type { Row } from './statements.ts';
 
 /**
- * A step from one schema to the next. `minimum`: the oldest schema whose program may still work on it, since the
- * copies of an authority are not all replaced at once: a step adds what the new program needs, and only a later one
- * takes away what no copy uses any more.
+ * `minimum`: the oldest schema whose program can still use the tables. The instances of an authority are not all replaced at
+ * once, so a migration only adds what the new program needs. A later migration removes what no instance uses any more.
  */
 export type Migration = { sql: string; minimum: number };
 
-/** The steps from an empty schema to the present one; `latchkey_schema` counts those that were taken. */
-export const migrations: readonly Migration[] = [{ sql: schema1, minimum: 1 }];
+/**
+ * The migrations from schema 1 (`schema.sql`) to the present schema: the first leads to schema 2. A released migration
+ * is never changed; a later change of the tables is another migration.
+ */
+export const migrations: readonly Migration[] = [];
 
-/** PostgreSQL before this version is not supported by those who make it, nor tried here. */
+/** The number of the newest schema that this version knows. */
+export const newestSchema: number = numberOfNewest(migrations);
+
+/** The table with the number of the schema. */
+const versionTable = 'schema_version';
+/** The table that had it in previews, whose tables no version can use any more. */
+const previewVersionTable = 'latchkey_schema';
+
+/** Older servers get no updates from the PostgreSQL project, and no test runs on them. */
 const oldestServer = 15;
 
-/** How long a step waits for those who use a table, in ms: behind it everybody waits. */
+/** How long a migration waits for a lock on a table, in ms. Every other statement on the table waits behind it. */
 const lockTimeoutMs = 5_000;
 
 /**
- * Brings the schema of a database up to the present one. One of all copies takes the steps, the others wait for it.
- * Throws `PostgresRefused` for a database that is too old or not of UTF-8, a schema that holds something else, is newer than this
- * program may read, or that this role may not make or write; nothing was changed then.
+ * Migrates a database to the present schema. If several instances start, one migrates and the others wait. Throws
+ * `PostgresRefused` and changes nothing if the server is too old or its encoding is not UTF-8, if the schema holds something
+ * else or is newer than this program can use, or if the role may not create or write the tables.
  */
-export async function migrate(database: Database, steps: readonly Migration[] = migrations): Promise<void> {
+export async function migrate(database: Database, added: readonly Migration[] = migrations): Promise<void> {
   try {
-    const present = await examine(database, steps);
-    if (present === null || present.applied < steps.length) {
-      await database.lend(async (connection) => await takeSteps(connection, steps));
+    const present = await examine(database, added);
+    if (present === null || present.version < numberOfNewest(added)) {
+      await database.lend(async (connection) => await migrateInTransaction(connection, added));
     }
   } catch (error) {
     throw refusalOf(error, database) ?? error;
   }
 }
 
-/** Whether a migrated database may be worked on, now that time has passed; rejects as `migrate` does where it may not. */
-export async function examineAgain(asking: Asking, steps: readonly Migration[] = migrations): Promise<void> {
-  if ((await examine(asking, steps)) === null) {
+/** Examines a database that was migrated before. Rejects as `migrate` does if it can no longer be used. */
+export async function examineAgain(asking: Asking, added: readonly Migration[] = migrations): Promise<void> {
+  if ((await examine(asking, added)) === null) {
     throw new PostgresRefused(`the tables in ${asking.names.schema} are gone: restore them, or start anew.`);
   }
 }
 
-/** What was applied to a database that may be worked on; null: nothing yet. Rejects as `migrate` does. */
+/** Gives the version of the tables; null if there are none yet. Rejects as `migrate` does if they cannot be used. */
 export async function examine(
   asking: Asking,
-  steps: readonly Migration[] = migrations,
-): Promise<Applied | null> {
+  added: readonly Migration[] = migrations,
+): Promise<SchemaVersion | null> {
   await examineServer(asking);
-  const present = await appliedIn(asking);
-  refuseNewer(present, steps);
+  const present = await versionIn(asking);
+  refuseNewer(present, added);
   if (present !== null) await refuseWithoutRights(asking);
   return present;
 }
 
 async function examineServer({ query }: Asking): Promise<void> {
   const [row] = await query(`SELECT current_setting('server_version_num')::integer / 10000 AS version,
-    current_setting('server_encoding') AS encoding, current_setting('transaction_read_only')::boolean AS "isReadOnly", pg_is_in_recovery() AS "isStandby"`);
+    current_setting('server_encoding') AS encoding, current_setting('transaction_read_only')::boolean AS "isReadOnly",
+    pg_is_in_recovery() AS "isStandby"`);
   const version = Number(row?.['version']);
   if (version < oldestServer) {
     throw new PostgresRefused(`it is PostgreSQL ${version}; ${oldestServer} or later is needed.`);
@@ -75,8 +86,8 @@ async function examineServer({ query }: Asking): Promise<void> {
   throw Object.assign(new Error(`it only takes reads: ${why}`), { code: sqlStates.readOnlyTransaction });
 }
 
-/** What stands in these is never changed, or only by whoever takes a step. */
-const unchanged = ['audit', 'latchkey_schema'];
+/** Tables whose rows are never updated or deleted, except by a migration. */
+const appendOnly = ['audit_event', versionTable];
 /** The functions that statements call. */
 const called = ['change_licenses'];
 
@@ -84,9 +95,9 @@ async function refuseWithoutRights({ names, query }: Asking): Promise<void> {
   const lacking = (right: string): string => `NOT has_table_privilege(oid, '${right}')`;
   const tables = await query(
     `SELECT relname AS name FROM pg_catalog.pg_class WHERE relnamespace = $1::regnamespace AND relname = ANY ($3::text[]) AND
-       (${lacking('SELECT')} OR relname <> 'latchkey_schema' AND ${lacking('INSERT')}
+       (${lacking('SELECT')} OR relname <> '${versionTable}' AND ${lacking('INSERT')}
        OR relname <> ALL ($2::text[]) AND (${lacking('UPDATE')} OR ${lacking('DELETE')})) ORDER BY relname`,
-    [names.schema, unchanged, [...tableNames, 'latchkey_schema']],
+    [names.schema, appendOnly, [...tableNames, versionTable]],
   );
   if (tables.length > 0) {
     throw new PostgresRefused(
@@ -109,93 +120,101 @@ function listed(rows: readonly Row[]): string {
   return rows.map((row) => String(row['name'])).join(', ');
 }
 
-/** How many steps were taken, and the schema that a program must know at least to work on it. */
-export type Applied = { applied: number; minimum: number };
+/** The number of the schema, and the oldest schema whose program can use it. */
+export type SchemaVersion = { version: number; minimum: number };
 
-/** Asks a database, by any of its connections or by one of them. */
+/** Queries a database on any of its connections, or on one of them. */
 export type Asking = Pick<Database, 'names' | 'query'>;
 
-/** Null: there is no such schema yet, or it is empty. */
-async function appliedIn({ names, query }: Asking): Promise<Applied | null> {
-  const marker = names.of('latchkey_schema');
+/** Null: the schema does not exist, or is empty. */
+async function versionIn({ names, query }: Asking): Promise<SchemaVersion | null> {
   const [found] = await query(
-    `SELECT to_regclass($1::text) IS NOT NULL AS "isOurs", EXISTS
-       (SELECT 1 FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace($2::text)) AS "isUsed"`,
-    [marker, names.schema],
+    `SELECT to_regclass($1::text) IS NOT NULL AS "isOurs", to_regclass($2::text) IS NOT NULL AS "isPreview", EXISTS
+       (SELECT 1 FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace($3::text)) AS "isUsed"`,
+    [names.of(versionTable), names.of(previewVersionTable), names.schema],
   );
   if (found?.['isOurs'] !== true) {
     if (found?.['isUsed'] !== true) return null;
     throw new PostgresRefused(
-      `the schema ${names.schema} holds something else: choose another by store.postgres.schema.`,
+      found['isPreview'] === true
+        ? `the tables in ${names.schema} were written by a preview; this version cannot read them. Nothing was changed: choose another schema by store.postgres.schema, or go on with the preview.`
+        : `the schema ${names.schema} holds something else: choose another by store.postgres.schema.`,
       { isConfigured: true },
     );
   }
-  const [row] = await query(`SELECT applied, minimum FROM ${marker}`);
-  return { applied: Number(row?.['applied'] ?? 0), minimum: Number(row?.['minimum'] ?? 0) };
+  const [row] = await query(`SELECT version, minimum FROM ${names.of(versionTable)}`);
+  return { version: Number(row?.['version'] ?? 0), minimum: Number(row?.['minimum'] ?? 0) };
 }
 
-function refuseNewer(present: Applied | null, steps: readonly Migration[]): void {
-  if (present === null || present.minimum <= steps.length) return;
+function numberOfNewest(added: readonly Migration[]): number {
+  return 1 + added.length;
+}
+
+function refuseNewer(present: SchemaVersion | null, added: readonly Migration[]): void {
+  const newest = numberOfNewest(added);
+  if (present === null || present.minimum <= newest) return;
   throw new PostgresRefused(
-    `a newer Latchkey made it (schema ${present.applied}, for those that know ${present.minimum} at least; this one knows ${steps.length}): start that one, or a later.`,
+    `a newer Latchkey wrote it (schema ${present.version}, for versions that know at least ${present.minimum}; this version knows ${newest}): start a newer one.`,
   );
 }
 
-/** A transaction under way. */
+/** An open transaction. */
 type Session = Asking & { execute: (text: string) => Promise<void> };
 
-async function takeSteps(connection: Connection, steps: readonly Migration[]): Promise<void> {
+async function migrateInTransaction(connection: Connection, added: readonly Migration[]): Promise<void> {
   await connection.begin(null, []);
   const session: Session = {
     names: connection.names,
     query: connection.query,
     execute: (text) => connection.execute(text),
   };
-  await takeTurn(session);
-  // Another copy may have taken them meanwhile.
-  const present = await appliedIn(session);
-  refuseNewer(present, steps);
-  await takeFrom(session, present, steps);
+  await lockMigration(session);
+  // Another instance may have migrated meanwhile.
+  const present = await versionIn(session);
+  refuseNewer(present, added);
+  if (present === null) await createSchema(session);
+  await applyMigrations(session, added.slice((present?.version ?? 1) - 1));
   await connection.commit();
 }
 
-/** Makes the tables in a transaction under way. Throws `PostgresRefused` where the schema holds anything. */
+/** Creates the tables in an open transaction. Throws `PostgresRefused` if the schema holds anything. */
 export async function makeTables(session: Session): Promise<void> {
   await examineServer(session);
-  await takeTurn(session);
-  if ((await appliedIn(session)) !== null) {
+  await lockMigration(session);
+  if ((await versionIn(session)) !== null) {
     throw new PostgresRefused(
       `an authority is in the schema ${session.names.schema} already: choose another by store.postgres.schema, or drop it if nothing in it is needed.`,
       { isConfigured: true },
     );
   }
-  await takeFrom(session, null, migrations);
+  await createSchema(session);
+  await applyMigrations(session, migrations);
 }
 
-/** Waits until nobody else makes or changes the tables. */
-async function takeTurn({ names, execute }: Session): Promise<void> {
+/** Waits until no other connection creates or migrates the tables. */
+async function lockMigration({ names, execute }: Session): Promise<void> {
   await execute('SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0');
   await execute(advisory(names, 'migration').text);
   await execute(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
 }
 
-async function takeFrom(
-  { names, query, execute }: Session,
-  present: Applied | null,
-  steps: readonly Migration[],
-): Promise<void> {
-  if (present === null) await execute(await beginnings(names, query));
-  for (const { sql, minimum } of steps.slice(present?.applied ?? 0)) {
-    await execute(sql.replaceAll('latchkey.', `${names.schema}.`));
-    await execute(`UPDATE ${names.of('latchkey_schema')} SET applied = applied + 1, minimum = ${minimum}`);
+async function createSchema({ names, query, execute }: Session): Promise<void> {
+  const [row] = await query('SELECT to_regnamespace($1::text) IS NOT NULL AS "isThere"', [names.schema]);
+  // CREATE SCHEMA IF NOT EXISTS needs a right on the database even if the schema exists.
+  if (row?.['isThere'] !== true) await execute(`CREATE SCHEMA ${names.schema}`);
+  await execute(`CREATE TABLE ${names.of(versionTable)} (version integer NOT NULL, minimum integer NOT NULL);
+    INSERT INTO ${names.of(versionTable)} (version, minimum) VALUES (1, 1)`);
+  await execute(inSchema(names, readSchema('postgres')));
+}
+
+async function applyMigrations({ names, execute }: Session, added: readonly Migration[]): Promise<void> {
+  for (const { sql, minimum } of added) {
+    await execute(inSchema(names, sql));
+    await execute(`UPDATE ${names.of(versionTable)} SET version = version + 1, minimum = ${minimum}`);
   }
 }
 
-/** The table that counts the steps. A schema that is there is not made: it would need a right on the database. */
-async function beginnings(names: Names, query: Asking['query']): Promise<string> {
-  const [row] = await query('SELECT to_regnamespace($1::text) IS NOT NULL AS "isThere"', [names.schema]);
-  const marker = names.of('latchkey_schema');
-  return `${row?.['isThere'] === true ? '' : `CREATE SCHEMA ${names.schema};`}
-    CREATE TABLE ${marker} (applied integer NOT NULL, minimum integer NOT NULL);
-    INSERT INTO ${marker} (applied, minimum) VALUES (0, 0);`;
+/** SQL that names the configured schema instead of `latchkey`. */
+function inSchema({ schema }: Names, sql: string): string {
+  return sql.replaceAll('latchkey.', () => `${schema}.`);
 }

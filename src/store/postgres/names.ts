@@ -17,7 +17,7 @@ const tables = {
   licenseHistory: 'license_history',
   idempotency: 'idempotency',
   setting: 'setting',
-  audit: 'audit',
+  audit: 'audit_event',
 } as const;
 
 /** The names of all tables of an authority, without their schema. */

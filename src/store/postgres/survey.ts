@@ -113,7 +113,7 @@ async function surveySchema(
   const nothing = { applied: null, mayBeMade: false } as const;
   try {
     const found = await examine({ names: of.names, query });
-    if (found !== null) return { refusal: null, schema: { applied: found.applied } };
+    if (found !== null) return { refusal: null, schema: { applied: found.version } };
     const [row] = await query(
       `SELECT coalesce(has_schema_privilege(to_regnamespace($1::text), 'CREATE'),
          has_database_privilege(current_database(), 'CREATE')) AS "mayBeMade"`,

@@ -50,7 +50,7 @@ function queriesOf(machine: Machine): Queries {
   const columns = 'id, kind, subject, state, held, attempts';
   const all = prepare(`SELECT ${columns} FROM outbox ORDER BY seq`);
   const shown = prepare(
-    `SELECT ${columns} FROM outbox WHERE subject = ? AND lane IN ('counter', 'state')
+    `SELECT ${columns} FROM outbox WHERE subject = ? AND queue IN ('counter', 'state')
        AND (state IN ('pending', 'in_flight', 'uncertain') OR state IN ('dead', 'conflicted') AND kind = 'disable')
      ORDER BY seq`,
   );

@@ -3,7 +3,7 @@ import type { TimeMark } from '../../../src/domain/clock.ts';
 import { rememberedTime } from '../../../src/service/lifecycle/clock-mark.ts';
 import type { SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
-import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
+import { createTables } from '../../../src/store/sqlite/files/migrations.ts';
 import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
 import type { Asked, Carried } from './ledger.ts';
 
@@ -50,17 +50,17 @@ export class Machine implements Disposable {
   constructor(incarnation = 1, backup: Uint8Array | null = null) {
     this.incarnation = incarnation;
     this.database = new DatabaseSync(':memory:');
-    if (backup === null) takeSteps(this.database, 0, migrations);
+    if (backup === null) createTables(this.database);
     else this.database.deserialize(backup);
     this.transaction = prepareTransaction(this.database);
     this.#inFlight = this.database.prepare(
       `SELECT id, seq FROM outbox WHERE state = 'in_flight' AND subject = ? COLLATE NOCASE AND kind = ?`,
     );
     this.#held = this.database.prepare(
-      'SELECT 1 FROM observation WHERE license_key = ? COLLATE NOCASE AND buyer_email = ?',
+      'SELECT 1 FROM license_snapshot WHERE license_key = ? COLLATE NOCASE AND buyer_email = ?',
     );
     this.#kept = this.database.prepare(
-      `SELECT subject, kind, count(*) AS kept FROM outbox WHERE lane = 'counter' GROUP BY subject, kind`,
+      `SELECT subject, kind, count(*) AS kept FROM outbox WHERE queue = 'counter' GROUP BY subject, kind`,
     );
   }
 

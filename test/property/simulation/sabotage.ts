@@ -56,7 +56,7 @@ export const sabotages: Readonly<Record<SabotageName, Sabotage>> = {
   },
   'a lost disable taken for one that was never sent': {
     writer: (writer, machine) =>
-      meddled(writer, machine, "UPDATE outbox SET doubtful = 0 WHERE kind = 'disable'"),
+      meddled(writer, machine, "UPDATE outbox SET maybe_applied = 0 WHERE kind = 'disable'"),
   },
   'a coupon sent again unseen': { writer: hasty },
   'a count taken for known after a decision': { writer: trusting },
@@ -138,7 +138,7 @@ function overriding(writer: Writer, { database }: Machine): Writer {
     const result = await write();
     if (name === 'decideOperation') {
       database.exec('UPDATE outbox SET next_at = 0 WHERE next_at IS NOT NULL');
-      database.exec('UPDATE outbox SET fenced_until = NULL');
+      database.exec('UPDATE outbox SET reconcile_at = NULL');
     }
     return result;
   });
@@ -150,7 +150,7 @@ function trusting(writer: Writer, { database }: Machine): Writer {
     const result = await write();
     if (name === 'decideOperation') {
       database.exec(
-        `UPDATE observation SET boot = (SELECT CAST(value AS INTEGER) FROM setting WHERE name = 'boot') WHERE boot = 0`,
+        `UPDATE license_snapshot SET run = (SELECT CAST(value AS INTEGER) FROM setting WHERE name = 'boot') WHERE run = 0`,
       );
     }
     return result;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../../../src/store/postgres/database.ts';
-import { migrate, migrations } from '../../../src/store/postgres/migrations.ts';
+import { migrate } from '../../../src/store/postgres/migrations.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
 
 describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => {
@@ -24,12 +24,38 @@ describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => 
   test('of a newer version is used as long as it may be, and refused from then on', async () => {
     await using store = await server.store();
     const newer = { sql: 'CREATE TABLE latchkey.later (id bigint)', minimum: 1 };
-    await migrate(store, [...migrations, newer]);
+    await migrate(store, [newer]);
     await migrate(store);
-    await migrate(store, [...migrations, newer, { sql: 'DROP TABLE latchkey.later', minimum: 2 }]);
+    await migrate(store, [newer, { sql: 'DROP TABLE latchkey.later', minimum: 2 }]);
     await expect(migrate(store)).rejects.toThrow(
-      /a newer Latchkey made it \(schema 3, for those that know 2/,
+      /a newer Latchkey wrote it \(schema 3, for versions that know at least 2; this version knows 1\)/,
     );
+  });
+
+  test('that an older version created gets each later migration once, and keeps its rows', async () => {
+    await using store = await server.store();
+    await store.query(`INSERT INTO ${store.names.setting} (name, value) VALUES ('role', 'authority')`);
+    const addColumn = { sql: `ALTER TABLE latchkey.setting ADD COLUMN note text`, minimum: 1 };
+    const fillColumn = { sql: `UPDATE latchkey.setting SET note = 'of ' || name`, minimum: 1 };
+    await migrate(store, [addColumn]);
+    await migrate(store, [addColumn, fillColumn]);
+    await migrate(store, [addColumn, fillColumn]);
+    expect(await store.query(`SELECT name, note FROM ${store.names.setting}`)).toEqual([
+      { name: 'role', note: 'of role' },
+    ]);
+    expect(await store.query(`SELECT version, minimum FROM ${store.names.of('schema_version')}`)).toEqual([
+      { version: 3, minimum: 1 },
+    ]);
+  });
+
+  test('is refused, and left as it is, if a preview wrote it', async () => {
+    await using database = new Database(server.settings({ schema: 'preview' }));
+    await database.query('CREATE SCHEMA preview');
+    await database.query('CREATE TABLE preview.latchkey_schema (applied integer, minimum integer)');
+    await expect(migrate(database)).rejects.toThrow('the tables in "preview" were written by a preview');
+    expect(
+      await database.query(`SELECT relname FROM pg_class WHERE relnamespace = 'preview'::regnamespace`),
+    ).toEqual([{ relname: 'latchkey_schema' }]);
   });
 
   test('is not put where something else is', async () => {
@@ -39,7 +65,7 @@ describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => 
     await database.query('CREATE TABLE shop.cart (id bigint)');
     await expect(migrate(database)).rejects.toThrow('the schema "shop" holds something else');
     expect(
-      await database.query(`SELECT 1 FROM pg_class WHERE relname = 'latchkey_schema'
+      await database.query(`SELECT 1 FROM pg_class WHERE relname = 'schema_version'
       AND relnamespace = 'shop'::regnamespace`),
     ).toEqual([]);
   });
@@ -77,9 +103,9 @@ describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => 
 
   test('that could not be made whole is not there at all', async () => {
     await using database = new Database(server.settings());
-    await expect(
-      migrate(database, [...migrations, { sql: 'CREATE TABLE latchkey.oh no', minimum: 1 }]),
-    ).rejects.toThrow('syntax error');
+    await expect(migrate(database, [{ sql: 'CREATE TABLE latchkey.oh no', minimum: 1 }])).rejects.toThrow(
+      'syntax error',
+    );
     await migrate(database);
     expect(await database.reader.accounts.count({})).toBe(0);
   });

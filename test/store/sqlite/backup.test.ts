@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
@@ -7,7 +7,7 @@ import { backUpInThread } from '../../../src/daemon/store/backups.ts';
 import { backUp } from '../../../src/store/sqlite/files/backup.ts';
 import { openWriting } from '../../../src/store/sqlite/connection.ts';
 import { DatabaseRefused } from '../../../src/store/sqlite/faults.ts';
-import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
+import { newestSchema } from '../../../src/store/sqlite/files/migrations.ts';
 import { draftFrom, putInPlace } from '../../../src/store/sqlite/files/restore.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { account, createTestStore, type TestStore } from '../../support/builders/store-builders.ts';
@@ -15,7 +15,7 @@ import { account, createTestStore, type TestStore } from '../../support/builders
 const name = (count: number): string => `Account ${count}`;
 
 /** "LKEY". */
-const applicationId = 0x4c_4b_45_59;
+const previewApplicationId = 0x4c_4b_45_59;
 
 function addAccount(store: TestStore, count: number): void {
   store.writing.transaction.accounts.add(
@@ -148,19 +148,20 @@ test('a copy of a directory that was in use is taken with its log', async () => 
   expect(accountsIn(draft.path)).toEqual([name(1)]);
 });
 
-test('a backup of an older schema is brought up, and nothing is left beside it', async () => {
+test('a backup that a preview wrote is refused by its own name, and is unchanged', async () => {
+  await using store = createTestStore();
   await using elsewhere = temporaryDirectory();
-  const backup = join(elsewhere.path, 'older.db');
-  using older = new DatabaseSync(backup);
-  older.exec(`PRAGMA application_id = ${applicationId}`);
-  takeSteps(older, 0, migrations.slice(0, 3));
-  older.close();
-  const directory = join(elsewhere.path, 'state');
-  mkdirSync(directory);
-  using draft = draftFrom(backup, directory);
-  putInPlace(draft, directory);
-  expect(accountsIn(join(directory, 'latchkey.db'))).toEqual([]);
-  expect(readdirSync(directory).filter((left) => !/^latchkey\.db(-wal|-shm)?$/.test(left))).toEqual([]);
+  const backup = join(elsewhere.path, 'preview.db');
+  using preview = new DatabaseSync(backup);
+  preview.exec(
+    `PRAGMA application_id = ${previewApplicationId}; PRAGMA user_version = 8; CREATE TABLE outbox (id)`,
+  );
+  preview.close();
+  const before = readFileSync(backup);
+  expect(() => draftFrom(backup, store.directory)).toThrow(
+    `The database ${backup} is refused: it was written by a preview; this version cannot read it.`,
+  );
+  expect(readFileSync(backup).equals(before)).toBe(true);
 });
 
 test('a backup of a newer schema is refused by its own name', async () => {
@@ -168,9 +169,9 @@ test('a backup of a newer schema is refused by its own name', async () => {
   await using elsewhere = temporaryDirectory();
   const backup = join(elsewhere.path, 'newer.db');
   backUp(store.databasePath, backup);
-  new DatabaseSync(backup).exec(`PRAGMA user_version = ${migrations.length + 1}`);
+  new DatabaseSync(backup).exec(`PRAGMA user_version = ${newestSchema + 1}`);
   expect(() => draftFrom(backup, elsewhere.path)).toThrow(
-    `The database ${backup} is refused: a newer Latchkey made it`,
+    `The database ${backup} is refused: a newer Latchkey wrote it`,
   );
 });
 

@@ -1,8 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
-import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
-import { prepareReader, prepareTransaction } from '../../../src/store/sqlite/tables.ts';
+import { createTables } from '../../../src/store/sqlite/files/migrations.ts';
+import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
 import { account, buildLicense, buildSnapshot, product } from '../../support/builders/store-builders.ts';
 
 const hourMs = 3_600_000;
@@ -11,7 +11,7 @@ const key = fc.integer({ min: 0, max: 6 }).map((number) => `KEY-${number}`);
 
 function given(): { database: DatabaseSync } & ReturnType<typeof prepareTransaction> {
   const database = new DatabaseSync(':memory:');
-  takeSteps(database, 0, migrations);
+  createTables(database);
   const transaction = prepareTransaction(database);
   transaction.accounts.add(account, 'digest');
   for (const productKey of products) transaction.products.add({ ...product, productKey }, productKey);
@@ -208,7 +208,7 @@ test('snapshots are counted by their age as they are, whatever was done to them'
         }
       }
       const rows = database
-        .prepare('SELECT local_enabled AS enabled, confirmed_at AS at FROM observation WHERE gone = 0')
+        .prepare('SELECT local_enabled AS enabled, confirmed_at AS at FROM license_snapshot WHERE gone = 0')
         .all() as { enabled: number; at: number }[];
       const countOf = (from: number, until: number): number =>
         rows.filter(({ enabled, at }) => enabled === 1 && at >= from && at < until).length;
@@ -261,30 +261,4 @@ test('license keys to be fetched are counted as they are, whatever was done to t
     }),
     { numRuns: 40 },
   );
-});
-
-test('a store from before is counted when it is migrated', () => {
-  const database = new DatabaseSync(':memory:');
-  takeSteps(database, 0, migrations.slice(0, 4));
-  database.exec(`
-    INSERT INTO account VALUES ('default', 'Default', 'digest', 0);
-    INSERT INTO product (product_key, account_id, name, recurring, secret_digest, created_at)
-      VALUES ('press', 'default', 'Press', 0, 'press', 0), ('plug', 'default', 'Plug', 0, 'plug', 0);
-    INSERT INTO license VALUES ('A', 'press', 'a@example.com', 0, 1, 0), ('B', 'press', 'b@example.com', 0, 0, 0);
-    INSERT INTO purchase VALUES ('1', 'A', 0, NULL), ('2', 'B', 0, 5);
-    INSERT INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at, local_uses,
-        local_enabled, local_pending, product_key, confirmed_at, boot, many_writers, gone, asked_at)
-      VALUES ('C', 'l', 'c@example.com', 0, 1, 0, 0, 1, 0, 'press', ${3 * hourMs}, 1, 0, 0, 0),
-        ('D', 'l', 'd@example.com', 0, 1, 0, 0, 0, 0, 'press', ${3 * hourMs}, 1, 0, 0, 0),
-        ('E', 'l', 'e@example.com', 0, 1, 0, 0, 1, 0, 'press', ${3 * hourMs}, 1, 0, 1, 0);
-    INSERT INTO preload (license_key, is_found) VALUES ('F', 1), ('G', 0), ('H', NULL), ('I', NULL);
-  `);
-  takeSteps(database, 4, migrations);
-  const { licenses, purchases, snapshots, preload } = prepareReader(database);
-  expect([purchases.count({}), purchases.count({ refunded: true })]).toEqual([2, 1]);
-  expect([licenses.count({}), licenses.count({ enabled: false })]).toEqual([2, 1]);
-  expect([licenses.count({ productKey: 'press' }), licenses.count({ productKey: 'plug' })]).toEqual([2, 0]);
-  const census = snapshots.census({ fresh: 4 * hourMs, stale: 3 * hourMs, grace: 0 });
-  expect(census).toEqual({ fresh: 0, stale: 1, grace: 0, expired: 0, disabled: 1 });
-  expect(preload.progress()).toEqual({ done: 1, failed: 1, left: 2 });
 });

@@ -10,7 +10,7 @@ import {
   StateDirectoryHeld,
   StateDirectoryUnusable,
 } from '../../../src/store/sqlite/faults.ts';
-import { migrate, migrations } from '../../../src/store/sqlite/files/migrations.ts';
+import { migrate, newestSchema } from '../../../src/store/sqlite/files/migrations.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../../support/temporary.ts';
 import { createTestStore } from '../../support/builders/store-builders.ts';
@@ -139,7 +139,7 @@ test("another program's database is refused and left as it is", async () => {
   foreign.exec('CREATE TABLE theirs (a)');
   foreign.close();
   const before = readFileSync(path);
-  expect(() => openStore({ directory: temporary.path })).toThrow('another program made it');
+  expect(() => openStore({ directory: temporary.path })).toThrow('another program wrote it');
   expect(readFileSync(path).equals(before)).toBe(true);
   expect(readdirSync(temporary.path).sort()).toEqual(['latchkey.db', 'latchkey.lock']);
 });
@@ -148,10 +148,10 @@ test('a database of a newer schema is refused', async () => {
   await using temporary = temporaryDirectory();
   const { directory, databasePath } = createDatabase(temporary);
   using newer = new DatabaseSync(databasePath);
-  newer.exec(`PRAGMA user_version = ${migrations.length + 1}`);
+  newer.exec(`PRAGMA user_version = ${newestSchema + 1}`);
   newer.close();
   expect(() => openStore({ directory })).toThrow(DatabaseRefused);
-  expect(() => openStore({ directory })).toThrow('a newer Latchkey made it');
+  expect(() => openStore({ directory })).toThrow('a newer Latchkey wrote it');
 });
 
 test('a damaged database is refused', async () => {
@@ -188,23 +188,23 @@ test('a state directory that cannot be made is named', async () => {
 test('a migration leaves a copy of the older database beside it', async () => {
   await using temporary = temporaryDirectory();
   const { databasePath } = createDatabase(temporary);
-  const steps = [...migrations, 'CREATE TABLE added (a TEXT) STRICT;'];
-  migrate(databasePath, steps);
-  const copy = `${databasePath}.schema-${migrations.length}`;
+  const migrations = ['CREATE TABLE added (a TEXT) STRICT;'];
+  migrate(databasePath, migrations);
+  const copy = `${databasePath}.schema-1`;
   expect(permissions(copy)).toBe('600');
   using migrated = new DatabaseSync(databasePath);
   using before = new DatabaseSync(copy);
   expect(migrated.prepare('SELECT count(*) AS count FROM added').get()).toEqual({ count: 0 });
   expect(() => before.prepare('SELECT * FROM added')).toThrow('no such table');
-  migrate(databasePath, steps);
+  migrate(databasePath, migrations);
 });
 
 test('a migration that fails changes nothing', async () => {
   await using temporary = temporaryDirectory();
   const { directory, databasePath } = createDatabase(temporary);
   const files = readdirSync(directory);
-  const steps = [...migrations, 'CREATE TABLE added (a TEXT) STRICT;', 'not SQL'];
-  expect(() => migrate(databasePath, steps)).toThrow('syntax error');
+  const migrations = ['CREATE TABLE added (a TEXT) STRICT;', 'not SQL'];
+  expect(() => migrate(databasePath, migrations)).toThrow('syntax error');
   expect(readdirSync(directory)).toEqual(files);
   using database = new DatabaseSync(databasePath);
   expect(() => database.prepare('SELECT * FROM added')).toThrow('no such table');

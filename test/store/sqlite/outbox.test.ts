@@ -109,7 +109,7 @@ test('the schema refuses columns that a state does not have', async () => {
     'finished_at = 1',
     'base_uses = 1',
     'held = 1',
-    'doubtful = 2',
+    'maybe_applied = 2',
     "state = 'lost'",
     "state = 'dead', next_at = 1",
     "state = 'uncertain', held = 1, next_at = 1",

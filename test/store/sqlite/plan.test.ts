@@ -49,9 +49,9 @@ const walks: readonly RegExp[] = [
   /^SELECT count\(\*\) AS count FROM (account|product|collection|token) WHERE \(\?1 IS NULL/,
   /^SELECT count\(\*\) AS count FROM mirrored_coupon WHERE \(\?2 IS NULL/,
   // Once, when the upstream has become another one.
-  /^UPDATE observation SET refresh_at = min\(refresh_at, :at\)/,
+  /^UPDATE license_snapshot SET refresh_at = min\(refresh_at, :at\)/,
   // Once, at the first start after the machine has started.
-  /^UPDATE observation SET refresh_at = refresh_at \+ :byMs/,
+  /^UPDATE license_snapshot SET refresh_at = refresh_at \+ :byMs/,
   /FROM redemption_count WHERE coupon_id > 0 AND count > 0$/,
   /^SELECT -id AS provisionalId, real_id AS id FROM provisional_coupon /,
   /^UPDATE provisional_coupon SET real_id = NULL /,
@@ -62,13 +62,13 @@ const bounded: ReadonlySet<string> = new Set([
   'SCAN CONSTANT ROW',
   'SCAN waiting',
   'SCAN asked',
-  'SCAN outbox_depth',
+  'SCAN outbox_count',
   'SCAN preload_count',
   // Those that change every waiting queue, or every queue that an outage holds up.
   'SCAN outbox USING INDEX outbox_due',
   'SCAN outbox USING INDEX outbox_outage',
   // Those that guard what may still be on its way, at a start.
-  'SCAN outbox USING INDEX outbox_fenced',
+  'SCAN outbox USING INDEX outbox_reconcile',
   // What is held is counted by an index of nothing else.
   'SCAN outbox USING COVERING INDEX outbox_held',
 ]);
@@ -116,8 +116,11 @@ test.for([
     'WHERE purchase.created_at >= ?5',
     'SEARCH purchase USING INDEX purchase_date (created_at>? AND (created_at,purchase_id)<(?,?))',
   ],
-  ['FROM audit WHERE at >= ?1', 'SEARCH audit USING INDEX audit_at (at>? AND at<?)'],
-  ['FROM audit WHERE subject', 'SEARCH audit USING INDEX audit_subject (subject=? AND at>? AND at<?)'],
+  ['FROM audit_event WHERE at >= ?1', 'SEARCH audit_event USING INDEX audit_event_at (at>? AND at<?)'],
+  [
+    'FROM audit_event WHERE subject',
+    'SEARCH audit_event USING INDEX audit_event_subject (subject=? AND at>? AND at<?)',
+  ],
   [
     'FROM license_history WHERE license_key = ?1 AND at',
     'SEARCH license_history USING PRIMARY KEY (license_key=? AND number>? AND number<?)',
@@ -153,7 +156,7 @@ test('what is open of a key that has a million changes is walked in their order,
     new Set([
       ...merge,
       rowBySeq,
-      'SEARCH outbox USING INDEX outbox_lane (subject=? AND lane=? AND rowid>?)',
+      'SEARCH outbox USING INDEX outbox_queue (subject=? AND queue=? AND rowid>?)',
       'SEARCH outbox USING INDEX outbox_dead (subject=? AND rowid>?)',
     ]),
   );

@@ -10,6 +10,6 @@ export function operate(directory: string, ...argv: string[]): Promise<Outcome> 
 /** What is on record in this directory, in order: what was done, and on what. */
 export function recordIn(directory: string): string[] {
   using database = new DatabaseSync(join(directory, 'state', 'latchkey.db'), { readOnly: true });
-  const rows = database.prepare('SELECT act, subject FROM audit ORDER BY id').all();
+  const rows = database.prepare('SELECT action AS act, subject FROM audit_event ORDER BY id').all();
   return rows.map(({ act, subject }) => `${String(act)} ${String(subject)}`);
 }

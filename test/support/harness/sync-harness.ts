@@ -12,7 +12,7 @@ import type { Upstream, UpstreamChange } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 import { runUseCase } from '../../../src/service/run.ts';
-import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
+import { createTables } from '../../../src/store/sqlite/files/migrations.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
 import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
 import { KeyedMutex } from '../../../src/sync/keyed-mutex.ts';
@@ -114,7 +114,7 @@ export class SyncHarness implements Disposable {
 
   /** Use `startSyncHarness`. */
   constructor(keys: readonly string[], options: Partial<SyncOptions>) {
-    takeSteps(this.#database, 0, migrations);
+    createTables(this.#database);
     this.store = prepareTransaction(this.#database);
     this.vendor = new Vendor(this.time.clock(), keys);
     this.#options = { ...defaults, ...options };

@@ -9,7 +9,7 @@ import { statementOf, type Row, type SqlValue, type Statement } from '../stateme
 /** A license before and after a change. */
 export type ChangedLicense = { before: License; after: License };
 
-const columns = `place, license_key AS "licenseKey", product_key AS "productKey", buyer_email AS "buyerEmail", uses,
+const columns = `ordinal, license_key AS "licenseKey", product_key AS "productKey", buyer_email AS "buyerEmail", uses,
   enabled, created_at AS "createdAt", uses_before AS "usesBefore", enabled_before AS "enabledBefore"`;
 
 /** A change, and the idempotency key that it is asked for under, if any. */
@@ -40,7 +40,7 @@ export function keyedChangeStatement(names: Names): Statement {
 /** The values of that statement. */
 export function keyedChangesAsked(asked: readonly KeyedChange[]): SqlValue[] {
   return [
-    JSON.stringify(asked.map(({ change }, place) => changeAsked(change, place))),
+    JSON.stringify(asked.map(({ change }, ordinal) => changeAsked(change, ordinal))),
     asked.map(({ idempotency }) => idempotency?.credential ?? null),
     asked.map(({ idempotency }) => idempotency?.key ?? null),
   ];
@@ -54,30 +54,30 @@ export function changesAsked(changes: readonly LicenseChange[], skipsLocked: boo
   return [JSON.stringify(changes.map(changeAsked)), skipsLocked];
 }
 
-function changeAsked({ reach, licenseKey, trigger, remembered }: LicenseChange, place: number): object {
+function changeAsked({ reach, licenseKey, trigger, remembered }: LicenseChange, ordinal: number): object {
   return {
-    place,
+    ordinal,
     key: licenseKey,
     account: reach.accountId,
     product: reach.productKey,
-    fromNone: countAfter(0, trigger),
+    stepAtZero: countAfter(0, trigger),
     step: countAfter(1, trigger) - 1,
-    fromEnabled: licenseTransitions.enabled[trigger] === 'enabled',
-    fromDisabled: licenseTransitions.disabled[trigger] === 'enabled',
+    ifEnabled: licenseTransitions.enabled[trigger] === 'enabled',
+    ifDisabled: licenseTransitions.disabled[trigger] === 'enabled',
     at: remembered?.at ?? null,
     change: trigger,
     credential: remembered?.credential ?? null,
   };
 }
 
-type ChangedRow = License & { place: number; usesBefore: number; enabledBefore: boolean };
+type ChangedRow = License & { ordinal: number; usesBefore: number; enabledBefore: boolean };
 
 /** What became of each change; null: the credential reaches no such license, or it was left out. */
 export function changesMade(count: number, rows: readonly Row[]): (ChangedLicense | null)[] {
   const made = Array.from({ length: count }, (): ChangedLicense | null => null);
   for (const row of rows) {
-    const { place, usesBefore, enabledBefore, ...after } = row as ChangedRow;
-    made[place] = { before: { ...after, uses: usesBefore, enabled: enabledBefore }, after };
+    const { ordinal, usesBefore, enabledBefore, ...after } = row as ChangedRow;
+    made[ordinal] = { before: { ...after, uses: usesBefore, enabled: enabledBefore }, after };
   }
   return made;
 }

@@ -57,7 +57,7 @@ export function readContents(directory: string, now: number): Contents {
     const value = settings.get(name)?.['value'];
     return typeof value === 'string' ? value : null;
   };
-  const depth = database.prepare('SELECT count FROM outbox_depth WHERE state = ?');
+  const depth = database.prepare('SELECT count FROM outbox_count WHERE state = ?');
   return {
     role: settingOf('role'),
     instance: settingOf('instance'),

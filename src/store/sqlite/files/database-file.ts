@@ -2,11 +2,15 @@ import { closeSync, existsSync, fsyncSync, openSync, readSync, renameSync, rmSyn
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { DatabaseRefused, restoreAdvice } from '../faults.ts';
-import { migrations, takeSteps } from './migrations.ts';
+import { createTables } from './migrations.ts';
 import { createFile } from './private-file.ts';
 
-/** "LKEY" in the header of our databases (https://sqlite.org/fileformat.html#application_id). */
-const applicationId = 0x4c_4b_45_59;
+/** "LTCH" in the header of our databases (https://sqlite.org/fileformat.html#application_id). */
+const applicationId = 0x4c_54_43_48;
+/** "LKEY": the databases of previews, whose eight schemas no version reads any more. */
+const previewApplicationId = 0x4c_4b_45_59;
+const previewReason =
+  'it was written by a preview; this version cannot read it. Nothing was changed: move it away to start with an empty store, or go on with the preview.';
 const headerBytes = 100;
 const applicationIdOffset = 68;
 
@@ -30,9 +34,9 @@ export function findDatabase(path: string): boolean {
     // A crash of the machine may have left zeros where its first page was.
     throw new DatabaseRefused(path, `it is damaged, or not an SQLite database: ${restoreAdvice}`);
   }
-  if (header.readUInt32BE(applicationIdOffset) !== applicationId) {
-    throw new DatabaseRefused(path, 'another program made it.');
-  }
+  const writer = header.readUInt32BE(applicationIdOffset);
+  if (writer === previewApplicationId) throw new DatabaseRefused(path, previewReason);
+  if (writer !== applicationId) throw new DatabaseRefused(path, 'another program wrote it.');
   return true;
 }
 
@@ -72,7 +76,7 @@ export function createDatabase(path: string): void {
   const database = new DatabaseSync(draft);
   try {
     database.exec(`PRAGMA synchronous = FULL; PRAGMA application_id = ${applicationId}`);
-    takeSteps(database, 0, migrations);
+    createTables(database);
   } finally {
     database.close();
   }

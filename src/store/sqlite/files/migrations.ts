@@ -1,90 +1,96 @@
 import { closeSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { readSchema } from '../../schema-file.ts';
 import { DatabaseRefused } from '../faults.ts';
 import { keepTemporaryFilesBeside } from '../temporary-files.ts';
 import { createFile } from './private-file.ts';
 import { openReadOnly } from './read-only.ts';
-import { schema1 } from './schema/schema-1.ts';
-import { schema2 } from './schema/schema-2.ts';
-import { schema3 } from './schema/schema-3.ts';
-import { schema4 } from './schema/schema-4.ts';
-import { schema5 } from './schema/schema-5.ts';
-import { schema6 } from './schema/schema-6.ts';
-import { schema7 } from './schema/schema-7.ts';
-import { schema8 } from './schema/schema-8.ts';
-
-/** The steps from an empty database to the present schema; `user_version` counts those that were taken. */
-export const migrations: readonly string[] = [
-  schema1,
-  schema2,
-  schema3,
-  schema4,
-  schema5,
-  schema6,
-  schema7,
-  schema8,
-];
-
-/** Takes the steps that a database still lacks, all in one transaction. */
-export function takeSteps(database: DatabaseSync, taken: number, steps: readonly string[]): void {
-  keepTemporaryFilesBeside(database);
-  database.exec('BEGIN IMMEDIATE');
-  for (const step of steps.slice(taken)) database.exec(step);
-  database.exec(`PRAGMA user_version = ${steps.length}`);
-  database.exec('COMMIT');
-}
-
-/** Told before a database is migrated, which may take minutes; `copy`: where it is kept as it was. */
-export type OnMigration = (copy: string) => void;
 
 /**
- * Brings a database of ours up to the present schema. A copy of an older one is left beside it, named
- * after the schema it has, and none where the migration fails; one that is newer than this version knows is refused.
+ * The migrations from schema 1 (`schema.sql`) to the present schema, in SQL: the first leads to schema 2. A released migration
+ * is never changed; a later change of the tables is another migration.
+ */
+export const migrations: readonly string[] = [];
+
+/** The number of the newest schema that this version knows. `user_version` of a database has the number of its schema. */
+export const newestSchema: number = numberOfNewest(migrations);
+
+/** Called before a migration, which may take minutes. `copy`: where the database is kept as it was. */
+export type OnMigration = (copy: string) => void;
+
+/** Creates the tables in an empty database. */
+export function createTables(database: DatabaseSync, added: readonly string[] = migrations): void {
+  change(database, [readSchema('sqlite'), ...added], numberOfNewest(added));
+}
+
+/**
+ * Migrates a database to the present schema. Keeps a copy of an older database beside it, named after the number of
+ * its schema; removes the copy if the migration fails. Refuses a database that is newer than this version.
  */
 export function migrate(
   path: string,
-  steps: readonly string[] = migrations,
+  added: readonly string[] = migrations,
   onMigration: OnMigration = () => undefined,
 ): void {
   using database = new DatabaseSync(path, { timeout: 1000 });
-  const taken = schemaOf(database);
-  const newer = describeNewer(taken, steps);
-  if (newer !== null) throw new DatabaseRefused(path, newer);
-  if (taken === steps.length) return;
-  const copy = `${path}.schema-${taken}`;
+  const schema = knownSchemaOf(database, path, added);
+  if (schema === numberOfNewest(added)) return;
+  const copy = `${path}.schema-${schema}`;
   onMigration(copy);
   try {
-    // VACUUM INTO writes into an empty file, and one of its own making would be readable by others.
+    // VACUUM INTO writes into an existing empty file. A file that it creates itself would be readable by others.
     closeSync(createFile(copy));
     database.prepare('VACUUM INTO ?').run(copy);
-    takeSteps(database, taken, steps);
+    applyMigrations(database, schema, added);
   } catch (error) {
-    // The database is as it was, and goes on with the older version: on a full disk, not beside a copy.
+    // The database is unchanged, and the older version can use it. A full disk must not keep the copy as well.
     for (const file of [copy, `${copy}-journal`]) rmSync(file, { force: true });
     throw error;
   }
 }
 
-/** Does the same with a copy, of which no other needs to be left; `original` is what it was made of. */
-export function migrateCopy(path: string, original: string): void {
+/** Migrates a copy of a database without keeping another copy. `original`: the path that an error names. */
+export function migrateCopy(path: string, original: string, added: readonly string[] = migrations): void {
   using database = new DatabaseSync(path, { timeout: 1000 });
-  const taken = schemaOf(database);
-  const newer = describeNewer(taken, migrations);
-  if (newer !== null) throw new DatabaseRefused(original, newer);
-  takeSteps(database, taken, migrations);
+  applyMigrations(database, knownSchemaOf(database, original, added), added);
 }
 
-/** Says how a database is newer than this version knows; null when it is not. Changes nothing in it. */
+/** Says how a database is newer than this version; null if it is not. Changes nothing. */
 export function findNewerSchema(path: string): string | null {
   using database = openReadOnly(path);
   return describeNewer(schemaOf(database), migrations);
+}
+
+function numberOfNewest(added: readonly string[]): number {
+  return 1 + added.length;
+}
+
+function applyMigrations(database: DatabaseSync, schema: number, added: readonly string[]): void {
+  change(database, added.slice(schema - 1), numberOfNewest(added));
+}
+
+/** Runs scripts and writes the number of the new schema, all in one transaction. */
+function change(database: DatabaseSync, scripts: readonly string[], schema: number): void {
+  keepTemporaryFilesBeside(database);
+  database.exec('BEGIN IMMEDIATE');
+  for (const script of scripts) database.exec(script);
+  database.exec(`PRAGMA user_version = ${schema}`);
+  database.exec('COMMIT');
 }
 
 function schemaOf(database: DatabaseSync): number {
   return Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
 }
 
-function describeNewer(taken: number, steps: readonly string[]): string | null {
-  if (taken <= steps.length) return null;
-  return `a newer Latchkey made it (schema ${taken}; this one knows ${steps.length}).`;
+function knownSchemaOf(database: DatabaseSync, path: string, added: readonly string[]): number {
+  const schema = schemaOf(database);
+  const newer = describeNewer(schema, added);
+  if (newer !== null) throw new DatabaseRefused(path, newer);
+  return schema;
+}
+
+function describeNewer(schema: number, added: readonly string[]): string | null {
+  const newest = numberOfNewest(added);
+  if (schema <= newest) return null;
+  return `a newer Latchkey wrote it (schema ${schema}; this version knows ${newest}).`;
 }

@@ -9,7 +9,7 @@ import {
   type WritingSource,
 } from '../../statements.ts';
 
-const columns = 'id, at, actor, act, subject, detail';
+const columns = 'id, at, actor, action AS act, subject, detail';
 const fromRow = (row: RecordedAct): RecordedAct => row;
 
 function conditionsOf({ since, until, actor, act, subject }: AuditFilter): Condition[] {
@@ -17,7 +17,7 @@ function conditionsOf({ since, until, actor, act, subject }: AuditFilter): Condi
     [(place) => `at >= ${place}`, since],
     [(place) => `at < ${place}`, until],
     [(place) => `actor = ${place}`, actor],
-    [(place) => `act = ${place}`, act],
+    [(place) => `action = ${place}`, act],
     [(place) => `subject = ${place}`, subject],
   ];
 }
@@ -42,7 +42,7 @@ export function auditReads(source: Source): AwaitableTable<AuditReads> {
 export function auditTable(source: WritingSource): AwaitableTable<AuditTable> {
   const add = prepareWrite(
     source,
-    `INSERT INTO ${source.names.audit} (at, actor, act, subject, detail) VALUES ($1, $2, $3, $4, $5)`,
+    `INSERT INTO ${source.names.audit} (at, actor, action, subject, detail) VALUES ($1, $2, $3, $4, $5)`,
   );
   return {
     ...auditReads(source),

@@ -4,7 +4,7 @@ import type { AuditFilter, AuditReads, AuditTable, RecordedAct } from '../../../
 import { prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
 import { beforeInstant } from '../cursor.ts';
 
-const select = 'SELECT id, at, actor, act, subject, detail FROM audit';
+const select = 'SELECT id, at, actor, action AS act, subject, detail FROM audit_event';
 const fromRow = (row: RecordedAct): RecordedAct => ({ ...row });
 
 /*
@@ -14,13 +14,13 @@ const fromRow = (row: RecordedAct): RecordedAct => ({ ...row });
 const between = 'at >= ?1 AND (at, id) < (?5, ?6)';
 const optional = {
   actor: '(?2 IS NULL OR actor = ?2)',
-  act: '(?3 IS NULL OR act = ?3)',
+  act: '(?3 IS NULL OR action = ?3)',
   subject: '(?4 IS NULL OR subject = ?4)',
 };
 const conditions = {
   bySubject: `subject = ?4 AND ${between} AND ${optional.actor} AND ${optional.act}`,
   byActor: `actor = ?2 AND ${between} AND ${optional.act} AND ${optional.subject}`,
-  byAct: `act = ?3 AND ${between} AND ${optional.actor} AND ${optional.subject}`,
+  byAct: `action = ?3 AND ${between} AND ${optional.actor} AND ${optional.subject}`,
   byTime: `${between} AND ${optional.actor} AND ${optional.act} AND ${optional.subject}`,
 };
 
@@ -33,14 +33,14 @@ export function auditReads(database: DatabaseSync): AuditReads {
       `${select} WHERE ${condition} ORDER BY at DESC, id DESC LIMIT ?7 OFFSET ?8`,
       fromRow,
     ),
-    count: prepareCount(database, `SELECT count(*) AS count FROM audit WHERE ${condition}`),
+    count: prepareCount(database, `SELECT count(*) AS count FROM audit_event WHERE ${condition}`),
   });
   const bySubject = prepareFiltered(conditions.bySubject);
   const byActor = prepareFiltered(conditions.byActor);
   const byAct = prepareFiltered(conditions.byAct);
   const byTime = prepareFiltered(conditions.byTime);
   // Each has the number after the last one's, and none is ever removed.
-  const all = prepareCount(database, 'SELECT coalesce(max(id), 0) AS count FROM audit');
+  const all = prepareCount(database, 'SELECT coalesce(max(id), 0) AS count FROM audit_event');
   const isOfAll = ({ since, until, actor, act, subject }: AuditFilter): boolean =>
     [since, until, actor, act, subject].every((value) => value === undefined);
   const statementsFor = ({ actor, act, subject }: AuditFilter) => {
@@ -67,7 +67,7 @@ function filterParameters(
 export function auditTable(database: DatabaseSync): AuditTable {
   const add = prepareChange(
     database,
-    'INSERT INTO audit (at, actor, act, subject, detail) VALUES (:at, :actor, :act, :subject, :detail)',
+    'INSERT INTO audit_event (at, actor, action, subject, detail) VALUES (:at, :actor, :act, :subject, :detail)',
   );
   return {
     ...auditReads(database),

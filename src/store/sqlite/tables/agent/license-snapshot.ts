@@ -19,7 +19,7 @@ type Row = {
   localPending: number;
   productKey: string;
   confirmedAt: number;
-  boot: number;
+  run: number;
   manyWriters: Bit;
   missingSince: number | null;
   gone: Bit;
@@ -30,9 +30,9 @@ type Row = {
 
 const select = `SELECT license_key AS licenseKey, product_link AS productLink, buyer_email AS buyerEmail, uses,
   enabled, created_at AS createdAt, extra, local_uses AS localUses, local_enabled AS localEnabled,
-  local_pending AS localPending, product_key AS productKey, confirmed_at AS confirmedAt, boot,
+  local_pending AS localPending, product_key AS productKey, confirmed_at AS confirmedAt, run,
   many_writers AS manyWriters, missing_since AS missingSince, gone,
-  read_first AS readFirst, asked_at AS askedAt, refresh_at AS refreshAt FROM observation`;
+  read_first AS readFirst, requested_at AS askedAt, refresh_at AS refreshAt FROM license_snapshot`;
 
 /** Prepares the reads of what the upstream last said. */
 export function snapshotReads(database: DatabaseSync): SnapshotReads {
@@ -48,7 +48,7 @@ export function snapshotReads(database: DatabaseSync): SnapshotReads {
   );
   const latest = prepareQuery(
     database,
-    `SELECT license_key AS licenseKey FROM observation WHERE product_key = ?
+    `SELECT license_key AS licenseKey FROM license_snapshot WHERE product_key = ?
      ORDER BY confirmed_at DESC LIMIT ?`,
     (row: { licenseKey: string }) => row.licenseKey,
   );
@@ -77,17 +77,17 @@ const toldApart = 10_000;
 function censusRead(database: DatabaseSync): SnapshotReads['census'] {
   const inHours = prepareCount(
     database,
-    'SELECT coalesce(sum(count), 0) AS count FROM observation_count WHERE enabled = ? AND hour BETWEEN ? AND ?',
+    'SELECT coalesce(sum(count), 0) AS count FROM license_snapshot_count WHERE enabled = ? AND hour BETWEEN ? AND ?',
   );
   const inSpan = prepareCount(
     database,
     `WITH RECURSIVE asked (productKey) AS (
-       SELECT min(product_key) FROM observation
+       SELECT min(product_key) FROM license_snapshot
        UNION ALL
-       SELECT (SELECT min(product_key) FROM observation WHERE product_key > productKey)
+       SELECT (SELECT min(product_key) FROM license_snapshot WHERE product_key > productKey)
        FROM asked WHERE productKey IS NOT NULL
      )
-     SELECT count(*) AS count FROM asked CROSS JOIN observation ON product_key = productKey
+     SELECT count(*) AS count FROM asked CROSS JOIN license_snapshot ON product_key = productKey
      WHERE confirmed_at >= ? AND confirmed_at < ? AND local_enabled = 1 AND gone = 0`,
   );
   const [first, last] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
@@ -119,7 +119,7 @@ function censusRead(database: DatabaseSync): SnapshotReads['census'] {
 export function snapshotTable(database: DatabaseSync): SnapshotTable {
   const touch = prepareChange(
     database,
-    `UPDATE observation SET asked_at = :askedAt, refresh_at = coalesce(refresh_at, :refreshAt)
+    `UPDATE license_snapshot SET requested_at = :askedAt, refresh_at = coalesce(refresh_at, :refreshAt)
      WHERE license_key = :licenseKey`,
   );
   const addAlias = prepareChange(
@@ -136,15 +136,15 @@ export function snapshotTable(database: DatabaseSync): SnapshotTable {
     database,
     'UPDATE license_alias SET license_key = :to WHERE license_key = :from',
   );
-  const remove = prepareChange(database, 'DELETE FROM observation WHERE license_key = :licenseKey');
+  const remove = prepareChange(database, 'DELETE FROM license_snapshot WHERE license_key = :licenseKey');
   const startOver = prepareChange(
     database,
-    `UPDATE observation SET refresh_at = min(refresh_at, :at), missing_since = CASE gone WHEN 1 THEN missing_since END
+    `UPDATE license_snapshot SET refresh_at = min(refresh_at, :at), missing_since = CASE gone WHEN 1 THEN missing_since END
      WHERE refresh_at IS NOT NULL OR missing_since IS NOT NULL`,
   );
   const shiftWaits = prepareChange(
     database,
-    `UPDATE observation SET refresh_at = refresh_at + :byMs, missing_since = missing_since + :byMs
+    `UPDATE license_snapshot SET refresh_at = refresh_at + :byMs, missing_since = missing_since + :byMs
      WHERE refresh_at IS NOT NULL OR missing_since IS NOT NULL`,
   );
   return {
@@ -176,21 +176,21 @@ export function snapshotTable(database: DatabaseSync): SnapshotTable {
 function snapshotPut(database: DatabaseSync): SnapshotTable['put'] {
   const columns = `product_link = :productLink, buyer_email = :buyerEmail, uses = :uses, enabled = :enabled,
     created_at = :createdAt, extra = :extra, local_uses = :localUses, local_enabled = :localEnabled,
-    local_pending = :localPending, product_key = :productKey, confirmed_at = :confirmedAt, boot = :boot,
+    local_pending = :localPending, product_key = :productKey, confirmed_at = :confirmedAt, run = :run,
     many_writers = :manyWriters, missing_since = :missingSince, gone = :gone, read_first = :readFirst,
-    asked_at = :askedAt`;
+    requested_at = :askedAt`;
   // Most answers leave `refresh_at` as it is, and with it the index that has it.
   const confirm = prepareChange(
     database,
-    `UPDATE observation SET ${columns} WHERE license_key = :licenseKey AND refresh_at IS :refreshAt`,
+    `UPDATE license_snapshot SET ${columns} WHERE license_key = :licenseKey AND refresh_at IS :refreshAt`,
   );
   const put = prepareChange(
     database,
-    `INSERT INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at,
-       extra, local_uses, local_enabled, local_pending, product_key, confirmed_at, boot, many_writers,
-       missing_since, gone, read_first, asked_at, refresh_at)
+    `INSERT INTO license_snapshot (license_key, product_link, buyer_email, uses, enabled, created_at,
+       extra, local_uses, local_enabled, local_pending, product_key, confirmed_at, run, many_writers,
+       missing_since, gone, read_first, requested_at, refresh_at)
      VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
-       :extra, :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :boot, :manyWriters,
+       :extra, :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :run, :manyWriters,
        :missingSince, :gone, :readFirst, :askedAt, :refreshAt)
      ON CONFLICT (license_key) DO UPDATE SET ${columns}, refresh_at = :refreshAt`,
   );
@@ -204,12 +204,12 @@ function localChange(database: DatabaseSync): SnapshotTable['setLocal'] {
   // Most changes leave `local_enabled` as it is, and with it the index that has it.
   const setCount = prepareChange(
     database,
-    `UPDATE observation SET local_uses = :uses, local_pending = :pending
+    `UPDATE license_snapshot SET local_uses = :uses, local_pending = :pending
      WHERE license_key = :licenseKey AND local_enabled = :enabled`,
   );
   const setAll = prepareChange(
     database,
-    `UPDATE observation SET local_uses = :uses, local_enabled = :enabled, local_pending = :pending
+    `UPDATE license_snapshot SET local_uses = :uses, local_enabled = :enabled, local_pending = :pending
      WHERE license_key = :licenseKey`,
   );
   return (licenseKey, { uses, enabled, pending }) => {
@@ -232,7 +232,7 @@ function fromRow(row: Row): LicenseSnapshot {
     local: { uses: row.localUses, enabled: row.localEnabled === 1, pending: row.localPending },
     productKey: row.productKey,
     confirmedAt: row.confirmedAt,
-    run: row.boot,
+    run: row.run,
     manyWriters: row.manyWriters === 1,
     missingSince: row.missingSince,
     gone: row.gone === 1,
@@ -256,7 +256,7 @@ function toRow({ license, local, ...rest }: LicenseSnapshot): Row {
     localPending: local.pending,
     productKey: rest.productKey,
     confirmedAt: rest.confirmedAt,
-    boot: rest.run,
+    run: rest.run,
     manyWriters: bit(rest.manyWriters),
     missingSince: rest.missingSince,
     gone: bit(rest.gone),

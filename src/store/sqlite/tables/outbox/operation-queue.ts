@@ -6,11 +6,11 @@ import { operationColumns, operationFrom } from './operation-row.ts';
 import { prepareCount, prepareQuery } from '../../statements.ts';
 
 const select = `SELECT ${operationColumns} FROM outbox`;
-/** Word for word the condition of the index `outbox_lane`, or SQLite could not use it. */
+/** Word for word the condition of the index `outbox_queue`, or SQLite could not use it. */
 export const isUnfinished: string = "(state = 'pending' OR state = 'in_flight' OR state = 'uncertain')";
 
 /** The unfinished operations of a queue: subject, queue. */
-export const inQueue: string = `${select} WHERE subject = ? AND lane = ? AND ${isUnfinished}`;
+export const inQueue: string = `${select} WHERE subject = ? AND queue = ? AND ${isUnfinished}`;
 
 const nothing: Backlog = { usages: 0, decreases: 0, disables: 0, unfinished: 0 };
 
@@ -19,18 +19,18 @@ export function queueReads(database: DatabaseSync): QueueReads {
   const head = prepareQuery(database, `${inQueue} AND held = 0 ORDER BY seq LIMIT 1`, operationFrom);
   const isBusy = prepareCount(
     database,
-    `SELECT EXISTS (SELECT 1 FROM outbox WHERE subject = ? AND lane = ? AND ${isUnfinished} AND held = 0) AS count`,
+    `SELECT EXISTS (SELECT 1 FROM outbox WHERE subject = ? AND queue = ? AND ${isUnfinished} AND held = 0) AS count`,
   );
   const tail = prepareQuery(database, `${inQueue} ORDER BY seq DESC LIMIT 1`, operationFrom);
   const uncertain = prepareQuery(
     database,
-    `${select} WHERE subject = ? AND lane = ? AND state = 'uncertain' AND held = 0 ORDER BY seq`,
+    `${select} WHERE subject = ? AND queue = ? AND state = 'uncertain' AND held = 0 ORDER BY seq`,
     operationFrom,
   );
   const delayed = prepareQuery(
     database,
-    `SELECT max(fenced_until) AS reconcileAt FROM outbox
-     WHERE subject = ? AND lane = ? AND fenced_until > ? AND (? = 0 OR kind <> 'disable')`,
+    `SELECT max(reconcile_at) AS reconcileAt FROM outbox
+     WHERE subject = ? AND queue = ? AND reconcile_at > ? AND (? = 0 OR kind <> 'disable')`,
     (row: { reconcileAt: number | null }) => row,
   );
   const backlog = prepareQuery(
@@ -40,7 +40,7 @@ export function queueReads(database: DatabaseSync): QueueReads {
   );
   const shown = prepareQuery(
     database,
-    `${select} WHERE subject = ?1 AND lane IN ('counter', 'state') AND ${isUnfinished}
+    `${select} WHERE subject = ?1 AND queue IN ('counter', 'state') AND ${isUnfinished}
      UNION ALL
      ${select} WHERE subject = ?1 AND kind = 'disable' AND state IN ('conflicted', 'dead')
      ORDER BY seq`,
@@ -81,9 +81,9 @@ export function openReads(database: DatabaseSync): Pick<OperationReads, 'openOf'
   // To find that none of the unfinished is dead, each of their rows would be read.
   const unfinished = `${isUnfinished} AND (?2 IS NULL OR ?2 NOT IN ('conflicted', 'dead'))`;
   const parts = [
-    `lane = 'counter' AND ${unfinished}`,
-    `lane = 'state' AND ${unfinished}`,
-    "lane IN ('counter', 'state') AND state IN ('conflicted', 'dead')",
+    `queue = 'counter' AND ${unfinished}`,
+    `queue = 'state' AND ${unfinished}`,
+    "queue IN ('counter', 'state') AND state IN ('conflicted', 'dead')",
   ].map((part) => `FROM outbox WHERE subject = ?1 AND ${part} AND (?2 IS NULL OR state = ?2)`);
   const list = prepareQuery(database, pageOfOperations(parts, 3), operationFrom);
   const count = prepareCount(

@@ -23,9 +23,9 @@ export type OperationRow = Omit<Operation, 'progress' | 'outage' | 'seenEnabled'
 } & ProgressRow;
 
 /** Everything that an `OperationRow` is made of. */
-export const operationColumns = `seq, id, kind, subject, product_key AS productKey, state, doubtful, held,
+export const operationColumns = `seq, id, kind, subject, product_key AS productKey, state, maybe_applied AS doubtful, held,
   cause, base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage,
-  credential, request_id AS requestId, fenced_until AS reconcileAt, upstream, last_error AS lastError, seen_enabled AS seenEnabled, payload, created_at AS createdAt, finished_at AS finishedAt`;
+  credential, request_id AS requestId, reconcile_at AS reconcileAt, upstream, last_error AS lastError, seen_enabled AS seenEnabled, payload, created_at AS createdAt, finished_at AS finishedAt`;
 
 /** Reads an operation from its row. */
 export function operationFrom(row: OperationRow): Operation {

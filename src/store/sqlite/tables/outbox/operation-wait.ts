@@ -13,7 +13,7 @@ export function waitReads(database: DatabaseSync): Pick<OperationReads, 'due' | 
   );
   const due = prepareQuery(
     database,
-    `SELECT subject, lane AS queue, product_key AS productKey, next_at AS nextAt FROM outbox
+    `SELECT subject, queue, product_key AS productKey, next_at AS nextAt FROM outbox
      WHERE product_key IS ? AND next_at <= ? ORDER BY next_at LIMIT ?`,
     (row: QueueKey & { nextAt: number }) => row,
   );
@@ -68,8 +68,8 @@ export function waitChanges(
   const endBackoff = prepareChange(
     database,
     `UPDATE outbox SET outage = 0, next_at = max(:now, coalesce(
-         (SELECT max(other.fenced_until) FROM outbox AS other
-          WHERE other.subject = outbox.subject AND other.lane = outbox.lane AND other.fenced_until > :now), 0))
+         (SELECT max(other.reconcile_at) FROM outbox AS other
+          WHERE other.subject = outbox.subject AND other.queue = outbox.queue AND other.reconcile_at > :now), 0))
      WHERE next_at > :now`,
   );
   const shiftWaits = prepareChange(
@@ -78,11 +78,11 @@ export function waitChanges(
   );
   const shiftReconcileDelays = prepareChange(
     database,
-    'UPDATE outbox INDEXED BY outbox_fenced SET fenced_until = fenced_until + :byMs WHERE fenced_until IS NOT NULL',
+    'UPDATE outbox INDEXED BY outbox_reconcile SET reconcile_at = reconcile_at + :byMs WHERE reconcile_at IS NOT NULL',
   );
   const extendReconcileDelays = prepareChange(
     database,
-    'UPDATE outbox INDEXED BY outbox_fenced SET fenced_until = :until WHERE fenced_until > :reached',
+    'UPDATE outbox INDEXED BY outbox_reconcile SET reconcile_at = :until WHERE reconcile_at > :reached',
   );
   return {
     endOutage(now) {

@@ -61,13 +61,13 @@ export function operationReads(database: DatabaseSync): OperationReads {
 }
 
 function depthOf(state: UnfinishedState): string {
-  return `(SELECT count FROM outbox_depth WHERE state = '${state}')`;
+  return `(SELECT count FROM outbox_count WHERE state = '${state}')`;
 }
 
 function depthRead(database: DatabaseSync): OperationReads['depth'] {
   const query = prepareQuery(
     database,
-    'SELECT state, count FROM outbox_depth',
+    'SELECT state, count FROM outbox_count',
     (row: { state: OperationState; count: number }) => [row.state, row.count] as const,
   );
   // The schema holds one row for each state.
@@ -96,7 +96,7 @@ export function operationTable(database: DatabaseSync): OperationTable {
   );
   const elsewhere = prepareQuery(
     database,
-    `${select} WHERE (state = 'uncertain' OR (state = 'pending' AND doubtful = 1))
+    `${select} WHERE (state = 'uncertain' OR (state = 'pending' AND maybe_applied = 1))
        AND held = 0 AND upstream <> ? ORDER BY seq`,
     operationFrom,
   );
@@ -125,8 +125,8 @@ function* inPages(behind: (seq: number) => Operation[]): Iterable<Operation> {
 function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'put' | 'schedule'> {
   const add = prepareChange(
     database,
-    `INSERT INTO outbox (id, kind, subject, lane, product_key, state, doubtful, held, base_uses, sent_at,
-       attempts, failures, next_at, outage, fenced_until, upstream, last_error, seen_enabled, payload,
+    `INSERT INTO outbox (id, kind, subject, queue, product_key, state, maybe_applied, held, base_uses, sent_at,
+       attempts, failures, next_at, outage, reconcile_at, upstream, last_error, seen_enabled, payload,
        created_at, credential, request_id, finished_at, cause)
      VALUES (:id, :kind, :subject, :queue, :productKey, :state, :doubtful, :held, :baseUses, :sentAt,
        :attempts, :failures, :nextAt, :outage, :reconcileAt, :upstream, :lastError, :seenEnabled, :payload,
@@ -134,9 +134,9 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
   );
   const put = prepareChange(
     database,
-    `UPDATE outbox SET state = :state, doubtful = :doubtful, held = :held, base_uses = :baseUses,
+    `UPDATE outbox SET state = :state, maybe_applied = :doubtful, held = :held, base_uses = :baseUses,
        cause = :cause, sent_at = :sentAt, attempts = :attempts, failures = :failures, next_at = :nextAt,
-       outage = :outage, fenced_until = :reconcileAt, upstream = :upstream, last_error = :lastError,
+       outage = :outage, reconcile_at = :reconcileAt, upstream = :upstream, last_error = :lastError,
        seen_enabled = :seenEnabled, payload = :payload, finished_at = :finishedAt
      WHERE seq = :seq AND id = :id`,
   );
@@ -167,7 +167,7 @@ function sweepingChanges(
   database: DatabaseSync,
 ): Pick<OperationTable, 'moveToSubject' | 'bringBack' | 'prune'> {
   // What is finished and guards nothing stays under the old spelling.
-  const moves = [isUnfinished, "state IN ('conflicted', 'dead')", 'fenced_until IS NOT NULL'].map((which) =>
+  const moves = [isUnfinished, "state IN ('conflicted', 'dead')", 'reconcile_at IS NOT NULL'].map((which) =>
     prepareChange(
       database,
       `UPDATE outbox SET subject = :to, next_at = NULL, outage = 0 WHERE subject = :from AND ${which}`,

@@ -1,0 +1,576 @@
+-- The tables of an authority and of an agent on SQLite: the first schema. What changes later is a migration (migrations.ts).
+--
+-- Times are epoch ms, truth values 0 or 1, amounts cents, digests SHA-256 as lower-case hexadecimal.
+--
+-- CHECKs, triggers and partial indexes of tables that are written often join values by OR. For each IN with more than
+-- two values, SQLite builds a temporary table whenever a row is written.
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Authority: what is sold
+-- ---------------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE account (
+  account_id TEXT PRIMARY KEY NOT NULL,
+  name TEXT NOT NULL,
+  key_digest TEXT NOT NULL UNIQUE,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE product (
+  product_key TEXT PRIMARY KEY NOT NULL,
+  account_id TEXT NOT NULL REFERENCES account,
+  name TEXT NOT NULL,
+  recurring INTEGER NOT NULL CHECK (recurring IN (0, 1)),
+  secret_digest TEXT NOT NULL UNIQUE,
+  created_at INTEGER NOT NULL,
+  archived_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE collection (
+  collection_id TEXT PRIMARY KEY NOT NULL,
+  account_id TEXT NOT NULL REFERENCES account,
+  name TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE collection_member (
+  collection_id TEXT NOT NULL REFERENCES collection,
+  position INTEGER NOT NULL,
+  product_key TEXT NOT NULL REFERENCES product,
+  PRIMARY KEY (collection_id, position),
+  UNIQUE (collection_id, product_key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE license (
+  license_key TEXT PRIMARY KEY NOT NULL,
+  product_key TEXT NOT NULL REFERENCES product,
+  buyer_email TEXT NOT NULL,
+  uses INTEGER NOT NULL,
+  enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX license_product ON license (product_key);
+CREATE INDEX license_buyer ON license (lower(buyer_email));
+-- Few licenses are disabled: a list of them does not read the others.
+CREATE INDEX license_disabled ON license (license_key) WHERE enabled = 0;
+
+-- Licenses of each product, so that lists and the status need not count them.
+CREATE TABLE license_count (
+  product_key TEXT PRIMARY KEY NOT NULL,
+  licenses INTEGER NOT NULL,
+  disabled INTEGER NOT NULL CHECK (disabled BETWEEN 0 AND licenses)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER license_count_insert AFTER INSERT ON license BEGIN
+  INSERT INTO license_count (product_key, licenses, disabled)
+    VALUES (new.product_key, 1, new.enabled = 0)
+    ON CONFLICT (product_key) DO UPDATE SET licenses = licenses + 1, disabled = disabled + excluded.disabled;
+END;
+CREATE TRIGGER license_count_update AFTER UPDATE OF enabled, product_key ON license
+WHEN new.enabled <> old.enabled OR new.product_key <> old.product_key BEGIN
+  UPDATE license_count
+    SET licenses = licenses - 1, disabled = disabled - (old.enabled = 0)
+    WHERE product_key = old.product_key;
+  INSERT INTO license_count (product_key, licenses, disabled)
+    VALUES (new.product_key, 1, new.enabled = 0)
+    ON CONFLICT (product_key) DO UPDATE SET licenses = licenses + 1, disabled = disabled + excluded.disabled;
+END;
+CREATE TRIGGER license_count_delete AFTER DELETE ON license BEGIN
+  UPDATE license_count
+    SET licenses = licenses - 1, disabled = disabled - (old.enabled = 0)
+    WHERE product_key = old.product_key;
+END;
+
+CREATE TABLE purchase (
+  purchase_id TEXT PRIMARY KEY NOT NULL,
+  license_key TEXT NOT NULL REFERENCES license,
+  created_at INTEGER NOT NULL,
+  refunded_at INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX purchase_license ON purchase (license_key);
+CREATE INDEX purchase_date ON purchase (created_at, purchase_id);
+
+-- Purchases of each product. A purchase is never deleted.
+CREATE TABLE purchase_count (
+  product_key TEXT PRIMARY KEY NOT NULL,
+  purchases INTEGER NOT NULL,
+  refunded INTEGER NOT NULL CHECK (refunded BETWEEN 0 AND purchases)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER purchase_count_insert AFTER INSERT ON purchase BEGIN
+  INSERT INTO purchase_count (product_key, purchases, refunded)
+    SELECT product_key, 1, new.refunded_at IS NOT NULL FROM license WHERE license_key = new.license_key
+    ON CONFLICT (product_key) DO UPDATE SET purchases = purchases + 1, refunded = refunded + excluded.refunded;
+END;
+CREATE TRIGGER purchase_count_update AFTER UPDATE OF refunded_at ON purchase
+WHEN (new.refunded_at IS NULL) <> (old.refunded_at IS NULL) BEGIN
+  UPDATE purchase_count SET refunded = refunded + (old.refunded_at IS NULL) - (new.refunded_at IS NULL)
+    WHERE product_key = (SELECT product_key FROM license WHERE license_key = new.license_key);
+END;
+
+CREATE TABLE coupon (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  account_id TEXT NOT NULL REFERENCES account,
+  code TEXT NOT NULL,
+  folded_code TEXT NOT NULL,
+  scope TEXT NOT NULL CHECK (scope IN ('single', 'multi', 'collection')),
+  product_key TEXT REFERENCES product CHECK ((product_key IS NOT NULL) = (scope = 'single')),
+  collection_id TEXT REFERENCES collection CHECK ((collection_id IS NOT NULL) = (scope = 'collection')),
+  percent_off REAL,
+  amount_off INTEGER CHECK ((amount_off IS NULL) <> (percent_off IS NULL)),
+  start_at INTEGER,
+  end_at INTEGER,
+  minimum_purchase_amount INTEGER,
+  usage_limit INTEGER,
+  notes TEXT,
+  UNIQUE (account_id, folded_code)
+) STRICT;
+CREATE INDEX coupon_account ON coupon (account_id);
+
+-- The changes of each license. `number` counts the changes of the key.
+CREATE TABLE license_history (
+  license_key TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  change TEXT NOT NULL CHECK (
+    change = 'usage' OR change = 'decrease' OR change = 'enable' OR change = 'disable' OR change = 'refund'
+  ),
+  credential TEXT NOT NULL,
+  uses_before INTEGER NOT NULL,
+  enabled_before INTEGER NOT NULL CHECK (enabled_before IN (0, 1)),
+  uses_after INTEGER NOT NULL,
+  enabled_after INTEGER NOT NULL CHECK (enabled_after IN (0, 1)),
+  PRIMARY KEY (license_key, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX license_history_at ON license_history (at);
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Authority and agent
+-- ---------------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE setting (
+  name TEXT PRIMARY KEY NOT NULL,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE token (
+  token_id TEXT PRIMARY KEY NOT NULL,
+  digest TEXT NOT NULL UNIQUE,
+  scopes TEXT NOT NULL,
+  product_key TEXT,
+  account_id TEXT,
+  label TEXT,
+  created_at INTEGER NOT NULL,
+  -- Rounded down to the hour.
+  last_used_at INTEGER,
+  expires_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- Rolled API keys and product secrets that still work until an instant: at most one of each account or product.
+CREATE TABLE old_credential (
+  kind TEXT NOT NULL CHECK (kind IN ('api_key', 'product_secret')),
+  id TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  until INTEGER NOT NULL,
+  PRIMARY KEY (kind, id),
+  UNIQUE (kind, digest)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX old_credential_until ON old_credential (until);
+
+-- Stored responses of writes under an Idempotency-Key.
+CREATE TABLE idempotency (
+  credential TEXT NOT NULL,
+  key TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  value TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  -- 1: the request changed nothing. The number of these responses is limited, because nothing else limits them.
+  unchanged INTEGER NOT NULL DEFAULT 0 CHECK (unchanged IN (0, 1)),
+  PRIMARY KEY (credential, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX idempotency_at ON idempotency (at);
+CREATE INDEX idempotency_unchanged ON idempotency (credential) WHERE unchanged = 1;
+
+CREATE TABLE audit_event (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  action TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  detail TEXT NOT NULL
+) STRICT;
+CREATE INDEX audit_event_at ON audit_event (at);
+CREATE INDEX audit_event_actor ON audit_event (actor, at);
+CREATE INDEX audit_event_action ON audit_event (action, at);
+CREATE INDEX audit_event_subject ON audit_event (subject, at);
+CREATE TRIGGER audit_event_update BEFORE UPDATE ON audit_event BEGIN
+  SELECT RAISE(ABORT, 'the audit is append-only');
+END;
+CREATE TRIGGER audit_event_delete BEFORE DELETE ON audit_event BEGIN
+  SELECT RAISE(ABORT, 'the audit is append-only');
+END;
+
+-- Orders that redeemed a coupon, with the response that they got. On an agent, `coupon_id` is the id of a mirrored
+-- coupon.
+CREATE TABLE redemption (
+  id INTEGER PRIMARY KEY,
+  account_id TEXT NOT NULL,
+  order_id TEXT NOT NULL,
+  coupon_id INTEGER NOT NULL,
+  cart TEXT NOT NULL,
+  quote TEXT NOT NULL,
+  redeemed_at INTEGER NOT NULL,
+  UNIQUE (account_id, order_id)
+) STRICT;
+CREATE INDEX redemption_coupon ON redemption (account_id, coupon_id);
+
+-- Redemptions of each coupon. Every redemption compares this number with `usage_limit`.
+CREATE TABLE redemption_count (
+  account_id TEXT NOT NULL,
+  coupon_id INTEGER NOT NULL,
+  count INTEGER NOT NULL CHECK (count >= 0),
+  PRIMARY KEY (account_id, coupon_id)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER redemption_count_insert AFTER INSERT ON redemption BEGIN
+  INSERT INTO redemption_count (account_id, coupon_id, count) VALUES (new.account_id, new.coupon_id, 1)
+    ON CONFLICT (account_id, coupon_id) DO UPDATE SET count = count + 1;
+END;
+CREATE TRIGGER redemption_count_delete AFTER DELETE ON redemption BEGIN
+  UPDATE redemption_count SET count = count - 1
+    WHERE account_id = old.account_id AND coupon_id = old.coupon_id;
+END;
+CREATE TRIGGER redemption_count_update AFTER UPDATE OF coupon_id ON redemption BEGIN
+  UPDATE redemption_count SET count = count - 1
+    WHERE account_id = old.account_id AND coupon_id = old.coupon_id;
+  INSERT INTO redemption_count (account_id, coupon_id, count) VALUES (new.account_id, new.coupon_id, 1)
+    ON CONFLICT (account_id, coupon_id) DO UPDATE SET count = count + 1;
+END;
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Agent: what the upstream said
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- A license as the upstream last described it, and as local callers see it (`local_…`).
+CREATE TABLE license_snapshot (
+  license_key TEXT PRIMARY KEY NOT NULL,
+  -- The product as the upstream names it.
+  product_link TEXT NOT NULL,
+  buyer_email TEXT NOT NULL,
+  uses INTEGER NOT NULL,
+  enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+  created_at INTEGER NOT NULL,
+  -- Members of the upstream's response that the specification does not have, as JSON.
+  extra TEXT,
+  local_uses INTEGER NOT NULL,
+  local_enabled INTEGER NOT NULL CHECK (local_enabled IN (0, 1)),
+  local_pending INTEGER NOT NULL,
+  -- The configured product under whose secret the key was found.
+  product_key TEXT NOT NULL,
+  confirmed_at INTEGER NOT NULL,
+  -- The start of this process in which the upstream was last read (setting `boot`).
+  run INTEGER NOT NULL,
+  many_writers INTEGER NOT NULL CHECK (many_writers IN (0, 1)),
+  -- The first 404 of the upstream, and whether the key counts as removed.
+  missing_since INTEGER,
+  gone INTEGER NOT NULL CHECK (gone IN (0, 1)),
+  -- 1: the next change is sent only after the key was read again.
+  read_first INTEGER NOT NULL DEFAULT 0 CHECK (read_first IN (0, 1)),
+  requested_at INTEGER NOT NULL,
+  refresh_at INTEGER
+) STRICT, WITHOUT ROWID;
+-- It has every column that counts by age need, so that they read no rows.
+CREATE INDEX license_snapshot_latest ON license_snapshot (product_key, confirmed_at, local_enabled, gone);
+CREATE INDEX license_snapshot_refresh ON license_snapshot (refresh_at) WHERE refresh_at IS NOT NULL;
+
+-- Snapshots by the hour in which they were confirmed.
+CREATE TABLE license_snapshot_count (
+  enabled INTEGER NOT NULL,
+  hour INTEGER NOT NULL,
+  count INTEGER NOT NULL CHECK (count >= 0),
+  PRIMARY KEY (enabled, hour)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER license_snapshot_count_insert AFTER INSERT ON license_snapshot WHEN new.gone = 0 BEGIN
+  INSERT INTO license_snapshot_count (enabled, hour, count)
+    VALUES (new.local_enabled, new.confirmed_at / 3600000, 1)
+    ON CONFLICT (enabled, hour) DO UPDATE SET count = count + 1;
+END;
+CREATE TRIGGER license_snapshot_count_update AFTER UPDATE OF local_enabled, confirmed_at, gone ON license_snapshot
+WHEN new.local_enabled <> old.local_enabled
+  OR new.gone <> old.gone
+  OR new.confirmed_at / 3600000 <> old.confirmed_at / 3600000 BEGIN
+  UPDATE license_snapshot_count SET count = count - 1
+    WHERE old.gone = 0 AND enabled = old.local_enabled AND hour = old.confirmed_at / 3600000;
+  DELETE FROM license_snapshot_count
+    WHERE enabled = old.local_enabled AND hour = old.confirmed_at / 3600000 AND count = 0;
+  INSERT INTO license_snapshot_count (enabled, hour, count)
+    SELECT new.local_enabled, new.confirmed_at / 3600000, 1 WHERE new.gone = 0
+    ON CONFLICT (enabled, hour) DO UPDATE SET count = count + 1;
+END;
+CREATE TRIGGER license_snapshot_count_delete AFTER DELETE ON license_snapshot WHEN old.gone = 0 BEGIN
+  UPDATE license_snapshot_count SET count = count - 1
+    WHERE enabled = old.local_enabled AND hour = old.confirmed_at / 3600000;
+  DELETE FROM license_snapshot_count
+    WHERE enabled = old.local_enabled AND hour = old.confirmed_at / 3600000 AND count = 0;
+END;
+
+-- Other spellings of a license key. `license_key` is the spelling of the upstream.
+CREATE TABLE license_alias (
+  alias TEXT PRIMARY KEY NOT NULL,
+  license_key TEXT NOT NULL,
+  added_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX license_alias_age ON license_alias (license_key, added_at);
+
+-- The coupons of the upstream. They refer to no table: their products and collections may be unknown here.
+CREATE TABLE mirrored_coupon (
+  -- Negative until the upstream has created the coupon.
+  id INTEGER PRIMARY KEY,
+  code TEXT NOT NULL,
+  folded_code TEXT NOT NULL,
+  scope TEXT NOT NULL CHECK (scope IN ('single', 'multi', 'collection')),
+  product_key TEXT CHECK ((product_key IS NOT NULL) = (scope = 'single')),
+  collection_id TEXT CHECK ((collection_id IS NOT NULL) = (scope = 'collection')),
+  percent_off REAL,
+  amount_off INTEGER CHECK ((amount_off IS NULL) <> (percent_off IS NULL)),
+  start_at INTEGER,
+  end_at INTEGER,
+  minimum_purchase_amount INTEGER,
+  usage_limit INTEGER,
+  notes TEXT,
+  confirmed_at INTEGER CHECK ((confirmed_at IS NULL) = (id < 0))
+) STRICT;
+CREATE INDEX mirrored_coupon_code ON mirrored_coupon (folded_code);
+
+-- Every provisional id that was ever given, without its minus sign, and the id that the upstream gave to its coupon.
+CREATE TABLE provisional_coupon (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  real_id INTEGER
+) STRICT;
+
+-- License keys that an operator wants to have fetched.
+CREATE TABLE preload (
+  id INTEGER PRIMARY KEY,
+  license_key TEXT NOT NULL UNIQUE,
+  product_key TEXT,
+  -- Null: not fetched yet. 0: the upstream does not know the key.
+  is_found INTEGER CHECK (is_found IN (0, 1)),
+  postponed INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX preload_left ON preload (is_found, postponed, id);
+
+-- The progress of the preload: one row. Keys leave the table only all together, when the program resets this row.
+CREATE TABLE preload_count (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  done INTEGER NOT NULL,
+  failed INTEGER NOT NULL,
+  left INTEGER NOT NULL
+) STRICT;
+INSERT INTO preload_count (id, done, failed, left) VALUES (1, 0, 0, 0);
+CREATE TRIGGER preload_count_insert AFTER INSERT ON preload BEGIN
+  UPDATE preload_count SET left = left + 1;
+END;
+CREATE TRIGGER preload_count_update AFTER UPDATE OF is_found ON preload WHEN new.is_found IS NOT old.is_found BEGIN
+  UPDATE preload_count SET
+    done = done + (new.is_found IS 1) - (old.is_found IS 1),
+    failed = failed + (new.is_found IS 0) - (old.is_found IS 0),
+    left = left + (new.is_found IS NULL) - (old.is_found IS NULL);
+END;
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Agent: what is to be sent to the upstream
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- Local changes for the upstream, in the order in which they arrived. The CHECKs say which columns each state fills
+-- (src/domain/outbox/operation.ts).
+CREATE TABLE outbox (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  kind TEXT NOT NULL CHECK (
+    kind = 'usage' OR kind = 'decrease' OR kind = 'disable' OR kind = 'enable' OR kind = 'create_coupon'
+  ),
+  -- A license key or a coupon code.
+  subject TEXT NOT NULL,
+  -- Operations of one subject and queue are sent one after the other.
+  queue TEXT NOT NULL CHECK (queue = 'counter' OR queue = 'state' OR queue = 'coupon'),
+  -- Null: a coupon.
+  product_key TEXT,
+  state TEXT NOT NULL CHECK (
+    state = 'pending' OR state = 'in_flight' OR state = 'uncertain' OR state = 'delivered' OR state = 'inferred'
+    OR state = 'conflicted' OR state = 'dead' OR state = 'cancelled' OR state = 'dropped'
+  ),
+  -- 1: the upstream may have applied it already, and no read can rule that out.
+  maybe_applied INTEGER NOT NULL CHECK (
+    maybe_applied = 0
+    OR (maybe_applied = 1 AND (state = 'pending' OR state = 'in_flight' OR state = 'uncertain'))
+  ),
+  -- 1: reading cannot decide it; a person must.
+  held INTEGER NOT NULL CHECK (held = 0 OR (held = 1 AND state = 'uncertain')),
+  -- Why it is dead.
+  cause TEXT CHECK ((cause IS NOT NULL) = (state = 'dead') AND cause IN ('refused', 'missing')),
+  -- The count on which it was sent.
+  base_uses INTEGER CHECK (base_uses IS NULL OR state IN ('in_flight', 'uncertain')),
+  sent_at INTEGER CHECK ((sent_at IS NOT NULL) = (state = 'in_flight')),
+  attempts INTEGER NOT NULL CHECK (attempts >= 0),
+  -- Failed attempts in a row: the exponent of the backoff.
+  failures INTEGER NOT NULL CHECK (failures >= 0),
+  -- When the first operation of a queue takes its next step.
+  next_at INTEGER CHECK (
+    next_at IS NULL OR (held = 0 AND (state = 'pending' OR state = 'in_flight' OR state = 'uncertain'))
+  ),
+  -- 1: `next_at` was set because of an outage, and the first success ends the wait.
+  outage INTEGER NOT NULL CHECK (outage IN (0, 1)),
+  -- An attempt may still be on its way until then: only after it a read shows whether the operation was applied.
+  reconcile_at INTEGER,
+  -- The upstream to which it was first sent.
+  upstream TEXT,
+  last_error TEXT,
+  -- Of an enable: the state that callers saw when it was requested.
+  seen_enabled INTEGER CHECK (seen_enabled IN (0, 1)),
+  payload TEXT,
+  created_at INTEGER NOT NULL,
+  finished_at INTEGER CHECK (
+    (finished_at IS NOT NULL)
+    = (state = 'delivered' OR state = 'inferred' OR state = 'cancelled' OR state = 'dropped')
+  ),
+  request_id TEXT,
+  credential TEXT
+) STRICT;
+CREATE INDEX outbox_state ON outbox (state);
+CREATE INDEX outbox_held ON outbox (seq) WHERE held = 1;
+-- SQLite uses a partial index only if the statement repeats its condition word for word.
+CREATE INDEX outbox_queue ON outbox (subject, queue)
+  WHERE (state = 'pending' OR state = 'in_flight' OR state = 'uncertain');
+CREATE INDEX outbox_uncertain ON outbox (subject, queue) WHERE state = 'uncertain' AND held = 0;
+CREATE INDEX outbox_dead ON outbox (subject) WHERE state IN ('conflicted', 'dead');
+CREATE INDEX outbox_reconcile ON outbox (subject, queue, reconcile_at) WHERE reconcile_at IS NOT NULL;
+CREATE INDEX outbox_due ON outbox (product_key, next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX outbox_outage ON outbox (next_at) WHERE outage = 1;
+CREATE INDEX outbox_finished ON outbox (finished_at) WHERE finished_at IS NOT NULL;
+
+-- Operations in each state.
+CREATE TABLE outbox_count (
+  state TEXT PRIMARY KEY NOT NULL,
+  count INTEGER NOT NULL CHECK (count >= 0)
+) STRICT, WITHOUT ROWID;
+INSERT INTO outbox_count (state, count) VALUES
+  ('pending', 0),
+  ('in_flight', 0),
+  ('uncertain', 0),
+  ('delivered', 0),
+  ('inferred', 0),
+  ('conflicted', 0),
+  ('dead', 0),
+  ('cancelled', 0),
+  ('dropped', 0);
+CREATE TRIGGER outbox_count_insert AFTER INSERT ON outbox BEGIN
+  UPDATE outbox_count SET count = count + 1 WHERE state = new.state;
+END;
+CREATE TRIGGER outbox_count_delete AFTER DELETE ON outbox BEGIN
+  UPDATE outbox_count SET count = count - 1 WHERE state = old.state;
+END;
+CREATE TRIGGER outbox_count_update AFTER UPDATE OF state ON outbox WHEN new.state <> old.state BEGIN
+  UPDATE outbox_count SET count = count - 1 WHERE state = old.state;
+  UPDATE outbox_count SET count = count + 1 WHERE state = new.state;
+END;
+
+-- The open operations of each license key, added up, so that a change reads one row and not the whole queue.
+CREATE TABLE outbox_backlog (
+  subject TEXT PRIMARY KEY NOT NULL,
+  -- Unfinished and not held.
+  usages INTEGER NOT NULL,
+  decreases INTEGER NOT NULL,
+  -- Unfinished, conflicted or dead.
+  disables INTEGER NOT NULL,
+  unfinished INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER outbox_backlog_insert AFTER INSERT ON outbox
+WHEN (new.queue = 'counter' OR new.queue = 'state') BEGIN
+  INSERT INTO outbox_backlog (subject, usages, decreases, disables, unfinished)
+    VALUES (
+      new.subject,
+      (new.kind = 'usage' AND new.held = 0
+        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')),
+      (new.kind = 'decrease' AND new.held = 0
+        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')),
+      (new.kind = 'disable'
+        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain'
+          OR new.state = 'conflicted' OR new.state = 'dead')),
+      (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')
+    )
+    ON CONFLICT (subject) DO UPDATE SET
+      usages = usages + excluded.usages,
+      decreases = decreases + excluded.decreases,
+      disables = disables + excluded.disables,
+      unfinished = unfinished + excluded.unfinished;
+END;
+-- Adds what the operation counts now and subtracts what it counted before.
+CREATE TRIGGER outbox_backlog_update AFTER UPDATE OF state, held ON outbox
+WHEN (new.queue = 'counter' OR new.queue = 'state') AND (
+  new.held <> old.held
+  OR (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')
+    <> (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain')
+  OR (new.kind = 'disable' AND new.state <> old.state)
+) BEGIN
+  INSERT INTO outbox_backlog (subject, usages, decreases, disables, unfinished)
+    VALUES (
+      new.subject,
+      (new.kind = 'usage' AND new.held = 0
+        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain'))
+      - (old.kind = 'usage' AND old.held = 0
+        AND (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain')),
+      (new.kind = 'decrease' AND new.held = 0
+        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain'))
+      - (old.kind = 'decrease' AND old.held = 0
+        AND (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain')),
+      (new.kind = 'disable'
+        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain'
+          OR new.state = 'conflicted' OR new.state = 'dead'))
+      - (old.kind = 'disable'
+        AND (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain'
+          OR old.state = 'conflicted' OR old.state = 'dead')),
+      (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')
+      - (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain')
+    )
+    ON CONFLICT (subject) DO UPDATE SET
+      usages = usages + excluded.usages,
+      decreases = decreases + excluded.decreases,
+      disables = disables + excluded.disables,
+      unfinished = unfinished + excluded.unfinished;
+  DELETE FROM outbox_backlog WHERE subject = new.subject AND unfinished = 0 AND disables = 0;
+END;
+-- An operation moves to another spelling of its license key.
+CREATE TRIGGER outbox_backlog_subject AFTER UPDATE OF subject ON outbox
+WHEN (new.queue = 'counter' OR new.queue = 'state') AND new.subject <> old.subject BEGIN
+  INSERT INTO outbox_backlog (subject, usages, decreases, disables, unfinished)
+    VALUES (
+      new.subject,
+      (new.kind = 'usage' AND new.held = 0
+        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')),
+      (new.kind = 'decrease' AND new.held = 0
+        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')),
+      (new.kind = 'disable'
+        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain'
+          OR new.state = 'conflicted' OR new.state = 'dead')),
+      (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')
+    )
+    ON CONFLICT (subject) DO UPDATE SET
+      usages = usages + excluded.usages,
+      decreases = decreases + excluded.decreases,
+      disables = disables + excluded.disables,
+      unfinished = unfinished + excluded.unfinished;
+  INSERT INTO outbox_backlog (subject, usages, decreases, disables, unfinished)
+    VALUES (
+      old.subject,
+      -(old.kind = 'usage' AND old.held = 0
+        AND (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain')),
+      -(old.kind = 'decrease' AND old.held = 0
+        AND (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain')),
+      -(old.kind = 'disable'
+        AND (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain'
+          OR old.state = 'conflicted' OR old.state = 'dead')),
+      -(old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain')
+    )
+    ON CONFLICT (subject) DO UPDATE SET
+      usages = usages + excluded.usages,
+      decreases = decreases + excluded.decreases,
+      disables = disables + excluded.disables,
+      unfinished = unfinished + excluded.unfinished;
+  DELETE FROM outbox_backlog WHERE subject = old.subject AND unfinished = 0 AND disables = 0;
+END;
