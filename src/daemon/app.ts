@@ -110,8 +110,8 @@ function keepApiKey(stateDir: string, apiKey: string, log: Log): void {
   try {
     replaceSecretFile(stateDir, 'apiKey', apiKey);
   } catch (error) {
-    const hint = 'write the new key into api.key yourself, or roll it again once that can be written';
-    log.error({ err: error, hint }, 'the API key was rolled, and api.key still holds the one before');
+    const hint = 'write the new key into api.key yourself, or make api.key writable and roll the key again';
+    log.error({ err: error, hint }, 'the API key was rolled, but api.key still has the previous key');
   }
 }
 

@@ -45,21 +45,21 @@ export class Certificate {
     const read = readFiles(settings);
     if (!read.ok) {
       const error = `listen.tls.${read.key}: ${read.text}`;
-      this.#log.error({ error }, 'the certificate cannot be used: the one before stays in force');
+      this.#log.error({ error }, 'the new certificate cannot be used: keeping the previous certificate');
       return false;
     }
     if (read.identity.chain === this.#identity.chain) return false;
     changeCertificate(server, read.identity);
     this.#identity = read.identity;
-    this.#log.info(this.#end(), 'another certificate is in force');
+    this.#log.info(this.#end(), 'new certificate loaded');
     this.#warnOfEnd();
     return true;
   }
 
   #warnOfEnd(): void {
     const leftMs = this.notAfter - Date.now();
-    if (leftMs <= 0) this.#log.error(this.#end(), 'the certificate has ended: callers refuse it');
-    else if (leftMs < soonMs) this.#log.warn(this.#end(), 'the certificate ends soon');
+    if (leftMs <= 0) this.#log.error(this.#end(), 'the certificate has expired: clients refuse it');
+    else if (leftMs < soonMs) this.#log.warn(this.#end(), 'the certificate expires soon');
   }
 
   #end(): Record<string, unknown> {

@@ -122,7 +122,7 @@ function tryTo(announce: () => void, { log }: App): void {
   } catch (error) {
     log.error(
       { error: formatReason(error) },
-      'listen.json cannot be written: commands do not find this process',
+      'listen.json cannot be written: commands cannot find this process',
     );
   }
 }

@@ -53,10 +53,10 @@ export async function serve(
   log.info({ file }, 'the configuration was read');
   const open = openBackDoors();
   if (open.length > 0)
-    log.warn({ warnings: open }, 'the environment lets Node show or write what this process knows');
+    log.warn({ warnings: open }, 'the environment lets Node reveal secrets of this process');
   if (warnings.length > 0) log.warn({ warnings: warnings.map(formatFault) }, 'the configuration is not safe');
   const onMigration = (copy: string): void => {
-    log.info({ file: copy }, 'the store is being migrated; this file keeps a copy of it as it was');
+    log.info({ file: copy }, 'the store is being migrated: this file is a copy from before');
     // The migration takes the event loop, which would write this.
     root.flush();
   };
@@ -77,7 +77,10 @@ export async function serve(
   collectSooner();
   return await daemon.failed.catch(async (error: unknown) => {
     handlers.uninstall();
-    root.fatal({ part: 'daemon', err: error }, 'the storage failed: ending for the supervisor to start anew');
+    root.fatal(
+      { part: 'daemon', err: error },
+      'the storage failed: exiting, so that the supervisor restarts the process',
+    );
     await daemon.stop().catch(() => undefined);
     return error instanceof StorageError || storageFault(error) !== null ? storageFailedExit : 1;
   });
@@ -106,7 +109,7 @@ function handleSignals(
   process.on('SIGHUP', rereads);
   const skip = ['SIGHUP' as const, 'beforeExit' as const, ...endingSignals, ...faultSignals];
   const ending = closeWithGrace({ delay: endMs, skip, logger: undefined }, async ({ err }) => {
-    if (err !== undefined) root.fatal({ part: 'daemon', err }, 'something failed that nobody expected');
+    if (err !== undefined) root.fatal({ part: 'daemon', err }, 'unexpected error');
     const daemon = await unlessEnded(starting, ended.signal);
     // A unit's TimeoutStopSec cannot know it.
     const more = endMs === closeMs ? [] : [`EXTEND_TIMEOUT_USEC=${endMs * 1_000}`];
@@ -128,7 +131,7 @@ function handleSignals(
     },
     (signal) => {
       const isWaiting = running?.hurry() ?? false;
-      if (isWaiting) log.info({ signal }, 'draining without a further wait');
+      if (isWaiting) log.info({ signal }, 'draining without waiting for listen.drain_delay');
       return isWaiting;
     },
   );
@@ -176,7 +179,7 @@ async function reloadInto(
   if (result.ok) {
     const { changed, restart } = daemon.reload(result.configuration);
     root.level = result.configuration.log.level;
-    log.info({ changed }, 'the configuration was read again');
+    log.info({ changed }, 'the configuration was reloaded');
     if (restart.length > 0) log.warn({ restart }, 'some changes take effect only after a restart');
   } else {
     log.error({ faults: result.faults.map(formatFault) }, 'the configuration is not valid: nothing changed');
@@ -196,10 +199,10 @@ export function explainFailure(error: Error): string {
 function adviceOn(error: Error): string | null {
   const { message } = error;
   if (error instanceof ListenError && error.fault === 'in_use') {
-    return 'choose another: --listen or --socket, or listen in the configuration';
+    return 'use another address: --listen 127.0.0.1:8788, --socket, or listen in the configuration';
   }
   if (/disk is full|\bENOSPC\b|\bEDQUOT\b/.test(message)) {
-    return 'free some space there and start it again: without any it cannot even answer verifies';
+    return 'free some space there and start again: without free space, it cannot even answer verifies';
   }
   // SQLite does not say why it cannot open a file.
   if (isOfTooFewFiles(error) || (message.endsWith('unable to open database file') && areFilesUsedUp())) {
@@ -252,6 +255,6 @@ export async function tellServiceManager(
     const [code] = await once(spawn('systemd-notify', [`${state}=1`, ...more], { stdio: 'ignore' }), 'exit');
     if (code !== 0) log.warn({ state, code: String(code) }, 'systemd-notify failed');
   } catch (error) {
-    log.warn({ state, err: error }, 'systemd-notify cannot be run: the service manager is told nothing');
+    log.warn({ state, err: error }, 'systemd-notify cannot be run: the service manager gets no notification');
   }
 }

@@ -133,6 +133,6 @@ function readInThreads(
 }
 
 function logDiskSpace(log: Log, isFull: boolean): void {
-  if (isFull) log.error({}, 'the disk is full: changes are refused until there is room again');
-  else log.info({}, 'there is room on the disk again: changes are taken');
+  if (isFull) log.error({}, 'the disk is full: changes are refused until there is free space');
+  else log.info({}, 'the disk has free space again: changes are accepted');
 }

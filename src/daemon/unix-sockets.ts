@@ -62,7 +62,7 @@ export class UnixSockets implements AsyncDisposable {
       this.#reopened.push(await reopenSocket(server, place));
       announced.file = fileAt(place.path);
       this.#lost.delete(place.path);
-      this.#log.warn({ socket: place.path }, 'the file of a socket was removed: it was made again');
+      this.#log.warn({ socket: place.path }, 'the file of a socket was removed: created again');
     } catch (error) {
       this.#report(place.path, formatReason(error));
     }
@@ -72,10 +72,10 @@ export class UnixSockets implements AsyncDisposable {
   #report(path: string, error: string): void {
     if (this.#lost.has(path)) return;
     this.#lost.add(path);
-    const hint = 'put its directory back, or restart this process';
+    const hint = 'restore its directory, or restart this process';
     this.#log.error(
       { socket: path, error, hint },
-      'the file of a socket was removed: nobody can connect there',
+      'the file of a socket was removed: connections to it fail',
     );
   }
 

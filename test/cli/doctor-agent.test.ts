@@ -51,7 +51,7 @@ test.each([
   ['is a minute ahead', -60_000, /^warn {2}the clock is 60 s ahead of that of the upstream {2}→ /],
   ['is a minute behind', 60_000, /^warn {2}the clock is 60 s behind that of the upstream {2}→ /],
   ['is an hour behind', 3_600_000, /^fail {2}the clock is 3600 s behind that of the upstream {2}→ /],
-  ['cannot be compared', null, /^warn {2}the upstream does not tell the time {2}→ {2}check the clock/],
+  ['cannot be compared', null, /^warn {2}the upstream sends no Date header {2}→ {2}check the clock/],
 ])('a clock that %s is told by the upstream’s', async (_, aheadMs, line) => {
   // Both clocks stand still, at a whole second: the upstream tells no parts of one.
   vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 1) });
@@ -77,7 +77,7 @@ test.each<[what: string, status: number, body: string, line: RegExp]>([
     'cannot ask its own upstream, as an agent says,',
     503,
     '{"detail":"the upstream is away"}',
-    /^warn {2}the secret of product RGsF: HTTP 503.* {2}→ {2}try again later: this does not tell whether it is accepted$/,
+    /^warn {2}the secret of product RGsF: HTTP 503.* {2}→ {2}try again later: the response does not show whether it is accepted$/,
   ],
   [
     'fails',

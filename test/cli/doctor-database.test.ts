@@ -82,7 +82,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     const outcome = await examine({ url: urlByPort({ ...server.address, user: 'crowd' }) });
     expect(outcome.code).toBe(1);
     expect(found(outcome)).toEqual([
-      `fail the database at 127.0.0.1:${server.address.port} takes no more connections: too many connections for role "crowd" → raise max_connections, or the limit of the role or database, or lower store.postgres.pool`,
+      `fail the database at 127.0.0.1:${server.address.port} has no free connections: too many connections for role "crowd" → raise max_connections, or the limit of the role or database, or lower store.postgres.pool`,
     ]);
   });
 
@@ -135,7 +135,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     const following = await examine({ url: urlByPort(standby.address) });
     expect(following.code).toBe(1);
     expect(found(following)).toContain(
-      'fail it only takes reads: it is a standby → no copy can use it until that is corrected',
+      'fail it only takes reads: it is a standby → no copy can use the database until that is corrected',
     );
   });
 
@@ -164,7 +164,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
       [
         'transaction',
         {},
-        `fail ${pooled} transaction mode: notices of other copies are lost, and prepared statements may be → set store.postgres.listen_url to the database itself`,
+        `fail ${pooled} transaction mode: notifications from other copies are lost, and prepared statements may be → set store.postgres.listen_url to the database itself`,
       ],
       ['transaction', direct, `ok ${pooled} transaction mode`],
     ] as const) {
@@ -179,14 +179,17 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     const url = urlByPort(server.address);
     await owner.query('CREATE DATABASE elsewhere');
     for (const [listenUrl, line] of [
-      [url, /^ok notices of other copies are heard at 127\.0\.0\.1:\d+ \(store\.postgres\.listen_url\)$/],
+      [
+        url,
+        /^ok notifications from other copies arrive at 127\.0\.0\.1:\d+ \(store\.postgres\.listen_url\)$/,
+      ],
       [
         urlByPort({ ...server.address, database: 'elsewhere' }),
-        /^fail notices of other copies are not heard at \S+ \(store\.postgres\.listen_url\) → point it to the same database as store\.postgres\.url, past any pooler$/,
+        /^fail notifications from other copies do not arrive at \S+ \(store\.postgres\.listen_url\) → point it to the same database as store\.postgres\.url, past any pooler$/,
       ],
       [
         urlByPort({ ...server.address, password: 'wrong' }),
-        /^fail notices of other copies are not heard at .*: password authentication failed for user "owner" → /,
+        /^fail notifications from other copies do not arrive at .*: password authentication failed for user "owner" → /,
       ],
     ] as const) {
       const outcome = await examine({ url, schema: 'ready', listen_url: listenUrl });

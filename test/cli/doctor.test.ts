@@ -90,7 +90,7 @@ test('credentials that the upstream refuses are told one by one', async () => {
   const fails = linesOf(found, 'fail');
   expect(fails).toHaveLength(2);
   expect(fails[0]).toMatch(
-    /^the secret of product RGsF: HTTP 401.* → {2}set the right one in the configuration/,
+    /^the secret of product RGsF: HTTP 401.* → {2}check the secret in the configuration/,
   );
   expect(fails[1]).toMatch(/^the API key: HTTP 401/);
 });

@@ -66,8 +66,8 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     }
     expect(await onceIt(copy, 'ok')).toEqual(well);
     expect(news(copy)).toEqual([
-      'error: the database is away: requests are refused until it is back',
-      'info: the database is back',
+      'error: the database is unavailable: requests are refused until it is available again',
+      'info: the database is available again',
     ]);
     expect(JSON.stringify(copy.lines)).not.toContain('secret');
   });
@@ -95,9 +95,9 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     await proxy.become({ kind: 'pass' });
     expect(await onceIt(copy, 'ok')).toEqual(well);
     expect(news(copy)[0]).toBe(
-      'error: the database does not answer in time: requests may be refused until it does',
+      'error: the database is slow: requests may be refused until it answers in time',
     );
-    expect(news(copy).at(-1)).toBe('info: the database is back');
+    expect(news(copy).at(-1)).toBe('info: the database is available again');
   });
 
   test('only takes reads answers verify, refuses changes, and takes them again by itself', async () => {
@@ -121,8 +121,8 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     }
     expect(await onceIt(copy, 'ok')).toEqual(well);
     expect(news(copy)).toEqual([
-      'error: the database only takes reads: changes are refused until it takes them again',
-      'info: the database is back',
+      'error: the database is read-only: changes are refused until it accepts writes',
+      'info: the database is available again',
     ]);
   });
 
@@ -151,8 +151,8 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     await newer.query(`UPDATE ${newer.names.of('schema_version')} SET minimum = 1`);
     expect(await onceIt(copy, 'ok')).toEqual(well);
     expect(news(copy)).toEqual([
-      'error: the database is of no use for this copy: requests are refused until somebody sees to it',
-      'info: the database is back',
+      'error: this copy cannot use the database: requests are refused until that is corrected',
+      'info: the database is available again',
     ]);
   });
 
@@ -209,8 +209,8 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
       }
       expect(await onceIt(copy, 'ok')).toEqual(well);
       expect(news(copy)).toEqual([
-        'error: the disk of the database is full: changes are refused until there is room again',
-        'info: the database is back',
+        'error: the disk of the database is full: changes are refused until there is free space',
+        'info: the database is available again',
       ]);
     },
   );

@@ -183,14 +183,14 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     const left = `the records of the authority are in ${place.stateDir}/latchkey.db, and none of them in the database`;
     const refused = async (): Promise<void> => {
       await expect(place.during('postgres', health)).rejects.toThrow(
-        `The database is refused: ${left}: bring them over by latchkey store move, or move that file away to begin anew.`,
+        `The database is refused: ${left}: move them with latchkey store move, or move that file away to start with an empty store.`,
       );
       for (const words of [['doctor'], ['config', 'check', '--connect']]) {
         const config = join(place.directory, 'config.yaml');
         const { code, out } = await latchkey(...words, '--config', config);
         expect([code, out.replaceAll(/ {2,}/g, ' ')]).toEqual([
           1,
-          expect.stringContaining(`fail ${left} → bring them over by latchkey store move`),
+          expect.stringContaining(`fail ${left} → move them with latchkey store move`),
         ]);
       }
       expect(bytesOf(place.stateDir)['latchkey.db'] === source).toBe(true);

@@ -96,7 +96,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     expect(more).toEqual([]);
     const headers = { 'service-api-key': maker?.apiKey ?? '' };
     for (const copy of copies) expect((await copy.call('/api/v2/coupons', { headers })).status).toBe(200);
-    const told = infos.filter(({ message }) => message === 'the first API key is at another copy');
+    const told = infos.filter(({ message }) => message === 'the first API key was written by another copy');
     expect(told.map(({ at }) => at)).toEqual(
       Array.from({ length: 5 }, () => `${hostname()}:${join(maker?.stateDir ?? '', 'api.key')}`),
     );
@@ -114,7 +114,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     writeFileSync(join(copy.stateDir, 'api.key'), 'rolled-at-another-copy\n', { mode: 0o600 });
     await tell();
     expect(warnings).toEqual([
-      'the key in api.key is of no account: it was rolled since, or another copy has made the first one: write the key in force into it',
+      'the key in api.key matches no account: the key was rolled, or another copy created the first account: write the current key into api.key',
     ]);
   });
 

@@ -79,7 +79,7 @@ test('a store that cannot be looked through for damage is not called damaged', a
   const daemon = await startDaemon(configuration, { log });
   expect(await warned.promise).toEqual([
     { part: 'store', error: 'Error: unable to open database file' },
-    'the store could not be looked through for damage: the next start looks again',
+    'the store could not be checked for damage: the next start checks it again',
   ]);
   expect(await daemon.status()).toMatchObject({ storage: 'ok' });
   await daemon.stop();
@@ -97,8 +97,8 @@ test('a state directory that is moved away under the daemon takes no changes tha
   renameSync(state, join(directory.path, 'elsewhere'));
   expect(await told.promise).toMatchObject({
     part: 'store',
-    error: 'it is gone: its directory was moved or removed',
-    hint: expect.stringContaining('put it back, or restore a backup') as string,
+    error: 'its directory was moved or removed',
+    hint: expect.stringContaining('restore the directory, or restore a backup') as string,
   });
   expect(await daemon.status()).toMatchObject({ storage: 'damaged' });
   await daemon.stop();
@@ -132,7 +132,7 @@ test('a start with an api.key that the store does not know says so, and how to m
   writeFileSync(join(state, 'api.key'), 'rolled-after-the-backup\n', { mode: 0o600 });
   await start(state, { ...silent, warn });
   expect(warnings).toEqual([
-    'the key in api.key is of no account (if a backup was restored, an older key is in force again: latchkey account roll default; if the key was rolled by an older version, which left the file as it was: write the key in force into it)',
+    'the key in api.key matches no account (if a backup was restored, an older key is valid again: latchkey account roll default; if an older version rolled the key, it did not update the file: write the current key into api.key)',
   ]);
 });
 
@@ -174,7 +174,7 @@ test.for([
   "The state directory /state cannot be used: EDQUOT: disk quota exceeded, open '/state/admin.token'",
 ])('a start on a disk whose last reserve is used up says what to do: %s', (message) => {
   expect(explainFailure(new Error(message))).toContain(
-    `${message}; free some space there and start it again`,
+    `${message}; free some space there and start again`,
   );
 });
 

@@ -37,7 +37,7 @@ test('a debugger that NODE_OPTIONS opens is closed, and the log warns of what is
   expect(port).toBeDefined();
   await using http = httpClient({ tcp: `http://127.0.0.1:${port}` });
   await expect(http.get('/json/list')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-  const warning = await daemon.said('the environment lets Node show or write what this process knows');
+  const warning = await daemon.said('the environment lets Node reveal secrets of this process');
   expect(warning['warnings']).toEqual(['NODE_OPTIONS --require', 'NODE_DEBUG']);
 });
 

@@ -102,7 +102,7 @@ describe('the npm package, installed from its tarball on a Node that is too old'
       const listen = { listen: { tcp: '127.0.0.1:0' } };
       await using daemon = await startDaemonProcess(folder.path, listen, {}, [node, program]);
       daemon.signal('SIGHUP');
-      await daemon.said('the configuration was read again');
+      await daemon.said('the configuration was reloaded');
       daemon.signal('SIGTERM');
       await daemon.said('stopped');
       expect([await daemon.ended, daemon.complaints]).toEqual([0, '']);

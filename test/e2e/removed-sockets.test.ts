@@ -39,9 +39,7 @@ test('sockets whose directory was removed, and listen.json, are made again', asy
   await vi.waitFor(async () => {
     expect((await latchkey('status', '--state-dir', stateDir)).code).toBe(0);
   }, patience);
-  const removed = daemon.lines.filter(
-    ({ msg }) => msg === 'the file of a socket was removed: it was made again',
-  );
+  const removed = daemon.lines.filter(({ msg }) => msg === 'the file of a socket was removed: created again');
   expect(removed.map(({ socket }) => socket)).toEqual([join(runtime, 'latchkey.sock'), till]);
   daemon.signal('SIGTERM');
   expect(await daemon.ended).toBe(0);
@@ -54,7 +52,7 @@ test('a socket that cannot be made again is named by the log, status and doctor'
   unlinkSync(till);
   writeFileSync(till, 'another file');
   daemon.signal('SIGHUP');
-  const line = await daemon.said('the file of a socket was removed: nobody can connect there');
+  const line = await daemon.said('the file of a socket was removed: connections to it fail');
   expect(line['socket']).toBe(till);
   const status = await latchkey('status', '--state-dir', stateDir);
   expect(status.out).toMatch(/removed\s.*till\.sock: nobody can connect there/);

@@ -25,7 +25,7 @@ test('an agent whose upstream section is lost refuses to start, says what is wai
   const state = join(harness.directory, 'state');
   expect(await refusedStart(harness.directory, authority)).toBe(
     `latchkey: The state directory ${state} is refused: it is an agent's, and the configuration has no upstream: ` +
-      'put the upstream back, or choose another state_dir for an authority. To begin anew here, move the files ' +
+      'put the upstream back, or choose another state_dir for an authority. To start with an empty store here, move the files ' +
       'away first; 1 change in them did not reach the upstream, and never would.\n',
   );
   expect(existsSync(join(state, 'api.key'))).toBe(false);

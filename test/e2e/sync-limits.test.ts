@@ -210,7 +210,7 @@ test.concurrent(
     await harness.reconfigure({ products: [{ key: 'other', secret: otherSecret }] });
     await proxy.become({ kind: 'pass' });
     await upstream.until(() => upstream.license('LICENSE-2').uses === 1);
-    const line = await agent.process.said('a product is not configured any more: its changes wait');
+    const line = await agent.process.said('a product is no longer configured: its changes wait');
     expect(line).toMatchObject({ product: 'product' });
     const keepsIt = async (): Promise<boolean> => {
       const [first, ...others] = await agent.operations();
@@ -247,7 +247,7 @@ test.concurrent('a product without a secret tells nothing about an upstream that
   await harness.reconfigure({ products: [] });
   await agent.kill();
   const successor = await harness.startAgent();
-  await successor.process.said('a product is not configured any more: its changes wait');
+  await successor.process.said('a product is no longer configured: its changes wait');
   const stateNow = async (): Promise<string> => (await successor.status()).upstream.state;
   await eventually(async () => (await stateNow()) !== 'unknown');
   expect(await stateNow()).toBe('down');

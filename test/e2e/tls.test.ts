@@ -197,7 +197,7 @@ test('SIGHUP puts a renewed certificate in force and names it as changed, and op
 
   await renew(secured, 90);
   daemon.signal('SIGHUP');
-  expect(await daemon.said('another certificate is in force')).toMatchObject({
+  expect(await daemon.said('new certificate loaded')).toMatchObject({
     level: expect.anything() as unknown,
   });
   expect(await shownBy(daemon)).toBe(fingerprintIn(secured.cert));
@@ -208,7 +208,7 @@ test('SIGHUP puts a renewed certificate in force and names it as changed, and op
   daemon.signal('SIGHUP');
   const changes = (): unknown[] =>
     daemon.lines.flatMap(({ msg, changed: keys }) =>
-      msg === 'the configuration was read again' ? [keys] : [],
+      msg === 'the configuration was reloaded' ? [keys] : [],
     );
   await expect.poll(changes).toEqual([['listen.tls.cert_file'], []]);
 
@@ -242,7 +242,7 @@ test('commands reach a daemon over TLS alone, and trust its own certificate and 
   }
   await renew(secured, 90);
   daemon.signal('SIGHUP');
-  await daemon.said('another certificate is in force');
+  await daemon.said('new certificate loaded');
   expect(await runProcess(['status', '--state-dir', state])).toMatchObject({ code: 0, err: '' });
 
   const file = join(state, 'listen.json');
@@ -342,7 +342,7 @@ test('doctor tells a certificate that is well, that ends, that has ended, for ot
   await renew(secured, 20, Date.now() - 30 * 86_400_000);
   expect((await examine())[0]).toMatch(/^fail {2}the certificate .* expired on 20.*: callers refuse it/);
   daemon.signal('SIGHUP');
-  await daemon.said('the certificate has ended: callers refuse it');
+  await daemon.said('the certificate has expired: clients refuse it');
 
   const other = await makeCertificate(['other.example.com'], { days: 90, now: Date.now() });
   writeFileSync(secured.cert, other.certificate);
@@ -377,14 +377,14 @@ test('SIGHUP where the state directory was moved away puts the certificate in fo
   await renew(secured, 90);
   renameSync(join(directory.path, 'state'), join(directory.path, 'away'));
   daemon.signal('SIGHUP');
-  await daemon.said('another certificate is in force');
-  expect(await daemon.said('listen.json cannot be written: commands do not find this process')).toMatchObject(
+  await daemon.said('new certificate loaded');
+  expect(await daemon.said('listen.json cannot be written: commands cannot find this process')).toMatchObject(
     {
       level: 'error',
       error: 'no such file or directory',
     },
   );
-  await daemon.said('the configuration was read again');
+  await daemon.said('the configuration was reloaded');
   daemon.signal('SIGTERM');
   expect(await daemon.ended).toBe(0);
   await daemon.said('stopped');

@@ -141,7 +141,7 @@ test('a token is told by its label, too, and debug shows each request to the ups
   for (const line of linesOf(agent, 'by-token')) {
     expect(line).toMatchObject({ label: 'checkout', credential: expect.stringMatching(/^token:/) });
   }
-  const asked = agent.process.lines.filter(({ msg }) => msg === 'asked the upstream');
+  const asked = agent.process.lines.filter(({ msg }) => msg === 'request to the upstream');
   const common = { level: 'debug', outcome: 'applied', status: 200, duration_ms: expect.any(Number) };
   // Probes ask, too.
   expect(asked).toContainEqual(

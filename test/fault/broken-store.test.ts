@@ -110,7 +110,9 @@ test.runIf(hasTracer).each([
       body: { code: 'storage_failed', detail: 'It may have been carried out, or not.' },
     });
     expect(await daemon.ended).toBe(74);
-    const { err } = await daemon.said('the storage failed: ending for the supervisor to start anew');
+    const { err } = await daemon.said(
+      'the storage failed: exiting, so that the supervisor restarts the process',
+    );
     expect(err).toMatchObject({ cause: { message: 'disk I/O error' } });
     await using again = await startDaemonProcess(directory.path, authority);
     await using other = httpClient({ tcp: again.tcp });

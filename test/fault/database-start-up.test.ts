@@ -233,7 +233,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       store: { postgres: { url } },
     });
     await using daemon = starting;
-    expect(await daemon.said('the database cannot be used yet: waiting for it')).toMatchObject({
+    expect(await daemon.said('the database is not available yet: waiting for it')).toMatchObject({
       level: 'warn',
       database: `127.0.0.1:${late.address.port}`,
       error: `connect ECONNREFUSED 127.0.0.1:${late.address.port}`,
@@ -252,7 +252,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       listen: { tcp: '127.0.0.1:0' },
       store: { postgres: { url: urlByPort(standby.address) } },
     });
-    expect(await daemon.said('the database cannot be used yet: waiting for it')).toMatchObject({
+    expect(await daemon.said('the database is not available yet: waiting for it')).toMatchObject({
       error: 'it only takes reads: it is a standby',
     });
     await primary.stop('immediate');
@@ -267,7 +267,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       listen: { tcp: '127.0.0.1:0' },
       store: { postgres: { url } },
     });
-    await daemon.said('the database cannot be used yet: waiting for it');
+    await daemon.said('the database is not available yet: waiting for it');
     daemon.signal('SIGTERM');
     expect([await daemon.ended, daemon.complaints]).toEqual([0, '']);
   });

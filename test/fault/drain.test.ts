@@ -147,7 +147,8 @@ test('with drain_delay a stopping daemon is not ready at once, and answers reque
     form: { license_key: 'KEY-0' },
   });
   expect(used.status).toBe(200);
-  const isHurried = (): boolean => daemon.lines.some(({ msg }) => msg === 'draining without a further wait');
+  const isHurried = (): boolean =>
+    daemon.lines.some(({ msg }) => msg === 'draining without waiting for listen.drain_delay');
   await vi.waitFor(
     () => {
       // One that comes too soon counts as the first come twice.
@@ -204,7 +205,7 @@ test('without systemd-notify the daemon runs and logs that it is missing', async
     PATH: directory.path,
     NOTIFY_SOCKET: '@nowhere',
   });
-  const line = await daemon.said('systemd-notify cannot be run: the service manager is told nothing');
+  const line = await daemon.said('systemd-notify cannot be run: the service manager gets no notification');
   expect(line).toMatchObject({ part: 'daemon' });
   daemon.signal('SIGTERM');
   expect(await daemon.ended).toBe(0);

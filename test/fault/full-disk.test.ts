@@ -77,7 +77,7 @@ test.runIf(canMount)(
     let taken = await useUntilFull(agent, 'KEY');
     expect(taken).toBeGreaterThan(0);
     expect(existsSync(ballast)).toBe(false);
-    await agent.process.said('the disk is full: changes are refused until there is room again');
+    await agent.process.said('the disk is full: changes are refused until there is free space');
     expect(await isStorageFull(agent)).toBe('1');
     expect(await storageOf(agent, disk)).toBe('full');
     const verified = await agent.verify('KEY');
@@ -93,7 +93,7 @@ test.runIf(canMount)(
     disk.clear();
     await takesUsesAgain(agent, 'KEY');
     taken += 1;
-    await agent.process.said('there is room on the disk again: changes are taken');
+    await agent.process.said('the disk has free space again: changes are accepted');
     expect(existsSync(ballast)).toBe(true);
     expect(await isStorageFull(agent)).toBe('0');
     expect(await storageOf(agent, disk)).toBe('ok');
@@ -117,7 +117,7 @@ test.runIf(canMount)(
     // The room of the ballast, too.
     disk.fill(0);
     agent.process.signal('SIGHUP');
-    await agent.process.said('the configuration was read again');
+    await agent.process.said('the configuration was reloaded');
     for (let time = 0; time < 100; time += 1) expect((await agent.verify('KEY')).status).toBe(200);
     expect((await agent.change('usage', 'KEY')).status).toBe(507);
     disk.clear();
@@ -189,7 +189,7 @@ test.runIf(canMount)(
     await using daemon = spawnDaemon(disk.path, { listen: { tcp: '127.0.0.1:0' } });
     expect(await daemon.ended).toBe(1);
     expect(daemon.complaints).toBe(
-      `latchkey: The state directory ${disk.path}/state cannot be used: database or disk is full; free some space there and start it again: without any it cannot even answer verifies\n`,
+      `latchkey: The state directory ${disk.path}/state cannot be used: database or disk is full; free some space there and start again: without free space, it cannot even answer verifies\n`,
     );
   },
 );

@@ -37,7 +37,7 @@ test('SIGHUP applies the settings that it can, and logs what changed and what ne
     products: [{ key: 'product', secret: 'another-secret' }],
     limits: { rate: '100', body_bytes: '32KiB' },
   });
-  expect(await daemon.said('the configuration was read again')).toMatchObject({
+  expect(await daemon.said('the configuration was reloaded')).toMatchObject({
     part: 'daemon',
     changed: ['products[0].secret', 'limits.rate'],
   });
@@ -66,7 +66,9 @@ test('the changes of a product that gets another key by SIGHUP are delivered', a
   expect(licenses.map((key) => harness.upstream.countsOf(key).net)).toEqual(licenses.map(() => 1));
   expect((await agent.status()).upstream).toMatchObject({ paused_products: [], last_error: null });
   expect(agent.process.lines.map(({ msg }) => msg)).not.toContain('the upstream refuses our credential');
-  const line = await agent.process.said('a product has another key: its license keys and changes go along');
+  const line = await agent.process.said(
+    'a product has a new key: its license keys and changes were moved to it',
+  );
   expect(line).toMatchObject({ product: 'renamed', before: productKey });
 });
 
@@ -86,13 +88,13 @@ test('a product that SIGHUP removes is not answered, and its waiting changes are
   expect(codeOf(await agent.change('usage', 'KEY', byAdmin))).toBe('license_not_found');
   expect(codeOf(await agent.verify('KEY'))).toBe('credentials_invalid');
   expect((await agent.status()).outbox.pending).toBe(1);
-  const line = await agent.process.said('a product is not configured any more: its changes wait');
+  const line = await agent.process.said('a product is no longer configured: its changes wait');
   expect(line).toMatchObject({ product: productKey, operations: 1 });
   await harness.reconfigure({ products: [{ key: productKey, secret }] });
   await agent.atRest();
   expect(await verify()).toBeUndefined();
   expect(harness.upstream.countsOf('KEY').net).toBe(1);
-  const gone = await agent.process.said('a product is not configured any more: nothing waits for it');
+  const gone = await agent.process.said('a product is no longer configured: nothing waits for it');
   expect(gone).toMatchObject({ level: 'info', product: 'another' });
 });
 

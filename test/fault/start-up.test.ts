@@ -21,7 +21,8 @@ interface Ending {
   readonly lines: readonly string[];
 }
 
-const chooseAnother = '; choose another: --listen or --socket, or listen in the configuration';
+const chooseAnother =
+  '; use another address: --listen 127.0.0.1:8788, --socket, or listen in the configuration';
 
 /** Starts `latchkey serve` where it must refuse, and waits for its end. */
 async function refusedStart(directory: string, configuration: object): Promise<Ending> {

@@ -112,10 +112,11 @@ function explain({ name, outcome }: Trial): Finding {
   }
   const what = `${name}: ${outcome.detail}`;
   const reason = outcome.outcome === 'not_applied' ? outcome.reason : null;
-  if (reason === 'unauthorized') return fail(what, 'set the right one in the configuration, and reload');
+  if (reason === 'unauthorized') return fail(what, 'check the secret in the configuration, and reload');
   if (reason === 'throttled') return warn(what, 'try again later');
   // An agent above answers so while its own upstream is away: it says nothing of the credential.
-  if (outcome.status === 503) return warn(what, 'try again later: this does not tell whether it is accepted');
+  if (outcome.status === 503)
+    return warn(what, 'try again later: the response does not show whether it is accepted');
   return fail(what, 'check upstream.base_url; the log of the daemon may say more');
 }
 

@@ -81,10 +81,10 @@ async function examineListening(address: DatabaseAddress, postgres: PostgresSett
   const patience = (): Promise<unknown> => sleep(noticeMs, undefined, { ref: false });
   try {
     return (await isHeard(address, listening, { payload: systemRandom.uuid(Date.now()), patience }))
-      ? [ok(`notices of other copies are heard ${where}`)]
-      : [fail(`notices of other copies are not heard ${where}`, advice)];
+      ? [ok(`notifications from other copies arrive ${where}`)]
+      : [fail(`notifications from other copies do not arrive ${where}`, advice)];
   } catch (error) {
-    return [fail(`notices of other copies are not heard ${where}: ${reasonOf(error)}`, advice)];
+    return [fail(`notifications from other copies do not arrive ${where}: ${reasonOf(error)}`, advice)];
   }
 }
 
@@ -92,7 +92,7 @@ async function examineListening(address: DatabaseAddress, postgres: PostgresSett
 function examineAway(error: unknown, place: string): Finding {
   const reason = reasonOf(error);
   if (sqlState(error) === sqlStates.tooManyConnections) {
-    return fail(`the database at ${place} takes no more connections: ${reason}`, moreConnections);
+    return fail(`the database at ${place} has no free connections: ${reason}`, moreConnections);
   }
   const advice = 'check store.postgres.url, the server, and the firewall between';
   return fail(`the database at ${place} cannot be reached: ${reason}`, advice);
@@ -110,7 +110,7 @@ async function examineLeftBehind(stateDir: string, postgres: PostgresSettings): 
 }
 
 function examineSchema({ refusal, schema }: Survey, { schema: name }: PostgresSettings): Finding[] {
-  if (refusal !== null) return [fail(refusal, 'no copy can use it until that is corrected')];
+  if (refusal !== null) return [fail(refusal, 'no copy can use the database until that is corrected')];
   if (schema.applied !== null) return [ok(`this version can use its schema ${name} (${schema.applied})`)];
   return schema.mayBeMade
     ? [warn(`its schema ${name} does not exist yet`, 'the first start creates it')]
@@ -162,7 +162,7 @@ function examineTransactions({ longTransactions }: Survey): Finding[] {
   return longTransactions.map((who) =>
     warn(
       `${who} has a transaction open for more than 5 minutes`,
-      'end it: tables cannot be vacuumed meanwhile',
+      'end it: tables cannot be vacuumed until then',
     ),
   );
 }
@@ -178,7 +178,7 @@ function examinePooler({ pooler }: Survey, { listenUrl }: PostgresSettings): Fin
       return listenUrl === null
         ? [
             fail(
-              'a pooler is in between, in transaction mode: notices of other copies are lost, and prepared statements may be',
+              'a pooler is in between, in transaction mode: notifications from other copies are lost, and prepared statements may be',
               'set store.postgres.listen_url to the database itself',
             ),
           ]

@@ -25,7 +25,9 @@ async function examinePort(address: { host: string; port: number }): Promise<Fin
     return [];
   } catch (error) {
     const what = `a start cannot listen on ${formatAddress(address)}: ${formatReason(error)}`;
-    return [fail(what, 'stop what listens there (ss -ltnp shows it), or choose another listen.tcp')];
+    return [
+      fail(what, 'stop the program that listens there (ss -ltnp shows it), or choose another listen.tcp'),
+    ];
   } finally {
     server.close();
   }

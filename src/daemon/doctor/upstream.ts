@@ -155,7 +155,7 @@ function readUncredited(came: Exchange, dialect: Dialect): Outcome<never> {
 }
 
 const certificateAdvice: Readonly<Record<CertificateFault, string>> = {
-  ended: 'whoever runs the upstream must renew it, unless the clock of this machine is wrong',
+  ended: 'the operator of the upstream must renew it, unless the clock of this machine is wrong',
   untrusted: 'set upstream.ca_file to the certificate of the authority that signed the upstream’s',
   foreign: 'another server answers there: check upstream.base_url and upstream.connect_to',
 };
@@ -169,7 +169,7 @@ function reachAdvice(error: Error): string {
 function examineClock(came: Exchange): Finding[] {
   const sentAt = came.type === 'answered' ? sentAtOf(came) : null;
   if (sentAt === null)
-    return [warn('the upstream does not tell the time', 'check the clock of this machine yourself')];
+    return [warn('the upstream sends no Date header', 'check the clock of this machine yourself')];
   const aheadMs = Date.now() - sentAt;
   if (Math.abs(aheadMs) < noticeableMs) return [ok('the clock agrees with that of the upstream')];
   const seconds = Math.round(Math.abs(aheadMs) / 1000);

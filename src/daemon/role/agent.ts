@@ -79,21 +79,21 @@ async function bind({ current, writer, log }: RoleParts): Promise<void> {
   if (!bound.ok) throw new Error(bound.problem.detail);
   const { heldOperations, renamed, removed } = bound.value;
   if (heldOperations > 0) {
-    const hint = 'look at them with: latchkey outbox list; then retry, drop or confirm each';
+    const hint = 'list them with: latchkey outbox list; then retry, drop or confirm each';
     log.error(
       { operations: heldOperations, hint },
-      'changes may have been applied at the upstream that was configured before: they wait for a person',
+      'changes may have been applied at the previously configured upstream: they wait for your decision',
     );
   }
   for (const { from, to } of renamed) {
     log.warn(
       { product: to, before: from },
-      'a product has another key: its license keys and changes go along',
+      'a product has a new key: its license keys and changes were moved to it',
     );
   }
   for (const { productKey, operations } of removed) {
-    const what = 'a product is not configured any more';
-    if (operations === 0) log.info({ product: productKey }, `${what}: nothing waits for it`);
+    const what = 'a product is no longer configured';
+    if (operations === 0) log.info({ product: productKey }, `${what}: it has no waiting changes`);
     else log.warn({ product: productKey, operations }, `${what}: its changes wait`);
   }
 }
@@ -115,7 +115,7 @@ function connect({ instance, current, clock, writer, log }: RoleParts): ReturnTy
       apiKey: () => current.upstream.apiKey?.reveal() ?? null,
       secretOf: (productId) => current.secretOf(productId),
       onOutcome: ({ path: route, ...request }) => {
-        log.debug({ route, ...request }, 'asked the upstream');
+        log.debug({ route, ...request }, 'request to the upstream');
       },
       onDate: (date) => {
         // What cannot be written down is remembered within a minute all the same.

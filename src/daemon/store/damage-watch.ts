@@ -30,7 +30,7 @@ export class DamageWatch {
       const damage = await check.damage;
       if (damage !== null) this.#tell(damage, restoreAdvice);
     } catch (error) {
-      const text = 'the store could not be looked through for damage: the next start looks again';
+      const text = 'the store could not be checked for damage: the next start checks it again';
       this.#log.warn({ error: String(error) }, text);
     }
   }
@@ -38,7 +38,7 @@ export class DamageWatch {
   /** What is written to a database that was moved or removed is lost to the next start. */
   lookForFile(): void {
     if (!isGone(this.#databasePath)) return;
-    this.#tell('it is gone: its directory was moved or removed', `put it back, or ${restoreAdvice}`);
+    this.#tell('its directory was moved or removed', `restore the directory, or ${restoreAdvice}`);
   }
 
   #tell(damage: string, remedy: string): void {

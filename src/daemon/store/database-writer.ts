@@ -146,10 +146,10 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
 
 /** What is logged of each condition, once, when it begins. */
 const news: Readonly<Record<DatabaseCondition, string>> = {
-  ok: 'the database is back',
-  unavailable: 'the database is away: requests are refused until it is back',
-  slow: 'the database does not answer in time: requests may be refused until it does',
-  full: 'the disk of the database is full: changes are refused until there is room again',
-  read_only: 'the database only takes reads: changes are refused until it takes them again',
-  refused: 'the database is of no use for this copy: requests are refused until somebody sees to it',
+  ok: 'the database is available again',
+  unavailable: 'the database is unavailable: requests are refused until it is available again',
+  slow: 'the database is slow: requests may be refused until it answers in time',
+  full: 'the disk of the database is full: changes are refused until there is free space',
+  read_only: 'the database is read-only: changes are refused until it accepts writes',
+  refused: 'this copy cannot use the database: requests are refused until that is corrected',
 };

@@ -28,7 +28,7 @@ export async function findLeftBehind(stateDir: string, database: Database): Prom
     what: examined.ok
       ? `the records of the authority are in ${path}, and none of them in the database`
       : `it has no records, and whether ${path} has those of the authority cannot be told (${examined.reason})`,
-    advice: 'bring them over by latchkey store move, or move that file away to begin anew',
+    advice: 'move them with latchkey store move, or move that file away to start with an empty store',
   };
 }
 

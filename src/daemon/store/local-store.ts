@@ -61,9 +61,9 @@ export async function isApiKeyKnown(stateDir: string, reader: AuthorityReader): 
 export async function warnOfApiKey(stateDir: string, reader: AuthorityReader, log: Log): Promise<void> {
   if ((await isApiKeyKnown(stateDir, reader)) !== false) return;
   const hint =
-    `if a backup was restored, an older key is in force again: latchkey account roll ${defaultAccountId}; ` +
-    'if the key was rolled by an older version, which left the file as it was: write the key in force into it';
-  log.warn({ hint }, 'the key in api.key is of no account');
+    `if a backup was restored, an older key is valid again: latchkey account roll ${defaultAccountId}; ` +
+    'if an older version rolled the key, it did not update the file: write the current key into api.key';
+  log.warn({ hint }, 'the key in api.key matches no account');
 }
 
 /**
@@ -80,11 +80,11 @@ async function refuseOtherRole(
   const reasons = {
     agent:
       "it is an agent's, and the configuration has no upstream: put the upstream back, or choose another " +
-      `state_dir for an authority. To begin anew here, move the files away first; ${counted(reader.operations.unfinished(), 'change')} in ` +
+      `state_dir for an authority. To start with an empty store here, move the files away first; ${counted(reader.operations.unfinished(), 'change')} in ` +
       'them did not reach the upstream, and never would.',
     authority:
       "it is an authority's, and the configuration has an upstream: remove the upstream, or choose another " +
-      `state_dir for an agent. To begin anew here, move the files away first; the licenses of ${counted(reader.products.count({}), 'product')} ` +
+      `state_dir for an agent. To start with an empty store here, move the files away first; the licenses of ${counted(reader.products.count({}), 'product')} ` +
       'are kept in them alone.',
   };
   throw new StateDirectoryRefused(stateDir, reasons[kept]);

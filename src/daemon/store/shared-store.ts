@@ -173,11 +173,11 @@ function canBeRead({ storage }: DatabaseWriter): boolean {
 
 function tellHearing(log: Log): (error: unknown) => void {
   return (error) => {
-    if (error === null) log.info({}, 'notices of other copies are heard again');
+    if (error === null) log.info({}, 'notifications from other copies arrive again');
     else
       log.warn(
         { err: error },
-        'notices of other copies are not heard: what they revoke ends within a second',
+        'notifications from other copies do not arrive: credentials that they revoke still work here for up to a second',
       );
   };
 }
@@ -233,11 +233,13 @@ export async function tellOfApiKey(stateDir: string, reader: AuthorityReader, lo
   const isKnown = await isApiKeyKnown(stateDir, reader);
   if (isKnown === null) {
     const at = await apiKeyKeptAt(reader);
-    if (at !== null && at !== keptAt(stateDir)) log.info({ at }, 'the first API key is at another copy');
+    if (at !== null && at !== keptAt(stateDir))
+      log.info({ at }, 'the first API key was written by another copy');
   }
   if (isKnown !== false) return;
-  const hint = 'it was rolled since, or another copy has made the first one: write the key in force into it';
-  log.warn({ hint }, 'the key in api.key is of no account');
+  const hint =
+    'the key was rolled, or another copy created the first account: write the current key into api.key';
+  log.warn({ hint }, 'the key in api.key matches no account');
 }
 
 function keptAt(stateDir: string): string {
@@ -286,6 +288,6 @@ export class DatabaseWait {
     if (this.#isTold) return;
     this.#isTold = true;
     const fields = { database: this.#database.place, error: reasonOf(error) };
-    this.#parts.log.warn(fields, 'the database cannot be used yet: waiting for it');
+    this.#parts.log.warn(fields, 'the database is not available yet: waiting for it');
   }
 }

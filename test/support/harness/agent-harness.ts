@@ -228,7 +228,7 @@ export class AgentHarness implements AsyncDisposable {
     writeFileSync(join(this.directory, 'config.yaml'), JSON.stringify(whole));
     const { process: running } = this.agent;
     const readings = (): number =>
-      running.lines.filter(({ msg }) => msg === 'the configuration was read again').length;
+      running.lines.filter(({ msg }) => msg === 'the configuration was reloaded').length;
     const before = readings();
     running.signal('SIGHUP');
     await eventually(() => readings() > before);

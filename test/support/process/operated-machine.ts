@@ -106,7 +106,7 @@ export class OperatedMachine implements AsyncDisposable {
         this.daemon.signal('SIGHUP');
         await vi.waitFor(() => {
           const said = this.daemon.lines.slice(before).map(({ msg }) => msg);
-          if (!said.includes('the configuration was read again')) throw new Error(said.join());
+          if (!said.includes('the configuration was reloaded')) throw new Error(said.join());
         }, patience);
         return;
       }
