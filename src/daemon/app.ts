@@ -17,7 +17,7 @@ import { replaceSecretFile } from './system/secret-files.ts';
 import { sha256 } from './system/random.ts';
 import type { LocalStore, StoreWriter } from './store/opened-store.ts';
 
-/** What the routes depend on, of a process that runs. */
+/** The parts of a running process that the routes need. */
 export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'clock' | 'log'> &
   Pick<App, 'memory' | 'knownGrants' | 'backup' | 'status' | 'readiness' | 'liveness'> & {
     reader: AuthorityReader;
@@ -28,7 +28,7 @@ export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'clock' | 'log'>
     role: Role;
   };
 
-/** Gives the routes what they depend on. */
+/** Builds the dependencies of the routes. */
 export function appOf(parts: AppParts): App {
   const { instance, current, reader, local, writer, clock, log, metrics, memory, knownGrants } = parts;
   const { licensing, couponing, checkout, credentials, productName, sync, upstream } = parts.role;
@@ -95,7 +95,7 @@ async function exportFrom(reader: AuthorityReader, order: ExportOrder): Promise<
   return await exportPage(reader, order);
 }
 
-/** What takes the longer the more is stored: in threads of their own, or read by the database. */
+/** Reads that take longer the more is stored: in their own threads, or in the database. */
 function longReadsOf({ reader, local, current }: AppParts): Pick<App, 'lists' | 'exportPage' | 'operations'> {
   if (local === null)
     return { lists: reader, exportPage: (order) => exportFrom(reader, order), operations: null };
@@ -105,7 +105,7 @@ function longReadsOf({ reader, local, current }: AppParts): Pick<App, 'lists' | 
   return { lists, exportPage: (order) => local.exportPage(order), operations };
 }
 
-/** The roll is done by then: a file that cannot be written must not keep the key from whoever asked for it. */
+/** Only logs an error: the key was rolled already, and the caller must get the new key. */
 function keepApiKey(stateDir: string, apiKey: string, log: Log): void {
   try {
     replaceSecretFile(stateDir, 'apiKey', apiKey);
@@ -115,7 +115,7 @@ function keepApiKey(stateDir: string, apiKey: string, log: Log): void {
   }
 }
 
-/** Null: the system does not tell. */
+/** Null if the system does not say. */
 async function freeBytesIn(directory: string): Promise<number | null> {
   try {
     const { bavail, bsize } = await files.statfs(directory);

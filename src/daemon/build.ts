@@ -2,18 +2,17 @@ import { isSea } from 'node:sea';
 import { newestSchema } from '../store/sqlite/files/migrations.ts';
 import { version } from '../config/version.ts';
 
-/** What runs, as a bug report needs it. */
+/** The versions that a bug report needs. */
 export interface Build {
   readonly version: string;
   readonly node: string;
   readonly sqlite: string;
   readonly platform: string;
-  /** The number of the newest schema that it knows. */
+  /** The number of the newest known schema. */
   readonly schema: number;
   readonly build: 'source' | 'package' | 'executable';
 }
 
-/** Tells what runs. */
 export function describeBuild(): Build {
   return {
     version,

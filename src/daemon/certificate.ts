@@ -11,10 +11,10 @@ import { formatDatetime } from '../domain/datetime.ts';
 import { changeCertificate, ListenError } from '../http/listen.ts';
 import type { Log } from '../service/ports.ts';
 
-/** Someone should see to a certificate that ends within this time, in ms. */
+/** A certificate should be renewed when it expires within this time, in ms. */
 export const soonMs: number = 30 * 86_400_000;
 
-/** The certificate that the TCP listener shows: the one of the files, until a reload finds another there. */
+/** The certificate of the TCP listener, as read from its files at the start or the last reload. */
 export class Certificate {
   #identity: TlsIdentity;
   readonly #log: Log;
@@ -38,8 +38,8 @@ export class Certificate {
   }
 
   /**
-   * Reads the files again and shows new callers what is in them; what cannot be used leaves the old in force. Says
-   * whether another one is in force now.
+   * Reads the files again and shows the certificate to new connections. If the files cannot be used, the previous
+   * certificate stays. Returns whether the certificate changed.
    */
   renew(settings: TlsSettings, server: FastifyInstance): boolean {
     const read = readFiles(settings);
@@ -72,7 +72,7 @@ export function readFiles(settings: TlsSettings): TlsFilesResult {
   return readTlsFiles(settings, readNamedFile);
 }
 
-/** When a certificate ends, in epoch ms. */
+/** When a certificate expires, in epoch ms. */
 export function endOf({ validToDate }: X509Certificate): number {
   return validToDate.getTime();
 }

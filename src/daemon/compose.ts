@@ -58,7 +58,7 @@ export async function compose(
     historyKeepMs: () => current.configuration.history.keepMs,
     lastSuccessAt: () => role.upstream?.status().lastSuccessAt ?? null,
     onSleep: () => role.upstream?.probeNow(),
-    lookForStore: () => damageWatch?.lookForFile(),
+    checkStoreFile: () => damageWatch?.checkFile(),
     checkListeners: () => daemon.checkListeners(),
   };
   await role.bind();
@@ -71,7 +71,7 @@ export async function compose(
   daemon.run(listeners, loops, owned);
   logOf(log, 'daemon').info({ role: current.configuration.role, version, ...listeners.addresses }, 'ready');
   // The check takes CPU time, so it starts after the daemon is ready.
-  if (damageWatch !== null) owned.use(damageWatch.lookThrough());
+  if (damageWatch !== null) owned.use(damageWatch.checkStore());
   return daemon;
 }
 

@@ -9,9 +9,9 @@ import type { Role } from './role/role.ts';
 import { statusOf, type StatusParts } from './status.ts';
 import type { OpenedStore } from './store/opened-store.ts';
 
-/** How long a stop waits for what is in flight, in ms. */
+/** How long a stop waits for requests in flight, in ms. */
 const drainMs = 10_000;
-/** How much longer those get who were waiting for the upstream and are answered with what is known, in ms. */
+/** How much longer it waits for requests that waited for the upstream and get the known state, in ms. */
 const lastAnswerMs = 1_000;
 
 /** What a daemon controls while it runs. */
@@ -59,7 +59,7 @@ export class Daemon {
     return this.#listeners?.addresses ?? { tcp: null, socket: null, sockets: [] };
   }
 
-  /** Rejects when the store, or anything else that must run, failed; pending otherwise. */
+  /** Rejects when the store fails, or another part that must run; pending otherwise. */
   get failed(): Promise<never> {
     return this.#failed.promise;
   }
@@ -110,16 +110,13 @@ export class Daemon {
     return true;
   }
 
-  /**
-   * Goes on answering for `listen.drain_delay`, then answers what is in flight, and refuses what is new, then closes
-   * everything that was opened.
-   */
+  /** Answers requests for `listen.drain_delay`, then only requests in flight, and then closes everything. */
   async stop(): Promise<void> {
     this.#stopping ??= this.#leave().then(() => this.#drain());
     await this.#stopping;
   }
 
-  /** Ends the wait of `listen.drain_delay`; false: there is none to end. */
+  /** Ends the wait of `listen.drain_delay`. Returns false if there is no wait. */
   hurry(): boolean {
     if (this.#parts.health.phase !== 'leaving') return false;
     this.#hurry.abort();
@@ -149,7 +146,7 @@ export class Daemon {
   }
 
   #fail(error: unknown): void {
-    // Once the store is known to be damaged, that it takes no writes is no news.
+    // A damaged store refuses writes: not a new failure.
     if (this.#parts.health.phase === 'store_damaged') return;
     this.#hurry.abort();
     this.#parts.health.become('storage_failed');

@@ -1,13 +1,13 @@
 import type { OutboxStatus, Status, UpstreamStatus } from '../service/status.ts';
 
-/** What waits or needs a look; what is finished is no depth. */
+/** The states that count as depth: changes that wait or need attention. */
 const outboxStates = ['pending', 'in_flight', 'uncertain', 'inferred', 'conflicted', 'dead'] as const;
 const breakerStates = { closed: 0, half_open: 1, open: 2 } as const;
 
-/** What the gauges of a process are read from, at a scrape. */
+/** The values of the gauges at one scrape. */
 export type ProcessSnapshot = {
   status: Status;
-  /** Bytes on the disk of the state directory that this user may still write; null: it cannot be told. */
+  /** Free bytes for this user on the disk of the state directory; null: unknown. */
   freeBytes: number | null;
   /** The products that an agent is configured with; empty on an authority. */
   productKeys: readonly string[];
@@ -15,7 +15,7 @@ export type ProcessSnapshot = {
   database: ConnectionCounts | null;
 };
 
-/** The connections of this process to its database, free ones included, the most there may be, and who waits for one. */
+/** The connections of this process to its database: all, free, the limit, and the waiting reads and writes. */
 export type ConnectionCounts = { connections: number; free: number; waiting: number; most: number };
 
 export type Sample = { labels?: Record<string, string>; value: number };
@@ -50,7 +50,7 @@ export const processGauges: readonly GaugeDescription[] = [
   },
   {
     name: 'clock_suspect',
-    help: '1: the clock of this machine is not to be trusted.',
+    help: '1: the clock of this machine is wrong.',
     read: ({ status: { clock } }) => one(clock.suspect),
   },
   {
@@ -60,12 +60,12 @@ export const processGauges: readonly GaugeDescription[] = [
   },
   {
     name: 'storage_damaged',
-    help: '1: the database is damaged, and nothing is changed or sent any more.',
+    help: '1: the database is damaged, and nothing is changed or sent.',
     read: ({ status }) => one(status.storage === 'damaged'),
   },
   {
     name: 'storage_free_bytes',
-    help: 'What is free on the disk of the state directory.',
+    help: 'Free bytes on the disk of the state directory.',
     read: ({ freeBytes }) => (freeBytes === null ? [] : one(freeBytes)),
   },
 ];
@@ -74,7 +74,7 @@ export const processGauges: readonly GaugeDescription[] = [
 export const certificateGauges: readonly GaugeDescription[] = [
   {
     name: 'tls_certificate_expiry_timestamp_seconds',
-    help: 'When the certificate of the TCP listener ends.',
+    help: 'When the certificate of the TCP listener expires.',
     read: ({ status: { listeners } }) => (listeners.tls === null ? [] : one(listeners.tls.notAfter / 1000)),
   },
 ];
@@ -85,7 +85,7 @@ const databaseStates = ['unavailable', 'slow', 'refused', 'full', 'read_only'] a
 export const databaseGauges: readonly GaugeDescription[] = [
   {
     name: 'database_state',
-    help: '1: the database is so for this copy (src/store/postgres/README.md, How the database stands).',
+    help: '1: the state of the database for this copy (src/store/postgres/README.md, How the database stands).',
     labels: ['state'],
     read: ({ status: { storage } }) =>
       databaseStates.map((state) => ({ labels: { state }, value: Number(storage === state) })),
@@ -101,7 +101,7 @@ export const databaseGauges: readonly GaugeDescription[] = [
   },
   {
     name: 'database_connections_limit',
-    help: 'The most connections that this copy may have (store.postgres.pool).',
+    help: 'The limit of connections of this copy (store.postgres.pool).',
     read: ofDatabase(({ most }) => one(most)),
   },
   {
@@ -135,7 +135,7 @@ export const upstreamGauges: readonly GaugeDescription[] = [
   },
   {
     name: 'upstream_credential_refused',
-    help: '1: the upstream refuses it (401, 403), and what would be sent under it waits.',
+    help: '1: the upstream refuses the credential (401, 403), and its changes wait.',
     labels: ['credential'],
     read: (snapshot) => ofUpstream((upstream) => credentialSamples(upstream, snapshot))(snapshot),
   },
@@ -146,18 +146,18 @@ export const upstreamGauges: readonly GaugeDescription[] = [
   },
   {
     name: 'outbox_operations',
-    help: 'Changes on their way, or to be looked at.',
+    help: 'Changes that wait or need attention.',
     labels: ['state'],
     read: ofOutbox(({ depth }) => outboxStates.map((state) => ({ labels: { state }, value: depth[state] }))),
   },
   {
     name: 'outbox_held',
-    help: 'Changes whose fate only a person can decide; they count as uncertain, too.',
+    help: 'Changes that wait for your decision; they count as uncertain, too.',
     read: ofOutbox(({ held }) => one(held)),
   },
   {
     name: 'outbox_oldest_age_seconds',
-    help: 'Age of the oldest change on its way; 0: there is none.',
+    help: 'Age of the oldest waiting change; 0: there is none.',
     read: ofOutbox(({ oldestAgeMs }) => one((oldestAgeMs ?? 0) / 1000)),
   },
 ];
@@ -179,7 +179,7 @@ function ofOutbox(read: (outbox: OutboxStatus) => readonly Sample[]): GaugeDescr
   return ({ status: { outbox } }) => (outbox === null ? [] : read(outbox));
 }
 
-/** Those that are accepted are shown, too: an alert can only end where its series goes on. */
+/** Includes accepted credentials: an alert ends only if its series continues. */
 function credentialSamples(
   { pausedProducts, couponsPaused }: UpstreamStatus,
   { productKeys }: ProcessSnapshot,

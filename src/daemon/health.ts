@@ -2,7 +2,7 @@ import type { Readiness } from '../http/app.ts';
 import type { StorageState } from '../service/status.ts';
 import type { LocalStore, StoreWriter } from './store/opened-store.ts';
 
-/** How far a process has come, and what it has learned of itself. */
+/** The phase of a process, including its known failures. */
 type Phase = Exclude<Readiness['state'], 'storage_unavailable'>;
 
 const standings: Readonly<Record<Phase, Readiness>> = {
@@ -14,7 +14,7 @@ const standings: Readonly<Record<Phase, Readiness>> = {
   storage_failed: { state: 'storage_failed', reasons: ['storage_failed'] },
 };
 
-/** Whether this process takes requests, and whether it works: what probes are told of it. */
+/** Whether this process accepts requests, and whether it works: the answers to probes. */
 export class Health {
   readonly #writer: Pick<StoreWriter, 'storage' | 'isStuck'>;
   readonly #local: LocalStore | null;
@@ -37,7 +37,7 @@ export class Health {
     return this.#phase === 'store_damaged' ? 'damaged' : this.#writer.storage;
   }
 
-  /** Where verify goes on, callers are sent here: every other copy has the same database. */
+  /** Ready also when only reads work: every other copy has the same database. */
   readiness(): Readiness {
     if (this.#phase !== 'ready') return standings[this.#phase];
     const { storage } = this.#writer;
@@ -56,7 +56,7 @@ export class Health {
     }
   }
 
-  /** Why this process is broken and must be restarted; empty: it works. */
+  /** Why this process must be restarted; empty: it works. */
   liveness(): readonly string[] {
     if (this.#phase === 'storage_failed') return ['storage_failed'];
     if (this.#writer.isStuck) return ['store_stuck'];

@@ -16,28 +16,28 @@ import { Certificate } from './certificate.ts';
 import { replaceFile } from '../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../store/sqlite/files/state-directory.ts';
 
-/** How long a listener that closes leaves connections that are in the middle of something, in ms. */
+/** How long a closing listener waits for connections in the middle of a request, in ms. */
 const lingerMs = 500;
 
-/** Where this process listens: `http://127.0.0.1:8787` or `https://…`, and the paths of the Unix socket and of further ones. */
+/** Where this process listens: `http://127.0.0.1:8787` or `https://…`, and the paths of its Unix sockets. */
 export type Addresses = { tcp: string | null; socket: string | null; sockets: readonly string[] };
 
 /** The open listeners of a process. */
 export interface Listeners extends AsyncDisposable {
   readonly addresses: Addresses;
-  /** When the certificate in force ends, in epoch ms; null: TCP speaks plain HTTP, or is switched off. */
+  /** When the certificate expires, in epoch ms; null: TCP is off or without TLS. */
   certificateEnd(): number | null;
-  /** Puts the certificate in force that is now in the files; says whether it is another one. */
+  /** Loads the certificate from its files again. Returns whether it changed. */
   renewCertificate(tls: TlsSettings | null): boolean;
-  /** The paths of sockets at which nobody can connect, since their files were removed. */
+  /** The paths of sockets to which connections fail, because their files were removed. */
   lost(): readonly string[];
-  /** Looks whether the sockets and `listen.json` are where they were announced, and makes them again. Never rejects. */
+  /** Checks that the sockets and `listen.json` exist, and creates them again. Never rejects. */
   check(): Promise<void>;
-  /** Resolves when all requests that are under way now have been answered, or after `limitMs`. */
+  /** Resolves when all requests in flight have been answered, or after `limitMs`. */
   answered(limitMs: number): Promise<void>;
 }
 
-/** Opens what is configured and writes where, and which instance this is, to `listen.json`; opens nothing if one of them fails. */
+/** Opens the configured listeners, and writes their addresses and the instance id to `listen.json`. Opens all or none. */
 export async function openListeners(
   { listen, limits, stateDir }: Configuration,
   app: App,
@@ -61,7 +61,7 @@ export async function openListeners(
   const tcp = tcpServer === null || listen.tcp === null ? null : await listenTcp(tcpServer, listen.tcp);
   await listenOnSockets(listen, app, sockets, open);
   const found = { tcp, socket: listen.socket };
-  // Closed first: a connection that was begun on a socket that was made again belongs to its server.
+  // Closed before the servers: a connection to a socket that was created again belongs to its server.
   opening.use(sockets);
   const file = join(stateDir, stateFiles.addresses);
   const announcement = (): string => {
@@ -135,25 +135,25 @@ function readIfThere(file: string): string | null {
   }
 }
 
-/** Where the file cannot be removed, it names addresses at which nobody answers; all else is closed nevertheless. */
+/** If the file cannot be removed, it stays with outdated addresses, and the rest is closed nevertheless. */
 function removeIfThere(file: string): void {
   try {
     unlinkSync(file);
   } catch {
-    // Its directory was moved or removed, or is on a disk that takes no writes any more.
+    // The directory was moved or removed, or the disk accepts no writes.
   }
 }
 
 async function close(server: FastifyInstance, connections: Connections): Promise<void> {
-  // Once a server closes, Node no longer ends the requests that do not arrive in time.
+  // After a server closes, Node no longer ends requests that do not arrive in time.
   const cut = setTimeout(() => connections.endAll(), lingerMs);
   await server.close();
   clearTimeout(cut);
-  // The server does not wait for those that came by a socket that was made again.
+  // The server does not wait for connections to a socket that was created again.
   connections.endAll();
 }
 
-/** Waits for something, but not for longer. */
+/** Waits for a promise, but not longer than `limitMs`. */
 async function soon(awaited: Promise<unknown>, limitMs: number): Promise<void> {
   const limit = new AbortController();
   const late = sleep(limitMs, undefined, { signal: limit.signal }).catch(() => undefined);

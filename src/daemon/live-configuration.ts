@@ -16,16 +16,16 @@ import { sha256 } from './system/random.ts';
 /** The settings that took effect, and the settings that take effect after a restart. */
 export type Reloaded = { changed: readonly string[]; restart: readonly string[] };
 
-/** The configuration in force, in the shapes that the parts ask for; SIGHUP puts another in its place. */
+/** The current configuration, in the shapes that its users need. SIGHUP replaces it. */
 export class LiveConfiguration {
   /** The products of an agent. */
   readonly products: AgentProducts;
   #configuration: Configuration;
   #credentials: UpstreamCredentials;
-  /** The loops ask for it several times a request. */
+  /** Cached, because the loops read it several times per request. */
   #sync: SyncOptions | null = null;
 
-  /** `known`: the products that the store of an agent knows. */
+  /** `known`: the products in the store of an agent. */
   constructor(configuration: Configuration, known: ProductList = noProducts) {
     this.#configuration = configuration;
     this.products = new AgentProducts(known, configuredProducts(configuration));

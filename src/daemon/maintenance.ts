@@ -7,13 +7,13 @@ import type { PersistentClock } from './system/clock.ts';
 const tickMs = 10_000;
 const ticksPerMark = 6;
 const ticksPerPrune = 360;
-/** What one commit removes: a larger one would keep callers waiting. */
+/** How many rows one commit removes: a larger commit would delay callers. */
 const prunedAtOnce = 500;
-/** How many commits in a row; what is left then waits for the next time, and the mark of the time does not. */
+/** How many commits in a row. The rest waits for the next time, so that the time is recorded meanwhile. */
 const mostSteps = 1_000;
-/** A shorter sleep of the machine changes nothing; nor does a wall clock that is set right by seconds. */
+/** Shorter sleeps of the machine, and corrections of the wall clock by seconds, are ignored. */
 const longSleepMs = 60_000;
-/** Agents that wake up together do not ask together, in ms. */
+/** Spreads the requests of agents that wake up together, in ms. */
 const jitterMs = 5_000;
 
 export type MaintenanceParts = {
@@ -23,26 +23,26 @@ export type MaintenanceParts = {
   tokenUses: TokenUses;
   /** An agent has an outbox to prune. */
   isAgent: boolean;
-  /** How long changes of licenses are remembered (`history.keep`), as configured now. */
+  /** How long changes of licenses are kept (`history.keep`). */
   historyKeepMs: () => number;
-  /** When the upstream last did what was asked, since the start; null: not yet. */
+  /** When the last request to the upstream succeeded, since the start; null: none has. */
   lastSuccessAt: () => number | null;
   /** Called some seconds after the machine has slept. */
   onSleep: () => void;
-  /** Looks whether the store is where it was opened. */
-  lookForStore: () => void;
-  /** Looks whether the listeners are where they were announced. */
+  /** Checks that the file of the store exists. */
+  checkStoreFile: () => void;
+  /** Checks that the sockets and `listen.json` exist. */
   checkListeners: () => Promise<void>;
 };
 
-/** Remembers the time reached, removes what is no longer kept, and notices that the machine slept, or its store is gone. */
+/** Records the time, removes expired rows, and notices that the machine slept or that the store is gone. */
 export async function runMaintenance(parts: MaintenanceParts, signal: AbortSignal): Promise<void> {
-  const { clock, random, historyKeepMs, onSleep, lookForStore } = parts;
+  const { clock, random, historyKeepMs, onSleep, checkStoreFile } = parts;
   let keptMs = historyKeepMs();
   for (let tick = 0; !signal.aborted; tick += 1) {
-    lookForStore();
+    checkStoreFile();
     const hasJumped = clock.sleptMs() > longSleepMs;
-    // A time that was jumped to is as good as one that was lived through: what follows must not forget it.
+    // Record a jump of the clock at once: a later start must not fall behind it.
     if (hasJumped || tick % ticksPerMark === 0) await markTime(parts);
     if (tick > 0 && (hasJumped || tick % ticksPerMark === 0)) await parts.checkListeners();
     if (hasJumped) {
@@ -50,12 +50,12 @@ export async function runMaintenance(parts: MaintenanceParts, signal: AbortSigna
       onSleep();
     }
     const keepMs = historyKeepMs();
-    // What a reload no longer keeps does not wait for the hour.
+    // After a reload with a shorter `history.keep`, prune at once.
     if (tick % ticksPerPrune === 0 || keepMs < keptMs) await prune(parts, signal);
     keptMs = keepMs;
     await rest(clock, tickMs, signal);
   }
-  // The next start may find the clock turned back.
+  // Before the next start, the clock may be turned back.
   await markTime(parts);
 }
 
@@ -71,12 +71,12 @@ async function prune(
   { writer, clock, isAgent, historyKeepMs }: MaintenanceParts,
   signal: AbortSignal,
 ): Promise<void> {
-  // A wall clock that jumped ahead, and is not believed, removes nothing.
+  // If the wall clock jumped ahead and the time is not verified, remove nothing.
   const verifiedNow = clock.verified();
-  // A change whose stored answer is removed too early would be counted twice: one wrong clock is not enough for that.
+  // If a stored response is removed too early, a repeated change counts twice: one wrong clock must not cause that.
   const removalTime = clock.removalTime(isAgent);
   const limit = prunedAtOnce;
-  /** Each step is a commit of its own: what callers write meanwhile goes in between. */
+  /** Each step is one commit, so that writes of callers run in between. */
   const inSteps = (step: () => Promise<Result<{ removed: number }>>): Promise<void> =>
     unlessFull(async () => {
       for (let count = 0; count < mostSteps && !signal.aborted; count += 1) {
@@ -90,10 +90,10 @@ async function prune(
   await inSteps(() => writer.write('pruneHistory', { before: verifiedNow - historyKeepMs(), limit }));
 }
 
-/** What ends the process. */
+/** The faults that end the process. */
 const endings: ReadonlySet<StorageFault> = new Set<StorageFault>(['failed', 'commit_failed']);
 
-/** A full disk passes, and so does a database that is away; the next time tries again. */
+/** Ignores a full disk and an unavailable database: the next round tries again. */
 async function unlessFull(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
@@ -103,6 +103,6 @@ async function unlessFull(write: () => Promise<unknown>): Promise<void> {
 }
 
 async function rest(clock: PersistentClock, ms: number, signal: AbortSignal): Promise<void> {
-  // Ended early only by the signal, which the loop looks at.
+  // Only the signal ends the sleep early, and the loop checks the signal.
   await clock.sleep(ms, signal).catch(() => undefined);
 }

@@ -25,15 +25,15 @@ const requestBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 const commitBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-/** How often the delay of the event loop is measured, in ms; it is itself a part of what is measured. */
+/** How often the delay of the event loop is measured, in ms. The measured delay includes this interval. */
 const resolutionMs = 20;
 
-/** What a process of this configuration measures. */
+/** Creates the metrics that fit a configuration. */
 export function metricsOf({ role, listen, store }: Configuration): Metrics {
   return new Metrics({ role, isSecure: listen.tls !== null, hasDatabase: store.postgres !== null });
 }
 
-/** Everything that this process measures, in a registry of its own (src/http/README.md, Health and status). */
+/** The metrics of this process, in their own registry (src/http/README.md, Health and status). */
 export class Metrics implements UpstreamMeter, Disposable {
   readonly #registry = new Registry();
   readonly #gauges: { gauge: Gauge; read: GaugeDescription['read'] }[] = [];
@@ -63,11 +63,13 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#requests = this.#counter('requests_total', 'Requests answered.', ['route', 'status']);
     this.#requestDuration = this.#histogram(
       'request_duration_seconds',
-      'To the end of the answer.',
+      'To the end of the response.',
       requestBuckets,
     );
     this.#verdicts = this.#counter('verdicts_total', 'Verifies answered.', ['freshness', 'enabled']);
-    this.#upstreamRequests = this.#counter('upstream_requests_total', 'Requests sent upward.', ['outcome']);
+    this.#upstreamRequests = this.#counter('upstream_requests_total', 'Requests sent to the upstream.', [
+      'outcome',
+    ]);
     this.#unexpected = this.#counter('unexpected_delta_total', 'Counts that another writer changed.', []);
     this.#commitDuration = this.#histogram(
       'commit_duration_seconds',
@@ -78,7 +80,7 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#database = hasDatabase ? this.#ofDatabase() : null;
     const lag = {
       name: 'event_loop_lag_seconds',
-      help: 'The longest that the event loop was held up since the last scrape.',
+      help: 'The longest delay of the event loop since the last scrape.',
       read: () => [{ value: this.#lag() }],
     };
     const gauges = [
@@ -96,7 +98,7 @@ export class Metrics implements UpstreamMeter, Disposable {
   /** Counts the requests of a server by the patterns of its routes: a path may hold a license key. */
   watch(server: FastifyInstance): void {
     server.addHook('onRequest', (_, reply, next) => {
-      // Of an answer that is never sent no other hook is told.
+      // Fastify runs no other hook for an aborted response.
       reply.raw.once('close', () => {
         if (!reply.raw.writableFinished) this.#count(reply, unanswered);
       });
@@ -114,34 +116,34 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#requestDuration.observe(elapsedTime / 1000);
   }
 
-  /** The instant from which an answer is timed. */
+  /** The start of the time measurement of a response. */
   begin(): number {
     return performance.now();
   }
 
-  /** Counts an answer that no hook of the server has seen. */
+  /** Counts a response that bypasses the hooks of the server. */
   countAnswer(route: string, status: number, begunAt: number): void {
     this.#requests.inc({ route, status });
     this.#requestDuration.observe((performance.now() - begunAt) / 1000);
   }
 
-  /** Counts an answer to what reached no route: bytes that are no request, or a path that cannot be read. */
+  /** Counts a response without a route: to bytes that are not a request, or to a malformed path. */
   countUnrouted(status: number): void {
     this.#requests.inc({ route: 'none', status });
   }
 
-  /** Counts a verify that was answered. */
+  /** Counts an answered verify. */
   countVerdict({ provenance, license }: LicenseAnswer): void {
     this.#totals.verifies += 1;
     this.#verdicts.inc({ freshness: provenance.freshness, enabled: String(license.enabled) });
   }
 
-  /** Counts a use that was answered, perhaps again under its idempotency key. */
+  /** Counts an answered use. A repetition under the same idempotency key counts too. */
   countUse(): void {
     this.#totals.uses += 1;
   }
 
-  /** What was answered since the start. */
+  /** The numbers of answered verifies and uses since the start. */
   totals(): Totals {
     return { ...this.#totals };
   }
@@ -171,9 +173,9 @@ export class Metrics implements UpstreamMeter, Disposable {
   /** In Prometheus' text format. */
   async expose(snapshot: ProcessSnapshot): Promise<string> {
     for (const { gauge, read } of this.#gauges) {
-      // What is no more, such as a product that is not configured any longer, has no series.
+      // Something that is gone, such as a product that is no longer configured, has no series.
       gauge.reset();
-      // Nor has one without labels, which a reset makes 0.
+      // `reset` sets a gauge without labels to 0.
       gauge.remove({});
       for (const { labels = {}, value } of read(snapshot)) gauge.set(labels, value);
     }
@@ -185,12 +187,12 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#eventLoop.disable();
   }
 
-  /** The longest that the event loop was held up, in seconds. */
+  /** The longest delay of the event loop, in seconds. */
   #lag(): number {
     return Math.max(0, this.#eventLoop.max / 1e9 - resolutionMs / 1000);
   }
 
-  /** A rate can only be told of a series that was there before. */
+  /** Prometheus computes a rate only for a series that existed before the first count. */
   #startAtZero(): void {
     for (const outcome of outcomes) this.#upstreamRequests.inc({ outcome }, 0);
     for (const freshness of freshnesses) {
@@ -199,7 +201,7 @@ export class Metrics implements UpstreamMeter, Disposable {
   }
 
   #ofDatabase(): { waits: Histogram; repeats: Counter<'reason'> } {
-    const repeats = this.#counter('database_repeats_total', 'Writes that were begun again.', ['reason']);
+    const repeats = this.#counter('database_repeats_total', 'Writes that were retried.', ['reason']);
     for (const reason of repeatReasons) repeats.inc({ reason }, 0);
     const waits = this.#histogram(
       'database_connection_wait_seconds',

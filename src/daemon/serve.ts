@@ -23,17 +23,16 @@ import { startDaemon } from './start.ts';
 import { endingSignals, faultSignals, onEndingSignal } from './system/ending-signal.ts';
 import { collectSooner, limitYoungObjects, openBackDoors } from './system/node.ts';
 
-/** The exit code after the storage failed: its supervisor starts it anew (sysexits EX_IOERR). */
+/** The exit code after the storage failed (sysexits EX_IOERR): the supervisor restarts the process. */
 const storageFailedExit = 74;
-/** What the configuration says cannot be served, so that to start anew does not help (EX_CONFIG). */
+/** The exit code for a wrong configuration (EX_CONFIG): a restart does not help. */
 const configurationExit = 78;
-/** A little longer than the daemon itself gives what is in flight, in ms. */
+/** A little longer than the daemon waits for requests in flight, in ms. */
 const closeMs = 15_000;
 
 /**
- * Runs a daemon until a signal ends it, which ends the process with 0 once everything in flight is
- * answered. Resolves, with the exit code, only when it could not start (1, or 78 where that is for the
- * configuration) or its storage failed (74).
+ * Runs a daemon until a signal, which ends the process with 0 after all requests in flight are answered. Resolves with
+ * an exit code only if the start failed (1, or 78 for a wrong configuration) or the storage failed (74).
  */
 export async function serve(
   { configuration, file, warnings }: LoadedConfiguration,
@@ -43,9 +42,9 @@ export async function serve(
   const root = await makeLog(configuration.log);
   const log = logOf(root, 'daemon');
   const started = Promise.withResolvers<Daemon>();
-  // Nobody but the handlers may be waiting for it when the start fails.
+  // If the start fails, a rejection may have no other handler.
   started.promise.catch(() => undefined);
-  // Before anything else: a signal that nobody listens for ends the process by itself, in whatever it is doing.
+  // Before anything else: a signal without a handler ends the process at once.
   const { drainDelayMs } = configuration.listen;
   const ended = new AbortController();
   const endMs = drainDelayMs + closeMs;
@@ -57,7 +56,7 @@ export async function serve(
   if (warnings.length > 0) log.warn({ warnings: warnings.map(formatFault) }, 'the configuration is not safe');
   const onMigration = (copy: string): void => {
     log.info({ file: copy }, 'the store is being migrated: this file is a copy from before');
-    // The migration takes the event loop, which would write this.
+    // The migration blocks the event loop, which would write this line.
     root.flush();
   };
   started.resolve(startDaemon(configuration, { log: root, signal: ended.signal, onMigration }));
@@ -71,8 +70,8 @@ export async function serve(
     process.stderr.write(`latchkey: ${explainFailure(error)}\n`);
     return error instanceof PostgresRefused && error.isConfigured ? configurationExit : 1;
   }
-  void tellServiceManager('READY', log);
-  // Not at the end: a process that is killed would leave nothing for the next start.
+  void notifyServiceManager('READY', log);
+  // Now and not at the end: a killed process would leave no cache for the next start.
   flushCompileCache();
   collectSooner();
   return await daemon.failed.catch(async (error: unknown) => {
@@ -87,8 +86,8 @@ export async function serve(
 }
 
 /**
- * Reads the configuration again at SIGHUP, and ends the process at other signals, within `endMs`, each once the daemon
- * has started; a second one ends the wait for proxies to notice.
+ * Reloads the configuration at SIGHUP, and ends the process within `endMs` at other signals, after the daemon has
+ * started. A second signal ends the wait of `listen.drain_delay`.
  */
 function handleSignals(
   starting: Promise<Daemon>,
@@ -100,22 +99,22 @@ function handleSignals(
   }: { reload: () => Promise<ConfigurationResult>; endMs: number; ended: AbortController },
 ): { uninstall: () => void } {
   const log = logOf(root, 'daemon');
-  const rereads = (): void => {
+  const reloadOnSignal = (): void => {
     void starting.then(
       (daemon) => reloadInto(daemon, root, reload),
       () => undefined,
     );
   };
-  process.on('SIGHUP', rereads);
+  process.on('SIGHUP', reloadOnSignal);
   const skip = ['SIGHUP' as const, 'beforeExit' as const, ...endingSignals, ...faultSignals];
   const ending = closeWithGrace({ delay: endMs, skip, logger: undefined }, async ({ err }) => {
     if (err !== undefined) root.fatal({ part: 'daemon', err }, 'unexpected error');
     const daemon = await unlessEnded(starting, ended.signal);
-    // A unit's TimeoutStopSec cannot know it.
+    // TimeoutStopSec of the unit does not include listen.drain_delay.
     const more = endMs === closeMs ? [] : [`EXTEND_TIMEOUT_USEC=${endMs * 1_000}`];
     const stopped = daemon?.stop();
     if (err !== undefined) daemon?.hurry();
-    await Promise.all([tellServiceManager('STOPPING', log, more), stopped]);
+    await Promise.all([notifyServiceManager('STOPPING', log, more), stopped]);
     log.info({}, 'stopped');
   });
   let running: Daemon | null = null;
@@ -139,12 +138,12 @@ function handleSignals(
     uninstall() {
       stopListening();
       ending.uninstall();
-      process.off('SIGHUP', rereads);
+      process.off('SIGHUP', reloadOnSignal);
     },
   };
 }
 
-/** Null: the start waited for its database, and the signal has ended that. */
+/** Null if the signal ended a start that waited for its database. */
 async function unlessEnded(starting: Promise<Daemon>, signal: AbortSignal): Promise<Daemon | null> {
   try {
     return await starting;
@@ -156,7 +155,7 @@ async function unlessEnded(starting: Promise<Daemon>, signal: AbortSignal): Prom
 
 function isExpected(error: unknown): error is Error {
   return (
-    isOfTooFewFiles(error) ||
+    isTooManyOpenFiles(error) ||
     error instanceof StateDirectoryHeld ||
     error instanceof StateDirectoryRefused ||
     error instanceof StateDirectoryUnusable ||
@@ -174,7 +173,7 @@ async function reloadInto(
   reload: () => Promise<ConfigurationResult>,
 ): Promise<void> {
   const log = logOf(root, 'daemon');
-  await tellServiceManager('RELOADING', log);
+  await notifyServiceManager('RELOADING', log);
   const result = await reload();
   if (result.ok) {
     const { changed, restart } = daemon.reload(result.configuration);
@@ -184,13 +183,13 @@ async function reloadInto(
   } else {
     log.error({ faults: result.faults.map(formatFault) }, 'the configuration is not valid: nothing changed');
   }
-  await tellServiceManager('READY', log);
+  await notifyServiceManager('READY', log);
 }
 
-/** So many files more than are open a start needs at least. */
+/** A start needs at least this many more open files. */
 const fewestFiles = 8;
 
-/** Why a start failed, with what a person can do about it as far as the error does not say it. */
+/** Why a start failed, with advice that the error itself does not give. */
 export function explainFailure(error: Error): string {
   const advice = adviceOn(error);
   return advice === null ? error.message : `${error.message.replace(/\.$/, '')}; ${advice}`;
@@ -205,13 +204,13 @@ function adviceOn(error: Error): string | null {
     return 'free some space there and start again: without free space, it cannot even answer verifies';
   }
   // SQLite does not say why it cannot open a file.
-  if (isOfTooFewFiles(error) || (message.endsWith('unable to open database file') && areFilesUsedUp())) {
+  if (isTooManyOpenFiles(error) || (message.endsWith('unable to open database file') && areFilesUsedUp())) {
     return 'allow more open files: ulimit -n, or LimitNOFILE= in the unit of the service';
   }
   return adviceOnPath(error);
 }
 
-/** Names the variable behind a default path that this user cannot use: it may come from another user's environment. */
+/** Names the variable behind a default path that this user cannot use, for instance after `su`. */
 function adviceOnPath(error: Error): string | null {
   const { env: environment, platform } = process;
   const machine = { environment, platform, home: homeDirectory() ?? '/' };
@@ -231,19 +230,19 @@ function areFilesUsedUp(): boolean {
     while (opened.length < fewestFiles) opened.push(openSync(process.execPath, 'r'));
     return false;
   } catch (error) {
-    return isOfTooFewFiles(error);
+    return isTooManyOpenFiles(error);
   } finally {
     for (const file of opened) closeSync(file);
   }
 }
 
-/** By its text: that of a thread, or of a module that cannot be loaded, has no code. */
-export function isOfTooFewFiles(error: unknown): error is Error {
+/** Checks the message, because errors of threads and of module loading have no code. */
+export function isTooManyOpenFiles(error: unknown): error is Error {
   return error instanceof Error && /\bEMFILE\b|too many open files/.test(error.message);
 }
 
-/** Tells the service manager that started this process, if one did, how it stands (sd_notify(3)). */
-export async function tellServiceManager(
+/** Notifies the service manager, if it started this process, of a state (sd_notify(3)). */
+export async function notifyServiceManager(
   state: 'READY' | 'RELOADING' | 'STOPPING',
   log: Log,
   more: readonly string[] = [],

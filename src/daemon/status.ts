@@ -15,7 +15,7 @@ export type StatusParts = {
   startedAt: number;
   listeners: Status['listeners'];
   current: LiveConfiguration;
-  /** Counts those of an authority. */
+  /** Counts the licenses of an authority. */
   licenses: () => Promise<RecordCounts | null>;
   local: LocalStore | null;
   clock: PersistentClock;
@@ -24,7 +24,7 @@ export type StatusParts = {
   storage: StorageState;
 };
 
-/** How this process stands at this moment. */
+/** The status of this process now. */
 export async function statusOf(parts: StatusParts): Promise<Status> {
   const { instance, startedAt, listeners, current, clock, metrics } = parts;
   const agent = agentIn(parts);
@@ -44,7 +44,7 @@ export async function statusOf(parts: StatusParts): Promise<Status> {
   };
 }
 
-/** What only an agent has. */
+/** The parts of an agent. */
 type Agent = { upstream: NonNullable<Role['upstream']>; reader: Reader };
 
 function agentIn({ role: { upstream }, local }: StatusParts): Agent | null {
@@ -60,7 +60,7 @@ function outboxStatus({ reader: { operations } }: Agent, clock: PersistentClock)
   };
 }
 
-/** What this process has not seen of the upstream yet, an earlier one may have. */
+/** The last success may be from before this start. */
 function upstreamStatus(
   { upstream, reader }: Agent,
   { upstream: settings, products }: LiveConfiguration,

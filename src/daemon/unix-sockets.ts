@@ -7,7 +7,7 @@ import type { Log } from '../service/ports.ts';
 
 type Announced = { server: FastifyInstance; place: SocketPlace; file: string | null };
 
-/** The Unix sockets of this process. A file that was removed is made again: nobody could connect any more. */
+/** The Unix sockets of this process. Creates the file of a socket again after it was removed. */
 export class UnixSockets implements AsyncDisposable {
   readonly #log: Log;
   readonly #announced: Announced[] = [];
@@ -25,14 +25,14 @@ export class UnixSockets implements AsyncDisposable {
     this.#announced.push({ server, place, file: fileAt(place.path) });
   }
 
-  /** The paths at which nobody can connect. */
+  /** The paths of sockets to which connections fail. */
   get lost(): readonly string[] {
     return [...this.#lost];
   }
 
   /**
-   * Looks whether each file is the one that was made, and makes it again where there is none; then calls `next`. Does
-   * nothing once this is disposed of.
+   * Checks that each file is the one that was created, and creates missing files again; then calls `next`. Does nothing
+   * after it was disposed of.
    */
   async check(next: () => void): Promise<void> {
     this.#checked = this.#checkAfter(this.#checked, next);
@@ -68,7 +68,7 @@ export class UnixSockets implements AsyncDisposable {
     }
   }
 
-  /** Logs once what is checked again and again. */
+  /** Logs a lost socket once, although it is checked repeatedly. */
   #report(path: string, error: string): void {
     if (this.#lost.has(path)) return;
     this.#lost.add(path);
@@ -86,7 +86,7 @@ export class UnixSockets implements AsyncDisposable {
   }
 }
 
-/** Which file is at a path; null: none. An inode alone may be that of a later file. */
+/** Identifies the file at a path; null if there is none. A later file may have the same inode. */
 function fileAt(path: string): string | null {
   try {
     const { dev, ino, birthtimeMs } = lstatSync(path);
@@ -97,8 +97,8 @@ function fileAt(path: string): string | null {
 }
 
 /**
- * The number of a group that is given by name or number. Node cannot ask the system's directories: a group
- * that only they know has to be given by its number.
+ * The number of a group that is given by name or number. Node cannot query directory services: a group that is not in
+ * /etc/group has to be given by its number.
  */
 export function groupNumber(group: string): number {
   if (/^\d{1,10}$/.test(group)) return Number(group);

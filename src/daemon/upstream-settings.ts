@@ -10,14 +10,14 @@ import { readFiles } from './certificate.ts';
 import { trustSystemAnd } from './system/trust.ts';
 import { version } from '../config/version.ts';
 
-/** How the configured upstream is connected to; `ca`: the certificates of `upstream.ca_file`. */
+/** The settings of connections to the upstream. `ca`: the certificates of `upstream.ca_file`. */
 export function connectionSettings(
   upstream: UpstreamSettings,
   { tls }: Pick<Configuration['listen'], 'tls'>,
   { ca, maxConnections }: Pick<ConnectionSettings, 'maxConnections'> & { ca: string | null },
 ): ConnectionSettings {
-  // A request that comes back to its sender must get the answer that says so (src/sync/README.md, What a response
-  // proves), although nobody here may trust the authority that signed the certificate of the listener.
+  // A request that comes back to this agent must get a response that says so (src/sync/README.md, What a response
+  // proves). Therefore the client trusts the certificate of the own listener.
   const own = tls === null ? null : certificateIn(tls);
   const trust = trustSystemAnd(...[ca, own].filter((each) => each !== null));
   const { baseUrl, timeoutMs, connectTo } = upstream;
@@ -29,13 +29,13 @@ export function proxyTo(upstream: UpstreamSettings): ProxyChoice | null {
   return chooseProxy({ ...upstream, proxy: upstream.proxy?.reveal() ?? null }, process.env);
 }
 
-/** The certificate that the TCP listener shows, without those behind it; null where the files cannot be used. */
+/** The certificate of the TCP listener, without its chain; null if the files cannot be used. */
 function certificateIn(tls: TlsSettings): string | null {
   const read = readFiles(tls);
   return read.ok ? read.identity.leaf.toString() : null;
 }
 
-/** How the configured upstream is spoken to, in its own dialect unless another one is to be tried. */
+/** The headers and the dialect of requests to the upstream. The doctor tries other dialects. */
 export function speechSettings(
   { headers, userAgent, ...upstream }: UpstreamSettings,
   dialect: DialectName = upstream.dialect,

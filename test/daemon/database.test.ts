@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { tellOfApiKey } from '../../src/daemon/store/shared-store.ts';
+import { logApiKey } from '../../src/daemon/store/shared-store.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { advisory } from '../../src/store/postgres/locks.ts';
@@ -108,7 +108,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     await using database = new Database(server.settings({ schema }));
     const warnings: string[] = [];
     const warn: Log['warn'] = ({ hint }, message) => void warnings.push(`${message}: ${String(hint)}`);
-    const tell = () => tellOfApiKey(copy.stateDir, database.reader, { ...silent, warn });
+    const tell = () => logApiKey(copy.stateDir, database.reader, { ...silent, warn });
     await tell();
     expect(warnings).toEqual([]);
     writeFileSync(join(copy.stateDir, 'api.key'), 'rolled-at-another-copy\n', { mode: 0o600 });

@@ -21,7 +21,7 @@ function houseOver(store: TestStore, at: number, sleep: () => Promise<void>) {
     historyKeepMs: () => 0,
     lastSuccessAt: () => null,
     onSleep: () => undefined,
-    lookForStore: () => undefined,
+    checkStoreFile: () => undefined,
     checkListeners: () => Promise.resolve(),
   };
   return { writer, clock, random: systemRandom, tokenUses: new TokenUses(), isAgent: true, ...nothing };

@@ -14,7 +14,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { explainFailure, isOfTooFewFiles } from '../../src/daemon/serve.ts';
+import { explainFailure, isTooManyOpenFiles } from '../../src/daemon/serve.ts';
 import { startDaemon } from '../../src/daemon/start.ts';
 import { machineTime } from '../../src/daemon/system/clock.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
@@ -144,7 +144,7 @@ test.for([
   'Worker initialization failure: EMFILE',
   'Cannot read package config /program/package.json: too many open files.',
 ])('a start that is allowed too few open files says where that is set: %s', (message) => {
-  expect(isOfTooFewFiles(new Error(message))).toBe(true);
+  expect(isTooManyOpenFiles(new Error(message))).toBe(true);
   expect(explainFailure(new Error(message))).toBe(`${message.replace(/\.$/, '')}; ${moreFiles}`);
 });
 
@@ -173,9 +173,7 @@ test.for([
   "The state directory /state cannot be used: ENOSPC: no space left on device, open '/state/admin.token'",
   "The state directory /state cannot be used: EDQUOT: disk quota exceeded, open '/state/admin.token'",
 ])('a start on a disk whose last reserve is used up says what to do: %s', (message) => {
-  expect(explainFailure(new Error(message))).toContain(
-    `${message}; free some space there and start again`,
-  );
+  expect(explainFailure(new Error(message))).toContain(`${message}; free some space there and start again`);
 });
 
 test('a program that starts a daemon can tell by class why it could not', async () => {

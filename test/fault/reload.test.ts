@@ -94,7 +94,7 @@ test('a product that SIGHUP removes is not answered, and its waiting changes are
   await agent.atRest();
   expect(await verify()).toBeUndefined();
   expect(harness.upstream.countsOf('KEY').net).toBe(1);
-  const gone = await agent.process.said('a product is no longer configured: nothing waits for it');
+  const gone = await agent.process.said('a product is no longer configured: it has no waiting changes');
   expect(gone).toMatchObject({ level: 'info', product: 'another' });
 });
 

@@ -132,7 +132,7 @@ async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
       : []),
     ...listeners.lost.map((path) =>
       fail(
-        `the socket ${path} was removed, and cannot be made again: nobody can connect there`,
+        `the socket ${path} was removed, and cannot be made again: connections to it fail`,
         'put its directory back, or restart the daemon; its log says more',
       ),
     ),

@@ -7,12 +7,12 @@ import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { systemRandom } from '../system/random.ts';
 import { speechSettings } from '../upstream-settings.ts';
 
-/** What was found; `dialect`: the one that the upstream speaks, null where that cannot be told. */
+/** The findings, and the dialect of the upstream; null if the dialect is unknown. */
 export type UpstreamSurvey = { findings: readonly Finding[]; dialect: DialectName | null };
 
 /**
- * Asks the upstream under each credential, in every dialect, and tells which one it speaks. `saysUnknown`: whether
- * it says of a license key that it is unknown, in a dialect, also to a request without a credential.
+ * Tries each credential in every dialect, and finds the dialect of the upstream. `saysUnknown`: whether the upstream
+ * answers, in a dialect, that a license key is unknown even to a request without a credential.
  */
 export async function examineCredentials(
   configuration: Configuration,
@@ -24,7 +24,7 @@ export async function examineCredentials(
   const trials = new Map<DialectName, readonly Trial[]>();
   for (const name of dialectNames)
     trials.set(name, await tryDialect(configuration, upstream, settings, name));
-  // Any server that does not have the path answers 404 to all.
+  // A server without this path answers 404 to every request.
   const spoken = dialectNames.every(saysUnknown) ? null : spokenDialect(trials);
   const judged = spoken ?? upstream.dialect;
   const findings = [
@@ -36,7 +36,7 @@ export async function examineCredentials(
   return { findings, dialect: spoken };
 }
 
-/** What came of a question under one credential, in one dialect. */
+/** The result of a request with one credential in one dialect. */
 type Trial = { of: 'secret' | 'api key'; name: string; outcome: Outcome<unknown> };
 
 async function tryDialect(
@@ -65,8 +65,8 @@ async function tryDialect(
 }
 
 /**
- * That in which most credentials are accepted; null when that cannot be told. Who says "unknown" as the
- * specification has it is understood in other dialects as well, and an API key may be accepted in all.
+ * The dialect in which most credentials are accepted; null if that is not unique. Other dialects understand "unknown" of
+ * the specification as well, and an API key may be accepted in all dialects.
  */
 function spokenDialect(trials: ReadonlyMap<DialectName, readonly Trial[]>): DialectName | null {
   const accepted = dialectNames.map((name) => ({
@@ -87,12 +87,12 @@ function judgeDialect(spoken: DialectName, configured: DialectName): Finding {
   );
 }
 
-/** Under an accepted secret a license key that nobody has is unknown; under an accepted API key coupons are listed. */
+/** An accepted secret finds a made-up license key unknown. An accepted API key lists coupons. */
 function isAccepted({ of, outcome }: Trial): boolean {
   return of === 'secret' ? isMissing(outcome) : outcome.outcome === 'applied';
 }
 
-/** `isUnknownToAll`: also who sends no credential is told that the license key is unknown. */
+/** `isUnknownToAll`: a request without a credential also gets the answer that the license key is unknown. */
 function judge(trial: Trial, isUnknownToAll: boolean): Finding {
   const { of, name } = trial;
   if (!isAccepted(trial)) return explain(trial);
@@ -114,13 +114,13 @@ function explain({ name, outcome }: Trial): Finding {
   const reason = outcome.outcome === 'not_applied' ? outcome.reason : null;
   if (reason === 'unauthorized') return fail(what, 'check the secret in the configuration, and reload');
   if (reason === 'throttled') return warn(what, 'try again later');
-  // An agent above answers so while its own upstream is away: it says nothing of the credential.
+  // An upstream agent answers 503 while its own upstream is unavailable, whatever the credential.
   if (outcome.status === 503)
     return warn(what, 'try again later: the response does not show whether it is accepted');
   return fail(what, 'check upstream.base_url; the log of the daemon may say more');
 }
 
-/** A license key that nobody can have. */
+/** A license key that does not exist. */
 export function madeUpKey(): string {
   return `LATCHKEY-DOCTOR-${Buffer.from(systemRandom.bytes(8)).toString('hex')}`;
 }

@@ -24,18 +24,18 @@ import { findLeftBehind } from '../store/left-behind.ts';
 import { systemRandom } from '../system/random.ts';
 import { counted } from '../../domain/text.ts';
 
-/** From here on a difference of the clocks is worth a word, in ms. */
+/** From this difference on, the doctor mentions the clocks, in ms. */
 const noticeableMs = 5_000;
-/** From when on a transaction is called long, in ms. */
+/** From this duration on, a transaction is long, in ms. */
 const longTransactionMs = 5 * 60_000;
-/** How long a notice is waited for, in ms. */
+/** How long the doctor waits for a notification, in ms. */
 const noticeMs = 2_000;
-/** The connections of a copy besides its pool: it listens on one. */
+/** A copy listens on one connection besides its pool. */
 const besidesPool = 1;
 const moreConnections =
   'raise max_connections, or the limit of the role or database, or lower store.postgres.pool';
 
-/** Looks at the database of an authority, and changes nothing there. */
+/** Examines the database of an authority. Changes nothing. */
 export async function examineDatabase({ stateDir, store: { postgres } }: Configuration): Promise<Finding[]> {
   if (postgres === null) return [];
   let address: DatabaseAddress;
@@ -72,7 +72,7 @@ export async function examineDatabase({ stateDir, store: { postgres } }: Configu
   }
 }
 
-/** Where notices are lost, what one copy revokes goes on at the others for up to a second. */
+/** If notifications are lost, credentials that one copy revokes still work at the others for up to a second. */
 async function examineListening(address: DatabaseAddress, postgres: PostgresSettings): Promise<Finding[]> {
   if (postgres.listenUrl === null) return [];
   const listening = directAddressOf(postgres);
@@ -88,7 +88,7 @@ async function examineListening(address: DatabaseAddress, postgres: PostgresSett
   }
 }
 
-/** What may pass by itself. */
+/** The database is unavailable, perhaps only now. */
 function examineAway(error: unknown, place: string): Finding {
   const reason = reasonOf(error);
   if (sqlState(error) === sqlStates.tooManyConnections) {
@@ -174,7 +174,7 @@ function examinePooler({ pooler }: Survey, { listenUrl }: PostgresSettings): Fin
     case 'session':
       return [ok('a pooler is in between, in session mode')];
     case 'transaction':
-      // With it, copies use nothing that belongs to a session.
+      // With listen_url, copies use no session state.
       return listenUrl === null
         ? [
             fail(

@@ -4,25 +4,25 @@ import { examineFiles } from './files.ts';
 import { examineRole, examineStore } from './store.ts';
 import type { Finding } from '../../config/fault/finding.ts';
 
-/** What the doctor is to look at. */
+/** The input of the doctor. */
 export type DoctorInput = {
   configuration: Configuration;
   secretFiles: readonly string[];
-  /** The configuration file, if secrets stand in it. */
+  /** The configuration file, if it has secrets. */
   fileWithSecrets: string | null;
-  /** A daemon that runs looks through its store itself; where none does, a start could come next. */
+  /** A running daemon checks its store itself. Without a daemon, the doctor checks whether a start would work. */
   presence: 'running' | 'absent' | 'unknown';
-  /** The instance id of the daemon; null: it is not known, because none has run. */
+  /** The instance id of the daemon; null: no daemon has run. */
   instance: string | null;
-  /** When the certificate ends that the running daemon shows; null: none is shown. */
+  /** When the certificate of the running daemon expires; null: it has none. */
   shownUntil: string | null;
-  /** Writes the command line of a command, by its words. */
+  /** Returns the command line of a command. */
   hint: (words: string) => string;
-  /** What starts the daemon. */
+  /** The command that starts the daemon. */
   start: string;
 };
 
-/** Looks at files, store or database, and upstream; changes nothing. */
+/** Examines files, store or database, and upstream. Changes nothing. */
 export async function examine({
   configuration,
   presence,
@@ -40,7 +40,7 @@ export async function examine({
     ...(configuration.store.postgres === null
       ? examineLocalStore(configuration, { presence, hint, start })
       : await examineSharedStore(configuration)),
-    ...(configuration.role === 'agent' ? await examineWayUp(configuration, instance) : []),
+    ...(configuration.role === 'agent' ? await examineUpstreamOf(configuration, instance) : []),
   ];
 }
 
@@ -51,14 +51,14 @@ function examineLocalStore(
   return [...(presence === 'running' ? [] : examineStore(stateDir, advice)), ...examineRole(stateDir, role)];
 }
 
-/** Loaded where there is one alone: the driver takes time, too. */
+/** Loads the driver only if there is a database. */
 async function examineSharedStore(configuration: Configuration): Promise<readonly Finding[]> {
   const { examineDatabase } = await import('./database.ts');
   return await examineDatabase(configuration);
 }
 
-/** Loaded for agents alone: the client of an upstream takes most of the time that a short command has. */
-async function examineWayUp(
+/** Loads the client of the upstream for agents only: loading takes most of the time of the command. */
+async function examineUpstreamOf(
   configuration: Configuration,
   instance: string | null,
 ): Promise<readonly Finding[]> {

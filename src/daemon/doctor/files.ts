@@ -9,17 +9,17 @@ const groupBits = 0o070;
 const groupWrite = 0o020;
 const otherBits = 0o007;
 const root = 0;
-/** What to do where this user may not look. */
+/** The advice if this user has no permission. */
 export const asItsUser = 'run this as the user that runs the daemon, or as root';
-/** Less free room than this does not last, in bytes. */
+/** With less free space than this, the doctor warns, in bytes. */
 const scarceBytes = 64 * 1024 * 1024;
 
-/** Looks at who can read the state, the secrets and a configuration that holds some, and at the room for more. */
+/** Examines who can read the state, the secrets and the configuration, and the free space. */
 export function examineFiles(
   places: {
     stateDir: string;
     secretFiles: readonly string[];
-    /** The configuration file, if secrets stand in it. */
+    /** The configuration file, if it has secrets. */
     fileWithSecrets: string | null;
   },
   start: string,
@@ -58,7 +58,7 @@ function examineStateDirectory(directory: string, start: string): Finding[] {
   }
 }
 
-/** Looks with the eyes of the user whose directory it is, as whom the daemon runs; this may be root. */
+/** Examines as the owner of the directory, who runs the daemon: this process may be root. */
 function examineOwners(directory: string): Finding[] {
   const user = process.platform === 'win32' ? null : statSync(directory).uid;
   const intrusion = findIntrusion(directory, user);
@@ -79,8 +79,8 @@ function examineDiskSpace(directory: string): Finding {
 }
 
 /**
- * Looks at who can read a file that holds a secret. `service`: the group of the daemon's own user, as far as it is
- * known by the state directory.
+ * Examines who can read a file with a secret. `service`: the group of the state directory, which is the group of the
+ * daemon.
  */
 export function examineSecret(path: string, service: number | null): Finding {
   if (isOpen(path, otherBits))
@@ -100,13 +100,13 @@ function groupOf(directory: string): number | null {
   }
 }
 
-/** Root's file, which the service reads by its group and cannot write: so the Debian package has it. */
+/** A file of root that the group of the service can only read, as the Debian package installs it. */
 function isOfRootFor(path: string, service: number | null): boolean {
   const { uid, gid, mode } = statSync(path);
   return uid === root && gid === service && gid !== root && (mode & groupWrite) === 0;
 }
 
-/** Sockets are opened by whom the configuration says, and Windows has no such bits. */
+/** Ignores sockets, whose mode is configured, and Windows, which has no such bits. */
 function isOpen(path: string, bits: number): boolean {
   const status = statSync(path, { throwIfNoEntry: false });
   if (status === undefined || status.isSocket() || process.platform === 'win32') return false;

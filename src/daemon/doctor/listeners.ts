@@ -9,7 +9,7 @@ import { ListenError } from '../../http/listen.ts';
 import { endOf, readFiles, soonMs } from '../certificate.ts';
 import { groupNumber } from '../unix-sockets.ts';
 
-/** Looks whether a start could listen where it is configured to: the port is taken for a moment, and groups looked up. */
+/** Examines whether a start could listen: opens the port for a moment, and looks up the groups of sockets. */
 export async function examineListeners({ listen }: Configuration): Promise<Finding[]> {
   const groups = listen.sockets.flatMap(({ group }) => (group === null ? [] : [group]));
   return [

@@ -10,7 +10,7 @@ import { findNewerSchema } from '../../store/sqlite/files/migrations.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { asItsUser } from './files.ts';
 
-/** What a state directory holds that may be nowhere else, or why that cannot be told. */
+/** The records of a state directory that may exist nowhere else, or why they cannot be read. */
 export type ContentsResult =
   { readonly ok: true; readonly contents: Contents } | { readonly ok: false; readonly reason: string };
 
@@ -28,7 +28,7 @@ export function examineContents(stateDir: string): ContentsResult {
   }
 }
 
-/** Looks through a store that no daemon uses, and changes nothing in it. */
+/** Examines a store that no daemon uses. Changes nothing. */
 export function examineStore(
   stateDir: string,
   { hint, start }: { hint: (words: string) => string; start: string },
@@ -52,7 +52,7 @@ export function examineStore(
   }
 }
 
-/** Looks whether the store is of the role that is configured: a start refuses the other. */
+/** Examines whether the store has the configured role: a start refuses the other role. */
 export function examineRole(stateDir: string, configured: RoleName): Finding[] {
   const examined = examineContents(stateDir);
   if (!examined.ok) return [];

@@ -25,13 +25,13 @@ import { endOf } from '../certificate.ts';
 import { connectionSettings, proxyTo, speechSettings } from '../upstream-settings.ts';
 import { examineCredentials, madeUpKey, type UpstreamSurvey } from './credentials.ts';
 
-/** Beyond this the clock is called suspect, in ms; from `noticeableMs` on it is worth a word. */
+/** From this difference on, the clock is wrong, in ms. From `noticeableMs` on, the doctor mentions it. */
 const suspectMs = 10 * 60_000;
 const noticeableMs = 30_000;
 
 /**
- * Looks at the way to the upstream, step by step, and at what answers there; nothing is changed there.
- * `self`: the instance id of the agent in question, by which its own answers are known; null: none is known.
+ * Examines the connection to the upstream step by step, and the API there. Changes nothing. `self`: the instance id of
+ * the agent, which recognizes its own responses; null: unknown.
  */
 export async function examineUpstream(
   configuration: Configuration,
@@ -87,7 +87,7 @@ function examineEncryption({ baseUrl }: UpstreamSettings): Finding[] {
   return [warn(`${baseUrl} is plain http to another machine`, advice)];
 }
 
-/** A proxy looks up the name itself, so that this machine need not be able to; `connect_to` needs no name. */
+/** A proxy resolves the name itself, and `connect_to` needs no name. */
 async function examineName(upstream: UpstreamSettings): Promise<Finding[]> {
   const { baseUrl, connectTo } = upstream;
   if (connectTo !== null) {
@@ -95,7 +95,7 @@ async function examineName(upstream: UpstreamSettings): Promise<Finding[]> {
   }
   const choice = proxyTo(upstream);
   const via = choice === null ? null : formatProxy(choice);
-  // The request itself says that the URL of the proxy is none.
+  // If the URL of the proxy is invalid, the request says so.
   const proxied = via === null ? null : new URL(via);
   const { hostname } = proxied ?? new URL(baseUrl);
   const of = proxied === null ? 'the upstream' : 'the proxy';
@@ -124,7 +124,7 @@ async function askWithoutCredential(settings: ConnectionSettings, userAgent: str
   return came;
 }
 
-/** Whether what answers is the API: in one dialect or another it refuses a request without a credential. */
+/** Whether the API answers: it refuses a request without a credential, in one of the dialects. */
 function examineAnswer(came: Exchange, { baseUrl, dialect }: UpstreamSettings, self: string | null): Finding {
   if (came.type === 'answered' && isFrom(self, came)) {
     const advice = 'set upstream.connect_to to the address of the store';
@@ -147,7 +147,7 @@ function examineAnswer(came: Exchange, { baseUrl, dialect }: UpstreamSettings, s
   return fail(`${baseUrl} cannot be reached: ${detail}`, reachAdvice(came.error));
 }
 
-/** What an answer to a request without a credential is in a dialect; it is never `applied`. */
+/** The outcome of a request without a credential in a dialect; never `applied`. */
 function readUncredited(came: Exchange, dialect: Dialect): Outcome<never> {
   const read = (): { fault: string } => ({ fault: 'a request without a credential is taken' });
   const now = Date.now();

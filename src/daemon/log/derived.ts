@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Log } from '../../service/ports.ts';
 
-/** The log of one part of the process: every line says which. */
+/** The log of one part of the process. Every line names the part. */
 export function logOf(log: Log, part: 'daemon' | 'http' | 'store' | 'sync'): Log {
   return {
     debug: (fields, message) => log.debug({ ...fields, part }, message),
@@ -13,23 +13,23 @@ export function logOf(log: Log, part: 'daemon' | 'http' | 'store' | 'sync'): Log
 }
 
 const hashLength = 12;
-/** A change is told some times in a row: its key is hashed once. */
-const rememberedHashes = 1_000;
+/** Several lines in a row are about the same key. */
+const maxHashes = 1_000;
 
 /**
- * A log in which `licenseKey` of a line becomes `license`, a short hash under the store's own secret: lines
- * about one key are found by it, and nobody gets from it to the key.
+ * A log that replaces `licenseKey` by `license`, a short hash with a secret of the store: the lines of one key can be
+ * found, and the hash does not reveal the key.
  */
 export function hashLicenseKeys(log: Log, secret: string): Log {
   const hashes = new LRUCache<string, string>({
-    max: rememberedHashes,
+    max: maxHashes,
     memoMethod: (licenseKey) =>
       createHmac('sha256', secret).update(licenseKey).digest('hex').slice(0, hashLength),
   });
   const hashed = (fields: Record<string, unknown>): Record<string, unknown> => {
     const { licenseKey } = fields;
     if (typeof licenseKey !== 'string') return fields;
-    // Undefined, not left out: V8 copies a whole object faster than all of it but one field.
+    // Undefined instead of omitted: V8 copies a whole object faster.
     return { ...fields, licenseKey: undefined, license: hashes.memo(licenseKey) };
   };
   return {

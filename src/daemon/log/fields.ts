@@ -1,7 +1,4 @@
-/**
- * The fields that a log line may have. What is not named here is not written, so that no secret and no
- * license key gets into the log by being passed along.
- */
+/** The fields of log lines. No other field is written, so that no secret or license key gets into the log by accident. */
 const allowed: ReadonlySet<string> = new Set([
   // of requests
   'method',
@@ -26,7 +23,7 @@ const allowed: ReadonlySet<string> = new Set([
   'warnings',
   'changed',
   'restart',
-  // of the way up
+  // of the upstream
   'proxy',
   'from',
   'operation',
@@ -48,20 +45,20 @@ const allowed: ReadonlySet<string> = new Set([
   'hint',
 ]);
 
-/** Fields that have another name inside. */
+/** Fields with another name in the code. */
 const writtenAs: Readonly<Record<string, string>> = { requestId: 'request_id', durationMs: 'duration_ms' };
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Keeps what a log line may say; of the rest the name alone, so that it is missed at once. `undefined` says nothing. Most
- * lines say only what they may, and are not copied.
+ * Keeps the allowed fields, and only the names of other fields. Drops `undefined`. Most lines have only allowed fields
+ * and are not copied.
  */
 export function allowedFields(fields: Fields): Fields {
-  const told = Object.keys(fields).filter((name) => fields[name] !== undefined);
-  if (told.every((name) => allowed.has(name))) return fields;
+  const names = Object.keys(fields).filter((name) => fields[name] !== undefined);
+  if (names.every((name) => allowed.has(name))) return fields;
   const kept: Record<string, unknown> = {};
-  for (const given of told) {
+  for (const given of names) {
     const value = fields[given];
     const name = writtenAs[given] ?? given;
     if (name === 'err') kept[name] = describeError(value);
@@ -72,11 +69,11 @@ export function allowedFields(fields: Fields): Fields {
 
 const deepestCause = 3;
 
-/** What an error may tell: never its further properties, which hold what it is about. */
+/** Describes an error without its further properties, which may have secrets. */
 function describeError(error: unknown, depth = 0): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error };
   const { name, message, stack, cause } = error;
-  // Such a message quotes the text that could not be read.
+  // The message of a SyntaxError quotes the text that cannot be parsed.
   const isQuoting = error instanceof SyntaxError;
   return {
     type: name,
@@ -87,7 +84,7 @@ function describeError(error: unknown, depth = 0): Record<string, unknown> {
   };
 }
 
-/** A stack without the message that it begins with. */
+/** A stack without its message. */
 function placesOf(stack: string): string {
   return stack
     .split('\n')

@@ -4,27 +4,27 @@ import { credentialLabel } from '../../service/access/credential.ts';
 import type { Log } from '../../service/ports.ts';
 import type { Reader } from '../../service/tables.ts';
 
-const rememberedLabels = 1_000;
+const maxLabels = 1_000;
 
-/** Logs what happens to operations, so that a use is followed by one id (src/sync/README.md, The log of an operation). */
+/** Logs the steps of operations, so that one id finds all lines of a use (src/sync/README.md, The log of an operation). */
 export class OperationLog {
-  /** By credential; a token's label never changes, and a use is told some times. Empty: it has none. */
+  /** Labels by credential. The label of a token never changes. Empty: the credential has none. */
   readonly #labels: LRUCache<string, string>;
   readonly #nameOf: (credential: string) => string;
   #log: Log | null = null;
-  /** What the start did, before it was known under which secret license keys are hashed. */
+  /** Steps of the start, before the secret for the hashes of license keys is known. */
   #early: readonly Traced[] = [];
 
-  /** `nameOf`: the name of a credential as people know it. */
+  /** `nameOf`: the name of a credential for people. */
   constructor(reader: Pick<Reader, 'tokens'>, nameOf: (credential: string) => string = (name) => name) {
     this.#nameOf = nameOf;
     this.#labels = new LRUCache<string, string>({
-      max: rememberedLabels,
+      max: maxLabels,
       memoMethod: (credential) => credentialLabel(reader, credential) ?? '',
     });
   }
 
-  /** Logs from now on, and what came before. */
+  /** Logs the earlier steps, and all later steps. */
   begin(log: Log): void {
     this.#log = log;
     this.add(this.#early);
@@ -36,7 +36,7 @@ export class OperationLog {
     else for (const each of traced) this.#log.info(this.#fieldsOf(each), each.point);
   }
 
-  /** Objects of one shape: every change makes one. */
+  /** Every object has the same shape, which is fast. */
   #fieldsOf(traced: Traced): Record<string, unknown> {
     const { point, id, kind, subject, productKey, state, attempts, credential, requestId, lastError } =
       traced;
@@ -55,7 +55,7 @@ export class OperationLog {
     };
   }
 
-  /** A store that cannot be read must not keep a write from being answered. */
+  /** If the store cannot be read, a write must still be answered. */
   #labelOf(credential: string | null): string | undefined {
     if (credential === null) return undefined;
     try {

@@ -18,7 +18,7 @@ import { isSameDigest } from '../system/random.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
 import type { Role, RoleParts } from './role.ts';
 
-/** Builds an agent: the client of its upstream, the sync loops, and what answers callers. */
+/** Builds an agent: the client of its upstream, the sync loops, and the services for callers. */
 export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists }): Role {
   const { current, reader, clock, tokenUses: uses } = parts;
   const upstream = connect(parts);
@@ -59,20 +59,20 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     async bind() {
       await bind(parts);
       sync.limiter.waitUntil(retryAfterUntil(reader));
-      // The changes of a product that is configured again may go up.
+      // The changes of a product that is configured again can be sent.
       sync.push.wake();
       sync.wakePreload();
     },
     async run(signal) {
       await using _ = upstream;
-      // Until an answer has come, nobody could say whether the upstream is there.
+      // Before the first response, the state of the upstream is unknown.
       sync.limiter.probeNow();
       await sync.run(signal);
     },
   };
 }
 
-/** Tells the store which upstream and products are configured, and people what that changes for what is here. */
+/** Records the configured upstream and products in the store, and logs the consequences for stored changes. */
 async function bind({ current, writer, log }: RoleParts): Promise<void> {
   const { baseUrl } = current.upstream;
   const bound = await writer.write('bindUpstream', { baseUrl, products: current.products.list });
@@ -118,7 +118,7 @@ function connect({ instance, current, clock, writer, log }: RoleParts): ReturnTy
         log.debug({ route, ...request }, 'request to the upstream');
       },
       onDate: (date) => {
-        // What cannot be written down is remembered within a minute all the same.
+        // If this write fails, maintenance records the time within a minute.
         if (clock.learn(date)) writer.write('markTime', { mark: clock.mark() }).catch(() => undefined);
       },
     },
@@ -132,10 +132,10 @@ function logProxy(choice: ProxyChoice, log: Log): void {
   else log.error({ from: choice.source }, 'the proxy to the upstream is not a URL: nothing can be sent');
 }
 
-/** Pauses, resumes and hurries synchronization: in the store first, then in the running loops. */
+/** Pauses, resumes and triggers synchronization: first in the store, then in the running loops. */
 export function syncControl({ reader, writer }: { reader: Reader; writer: Writer }, sync: Sync): SyncControl {
   const { limiter, push } = sync;
-  /** The store knows what holds: a request that is answered again from its idempotency key changes nothing. */
+  /** Reads the store, because a repeated request under the same idempotency key changes nothing. */
   const isPausedNow = (asked: boolean): boolean => {
     try {
       return isPaused(reader);

@@ -13,7 +13,7 @@ import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 import { isSameDigest, sha256 } from '../system/random.ts';
 import { authorityRole, type Role, type RoleParts } from './role.ts';
 
-/** What a copy of an authority has read of credentials and products; never of licenses, and never to decide by. */
+/** The credentials and products that a copy of an authority has read. Never licenses, and never used by writes. */
 export class CopyMemory implements KnownGrants {
   readonly #grants: RecentReads<Grant>;
   readonly #products: RecentReads<Product>;
@@ -39,7 +39,7 @@ export class CopyMemory implements KnownGrants {
     return this.#grants.recall(nameOfCredential(sent));
   }
 
-  /** A reader whose products may be remembered ones. */
+  /** A reader with cached products. */
   products(reader: AuthorityReader): AuthorityReader {
     const { products } = reader;
     const get: typeof products.get = (productKey) =>
@@ -48,10 +48,10 @@ export class CopyMemory implements KnownGrants {
   }
 }
 
-/** Builds one of the copies of an authority on one database, which verifies by one read of it. */
+/** Builds one of the copies of an authority on one database. A verify reads the database once. */
 export function copyRole(parts: RoleParts & { reader: AuthorityReader; memory: CopyMemory }): Role {
   const { reader, writer, memory } = parts;
-  // The database reads lists: nothing waits for them here.
+  // The database runs long reads, so lists need no thread.
   const role = authorityRole({ ...parts, lists: reader });
   const recent = memory.products(reader);
   return {
@@ -61,10 +61,7 @@ export function copyRole(parts: RoleParts & { reader: AuthorityReader; memory: C
   };
 }
 
-/**
- * The same role, by which the admin token of this copy is known as the database has last told of it, also while that
- * is away: or nobody could ask how the copy stands.
- */
+/** Keeps the admin token of this copy valid while the database is unavailable, so that the status can be read. */
 export function knowingOwnToken(role: Role, token: string): Role {
   const { credentials } = role;
   const digest = sha256(token);
@@ -88,17 +85,17 @@ export function knowingOwnToken(role: Role, token: string): Role {
   };
 }
 
-/** How old what is remembered may be, in ms: notices may be lost, and a copy must not go on for longer than this. */
+/** The maximum age of a cached read, in ms: notifications of changes may be lost. */
 const longestMs = 1_000;
-/** How many are remembered: those that were asked for last. */
+/** The maximum number of cached reads. */
 const most = 10_000;
 
-/** `value`: null until it is read. */
+/** `value`: null until the read ends. */
 type Recent<Value> = { promise: Promise<Value | null>; value: Value | null; now: number; elapsed: number };
 
 /**
- * What was read within the last second, of which other copies may change something: it lives from the moment in which
- * its read began, so that none is older than that, whoever shares it (src/store/postgres/README.md, Remembering).
+ * Caches reads for up to a second, because other copies may change the data. The age counts from the start of the read,
+ * so a shared result is never older than a second (src/store/postgres/README.md, Remembering).
  */
 export class RecentReads<Value> {
   readonly #recent = new LRUCache<string, Recent<Value>>({ max: most });
@@ -108,7 +105,7 @@ export class RecentReads<Value> {
     this.#clock = clock;
   }
 
-  /** Gives what was read under a name, or reads it; that there is none is not remembered. */
+  /** Returns the cached read of a name, or reads. Does not cache null. */
   async read(name: string, readNow: () => Awaitable<Value | null>): Promise<Value | null> {
     const now = this.#clock.now();
     const elapsed = this.#clock.elapsed();
@@ -124,20 +121,20 @@ export class RecentReads<Value> {
     return recent.value;
   }
 
-  /** Gives what `read` would give without reading; null: it would read, or wait. */
+  /** Returns the cached value; null if `read` would have to read or wait. */
   recall(name: string): Value | null {
     return this.#at(name, this.#clock.now(), this.#clock.elapsed())?.value ?? null;
   }
 
   #at(name: string, now: number, elapsed: number): Recent<Value> | undefined {
     const known = this.#recent.get(name);
-    // A machine that slept may have had only one of its clocks go on.
+    // While a machine sleeps, only one of its clocks may go on.
     const isRecent =
       known !== undefined && now - known.now < longestMs && elapsed - known.elapsed < longestMs;
     return isRecent ? known : undefined;
   }
 
-  /** Forgets everything, also what is being read now. */
+  /** Drops everything, including reads in progress. */
   forget(): void {
     this.#recent.clear();
   }

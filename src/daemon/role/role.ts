@@ -13,7 +13,7 @@ import type { Writer } from '../../service/writer.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 import type { PersistentClock } from '../system/clock.ts';
 
-/** What the daemon needs of a role. */
+/** The parts of an agent or authority that the daemon needs. */
 export type Role = {
   licensing: Licensing;
   couponing: Couponing;
@@ -23,18 +23,18 @@ export type Role = {
   /** Null on an authority. */
   upstream: {
     status(): Omit<UpstreamStatus, 'proxy'>;
-    /** What holds up everything that would go up under the secret of a product (null: under the API key). */
+    /** What blocks all requests with the secret of a product (null: with the API key). */
     blocker(productKey: string | null): Blocker | null;
-    /** Asks again where a credential was refused: it may be another one now. */
+    /** Tries refused credentials again, because they may have changed. */
     retryCredentials(): void;
-    /** The machine slept, or the configuration is another: what was known of the upstream is old. */
+    /** Probes the upstream, because the machine slept or the configuration changed. */
     probeNow(): void;
   } | null;
   /** Null on an authority. */
   sync: SyncControl | null;
-  /** Takes note of the configuration: at the start, before anybody is answered, and when it was reloaded. */
+  /** Records the configuration in the store: at the start, before any request is answered, and after a reload. */
   bind(): Promise<void>;
-  /** Runs the loops until the signal; rejects when the store failed. */
+  /** Runs the loops until the signal. Rejects if the store fails. */
   run(signal: AbortSignal): Promise<void>;
 };
 
@@ -47,11 +47,11 @@ export type RoleParts = {
   log: Log;
   meter: UpstreamMeter;
   tokenUses: TokenUses;
-  /** Ends requests under way. */
+  /** Ends requests in flight. */
   lifetime: AbortSignal;
 };
 
-/** Builds an authority: it answers from its own store, and has no upstream. */
+/** Builds an authority, which answers from its own store and has no upstream. */
 export function authorityRole({
   reader,
   lists,

@@ -1,7 +1,7 @@
 import type { ClockReading } from '../../domain/clock.ts';
 import { machineTime, type TimeSource } from '../system/clock.ts';
 
-/** Clocks that go as this machine's do, and are put forward at will: whoever sleeps then wakes in time. */
+/** The clocks of this machine, which can be put forward. Sleeps then end in time. */
 export class AdvancingTime implements TimeSource {
   #aheadMs = 0;
   readonly #sleepers: Set<() => void> = new Set();

@@ -9,12 +9,12 @@ import { startWorker } from '../threads/start-worker.ts';
 import { errorOf, type OutcomeMessage } from '../threads/writer-message.ts';
 import type { LocalStore } from './opened-store.ts';
 
-/** A reader who takes nothing for this long is given up: the next one waits for it, in ms. */
+/** A backup whose client reads nothing for this long is ended, in ms: the next backup waits for it. */
 const stalledMs = 60_000;
-/** How often that is looked at, in ms. */
+/** How often stalled clients are checked, in ms. */
 const lookMs = 5_000;
 
-/** How copies of a store are made on request: of one on this machine, in a thread; a database has means of its own. */
+/** Backups of a store on this machine, copied in a thread. A database has its own tools. */
 export function backupsOf(
   local: LocalStore | null,
   stateDir: string,
@@ -32,7 +32,7 @@ export function backupsOf(
   return (signal) => backups.make(signal);
 }
 
-/** Makes consistent copies of the store, one at a time, and leaves nothing of them behind. */
+/** Creates consistent copies of the store, one at a time, and removes their files. */
 export class Backups {
   readonly #draft: string;
   readonly #copyTo: (path: string, signal: AbortSignal) => Promise<void>;
@@ -40,7 +40,7 @@ export class Backups {
   readonly #lifetime: AbortSignal;
   #isRunning = false;
 
-  /** `lifetime` cuts off whoever still reads one. */
+  /** `lifetime` ends a backup that is still read. */
   constructor(
     stateDir: string,
     copyTo: (path: string, signal: AbortSignal) => Promise<void>,
@@ -51,11 +51,11 @@ export class Backups {
     this.#copyTo = copyTo;
     this.#clock = clock;
     this.#lifetime = lifetime;
-    // Of a process that was killed while it made one.
+    // Left by a process that was killed during a backup.
     this.#removeDraft();
   }
 
-  /** Makes a copy, which runs until its content has been read or destroyed; the signal destroys it. */
+  /** Starts a backup, which runs until its content is read or destroyed. The signal destroys the content. */
   async make(signal: AbortSignal): Promise<Result<Backup>> {
     if (this.#isRunning) return refuse('backup_running', 'Wait until it is done: one is made at a time.');
     this.#isRunning = true;
@@ -66,7 +66,7 @@ export class Backups {
     };
     try {
       const backup = await this.#open(AbortSignal.any([signal, this.#lifetime]));
-      // An early end is what its reader wanted, and no news.
+      // The client ended the backup early: not an error.
       backup.content
         .once('end', end)
         .once('close', end)
@@ -82,7 +82,7 @@ export class Backups {
   async #endStalled(content: ReadStream, signal: AbortSignal): Promise<void> {
     let [bytesRead, quietMs] = [content.bytesRead, 0];
     while (!signal.aborted) {
-      // Ended early only by the signal, which the loop looks at.
+      // Only the signal ends the sleep early, and the loop checks the signal.
       await this.#clock.sleep(lookMs, signal).catch(() => undefined);
       quietMs = content.bytesRead === bytesRead ? quietMs + lookMs : 0;
       ({ bytesRead } = content);
@@ -96,10 +96,10 @@ export class Backups {
       signal.throwIfAborted();
       const file = await files.open(this.#draft, constants.O_RDONLY | constants.O_NOFOLLOW);
       const { size } = await file.stat();
-      // Told where it ends, it ends with its last byte: whoever has read that may ask for the next copy.
+      // With `end`, the stream ends at its last byte, so that its reader can start the next backup at once.
       return { sizeBytes: size, content: file.createReadStream({ signal, end: size - 1 }) };
     } finally {
-      // What is open can still be read, and is gone for good once it is closed, also by a crash.
+      // The open file stays readable, and disappears when it is closed, also by a crash.
       this.#removeDraft();
     }
   }
@@ -109,10 +109,10 @@ export class Backups {
   }
 }
 
-/** Which database is copied, and to which new file. */
+/** The database, and the new file of the copy. */
 export type BackupOrder = { databasePath: string; path: string };
 
-/** Copies a database in a thread of its own, which may take long; rejects when the signal comes first. */
+/** Copies a database in its own thread. Rejects when the signal aborts. */
 export async function backUpInThread(order: BackupOrder, signal: AbortSignal): Promise<void> {
   const worker = startWorker('backup', order);
   try {
@@ -121,7 +121,7 @@ export async function backUpInThread(order: BackupOrder, signal: AbortSignal): P
     if (error instanceof StorageError) throw error;
     if (error !== null) throw new Error('the copy failed', { cause: error });
   } finally {
-    // Nothing of it writes any more when this is done.
+    // After this, the thread writes no more.
     await worker.terminate();
   }
 }

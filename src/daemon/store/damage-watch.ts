@@ -5,56 +5,56 @@ import { restoreAdvice } from '../../store/sqlite/faults.ts';
 import { isGone } from '../../store/sqlite/files/database-file.ts';
 import { startWorker } from '../threads/start-worker.ts';
 
-/** Looks whether the store on this machine is whole, and where it was opened. */
+/** Checks a store on this machine for damage, and that its file exists. */
 export class DamageWatch {
   readonly #databasePath: string;
   readonly #log: Log;
   readonly #onDamage: (damage: string) => boolean;
 
-  /** `onDamage`: puts the store out of use; false where that is no news. */
+  /** `onDamage` ends the use of the store; returns false if that happened before. */
   constructor(databasePath: string, log: Log, onDamage: (damage: string) => boolean) {
     this.#databasePath = databasePath;
     this.#log = log;
     this.#onDamage = onDamage;
   }
 
-  /** Begins to look through the whole store; disposing of it ends that. */
-  lookThrough(): AsyncDisposable {
+  /** Starts to check the whole store. Disposing of the result ends the check. */
+  checkStore(): AsyncDisposable {
     const check = new IntegrityCheck(this.#databasePath);
-    void this.#hear(check);
+    void this.#follow(check);
     return check;
   }
 
-  async #hear(check: IntegrityCheck): Promise<void> {
+  async #follow(check: IntegrityCheck): Promise<void> {
     try {
       const damage = await check.damage;
-      if (damage !== null) this.#tell(damage, restoreAdvice);
+      if (damage !== null) this.#report(damage, restoreAdvice);
     } catch (error) {
       const text = 'the store could not be checked for damage: the next start checks it again';
       this.#log.warn({ error: String(error) }, text);
     }
   }
 
-  /** What is written to a database that was moved or removed is lost to the next start. */
-  lookForFile(): void {
+  /** Writes to a moved or removed database would be lost at the next start. */
+  checkFile(): void {
     if (!isGone(this.#databasePath)) return;
-    this.#tell('its directory was moved or removed', `restore the directory, or ${restoreAdvice}`);
+    this.#report('its directory was moved or removed', `restore the directory, or ${restoreAdvice}`);
   }
 
-  #tell(damage: string, remedy: string): void {
+  #report(damage: string, remedy: string): void {
     if (!this.#onDamage(damage)) return;
     const hint = `${this.#databasePath}: stop this process, ${remedy}, and start again`;
     this.#log.error({ error: damage, hint }, 'the store is damaged: changes are refused');
   }
 }
 
-/** What is wrong with a store; null: nothing. */
+/** The damage of a store; null: none. */
 export type DamageMessage = { damage: string | null };
 
-/** A look through the whole store, which takes the longer the more it holds, in a thread of its own. */
+/** Checks the whole store in its own thread, because the check takes longer the more is stored. */
 export class IntegrityCheck implements AsyncDisposable {
   readonly #worker: Worker;
-  /** What is wrong with the store; null: nothing, or the look was ended. Rejects where it could not be looked at. */
+  /** The damage; null: none, or the check was ended. Rejects if the store cannot be checked. */
   readonly damage: Promise<string | null>;
 
   constructor(databasePath: string) {

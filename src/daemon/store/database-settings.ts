@@ -9,7 +9,7 @@ import { type LazyTrust, trustOnly, trustSystemAnd } from '../system/trust.ts';
 /** The part of a configuration that names a database. */
 export type PostgresSettings = NonNullable<Configuration['store']['postgres']>;
 
-/** What is configured of a database, as its store takes it. Throws where `ca_file` cannot be read. */
+/** The settings of the store on PostgreSQL. Throws if `ca_file` cannot be read. */
 export function databaseSettings(postgres: PostgresSettings): DatabaseSettings {
   const { listenUrl, schema, pool, statementTimeoutMs } = postgres;
   const address = addressOf(postgres);
@@ -17,19 +17,19 @@ export function databaseSettings(postgres: PostgresSettings): DatabaseSettings {
   return { address, schema, pool, statementTimeoutMs, isBehindPooler, afterTurn: setImmediate };
 }
 
-/** Where `url` leads to, perhaps through a pooler. */
+/** The address in `url`, perhaps of a pooler. */
 export function addressOf(postgres: PostgresSettings): DatabaseAddress {
   return addressAt(postgres.url, postgres);
 }
 
-/** Where the database itself is, without a pooler in between. */
+/** The address of the database itself, without a pooler. */
 export function directAddressOf(postgres: PostgresSettings): DatabaseAddress {
   return addressAt(postgres.listenUrl ?? postgres.url, postgres);
 }
 
 function addressAt(url: PostgresSettings['url'], { caFile }: PostgresSettings): DatabaseAddress {
   const location = parseDatabaseUrl(url.reveal());
-  if (location === null) throw new Error('the configuration was read with a URL that cannot be');
+  if (location === null) throw new Error('the configuration has a database URL that cannot be read');
   const { isSecure, ...at } = location;
   return { ...at, tls: isSecure ? { trust: caFile === null ? trustSystem : trustFile(caFile) } : null };
 }

@@ -9,16 +9,16 @@ import type { PostgresWriter } from '../../store/postgres/writer.ts';
 import type { TimeSource } from '../system/clock.ts';
 import type { StoreWriter } from './opened-store.ts';
 
-/** So far the clock of a machine may lie beside that of the database, in ms: an answer takes time, too. */
+/** The accepted difference between the clocks of the machine and the database, in ms, including the round trip. */
 const toleranceMs = 5_000;
 
 /**
- * The time of a copy: where the clock of its machine is wrong, that of the database counts, which all copies have in
- * common (src/store/postgres/README.md, What copies have in common).
+ * The time of a copy. If the clock of the machine is wrong, the clock of the database counts, which all copies share
+ * (src/store/postgres/README.md, What copies have in common).
  */
 export class DatabaseTime implements TimeSource {
   readonly #machine: TimeSource;
-  /** What the database has last said, and when that came here. */
+  /** The last time from the database, and when it arrived here. */
   #said: ClockReading | null = null;
 
   constructor(machine: TimeSource) {
@@ -36,24 +36,24 @@ export class DatabaseTime implements TimeSource {
     await this.#machine.sleep(ms, signal);
   }
 
-  /** Asks the database for its time; rejects as a query does. */
+  /** Reads the time of the database. Rejects as a query does. */
   async follow({ query }: Pick<Database, 'query'>): Promise<void> {
     const [row] = await query(`SELECT ${epochMs} AS now`);
     this.#said = { wall: Number(row?.['now']), monotonic: this.#machine.read().monotonic };
   }
 }
 
-/** How often the database is looked at, in ms. */
+/** How often the database is checked, in ms. */
 const lookMs = 1_000;
-/** Who has not answered after so long is slow, in ms. */
+/** Without an answer after this time, the database is slow, in ms. */
 export const slowMs = 2_000;
 
-/** What is watched, and by which clocks; `time` is told what the database says of it. */
+/** `time` follows the clock of the database. */
 type WatchParts = { database: Database; clock: Clock; time: DatabaseTime; log: Log };
 
-/** Writes to a database, and notices how it can be used. */
+/** Writes to a database, and watches its condition. */
 export class DatabaseWriter implements StoreWriter, AsyncDisposable {
-  /** A database that fails comes back by itself: nothing ends the process. */
+  /** A failed database recovers by itself, so nothing ends the process. */
   readonly lost: Promise<never> = new Promise<never>(() => undefined);
   readonly isStuck = false;
   readonly #writer: PostgresWriter;
@@ -88,7 +88,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
     try {
       return await this.#writer.write(name, command, writeOptions);
     } catch (error) {
-      // Nothing that is only read tells of a full disk.
+      // Reads do not notice a full disk.
       if (error instanceof StorageError && error.fault === 'full')
         this.#take({ condition: 'full', cause: error });
       throw error;
@@ -96,7 +96,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
   }
 
   refuse(): void {
-    // Only a store on this machine is examined for damage.
+    // Only a store on this machine is checked for damage.
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -122,13 +122,13 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
     const early = await Promise.race([looking, late]);
     if (early !== null) this.#take(early);
     const found = await looking;
-    // A write that has met the full disk meanwhile knows better than who has not tried it.
+    // A write that found the disk full meanwhile knows more than this check, which did not write.
     if (condition === 'full' || this.storage !== 'full') this.#take(found);
-    // One that is away tells no time, either.
+    // An unavailable database has no time either.
     await this.#time.follow(this.#database).catch(() => undefined);
   }
 
-  /** Ended early only by the signal, which its callers look at. */
+  /** Only the signal ends the sleep early, and the callers check the signal. */
   async #sleep(ms: number, signal: AbortSignal): Promise<void> {
     await this.#clock.sleep(ms, signal).catch(() => undefined);
   }
@@ -144,7 +144,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
   }
 }
 
-/** What is logged of each condition, once, when it begins. */
+/** Logged once when a condition begins. */
 const news: Readonly<Record<DatabaseCondition, string>> = {
   ok: 'the database is available again',
   unavailable: 'the database is unavailable: requests are refused until it is available again',

@@ -4,13 +4,12 @@ import { examine } from '../../store/postgres/migrations.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { examineContents } from '../doctor/store.ts';
 
-/** What is in a state directory that belongs elsewhere, and what to do about it. */
+/** Data in a state directory that belongs elsewhere, and advice. */
 export type LeftBehind = { what: string; advice: string };
 
 /**
- * Whether the state directory of a copy has the records of an authority, of which its database has none, or is an
- * agent's: started then, it would answer 404 for license keys that are paid for. Null: neither, or they were moved.
- * Changes nothing, and rejects with the error of the database.
+ * Detects SQLite data of an authority that was never moved to the (empty) database, and data of an agent: a start would
+ * answer 404 for sold license keys. Null if there is none. Changes nothing. Rejects with the error of the database.
  */
 export async function findLeftBehind(stateDir: string, database: Database): Promise<LeftBehind | null> {
   const path = databaseIn(stateDir);
@@ -32,7 +31,7 @@ export async function findLeftBehind(stateDir: string, database: Database): Prom
   };
 }
 
-/** Whether an authority has something in the database, or is the one of this instance, whatever it has. */
+/** Whether the database has records of an authority, or is the database of this instance. */
 async function isTaken(database: Database, instance: string | null): Promise<boolean> {
   if ((await examine(database)) === null) return false;
   const { reader } = database;

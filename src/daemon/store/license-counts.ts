@@ -3,21 +3,21 @@ import { StorageError } from '../../service/ports.ts';
 import type { RecordCounts } from '../../service/status.ts';
 import type { AuthorityReader } from '../../service/tables.ts';
 
-/** Counts the licenses of an authority: its own records are always fresh. */
+/** Counts the licenses of an authority. Its own records are always fresh. */
 export async function countLicenses({ licenses }: AuthorityReader): Promise<RecordCounts> {
   const fresh = await licenses.count({ enabled: true });
   return { fresh, stale: 0, grace: 0, expired: 0, disabled: await licenses.count({ enabled: false }) };
 }
 
-/** How long a count is remembered at least, in ms. */
+/** How long a count is cached at least, in ms. */
 const rememberedMs = 10_000;
-/** How many times as long as it took: a database that counts millions of rows does so a small part of its time. */
+/** A count is cached this many times as long as it took, so that counting takes a small part of the time. */
 const timesItsOwn = 50;
 
 /**
- * Counts licenses where that is read from every row, as in PostgreSQL: a count is remembered for a while, those who
- * ask at the same time share one, and where the database does not answer the last one holds (null: there is none).
- * Counters in the database would be rows that every sale waits for.
+ * Counts licenses in PostgreSQL, which reads every row: caches a count for a while, shares a running count among its
+ * callers, and returns the last count while the database does not answer (null: there is none). Counter rows in the
+ * database would make every sale wait for the same row.
  */
 export function rememberedCounts(
   reader: AuthorityReader,

@@ -19,9 +19,9 @@ import { sha256 } from '../system/random.ts';
 import { keepSecretFile, readSecretFile } from '../system/secret-files.ts';
 
 /**
- * Takes a store into use: writes `admin.token`, and on the first start of an authority `api.key`, before
- * their digests are committed, so that a crash in between leaves no secret that nobody has. Gives the
- * instance id of the store. Rejects with `StateDirectoryRefused` when the store has the other role.
+ * Starts using a store. Writes `admin.token`, and on the first start of an authority `api.key`, before their digests are
+ * committed: a crash in between leaves no digest of an unknown secret. Returns the instance id of the store. Rejects with
+ * `StateDirectoryRefused` if the store has the other role.
  */
 export async function startStore(
   { role, stateDir, sync }: Configuration,
@@ -41,22 +41,22 @@ export async function startStore(
   return started.value.instance;
 }
 
-/** The digest of the key in `api.key`, which only the first start makes; null later. */
+/** The digest of the key in `api.key`, which the first start creates; null on later starts. */
 export async function firstApiKey(stateDir: string, reader: AuthorityReader): Promise<string | null> {
   return (await reader.accounts.count({})) === 0
     ? sha256(keepSecretFile(stateDir, 'apiKey', 'lk_api'))
     : null;
 }
 
-/** Whether the key in `api.key` is an account's; null: there is none. */
+/** Whether an account has the key in `api.key`; null: the file has no key. */
 export async function isApiKeyKnown(stateDir: string, reader: AuthorityReader): Promise<boolean | null> {
   const kept = readSecretFile(stateDir, 'apiKey') ?? '';
   return kept === '' ? null : (await reader.accounts.byKeyDigest(sha256(kept))) !== null;
 }
 
 /**
- * Warns where the key in `api.key` is no account's. A backup from before it was rolled has been restored, with the key
- * of that time; or a version that did not rewrite the file has rolled it, and the key in force must not be lost.
+ * Warns if no account has the key in `api.key`: a backup from before a roll was restored, or an old version rolled the
+ * key without rewriting the file.
  */
 export async function warnOfApiKey(stateDir: string, reader: AuthorityReader, log: Log): Promise<void> {
   if ((await isApiKeyKnown(stateDir, reader)) !== false) return;
@@ -67,8 +67,8 @@ export async function warnOfApiKey(stateDir: string, reader: AuthorityReader, lo
 }
 
 /**
- * An upstream section that was lost, or a state directory that was mistaken for another, must not become a
- * store of the other role: it would answer 404 for license keys that are paid for.
+ * If the upstream section was lost, or the state directory is the wrong one, a store must not change its role: it would
+ * answer 404 for sold license keys.
  */
 async function refuseOtherRole(
   { role, stateDir }: Pick<Configuration, 'role' | 'stateDir'>,
@@ -90,7 +90,7 @@ async function refuseOtherRole(
   throw new StateDirectoryRefused(stateDir, reasons[kept]);
 }
 
-/** Tells a copied state directory: the machine, as far as it has an id of its own, and the real path. */
+/** Host and path of a state directory. If they change, the directory was copied. */
 export function placeOfDirectory(stateDir: string): string {
   return `${machineId()} ${realpathSync(stateDir)}`;
 }
@@ -99,12 +99,12 @@ function machineId(): string {
   try {
     return readFileSync('/etc/machine-id', 'utf8').trim();
   } catch {
-    // Containers, and systems other than Linux, have none: the path must do.
+    // Containers, and systems other than Linux, have no machine id.
     return '';
   }
 }
 
-/** Why a start failed on this database: that it is damaged, or why its directory takes no writes. */
+/** Why a start failed on this database: it is damaged, or its directory cannot be written. */
 export function explainFailedStart(error: unknown, databasePath: string): unknown {
   if (!(error instanceof StorageError) && storageFault(error) === null) return error;
   const damage = damageOf(databasePath);
@@ -115,7 +115,7 @@ export function explainFailedStart(error: unknown, databasePath: string): unknow
   return new StateDirectoryUnusable(dirname(databasePath), cause);
 }
 
-/** Null also where it cannot be looked at: what kept the start from it says why. */
+/** Null also if the database cannot be read: the error of the start says why. */
 function damageOf(databasePath: string): string | null {
   try {
     return findDamage(databasePath);

@@ -18,23 +18,23 @@ import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
 export type StoreMove = {
   configuration: Configuration;
   postgres: PostgresSettings;
-  /** A backup to be moved; null: what is in the state directory. */
+  /** The backup to move; null: the store in the state directory. */
   backup: string | null;
   onProgress: (progress: Progress) => void;
 };
 
-/** What each table contains now, on both sides alike, or why nothing was moved; `isConfigured`: the configuration is wrong. */
+/** The content of each table, the same on both sides, or why nothing was moved. `isConfigured`: the configuration is wrong. */
 export type Moving =
   | { ok: true; from: string; instance: string; tables: ReadonlyMap<string, Contents> }
   | { ok: false; lines: readonly string[]; isConfigured: boolean };
 
-/** A signal has ended it. */
+/** A signal ended the move. */
 class Stopped extends Error {}
 
 /**
- * Copies an authority from SQLite to an empty schema of PostgreSQL. What it is copied from is read only: a draft of it
- * is brought to the present schema. A backup becomes an instance of its own, as it does when it is restored; what a
- * state directory holds stays the one that its agents know.
+ * Copies an authority from SQLite to an empty schema of PostgreSQL. The source is only read: a draft copy is migrated to
+ * the newest schema. A backup becomes a new instance, as a restore does. A state directory keeps its instance, which its
+ * agents know.
  */
 export async function moveStore(given: StoreMove): Promise<Moving> {
   const stopping = new AbortController();
@@ -50,7 +50,7 @@ export async function moveStore(given: StoreMove): Promise<Moving> {
       lines: [
         error.message,
         error instanceof MoveInDoubt
-          ? 'Run it again: where it was done, the schema is refused.'
+          ? 'Run it again: if the move was completed, the schema is refused.'
           : 'Nothing was changed.',
       ],
       isConfigured: error instanceof PostgresRefused && error.isConfigured,
@@ -67,20 +67,20 @@ async function moveFromDraft(
   using stack = new DisposableStack();
   const from = backup ?? databaseIn(stateDir);
   checkBackup(from);
-  // A daemon may go on while a backup of it is moved, to try it.
+  // The daemon may keep running while a backup is moved, to try the move.
   const directory = backup === null ? stateDir : stack.use(makeTemporaryDirectory('latchkey-move-')).path;
   if (backup === null) stack.use(takeDirectory(stateDir));
   const { path } = stack.use(draftFrom(from, directory));
   if (backup !== null) await makeOwn(path);
   const instance = instanceIn(path, from);
   const source = stack.use(openSource(path));
-  // A pooler would only be in the way.
+  // Without a pooler.
   const address = directAddressOf(postgres);
   const { schema } = postgres;
   return { from, instance, tables: await move({ source, address, schema, onProgress, signal }) };
 }
 
-/** The instance of an authority's store; throws `DatabaseRefused` where it is none. */
+/** The instance of the store of an authority. Throws `DatabaseRefused` for any other store. */
 function instanceIn(path: string, from: string): string {
   using connection = openReading(path);
   const instance = connection.reader.settings.get('instance');
@@ -91,7 +91,7 @@ function instanceIn(path: string, from: string): string {
   return instance;
 }
 
-/** Whether an error is no fault of this program. */
+/** Whether an error is not a bug of this program. */
 function isExpected(error: unknown): error is Error {
   return (
     error instanceof Stopped ||

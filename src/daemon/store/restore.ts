@@ -19,18 +19,18 @@ import { checkBackup, draftFrom, putInPlace } from '../../store/sqlite/files/res
 import { PersistentClock } from '../system/clock.ts';
 import { sha256, systemRandom } from '../system/random.ts';
 
-/** What was restored, and where the database before it is kept (null: there was none), or why nothing was. */
+/** The restored store, and the path of the previous database (null: there was none), or why nothing was restored. */
 export type Restoring =
   ({ ok: true; role: RoleName | null; kept: string | null } & RestoredStore) | { ok: false; reason: string };
 
 /**
- * Puts a backup back into a state directory that no process uses, as a store of its own whose unfinished
- * operations are all to be read back. It is one before it is in its place, so that a crash in between
- * leaves no copy that takes itself for the original.
+ * Restores a backup into a state directory that no process uses, as a new instance that reads back all unfinished
+ * operations. The backup becomes a new instance before it is moved into its place: a crash in between leaves no copy
+ * with the identity of the original.
  */
 export async function restoreBackup(backup: string, stateDir: string): Promise<Restoring> {
   try {
-    // Before a state directory is made for it.
+    // Before a state directory is created.
     checkBackup(backup);
     using _ = takeDirectory(stateDir);
     using draft = draftFrom(backup, stateDir);
@@ -54,7 +54,7 @@ function refuseOtherRole(backup: string, role: RoleName | null, stateDir: string
   );
 }
 
-/** Null when there is none that can be read: a damaged one is what a backup is restored for. */
+/** Null if there is no readable store: a damaged store is a reason to restore a backup. */
 function storedRole(databasePath: string): RoleName | null {
   try {
     using connection = openReading(databasePath);
@@ -64,7 +64,7 @@ function storedRole(databasePath: string): RoleName | null {
   }
 }
 
-/** Makes the database of a backup a store of its own. */
+/** Makes the database of a backup a new instance. */
 export async function makeOwn(path: string): Promise<RestoredStore> {
   using connection = openWriting(path);
   const clock = new PersistentClock(await rememberedTime(connection.transaction));
@@ -84,7 +84,7 @@ export async function makeOwn(path: string): Promise<RestoredStore> {
   return restored.value;
 }
 
-/** Whether an error says why a store is not taken into use, or not read. */
+/** Whether an error says why a store cannot be used or read. */
 export function isStoreRefusal(error: unknown): error is Error {
   return (
     error instanceof DatabaseRefused ||
@@ -92,7 +92,7 @@ export function isStoreRefusal(error: unknown): error is Error {
     error instanceof StateDirectoryRefused ||
     error instanceof StateDirectoryUnusable ||
     error instanceof StorageError ||
-    // The system refused a file or a directory, and its message names it.
+    // An error of the system, whose message names the file or directory.
     (error instanceof Error && 'syscall' in error)
   );
 }

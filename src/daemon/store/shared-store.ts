@@ -139,7 +139,7 @@ function hearNotices(
     clock,
     random: systemRandom,
     onNotice: () => memory.forget(),
-    onHearing: tellHearing(log),
+    onHearing: logHearing(log),
   });
 }
 
@@ -148,7 +148,7 @@ async function startClock(database: Database, time: DatabaseTime): Promise<Persi
   return new PersistentClock(await rememberedTime(database.reader), time);
 }
 
-/** Throws `PostgresRefused` where the authority's records have not been moved yet; the database is left as it is. */
+/** Throws `PostgresRefused` if the records of the authority were not moved yet. Changes nothing. */
 async function refuseLeftBehind({ stateDir }: Configuration, database: Database): Promise<void> {
   const found = await findLeftBehind(stateDir, database).catch((error: unknown) => {
     throw refusalOf(error, database) ?? error;
@@ -157,13 +157,13 @@ async function refuseLeftBehind({ stateDir }: Configuration, database: Database)
   throw new PostgresRefused(`${found.what}: ${found.advice}.`, { isConfigured: true });
 }
 
-/** Takes the store into use; gives the id of its instance, and the log in which license keys are hashed by its key. */
+/** Starts using the store. Returns the instance id, and a log that hashes license keys with the key of the store. */
 async function takeIntoUse(
   configuration: Configuration,
   { writer, reader, log }: { writer: DatabaseWriter; reader: AuthorityReader; log: Log },
 ): Promise<{ instance: string; log: Log }> {
   const instance = await startCopy(configuration, writer);
-  await tellOfApiKey(configuration.stateDir, reader, logOf(log, 'daemon'));
+  await logApiKey(configuration.stateDir, reader, logOf(log, 'daemon'));
   return { instance, log: hashLicenseKeys(log, await logKey(reader)) };
 }
 
@@ -171,7 +171,7 @@ function canBeRead({ storage }: DatabaseWriter): boolean {
   return storage === 'ok' || storage === 'full' || storage === 'read_only';
 }
 
-function tellHearing(log: Log): (error: unknown) => void {
+function logHearing(log: Log): (error: unknown) => void {
   return (error) => {
     if (error === null) log.info({}, 'notifications from other copies arrive again');
     else
@@ -182,15 +182,14 @@ function tellHearing(log: Log): (error: unknown) => void {
   };
 }
 
-/** The place of a store that all copies share: it is the same wherever a copy runs. */
+/** The place of a store that all copies share, wherever a copy runs. */
 const sharedPlace = 'postgres';
-/** How much of a digest names a copy. */
+/** The length of the name of a copy, in characters of a digest. */
 const copyNameLength = 12;
 
 /**
- * Runs the use cases of a copy, whose admin token lies in a file here. Of those that start together on an empty
- * database, one makes the first account: who that is, is known only under the lock of the start, so that `api.key` is
- * written there and nowhere else.
+ * Runs the use cases of a copy, whose admin token is in a file here. If several copies start on an empty database, the
+ * copy that holds the start lock creates the first account and writes `api.key`.
  */
 export function copyRun(stateDir: string): PostgresRun['run'] {
   const copy = copyNameOf(stateDir);
@@ -207,15 +206,12 @@ export function copyRun(stateDir: string): PostgresRun['run'] {
   };
 }
 
-/** Names a copy among those that share a database. Containers differ in nothing but the name of their host. */
+/** The name of a copy among the copies on a database. Containers differ in the name of their host alone. */
 export function copyNameOf(stateDir: string, host: string = hostname()): string {
   return sha256(`${host} ${placeOfDirectory(stateDir)}`).slice(0, copyNameLength);
 }
 
-/**
- * Takes the store that copies share into use, with an admin token of this copy; gives its instance id. `writer` runs
- * as `copyRun` does.
- */
+/** Starts using the shared store, with an admin token of this copy. Returns the instance id. `writer` runs `copyRun`. */
 export async function startCopy({ stateDir }: Configuration, writer: Writer): Promise<string> {
   const started = await writer.write('startAuthority', {
     adminTokenDigest: sha256(keepSecretFile(stateDir, 'adminToken', 'lk_tok')),
@@ -228,8 +224,8 @@ export async function startCopy({ stateDir }: Configuration, writer: Writer): Pr
   return started.value.instance;
 }
 
-/** Says where the first API key was written, if not here; warns where the key that is here is no account's. */
-export async function tellOfApiKey(stateDir: string, reader: AuthorityReader, log: Log): Promise<void> {
+/** Logs where the first API key was written, if not here. Warns if no account has the key that is here. */
+export async function logApiKey(stateDir: string, reader: AuthorityReader, log: Log): Promise<void> {
   const isKnown = await isApiKeyKnown(stateDir, reader);
   if (isKnown === null) {
     const at = await apiKeyKeptAt(reader);
@@ -246,17 +242,17 @@ function keptAt(stateDir: string): string {
   return `${hostname()}:${join(stateDir, stateFiles.apiKey)}`;
 }
 
-/** For how long a start waits for its database, in ms: less than systemd gives a start (90 s). */
+/** How long a start waits for its database, in ms: less than the limit of systemd (90 s). */
 const patienceMs = 60_000;
-/** How often it is tried, in ms. */
+/** How often the start tries the database, in ms. */
 const tryMs = 1_000;
 
-/** A start that waits for its database: whoever starts a copy may have started the database beside it. */
+/** Waits for the database during a start: both may have been started together. */
 export class DatabaseWait {
   readonly #database: Pick<Database, 'place'>;
   readonly #parts: { time: TimeSource; log: Log; signal: AbortSignal };
   readonly #endsAt: number;
-  #isTold = false;
+  #isLogged = false;
 
   constructor(database: Pick<Database, 'place'>, parts: { time: TimeSource; log: Log; signal: AbortSignal }) {
     this.#database = database;
@@ -265,8 +261,8 @@ export class DatabaseWait {
   }
 
   /**
-   * Does a step of the start as soon as the database can be used. Rejects with `PostgresRefused` at once, with
-   * `PostgresAway` when the start has waited long enough, and with the signal's reason.
+   * Runs a step of the start as soon as the database can be used. Rejects with `PostgresRefused` at once, with
+   * `PostgresAway` after the time limit, and with the reason of the signal.
    */
   async until<Value>(step: () => Promise<Value>): Promise<Value> {
     const { time, signal } = this.#parts;
@@ -277,16 +273,16 @@ export class DatabaseWait {
         const mayPass = !(error instanceof PostgresRefused) && storageErrorOf(error) instanceof StorageError;
         if (!mayPass) throw error;
         if (time.read().monotonic >= this.#endsAt) throw new PostgresAway(this.#database.place, error);
-        this.#tell(error);
+        this.#logOnce(error);
       }
       await time.sleep(tryMs, signal).catch(() => undefined);
       signal.throwIfAborted();
     }
   }
 
-  #tell(error: unknown): void {
-    if (this.#isTold) return;
-    this.#isTold = true;
+  #logOnce(error: unknown): void {
+    if (this.#isLogged) return;
+    this.#isLogged = true;
     const fields = { database: this.#database.place, error: reasonOf(error) };
     this.#parts.log.warn(fields, 'the database is not available yet: waiting for it');
   }

@@ -18,21 +18,21 @@ import type { Clock } from '../../service/ports.ts';
 /** Node's timers overflow beyond this many ms. */
 export const longestTimerMs: number = 2 ** 31 - 1;
 
-/** What the clocks of a machine show, and how it waits. */
+/** The clocks and the sleep of a machine. */
 export interface TimeSource {
   read(): ClockReading;
   /** Rejects with the signal's reason. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** The clock of this process, which the wall clock can only move forwards (src/sync/README.md, The clock). */
+/** The clock of this process. The wall clock can only move it forwards (src/sync/README.md, The clock). */
 export class PersistentClock implements Clock {
   readonly #source: TimeSource;
   readonly #elapsedOffset: number;
   #keeping: TimeKeeping;
   #lastReading: ClockReading;
 
-  /** `mark`: what the store remembers having reached; null on a new one. */
+  /** `mark`: the latest time in the store; null for a new store. */
   constructor(mark: TimeMark | null, source: TimeSource = machineTime) {
     this.#source = source;
     const reading = source.read();
@@ -46,7 +46,7 @@ export class PersistentClock implements Clock {
     return Math.round(timeOf(this.#keeping));
   }
 
-  /** Epoch ms that no later answer of the upstream takes back; null before its first answer. */
+  /** Epoch ms that no later response of the upstream takes back; null before the first response. */
   confirmed(): number | null {
     this.now();
     const confirmed = confirmedTimeOf(this.#keeping);
@@ -61,7 +61,7 @@ export class PersistentClock implements Clock {
     await this.#source.sleep(ms, signal);
   }
 
-  /** For how long the machine slept since the last call, in ms: the wall clock went on, the other stood still. */
+  /** How long the machine slept since the last call, in ms: only the wall clock went on. */
   sleptMs(): number {
     const before = this.#lastReading;
     const reading = this.#source.read();
@@ -70,8 +70,8 @@ export class PersistentClock implements Clock {
   }
 
   /**
-   * Learns from the `Date` of a parsed answer of the upstream, in epoch ms; null when it has none. Returns whether the
-   * time jumped so far ahead that the store must remember it before anything is dated by it.
+   * Learns from the `Date` of a response of the upstream, in epoch ms; null: it has none. Returns whether the time jumped
+   * so far ahead that the store must record the time before anything gets that date.
    */
   learn(date: number | null): boolean {
     this.now();
@@ -80,19 +80,19 @@ export class PersistentClock implements Clock {
     return this.#keeping.base - before.base > unverifiedJumpMs;
   }
 
-  /** What the store is to remember as reached. */
+  /** The time that the store records. */
   mark(): TimeMark {
     this.now();
     const { base, isConfirmed } = this.#keeping;
     return { at: Math.round(base), isConfirmed };
   }
 
-  /** Epoch ms that have certainly been reached. */
+  /** Epoch ms that have certainly passed. */
   verified(): number {
     return this.mark().at;
   }
 
-  /** Epoch ms by which what was kept for long enough is removed. `isAgent`: the upstream has a say. */
+  /** Epoch ms for decisions on removing rows. `isAgent`: the time of the upstream counts as well. */
   removalTime(isAgent: boolean): number {
     this.now();
     return Math.round(removalTime(this.#keeping, this.#source.read(), { isAgent, lived: this.elapsed() }));

@@ -1,19 +1,19 @@
-/** The signals that ask a process to end; SIGHUP is not among them. */
+/** The signals that end the process. SIGHUP reloads instead. */
 export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2'] as const;
 
 /**
- * The signals by which the system ends a process that cannot go on, such as one whose memory is gone. Nobody may listen
- * for them: what raised them would be done again after each, for ever.
+ * The signals by which the system ends a process after a fatal fault. They must have no handler: after the handler, the
+ * faulting instruction would run again, for ever.
  */
 export const faultSignals = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const;
 
-/** A signal that comes again within this many ms is the same one. */
+/** A signal within this time after the last one counts as the same, in ms. */
 const repeatedMs = 500;
 
 /**
- * Calls back at the first signal that asks the process to end; `hurry` at each later one, which ends the process at
- * once, with 1, where `hurry` found nothing to hurry. Whoever started the process may pass on what the process was sent
- * as well (Ctrl-C, a supervisor that ends a whole group): that is no second wish. Gives what ends the listening.
+ * Calls `end` at the first signal that ends the process, and `hurry` at each later one. If `hurry` returns false, the
+ * process exits at once with 1. A supervisor may forward the same signal (Ctrl-C): repeats within 500 ms count as one.
+ * Returns a function that removes the handlers.
  */
 export function onEndingSignal(
   end: (signal: NodeJS.Signals) => void,

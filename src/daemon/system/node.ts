@@ -1,36 +1,36 @@
 import { setFlagsFromString } from 'node:v8';
 
-/** How much a heap grows after a collection until the next, in percent: by itself V8 lets it grow fourfold. */
+/** How much a heap grows until the next collection, in percent. By default, V8 lets it grow fourfold. */
 const growth = 30;
 
-/** Of young objects of a thread, in MiB; Node's own limit is 16 or more. */
+/** The young generation of a thread, in MiB. The default of Node is 16 or more. */
 const young = 4;
 
 /**
- * Leaves threads that begin after it room for few young objects. For the first thread the limit must be given to
- * Node itself (the service's `NODE_OPTIONS`, `packaging/executable.ts`).
+ * Limits the young generation of threads that start later. The limit of the first thread is an option of Node
+ * (`NODE_OPTIONS` of the service, `packaging/executable.ts`).
  */
 export function limitYoungObjects(): void {
   setFlagsFromString(`--max-semi-space-size=${young}`);
 }
 
 /**
- * Collects what requests leave behind sooner than V8 would, for less memory and time. For the whole process, and so not
- * for programs that embed a daemon. Not before it is ready: code that was compiled without these flags, as all of Node's
- * own was, would be compiled anew from then on (`v8.cachedDataVersionTag`).
+ * Collects garbage of requests earlier than V8 would, which saves memory and time. Affects the whole process, so programs
+ * that embed a daemon do not call this. Called after the daemon is ready: V8 rejects cached code that was compiled without
+ * these flags (`v8.cachedDataVersionTag`), for instance all code of Node.
  */
 export function collectSooner(): void {
   setFlagsFromString(`--heap-growing-percent=${growth}`);
-  // Connections that open together survive the young generation together. From then on V8 would allocate what the same
-  // code makes in the old one (pretenuring): parts of each request too, which keep the rest of it until the whole heap
-  // is collected.
+  // Connections that open together survive the young generation together. V8 would then allocate the objects of the same
+  // code in the old generation (pretenuring), including parts of each request, which keep the rest of the request alive
+  // until a full collection.
   setFlagsFromString('--no-allocation-site-pretenuring');
 }
 
 const risky =
   /^(?:-r|--require|--import|--loader|--experimental-loader|--heap-prof|--cpu-prof|--prof|--heapsnapshot-near-heap-limit|--tls-keylog|--trace-tls|--trace-event-categories|--report-on-fatalerror|--report-uncaught-exception)$/;
 
-/** What in the environment lets Node show or write what the process knows, and cannot be closed (see cli/main.ts). */
+/** Settings of the environment that let Node reveal secrets of the process and cannot be undone (see cli/main.ts). */
 export function openBackDoors(): readonly string[] {
   const options = (process.env['NODE_OPTIONS'] ?? '').split(/\s+/).map((option) => option.replace(/=.*/, ''));
   const variables = ['NODE_DEBUG', 'NODE_DEBUG_NATIVE', 'NODE_V8_COVERAGE'];

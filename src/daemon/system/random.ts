@@ -10,7 +10,7 @@ export const systemRandom: Random = {
 };
 
 const uuidBytes = 16;
-/** Fetched for many identifiers at once: each call costs several times as much as making one of them. */
+/** Fetched for many identifiers at once: a call takes several times as long as building an identifier. */
 let uuidPool = randomBytes(0);
 let uuidPoolUsed = 0;
 

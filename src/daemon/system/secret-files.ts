@@ -6,8 +6,8 @@ import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import { systemRandom } from './random.ts';
 
 /**
- * The secret in a file of the state directory; a new one is made, for its owner alone, where there is none.
- * Throws `StateDirectoryRefused` when it is one that could be guessed.
+ * The secret in a file of the state directory. If there is none, creates a new secret for the owner alone. Throws
+ * `StateDirectoryRefused` if the secret could be guessed.
  */
 export function keepSecretFile(
   directory: string,
@@ -26,12 +26,12 @@ export function keepSecretFile(
   return secret;
 }
 
-/** The secret in a file of the state directory; null: there is none. */
+/** The secret in a file of the state directory; null if there is none. */
 export function readSecretFile(directory: string, file: 'adminToken' | 'apiKey'): string | null {
   return readOwnFile(join(directory, stateFiles[file]))?.trim() ?? null;
 }
 
-/** Writes another secret into a file of the state directory; none is made where it was taken away. */
+/** Replaces the secret in a file of the state directory. Does not create a removed file. */
 export function replaceSecretFile(directory: string, file: 'apiKey', secret: string): void {
   const path = join(directory, stateFiles[file]);
   if (readOwnFile(path) !== null) replaceFile(path, `${secret}\n`);

@@ -3,7 +3,7 @@ import { backUp } from '../../store/sqlite/files/backup.ts';
 import type { BackupOrder } from '../store/backups.ts';
 import { outcomeMessage, type OutcomeMessage } from './writer-message.ts';
 
-/** Why the copy was not made travels as what is left of an error on its way between threads. */
+/** Only the fields of an error are sent to another thread. */
 function carryOut({ databasePath, path }: BackupOrder): OutcomeMessage {
   try {
     backUp(databasePath, path);

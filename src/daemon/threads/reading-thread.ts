@@ -10,18 +10,18 @@ export type ReadRequest =
   | { readonly table: keyof LocalLists; readonly method: string; readonly args: readonly unknown[] }
   | { readonly order: ExportOrder };
 
-/** A read and its answer, each as JSON. The answers may come in another order. */
+/** A read and its result, each as JSON. Results may come in another order. */
 export type ReadMessage = { readonly id: number; readonly request: ReadRequest };
 export type ReadAnswer = { readonly id: number; readonly outcome: OutcomeMessage };
 
-/** After this long without a read the thread ends, because it takes memory. In ms. */
+/** After this time without a read, the thread ends to free memory, in ms. */
 const idleMs = 30_000;
 
 type Waiting = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>;
 
 /**
- * Reads that take the longer the more is stored, in a thread with a connection of its own: the server's thread answers
- * others meanwhile. The thread starts with the first read.
+ * Runs long reads in a thread with its own connection, so that the server thread answers other requests meanwhile. The
+ * thread starts with the first read.
  */
 export class ReadingThread implements AsyncDisposable {
   readonly #startThread: () => Worker;
@@ -52,7 +52,7 @@ export class ReadingThread implements AsyncDisposable {
     operations: this.#table('operations', ['list', 'openOf', 'countOpenOf']),
   };
 
-  /** Reads and writes a page of an export. */
+  /** Reads a page of an export and formats it as CSV. */
   exportPage(order: ExportOrder): Promise<ExportPage> {
     return this.#read({ order }) as Promise<ExportPage>;
   }
@@ -62,7 +62,7 @@ export class ReadingThread implements AsyncDisposable {
     await this.#end(new Error('the process ends'));
   }
 
-  /** The methods of a table; the compiler cannot see that the worker's table has the same. */
+  /** The methods of a table. The compiler does not know that the table in the worker has the same methods. */
   #table<Name extends keyof LocalLists>(
     table: Name,
     methods: readonly (keyof LocalLists[Name] & string)[],
@@ -105,7 +105,7 @@ export class ReadingThread implements AsyncDisposable {
     this.#idle = setTimeout(() => void this.#end(null), idleMs).unref();
   }
 
-  /** Ends the thread; what waits for it is refused. */
+  /** Ends the thread. Waiting reads are rejected. */
   async #end(cause: unknown): Promise<void> {
     const worker = this.#worker;
     this.#worker = null;

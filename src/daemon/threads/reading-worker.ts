@@ -9,18 +9,18 @@ import { outcomeMessage, type OutcomeMessage } from './writer-message.ts';
 
 async function read(reader: Reader, request: ReadRequest): Promise<unknown> {
   if ('order' in request) {
-    // Lists do not need what writes CSV.
+    // Lists do not need the CSV module.
     const { exportPage } = await import('../../wire/bulk/export.ts');
     return await exportPage(reader, request.order);
   }
   const { table, method, args } = request;
   const lists: LocalLists = reader;
-  // The server's side has a method for each that it asks for, with the same types.
+  // The server's side has the same methods with the same types.
   const methods = lists[table] as Readonly<Record<string, (...args: readonly unknown[]) => unknown>>;
   return methods[method]?.(...args);
 }
 
-/** What became of a read. Of an error nothing goes from thread to thread but its fields. */
+/** The outcome of a read. Only the fields of an error are sent to another thread. */
 async function outcomeOf(reader: Reader, request: ReadRequest): Promise<OutcomeMessage> {
   try {
     return { result: await read(reader, request) };

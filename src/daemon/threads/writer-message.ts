@@ -3,25 +3,25 @@ import { StorageError, type StorageFault, type WriterContext } from '../../servi
 import type { Change } from '../../service/tables.ts';
 import type { CommandOutcome } from '../../store/sqlite/commit.ts';
 
-/** What the writer's thread is started with. */
+/** The start data of the writer thread. */
 export type WriterData = { databasePath: string; role: RoleName };
 
 /**
- * Some writes of one turn of the event loop, as JSON of `WriteRequest[]`: a text goes from thread to thread in half the
- * time that objects take. Times and `keepsHistory` are as they were when they were posted.
+ * Writes of one turn of the event loop, as JSON of `WriteRequest[]`: sending a string takes half the time of sending
+ * objects. Times and `keepsHistory` are those at the time of posting.
  */
 export type WritesMessage = { writes: string } & Pick<WriterContext, 'now' | 'elapsed' | 'keepsHistory'>;
 
-/** What the writer's thread receives. */
+/** A message to the writer thread. */
 export type WriterMessage = WritesMessage | 'close';
 
-/** The outcome of a write, sent back. Of an error nothing goes from thread to thread but its fields. */
+/** The outcome of a write. Only the fields of an error are sent to another thread. */
 export type OutcomeMessage =
   | { result: unknown; changes?: readonly Change[] | undefined }
   | { storageFault: StorageFault; detail: string }
   | { error: { message: string; stack: string | undefined } };
 
-/** Whether the disk is full; sent when the thread is ready, and at every change. */
+/** Whether the disk is full: sent when the thread is ready, and at every change. */
 export type DiskSpaceMessage = { isFull: boolean };
 
 /** The duration of a commit, in ms, and its number of writes. */
@@ -31,10 +31,10 @@ export type CommitMeasure = { durationMs: number; size: number };
 export type BatchMessage = {
   /** In the order of its writes, as JSON of `OutcomeMessage[]`. */
   outcomes: string;
-  /** What happened to operations, in pieces (`piecesOf`). */
+  /** The steps of operations, in pieces (`piecesOf`). */
   traced: readonly string[];
   commit: CommitMeasure;
-  /** Why the storage has failed for good, so that no write is accepted any more; null: it has not. */
+  /** Why the storage failed for good; null: it works. */
   broken: string | null;
 };
 
@@ -46,23 +46,23 @@ export function outcomeMessage(outcome: CommandOutcome): OutcomeMessage {
   return { error: { message: textOf(error), stack: error instanceof Error ? error.stack : undefined } };
 }
 
-/** So much of what happened to operations is told at once. */
-const tracedAtOnce = 500;
+/** How many steps of operations are logged at once. */
+const tracedPerPiece = 500;
 
 /**
- * What happened to operations in a batch, in order, as JSON of `Traced[]`: one piece in almost all of them. A read may
- * settle as many as wait for its license key, and the server's thread is to answer others between two pieces.
+ * The steps of operations in a batch, in order, as JSON of `Traced[]`: usually one piece. One read may finish many
+ * operations, and the server thread must answer other requests between two pieces.
  */
 export function piecesOf(outcomes: readonly CommandOutcome[]): string[] {
   const traced = outcomes.flatMap((outcome) => ('result' in outcome ? (outcome.traced ?? []) : []));
   const pieces: string[] = [];
-  for (let from = 0; from < traced.length; from += tracedAtOnce) {
-    pieces.push(JSON.stringify(traced.slice(from, from + tracedAtOnce)));
+  for (let from = 0; from < traced.length; from += tracedPerPiece) {
+    pieces.push(JSON.stringify(traced.slice(from, from + tracedPerPiece)));
   }
   return pieces;
 }
 
-/** What an error says, for another thread. */
+/** The message of an error, for another thread. */
 export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

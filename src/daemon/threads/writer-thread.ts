@@ -18,30 +18,30 @@ import {
 } from './writer-message.ts';
 import { startWorker } from './start-worker.ts';
 
-/** A write that takes longer than this, in ms, means that the disk hangs. */
+/** If a write takes longer than this, the disk hangs, in ms. */
 const stuckMs = 60_000;
 
-/** So many writes are posted before the turn ends: the writer's thread works while the server's reads on. */
-const enoughToPost = 16;
+/** This many writes are posted before the turn ends, so that the writer thread starts early. */
+const maxGathered = 16;
 
-/** `since`: when it was asked for (`Clock.elapsed`). */
+/** `since`: when the write was requested (`Clock.elapsed`). */
 type WaitingWrite = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> & { since: number };
 
-/** What the writer's thread is asked and tells. */
+/** The inputs and callbacks of the writer thread. */
 export type WriterOptions = {
   role: RoleName;
-  /** Whether changes of licenses are remembered now (`history.keep`). */
+  /** Whether changes of licenses are kept (`history.keep`). */
   keepsHistory: () => boolean;
   onCommit: (measure: CommitMeasure) => void;
-  /** What a write changed of what verifies are answered from, before its caller hears of it. */
+  /** Called with the changed data of verifies, before the caller of the write gets its result. */
   onChanged: (changes: readonly Change[]) => void;
-  /** What happened to operations in a write, in order; before its caller hears of it, unless very many wait to be told. */
+  /** Called with the steps of operations in order, usually before the caller of the write gets its result. */
   onTraced: (traced: readonly Traced[]) => void;
-  /** The disk is full, or has space again; called at the start only when it is full. */
+  /** Called when the disk is full or has free space again. Called at the start only if the disk is full. */
   onDiskSpace: (isFull: boolean) => void;
 };
 
-/** Starts the writer's thread on a database; resolves when it is ready to write. */
+/** Starts the writer thread on a database. Resolves when the thread is ready. */
 export async function startWriter(
   databasePath: string,
   clock: Clock,
@@ -54,17 +54,17 @@ export async function startWriter(
   return writer;
 }
 
-/** The server's side of the writer's thread. */
+/** The writer thread, as the server thread sees it. */
 export class WriterThread implements StoreWriter, AsyncDisposable {
   readonly #worker: Worker;
   readonly #clock: Clock;
   readonly #options: WriterOptions;
-  /** The unanswered writes in their order, in which they are answered. */
+  /** The unanswered writes. Their results come in the same order. */
   readonly #waiting: WaitingWrite[] = [];
-  /** The writes of this turn of the event loop that are to be posted together. */
+  /** The writes of this turn of the event loop, which are posted together. */
   readonly #gathered: WriteRequest[] = [];
-  /** What happened to operations and was not told yet (`piecesOf`). */
-  readonly #untold: string[] = [];
+  /** Steps of operations that were not reported yet (`piecesOf`). */
+  readonly #unreported: string[] = [];
   readonly #lost = Promise.withResolvers<never>();
   readonly #exited = Promise.withResolvers<void>();
   #failure: StorageError | null = null;
@@ -88,12 +88,12 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
     });
   }
 
-  /** Rejects when the storage has failed or the thread has ended; pending until then. */
+  /** Rejects when the storage fails or the thread ends; pending until then. */
   get lost(): Promise<never> {
     return this.#lost.promise;
   }
 
-  /** While it is full, only essential writes are accepted. */
+  /** While the disk is full, only essential writes are accepted. */
   get storage(): 'ok' | 'full' {
     return this.#isFull ? 'full' : 'ok';
   }
@@ -124,8 +124,8 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
     this.#waiting.push({ resolve, reject, since: this.#clock.elapsed() });
     if (this.#gathered.length === 0) setImmediate(() => this.#post());
     this.#gathered.push({ name, command, writeOptions });
-    if (this.#gathered.length === enoughToPost) this.#post();
-    // The compiler cannot see that a name and its result belong together.
+    if (this.#gathered.length === maxGathered) this.#post();
+    // The compiler does not know that a name and its result belong together.
     return (await promise) as CommandResult<Name>;
   }
 
@@ -135,11 +135,11 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
     const close: WriterMessage = 'close';
     this.#worker.postMessage(close);
     await this.#exited.promise;
-    // In turns here, too: at once, they would be more than the log keeps.
-    while (this.#untold.length > 0) await nextTurn();
+    // One piece per turn: all at once would be more than the log buffers.
+    while (this.#unreported.length > 0) await nextTurn();
   }
 
-  /** One message for many writes: to send each by itself takes several times as long. */
+  /** One message for many writes: one message per write would take several times as long. */
   #post(): void {
     if (this.#gathered.length === 0) return;
     try {
@@ -151,14 +151,14 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
       };
       this.#worker.postMessage(message);
     } catch (error) {
-      // What follows would be taken for the answers to these.
+      // Later results would be mistaken for the results of these writes.
       this.#lose(error);
     }
   }
 
   #settle({ outcomes, traced, commit, broken }: BatchMessage): void {
     this.#options.onCommit(commit);
-    this.#tell(traced);
+    this.#report(traced);
     for (const outcome of JSON.parse(outcomes) as OutcomeMessage[]) {
       const waiting = this.#waiting.shift();
       if ('result' in outcome) {
@@ -170,25 +170,25 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
         waiting?.reject(errorOf(outcome));
       }
     }
-    // What the thread had not begun it has refused as well.
+    // The thread has also refused the writes that it had not started.
     if (broken !== null) this.#lose(new Error(broken), 'failed');
   }
 
-  /** Tells the first piece at once, and each that follows in a turn of its own: others are answered meanwhile. */
-  #tell(pieces: readonly string[]): void {
-    const isTelling = this.#untold.length > 0;
-    this.#untold.push(...pieces);
-    if (!isTelling) this.#tellNext();
+  /** Reports the first piece at once, and each later piece in its own turn, so that requests are answered in between. */
+  #report(pieces: readonly string[]): void {
+    const isReporting = this.#unreported.length > 0;
+    this.#unreported.push(...pieces);
+    if (!isReporting) this.#reportNext();
   }
 
-  #tellNext(): void {
-    const piece = this.#untold.shift();
+  #reportNext(): void {
+    const piece = this.#unreported.shift();
     if (piece === undefined) return;
     this.#options.onTraced(JSON.parse(piece) as Traced[]);
-    if (this.#untold.length > 0) setImmediate(() => this.#tellNext());
+    if (this.#unreported.length > 0) setImmediate(() => this.#reportNext());
   }
 
-  /** `fault`: of the writes that wait. */
+  /** `fault`: the fault of the waiting writes. */
   #lose(cause: unknown, fault: StorageFault = 'commit_failed'): void {
     this.#failure ??= new StorageError('failed', cause);
     this.#options.onChanged(['anything']);

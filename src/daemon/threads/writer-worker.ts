@@ -21,10 +21,10 @@ import {
   type WritesMessage,
 } from './writer-message.ts';
 
-/** How often a full disk is looked at again, in ms. */
+/** How often a full disk is checked again, in ms. */
 const lookAgainMs = 1000;
 
-/** Tells over the port when the disk is full, and takes the ballast again as soon as there is room. */
+/** Reports when the disk is full, and allocates the reserve file again as soon as there is free space. */
 export class DiskSpaceWatch implements Disposable {
   readonly #port: MessagePort;
   readonly #ballast: Ballast;
@@ -35,20 +35,20 @@ export class DiskSpaceWatch implements Disposable {
     this.#ballast = ballast;
   }
 
-  /** Takes the ballast and says how it is: the writer is ready. */
+  /** Allocates the reserve file and reports the result, which says that the writer is ready. */
   begin(): void {
-    if (this.#ballast.take()) this.#tell(false);
+    if (this.#ballast.take()) this.#report(false);
     else this.look();
   }
 
-  /** Looks whether the ballast had to be given back. */
+  /** Checks whether the reserve file had to be released. */
   look(): void {
     if (this.#ballast.isTaken || this.#timer !== null) return;
-    this.#tell(true);
+    this.#report(true);
     this.#timer = setInterval(() => {
       if (!this.#ballast.take()) return;
       this[Symbol.dispose]();
-      this.#tell(false);
+      this.#report(false);
     }, lookAgainMs);
   }
 
@@ -57,7 +57,7 @@ export class DiskSpaceWatch implements Disposable {
     this.#timer = null;
   }
 
-  #tell(isFull: boolean): void {
+  #report(isFull: boolean): void {
     const message: DiskSpaceMessage = { isFull };
     this.#port.postMessage(message);
   }
@@ -66,12 +66,12 @@ export class DiskSpaceWatch implements Disposable {
 type Port = NonNullable<typeof parentPort>;
 type Write = { request: WriteRequest; context: WriterContext };
 
-/** Bytes of random data that the ballast repeats: more than the window of a compressing file system. */
+/** Bytes of random data that the reserve file repeats: more than the window of a compressing file system. */
 const fillingBytes = 1024 * 1024;
 
 /**
- * The writer's thread: takes the writes that arrived during the last commit, commits them together, and
- * answers. There is no timer: the duration of a commit decides the size of the next.
+ * The writer thread takes the writes that arrived during the last commit, commits them together, and sends their
+ * results. There is no timer: the duration of a commit decides the size of the next batch.
  */
 function work(port: Port, { databasePath, role }: WriterData): void {
   const connection = openWriting(databasePath, role);
@@ -92,7 +92,7 @@ function work(port: Port, { databasePath, role }: WriterData): void {
     } else {
       const { batch, isClosed } = gather(port, message);
       const committed = await commit(committer, batch);
-      // Told before those who are refused for it can ask.
+      // Reported before the callers of refused writes can read the status.
       room.look();
       port.postMessage(committed);
       if (isClosed) await receive('close');
@@ -103,7 +103,7 @@ function work(port: Port, { databasePath, role }: WriterData): void {
   room.begin();
 }
 
-/** The writes that have arrived, and whether the thread is to close after them. */
+/** The writes that have arrived, and whether the thread closes after them. */
 function gather(port: Port, first: WritesMessage): { batch: Write[]; isClosed: boolean } {
   const batch = writesOf(first);
   while (batch.length < largestBatch) {

@@ -126,7 +126,7 @@ export function statusFields(shown: Status, hint: Hint): Readonly<Record<string,
     removed:
       listeners.lost.length === 0
         ? null
-        : toned(`${listeners.lost.join(', ')}: nobody can connect there; see the log`, 'bad'),
+        : toned(`${listeners.lost.join(', ')}: connections to it fail; see the log`, 'bad'),
     certificate: listeners.tls === null ? null : formatCertificate(listeners.tls.not_after, clock.now),
     storage: formatStorage(storage, hint),
     upstream: upstream === null ? null : formatUpstream(upstream),

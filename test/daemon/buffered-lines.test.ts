@@ -1,12 +1,12 @@
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { GatheredLines } from '../../src/daemon/log/log.ts';
+import { BufferedLines } from '../../src/daemon/log/log.ts';
 
 test('the lines of a moment are written at once, in order, and none twice', () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const written: string[] = [];
-  const lines = new GatheredLines({ write: (text) => written.push(text) });
+  const lines = new BufferedLines({ write: (text) => written.push(text) });
   lines.write('a\n');
   lines.write('b\n');
   expect(written).toEqual([]);
@@ -22,7 +22,7 @@ test('pino’s flush writes what is gathered, before anything takes the event lo
   const written: string[] = [];
   const log = pino(
     { base: null, timestamp: false },
-    new GatheredLines({ write: (text) => written.push(text) }),
+    new BufferedLines({ write: (text) => written.push(text) }),
   );
   log.info('the store is migrated');
   expect(written).toEqual([]);
