@@ -60,7 +60,7 @@ static long call(const char *key, const char *idempotency_key, cJSON **answer) {
   buffer body = {NULL, 0};
   curl_easy_setopt(curl, CURLOPT_URL, url);
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-  /* A proxy of the environment would see the secret, and lead to no agent of this machine. */
+  /* A proxy of the environment would see the secret, and cannot reach the agent of this machine. */
   curl_easy_setopt(curl, CURLOPT_PROXY, "");
   curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)timeout_s);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
@@ -87,7 +87,7 @@ static const char *verify(const char *key) {
   return verdict;
 }
 
-/* The key of the request is made once and kept across retries, so that the use counts once. */
+/* All retries send the same idempotency key, so that the use counts once. */
 static void count_use(const char *key) {
   char idempotency_key[33] = "";
   unsigned char random[16];
@@ -113,7 +113,7 @@ static void count_use(const char *key) {
   printf("uses: later, under %s\n", idempotency_key);
 }
 
-/* What counts in the end: no answer is no "no", and only "disabled" revokes at once. */
+/* The final verdict: a missing answer is not a "no", and only "disabled" revokes at once. */
 static const char *remembered(const char *verdict) {
   const char *path = environment("LATCHKEY_LAST_KNOWN", "last-known");
   const int is_disabled = strcmp(verdict, "refused: disabled") == 0;

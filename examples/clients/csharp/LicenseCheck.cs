@@ -34,7 +34,7 @@ public static class LicenseCheck
 
     static HttpClient NewClient()
     {
-        // A redirect would take the secret along, a proxy of the environment too.
+        // A redirect or a proxy of the environment would send the secret to another server.
         var client = new HttpClient(new HttpClientHandler { AllowAutoRedirect = false, UseProxy = false })
         {
             BaseAddress = new Uri(Getenv("LATCHKEY_URL", "http://127.0.0.1:8787")),
@@ -63,7 +63,7 @@ public static class LicenseCheck
         }
     }
 
-    /// <summary>The key of the request is made once and kept across retries, so that the use counts once.</summary>
+    /// <summary>All retries send the same idempotency key, so that the use counts once.</summary>
     static async Task<string> CountUse(string key)
     {
         string idempotencyKey = Guid.NewGuid().ToString();
@@ -85,14 +85,14 @@ public static class LicenseCheck
             }
             catch (Exception error) when (IsNoAnswer(error))
             {
-                // It may have been counted: the same request again tells.
+                // The use may have been counted: repeat the request to find out.
             }
             await Task.Delay(wait);
         }
         return "later, under " + idempotencyKey;
     }
 
-    /// <summary>What counts in the end: no answer is no "no", and only "disabled" revokes at once.</summary>
+    /// <summary>The final verdict: a missing answer is not a "no", and only "disabled" revokes at once.</summary>
     static string Remembered(string verdict)
     {
         try
@@ -108,14 +108,14 @@ public static class LicenseCheck
         }
         catch (Exception error) when (error is IOException || error is UnauthorizedAccessException)
         {
-            // It stands in the way of no verdict.
+            // A file that cannot be written must not change the verdict.
             Console.Error.WriteLine(error.Message);
         }
         return verdict;
     }
 
     /// <summary>
-    /// Also what is no address, or no secret that a header can carry: a FormatException or an ArgumentException.
+    /// An invalid address or secret throws a FormatException or an ArgumentException.
     /// </summary>
     static bool IsNoAnswer(Exception error)
     {
@@ -123,7 +123,7 @@ public static class LicenseCheck
             || error is XmlException || error is FormatException || error is ArgumentException;
     }
 
-    /// <summary>JSON as the XML that .NET and Mono both make of it; System.Text.Json is of .NET alone.</summary>
+    /// <summary>Reads JSON as XML, which .NET and Mono both can; only .NET has System.Text.Json.</summary>
     static async Task<XmlDocument> Read(HttpResponseMessage answer)
     {
         byte[] body = await answer.Content.ReadAsByteArrayAsync();

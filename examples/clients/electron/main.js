@@ -1,13 +1,13 @@
-// The license is asked for here, in the main process: a renderer is a web page, which the agent refuses.
+// Only the main process can ask the agent: a renderer is a web page, and the agent refuses web pages.
 const { join } = require('node:path');
 const { app, BrowserWindow, ipcMain } = require('electron');
 const { connect, LastKnown } = require('latchkey/client');
 
 const { LATCHKEY_URL, LATCHKEY_STATE_DIR, LATCHKEY_SECRET, LATCHKEY_LAST_KNOWN } = process.env;
 const latchkey = connect({
-  // Where the environment says, else at the address that `latchkey init` gives an agent.
+  // By default, the address of an agent that `latchkey init` configured.
   url: LATCHKEY_URL || LATCHKEY_STATE_DIR ? undefined : 'http://127.0.0.1:8787',
-  productSecret: LATCHKEY_SECRET, // without it: a token, from LATCHKEY_TOKEN or LATCHKEY_TOKEN_FILE
+  productSecret: LATCHKEY_SECRET, // default: the token in LATCHKEY_TOKEN or LATCHKEY_TOKEN_FILE
 });
 /** @type {LastKnown} */
 let lastKnown;
@@ -18,7 +18,7 @@ ipcMain.handle('verify-license', async (_event, licenseKey) => {
 });
 ipcMain.handle('count-use', async (_event, licenseKey) => {
   try {
-    // Repeated under one idempotency key until it is answered, so that it counts once.
+    // Retried under one idempotency key until it is answered, so that it counts once.
     const { license } = await latchkey.use(licenseKey);
     return String(license.uses);
   } catch (error) {
@@ -26,7 +26,7 @@ ipcMain.handle('count-use', async (_event, licenseKey) => {
   }
 });
 
-/** What this program itself does wrong, such as a credential that is refused, is no fault of the customer. */
+/** A mistake of this program, such as a wrong credential, must not lock out the customer. */
 function cannotSay(error) {
   console.error(error.message);
   return { verdict: 'undetermined', reason: 'unknown', license: null, error };

@@ -23,7 +23,7 @@ const (
 type answer struct {
 	Code string `json:"code"`
 	Data struct {
-		// nil where somebody else than an agent answers.
+		// nil if another program than an agent answers.
 		Enabled *bool `json:"enabled"`
 		Uses    *int  `json:"uses"`
 	} `json:"data"`
@@ -38,12 +38,12 @@ type agent struct {
 // newAgent speaks to LATCHKEY_URL, over TCP or a Unix socket.
 func newAgent() agent {
 	base := getenv("LATCHKEY_URL", "http://127.0.0.1:8787")
-	// A proxy of the environment would see the secret: this transport knows none.
+	// This transport ignores the proxy of the environment, which would see the secret.
 	transport := &http.Transport{}
 	client := &http.Client{
 		Timeout:   timeout,
 		Transport: transport,
-		// A redirect would take the secret along.
+		// A redirect would send the secret to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if path, isSocket := strings.CutPrefix(base, "unix:"); isSocket {
@@ -90,7 +90,7 @@ func (a agent) verify(key string) string {
 	}
 }
 
-// countUse makes the key of the request once and keeps it across retries, so that the use counts once.
+// countUse sends the same idempotency key with all retries, so that the use counts once.
 func (a agent) countUse(key string) string {
 	idempotencyKey := newKey()
 	form := url.Values{"license_key": {key}}.Encode()
@@ -115,7 +115,7 @@ func (a agent) countUse(key string) string {
 	return "later, under " + idempotencyKey
 }
 
-// remembered is what counts in the end: no answer is no "no", and only "disabled" revokes at once.
+// remembered gives the final verdict: a missing answer is not a "no", and only "disabled" revokes at once.
 func remembered(verdict string) string {
 	file := getenv("LATCHKEY_LAST_KNOWN", "last-known")
 	switch verdict {

@@ -16,7 +16,7 @@ end
 local base = environment("LATCHKEY_URL", "http://127.0.0.1:8787")
 local file = environment("LATCHKEY_LAST_KNOWN", "last-known")
 
--- A socket with one time limit for the whole request: LuaSocket's own begins anew with each byte that comes.
+-- A socket with one time limit for the whole request: LuaSocket's limit restarts with each byte.
 local function limited()
   local tcp, finish = assert(socket.tcp()), socket.gettime() + http.TIMEOUT
   return setmetatable({}, {
@@ -29,7 +29,7 @@ local function limited()
   })
 end
 
--- One request; gives status and answer, or nil when there is no answer that can be read.
+-- Sends one request. Gives status and answer, or nil if there is no readable answer.
 local function call(method, path, form, headers)
   if not base:find("^http://") then return nil end -- it speaks no TLS: the secret would go out in the clear
   local sent = {
@@ -74,7 +74,7 @@ end
 
 local passing = { [408] = true, [409] = true, [429] = true }
 
--- The key of the request is made once and kept across retries, so that the use counts once.
+-- All retries send the same idempotency key, so that the use counts once.
 local function count_use(key)
   local idempotency_key = new_key()
   local finish, wait = socket.gettime() + deadline, 0.1
@@ -92,7 +92,7 @@ local function count_use(key)
   return "later, under " .. idempotency_key
 end
 
--- What counts in the end: no answer is no "no", and only "disabled" revokes at once.
+-- The final verdict: a missing answer is not a "no", and only "disabled" revokes at once.
 local function remembered(verdict)
   if verdict == "valid" or verdict == "refused: disabled" then
     local kept, fault = io.open(file, "w")

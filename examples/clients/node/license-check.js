@@ -8,9 +8,9 @@ if (licenseKey === undefined) {
   process.exit(2);
 }
 const latchkey = connect({
-  // Where the environment says, else at the address that `latchkey init` gives an agent.
+  // By default, the address of an agent that `latchkey init` configured.
   url: LATCHKEY_URL || LATCHKEY_STATE_DIR ? undefined : 'http://127.0.0.1:8787',
-  productSecret: LATCHKEY_SECRET, // without it: a token, from LATCHKEY_TOKEN or LATCHKEY_TOKEN_FILE
+  productSecret: LATCHKEY_SECRET, // default: the token in LATCHKEY_TOKEN or LATCHKEY_TOKEN_FILE
 });
 const lastKnown = new LastKnown({ file: LATCHKEY_LAST_KNOWN || './last-known.json' }, LATCHKEY_SECRET);
 
@@ -26,7 +26,7 @@ if (said.verdict === 'valid') {
   process.exitCode = 2;
 }
 
-/** What this program itself does wrong, such as a credential that is refused, is no fault of the customer. */
+/** A mistake of this program, such as a wrong credential, must not lock out the customer. */
 function cannotSay(error) {
   console.error(error.message);
   return { verdict: 'undetermined', reason: 'unknown', license: null, error };
@@ -34,7 +34,7 @@ function cannotSay(error) {
 
 async function countUse() {
   try {
-    // Repeated under one idempotency key until it is answered, so that it counts once.
+    // Retried under one idempotency key until it is answered, so that it counts once.
     const { license } = await latchkey.use(licenseKey, { deadlineMs: 10_000 });
     console.log(`uses: ${license.uses}`);
   } catch (error) {

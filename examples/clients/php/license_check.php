@@ -7,7 +7,7 @@ const TIMEOUT_S = 5;
 const DEADLINE_S = 10;
 const GRACE_S = 14 * 24 * 3600;
 
-/** One request; null: there was no answer that can be read. */
+/** Sends one request. Null: there is no readable answer. */
 function call(string $method, string $path, ?string $form = null, array $headers = []): ?array
 {
     $base = getenv('LATCHKEY_URL') ?: 'http://127.0.0.1:8787';
@@ -20,7 +20,7 @@ function call(string $method, string $path, ?string $form = null, array $headers
         CURLOPT_URL => $base . $path,
         CURLOPT_CUSTOMREQUEST => $method,
         CURLOPT_TIMEOUT => TIMEOUT_S,
-        // A proxy of the environment would see the secret, and lead to no agent of this machine.
+        // A proxy of the environment would see the secret, and cannot reach the agent of this machine.
         CURLOPT_PROXY => '',
         CURLOPT_RETURNTRANSFER => true,
         CURLOPT_HTTPHEADER => [
@@ -48,7 +48,7 @@ function verify(string $key): string
     };
 }
 
-/** The key of the request is made once and kept across retries, so that the use counts once. */
+/** All retries send the same idempotency key, so that the use counts once. */
 function countUse(string $key): string
 {
     $idempotencyKey = bin2hex(random_bytes(16));
@@ -68,12 +68,12 @@ function countUse(string $key): string
     return "later, under $idempotencyKey";
 }
 
-/** What counts in the end: no answer is no "no", and only "disabled" revokes at once. */
+/** The final verdict: a missing answer is not a "no", and only "disabled" revokes at once. */
 function remembered(string $verdict): string
 {
     $file = getenv('LATCHKEY_LAST_KNOWN') ?: 'last-known';
     if ($verdict === 'valid' || $verdict === 'refused: disabled') {
-        // Without a warning: that it cannot be written stands in the way of no verdict.
+        // No warning: a file that cannot be written must not change the verdict.
         @file_put_contents($file, time() . ' ' . $verdict);
     }
     if ($verdict !== 'undetermined' || !is_file($file)) {

@@ -16,7 +16,7 @@ SECRET = os.environ.get("LATCHKEY_SECRET", "")
 LAST_KNOWN = Path(os.environ.get("LATCHKEY_LAST_KNOWN") or "last-known")
 GRACE_S = 14 * 24 * 3600
 DEADLINE_S = 10
-# An OSError is of the socket, a RecursionError of JSON that is nested too deep.
+# The socket throws an OSError, and deeply nested JSON a RecursionError.
 NO_ANSWER = (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, RecursionError)
 
 

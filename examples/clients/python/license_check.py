@@ -17,7 +17,7 @@ LAST_KNOWN = Path(os.environ.get("LATCHKEY_LAST_KNOWN") or "last-known")
 GRACE_S = 14 * 24 * 3600
 TIMEOUT_S = 5
 DEADLINE_S = 10
-# JSON that is nested too deep ends in a RecursionError.
+# Deeply nested JSON throws a RecursionError.
 NO_ANSWER = (OSError, http.client.HTTPException, ValueError, RecursionError)
 
 
@@ -51,7 +51,7 @@ def call(method, path, body=None, headers=None):
     connection = connect()
     sent = {"product-secret-key": SECRET, "accept": "application/problem+json, application/json", **(headers or {})}
     connection.connect()
-    # The time limit of the connection is one of each read: an answer may come byte by byte, without end.
+    # The time limit of the connection covers each read: an answer may arrive byte by byte, without end.
     timer = threading.Timer(TIMEOUT_S, connection.sock.shutdown, [socket.SHUT_RDWR])
     timer.start()
     try:

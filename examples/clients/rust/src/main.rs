@@ -12,11 +12,11 @@ const GRACE_S: u64 = 14 * 24 * 3600;
 
 enum Ask<'a> {
     Verify,
-    /// Under this idempotency key.
+    /// Has this idempotency key.
     Use(&'a str),
 }
 
-/// One request; `None`: there was no answer that can be read.
+/// Sends one request. `None`: there is no readable answer.
 fn call(ask: Ask, license_key: &str) -> Option<(u32, Value)> {
     let mut easy = Easy::new();
     let url = environment("LATCHKEY_URL", "http://127.0.0.1:8787");
@@ -43,7 +43,7 @@ fn call(ask: Ask, license_key: &str) -> Option<(u32, Value)> {
     }
     easy.http_headers(headers).ok()?;
     easy.timeout(TIMEOUT).ok()?;
-    // A proxy of the environment would see the secret, and lead to no agent of this machine.
+    // A proxy of the environment would see the secret, and cannot reach the agent of this machine.
     easy.proxy("").ok()?;
     let mut body = Vec::new();
     {
@@ -68,7 +68,7 @@ fn verify(license_key: &str) -> &'static str {
     }
 }
 
-/// The key of the request is made once and kept across retries, so that the use counts once.
+/// All retries send the same idempotency key, so that the use counts once.
 fn count_use(license_key: &str) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let idempotency_key = format!("{}-{}", since.as_nanos(), process::id());
@@ -86,7 +86,7 @@ fn count_use(license_key: &str) -> String {
     format!("later, under {idempotency_key}")
 }
 
-/// What counts in the end: no answer is no "no", and only "disabled" revokes at once.
+/// The final verdict: a missing answer is not a "no", and only "disabled" revokes at once.
 fn remembered(verdict: &'static str) -> &'static str {
     let file = environment("LATCHKEY_LAST_KNOWN", "last-known");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

@@ -19,7 +19,7 @@ let file = URL(fileURLWithPath: environment["LATCHKEY_LAST_KNOWN"] ?? "last-know
 let deadline: TimeInterval = 10
 let grace: TimeInterval = 14 * 24 * 3600
 
-/// A redirect would take the secret along.
+/// A redirect would send the secret to another server.
 final class NoRedirects: NSObject, URLSessionTaskDelegate {
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
@@ -30,7 +30,7 @@ final class NoRedirects: NSObject, URLSessionTaskDelegate {
 }
 
 let configuration = URLSessionConfiguration.ephemeral
-// For the whole answer; the time-out of a request is one of each wait for data.
+// The limit for the whole answer: the timeout of a request covers each wait for data.
 configuration.timeoutIntervalForResource = 5
 // A proxy of the environment would see the secret.
 configuration.connectionProxyDictionary = [:]
@@ -39,7 +39,7 @@ let session = URLSession(configuration: configuration, delegate: NoRedirects(), 
 func request(_ path: String, _ key: String) -> URLRequest {
     var parts = URLComponents(string: base + path)!
     parts.queryItems = [URLQueryItem(name: "license_key", value: key)]
-    // Foundation leaves a plus sign as it is, which is read as a space.
+    // Foundation does not encode a plus sign, which a form reads as a space.
     parts.percentEncodedQuery = parts.percentEncodedQuery?.replacingOccurrences(of: "+", with: "%2B")
     var request = URLRequest(url: parts.url!)
     request.setValue(environment["LATCHKEY_SECRET"], forHTTPHeaderField: "product-secret-key")
@@ -60,7 +60,7 @@ func verify(_ key: String) async -> String {
     return status == 404 && answer.code == "license_not_found" ? "refused: not found" : "undetermined"
 }
 
-/// The key of the request is made once and kept across retries, so that the use counts once.
+/// All retries send the same idempotency key, so that the use counts once.
 func countUse(_ key: String) async throws -> String {
     let idempotencyKey = UUID().uuidString
     var put = request("/api/v2/license/usage", key)
@@ -82,7 +82,7 @@ func countUse(_ key: String) async throws -> String {
     return "later, under \(idempotencyKey)"
 }
 
-/// What counts in the end: no answer is no "no", and only "disabled" revokes at once.
+/// The final verdict: a missing answer is not a "no", and only "disabled" revokes at once.
 func remembered(_ verdict: String) -> String {
     let now = Date().timeIntervalSince1970
     if verdict == "valid" || verdict == "refused: disabled" {

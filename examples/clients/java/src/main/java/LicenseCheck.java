@@ -71,12 +71,12 @@ public final class LicenseCheck {
           answer.statusCode() == 404 && "\"license_not_found\"".equals(member(body, "code"));
       return isUnknown ? "refused: not found" : "undetermined";
     } catch (IOException | IllegalArgumentException noAnswer) {
-      // What is no address, or no secret that a header can carry, is an IllegalArgumentException.
+      // An invalid address or secret throws an IllegalArgumentException.
       return "undetermined";
     }
   }
 
-  /** The key of the request is made once and kept across retries, so that the use counts once. */
+  /** All retries send the same idempotency key, so that the use counts once. */
   private String countUse(String key) throws InterruptedException {
     String idempotencyKey = UUID.randomUUID().toString();
     Instant end = Instant.now().plus(DEADLINE);
@@ -95,14 +95,14 @@ public final class LicenseCheck {
           return "refused (" + member(body, "code") + ")";
         }
       } catch (IOException noAnswer) {
-        // It may have been counted: the same request again tells.
+        // The use may have been counted: repeat the request to find out.
       }
       Thread.sleep(wait);
     }
     return "later, under " + idempotencyKey;
   }
 
-  /** What counts in the end: no answer is no "no", and only "disabled" revokes at once. */
+  /** The final verdict: a missing answer is not a "no", and only "disabled" revokes at once. */
   private String remembered(String verdict) {
     try {
       if (verdict.equals("valid") || verdict.equals("refused: disabled")) {
@@ -132,7 +132,7 @@ public final class LicenseCheck {
   }
 
   private HttpResponse<String> send(HttpRequest.Builder request) throws IOException, InterruptedException {
-    // The time-out of a request ends with the headers: the rest may come byte by byte, without end.
+    // The timeout of a request covers the headers only: the body may arrive byte by byte, without end.
     CompletableFuture<HttpResponse<String>> answer = http.sendAsync(request.build(), BodyHandlers.ofString());
     try {
       return answer.get(TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
@@ -143,8 +143,8 @@ public final class LicenseCheck {
   }
 
   /**
-   * Reads JSON, for which the JDK has nothing; a program that has a library at hand takes that. An object becomes a
-   * map, and a scalar stays as it is written, so that "false" in quotes is not false.
+   * Reads JSON, because the JDK has no JSON parser; use a library if your program has one. An object becomes a map, and
+   * a scalar stays as it is written, so that "false" in quotes is not false.
    */
   private static Object parse(String json) throws IOException {
     Queue<String> tokens =
