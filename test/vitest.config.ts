@@ -36,6 +36,7 @@ const thorough = [
   'test/property/simulation/{simulation,aimed-simulation,sabotaged-protocol}.test.ts',
   'test/regular-expressions.test.ts',
   'test/client/{testing,types}.test.ts',
+  'test/packaging/declarations.test.ts',
   'test/cli/completion.test.ts',
   'test/http/repeated-request.test.ts',
 ];

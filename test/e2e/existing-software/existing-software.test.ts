@@ -1,6 +1,6 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import {
   apiKey,
   productKey,
@@ -13,6 +13,8 @@ import {
   conclude,
   desktopApp,
   existingPrograms,
+  type ExistingProgram,
+  type ProgramCommand,
 } from '../../support/reference/existing-programs.ts';
 import { freePort } from '../../support/network/free-port.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
@@ -46,6 +48,19 @@ async function setStore(dialect: string, unknown: string, more: object = {}): Pr
   });
 }
 
+const buildDirectory = temporaryDirectory();
+afterAll(() => buildDirectory[Symbol.asyncDispose]());
+const commands = new Map<string, Promise<ProgramCommand>>();
+
+/** Builds each program once, for both dialects. */
+function commandOf(program: ExistingProgram): Promise<ProgramCommand> {
+  const directory = join(buildDirectory.path, program.file);
+  mkdirSync(directory, { recursive: true });
+  const command = commands.get(program.file) ?? program.build(directory);
+  commands.set(program.file, command);
+  return command;
+}
+
 for (const dialect of ['payhip', 'specification']) {
   // The first version of the API is part of the store's own dialect alone.
   const programs = existingPrograms.filter(({ api }) => api === 'v2' || dialect === 'payhip');
@@ -58,7 +73,7 @@ for (const dialect of ['payhip', 'specification']) {
       context.skip(missing !== null, missing ?? '');
       await using directory = temporaryDirectory();
       const activation = join(directory.path, 'activation');
-      const command = await program.build(directory.path);
+      const command = await commandOf(program);
       await using harness = await setStore(dialect, 'reset');
       const agent = await harness.startAgent();
       const settings = { api: agent.process.tcp, secret, apiKey, productLink: productKey, activation };
