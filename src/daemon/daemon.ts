@@ -8,6 +8,7 @@ import { type Reloaded, takenOver } from './live-configuration.ts';
 import type { Role } from './role/role.ts';
 import { statusOf, type StatusParts } from './status.ts';
 import type { OpenedStore } from './store/opened-store.ts';
+import { pause } from './system/clock.ts';
 
 /** How long a stop waits for requests in flight, in ms. */
 const drainMs = 10_000;
@@ -128,7 +129,7 @@ export class Daemon {
     const { drainDelayMs } = current.configuration.listen;
     if (this.#parts.health.phase !== 'ready' || drainDelayMs === 0) return;
     this.#parts.health.become('leaving');
-    await clock.sleep(drainDelayMs, this.#hurry.signal).catch(() => undefined);
+    await pause(clock, drainDelayMs, this.#hurry.signal);
   }
 
   async #drain(): Promise<void> {

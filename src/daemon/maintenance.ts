@@ -2,7 +2,7 @@ import type { Result } from '../domain/problem/problem.ts';
 import type { TokenUses } from '../service/access/token-use.ts';
 import { StorageError, type Random, type StorageFault } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
-import type { PersistentClock } from './system/clock.ts';
+import { pause, type PersistentClock } from './system/clock.ts';
 
 const tickMs = 10_000;
 const ticksPerMark = 6;
@@ -46,14 +46,14 @@ export async function runMaintenance(parts: MaintenanceParts, signal: AbortSigna
     if (hasJumped || tick % ticksPerMark === 0) await markTime(parts);
     if (tick > 0 && (hasJumped || tick % ticksPerMark === 0)) await parts.checkListeners();
     if (hasJumped) {
-      await rest(clock, random.draw() * jitterMs, signal);
+      await pause(clock, random.draw() * jitterMs, signal);
       onSleep();
     }
     const keepMs = historyKeepMs();
     // After a reload with a shorter `history.keep`, prune at once.
     if (tick % ticksPerPrune === 0 || keepMs < keptMs) await prune(parts, signal);
     keptMs = keepMs;
-    await rest(clock, tickMs, signal);
+    await pause(clock, tickMs, signal);
   }
   // Before the next start, the clock may be turned back.
   await markTime(parts);
@@ -100,9 +100,4 @@ async function unlessFull(write: () => Promise<unknown>): Promise<void> {
   } catch (error) {
     if (!(error instanceof StorageError) || endings.has(error.fault)) throw error;
   }
-}
-
-async function rest(clock: PersistentClock, ms: number, signal: AbortSignal): Promise<void> {
-  // Only the signal ends the sleep early, and the loop checks the signal.
-  await clock.sleep(ms, signal).catch(() => undefined);
 }

@@ -1,7 +1,8 @@
-import { readdirSync, statfsSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatReason } from '../../config/fault/fault.ts';
 import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
+import { freeBytes } from '../../store/sqlite/ballast.ts';
 import { findIntrusion } from '../../store/sqlite/files/state-directory.ts';
 
 const mine = 0o700;
@@ -68,9 +69,9 @@ function examineOwners(directory: string): Finding[] {
 }
 
 function examineDiskSpace(directory: string): Finding {
-  const { bavail, bsize } = statfsSync(directory);
-  const mebibytes = Math.floor((bavail * bsize) / 1024 ** 2);
-  return bavail * bsize < scarceBytes
+  const free = freeBytes(directory);
+  const mebibytes = Math.floor(free / 1024 ** 2);
+  return free < scarceBytes
     ? warn(
         `only ${mebibytes} MiB are free on the disk of the state directory`,
         'free some space: changes are refused on a full disk',

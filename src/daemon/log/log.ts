@@ -36,8 +36,9 @@ export async function makeLog({ level, format }: LogSettings): Promise<Logger> {
   const output = openOutput();
   if (format === 'json') return pino(options, new BufferedLines(output));
   // In this thread: the transports of pino hang in bundles.
-  const { readableLines } = await import('./readable-lines.ts');
-  return pino(options, readableLines(output));
+  const { prettyFactory } = await import('pino-pretty');
+  const prettify = prettyFactory({ colorize: process.stdout.isTTY });
+  return pino(options, { write: (line: string) => output.write(prettify(line)) });
 }
 
 /** The destination of lines. `write` returns after the line is written. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Blocker } from '../../domain/outbox/explanation.ts';
 import type { ProductName } from '../../http/dialects/dialect.ts';
 import { type Credentials, authorityCredentials } from '../../service/access/credential.ts';
@@ -72,13 +73,8 @@ export function authorityRole({
     upstream: null,
     sync: null,
     bind: () => Promise.resolve(),
-    run: (signal) => untilAborted(signal),
+    async run(signal) {
+      if (!signal.aborted) await once(signal, 'abort');
+    },
   };
-}
-
-async function untilAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise((resolve) => {
-    signal.addEventListener('abort', resolve, { once: true });
-  });
 }

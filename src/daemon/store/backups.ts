@@ -5,6 +5,7 @@ import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import type { App, Backup } from '../../http/app.ts';
 import { type Clock, StorageError } from '../../service/ports.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
+import { pause } from '../system/clock.ts';
 import { startWorker } from '../threads/start-worker.ts';
 import { errorOf, type OutcomeMessage } from '../threads/writer-message.ts';
 import type { LocalStore } from './opened-store.ts';
@@ -12,7 +13,7 @@ import type { LocalStore } from './opened-store.ts';
 /** A backup whose client reads nothing for this long is ended, in ms: the next backup waits for it. */
 const stalledMs = 60_000;
 /** How often stalled clients are checked, in ms. */
-const lookMs = 5_000;
+const checkMs = 5_000;
 
 /** Backups of a store on this machine, copied in a thread. A database has its own tools. */
 export function backupsOf(
@@ -82,9 +83,8 @@ export class Backups {
   async #endStalled(content: ReadStream, signal: AbortSignal): Promise<void> {
     let [bytesRead, quietMs] = [content.bytesRead, 0];
     while (!signal.aborted) {
-      // Only the signal ends the sleep early, and the loop checks the signal.
-      await this.#clock.sleep(lookMs, signal).catch(() => undefined);
-      quietMs = content.bytesRead === bytesRead ? quietMs + lookMs : 0;
+      await pause(this.#clock, checkMs, signal);
+      quietMs = content.bytesRead === bytesRead ? quietMs + checkMs : 0;
       ({ bytesRead } = content);
       if (quietMs >= stalledMs) content.destroy(new Error('the reader of a backup has stalled'));
     }

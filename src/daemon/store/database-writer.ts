@@ -6,7 +6,7 @@ import type { Database } from '../../store/postgres/database.ts';
 import { reasonOf } from '../../store/postgres/refusal.ts';
 import { epochMs } from '../../store/postgres/statements.ts';
 import type { PostgresWriter } from '../../store/postgres/writer.ts';
-import type { TimeSource } from '../system/clock.ts';
+import { pause, type TimeSource } from '../system/clock.ts';
 import type { StoreWriter } from './opened-store.ts';
 
 /** The accepted difference between the clocks of the machine and the database, in ms, including the round trip. */
@@ -108,7 +108,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
     while (!this.#ended.signal.aborted) {
       this.#database.growAgain();
       await this.#look();
-      await this.#sleep(lookMs, this.#ended.signal);
+      await pause(this.#clock, lookMs, this.#ended.signal);
     }
   }
 
@@ -116,7 +116,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
     const answered = new AbortController();
     const { condition } = this.#found;
     const looking = look(this.#database, condition === 'full').finally(() => answered.abort());
-    const late = this.#sleep(slowMs, answered.signal).then((): FoundCondition | null =>
+    const late = pause(this.#clock, slowMs, answered.signal).then((): FoundCondition | null =>
       answered.signal.aborted ? null : { condition: 'slow', cause: new Error(`no answer in ${slowMs} ms`) },
     );
     const early = await Promise.race([looking, late]);
@@ -126,11 +126,6 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
     if (condition === 'full' || this.storage !== 'full') this.#take(found);
     // An unavailable database has no time either.
     await this.#time.follow(this.#database).catch(() => undefined);
-  }
-
-  /** Only the signal ends the sleep early, and the callers check the signal. */
-  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    await this.#clock.sleep(ms, signal).catch(() => undefined);
   }
 
   #take(found: FoundCondition): void {

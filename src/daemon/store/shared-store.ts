@@ -22,7 +22,7 @@ import { LiveConfiguration } from '../live-configuration.ts';
 import { hashLicenseKeys, logOf } from '../log/derived.ts';
 import { metricsOf } from '../metrics.ts';
 import { CopyMemory } from '../role/copy.ts';
-import { PersistentClock, machineTime, type TimeSource } from '../system/clock.ts';
+import { PersistentClock, machineTime, pause, type TimeSource } from '../system/clock.ts';
 import { sha256, systemRandom } from '../system/random.ts';
 import { keepSecretFile } from '../system/secret-files.ts';
 import { directAddressOf, databaseSettings, type PostgresSettings } from './database-settings.ts';
@@ -275,7 +275,7 @@ export class DatabaseWait {
         if (time.read().monotonic >= this.#endsAt) throw new PostgresAway(this.#database.place, error);
         this.#logOnce(error);
       }
-      await time.sleep(tryMs, signal).catch(() => undefined);
+      await pause(time, tryMs, signal);
       signal.throwIfAborted();
     }
   }

@@ -103,6 +103,11 @@ export class PersistentClock implements Clock {
   }
 }
 
+/** Sleeps for `ms`. Returns early, without an error, when the signal aborts. */
+export async function pause(clock: Pick<Clock, 'sleep'>, ms: number, signal: AbortSignal): Promise<void> {
+  await clock.sleep(ms, signal).catch(() => undefined);
+}
+
 /** The clocks of this machine. */
 export const machineTime: TimeSource = {
   read: () => ({ wall: Date.now(), monotonic: performance.now() }),

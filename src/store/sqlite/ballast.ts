@@ -102,7 +102,8 @@ function pathIn(directory: string): string {
   return join(directory, stateFiles.ballast);
 }
 
-function freeBytes(directory: string): number {
+/** The bytes that this user can still write to the disk of a directory. */
+export function freeBytes(directory: string): number {
   const { bavail, bsize } = statfsSync(directory);
   return bavail * bsize;
 }
