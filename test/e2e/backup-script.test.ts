@@ -33,7 +33,7 @@ function backUp(
 
 const copiesIn = (directory: string): string[] => readdirSync(join(directory, 'copies')).toSorted();
 
-test('a copy is made, proven and kept to its owner, and those that are too many go', async () => {
+test('the backup script makes and checks a copy that only its owner can read, and removes old copies', async () => {
   await using directory = temporaryDirectory();
   mkdirSync(join(directory.path, 'copies'));
   const older = ['latchkey-20200101T000000Z.db', 'latchkey-20200102T000000Z.db'];
@@ -63,7 +63,7 @@ test('a copy is made, proven and kept to its owner, and those that are too many 
   expect(JSON.parse(out)).toMatchObject({ role: 'authority', products: 1 });
 });
 
-test('a copy that cannot be restored fails, and takes the place of none', async () => {
+test('the backup script fails for a copy that cannot be restored, and keeps the older copies', async () => {
   await using directory = temporaryDirectory();
   mkdirSync(join(directory.path, 'copies'));
   writeFileSync(join(directory.path, 'copies', 'latchkey-20200101T000000Z.db'), '');
@@ -73,7 +73,7 @@ test('a copy that cannot be restored fails, and takes the place of none', async 
   expect(copiesIn(directory.path)).toEqual(['latchkey-20200101T000000Z.db']);
 });
 
-test('without a daemon nothing is copied, and the exit code says so', async () => {
+test('without a daemon the backup script copies nothing and fails', async () => {
   await using directory = temporaryDirectory();
   mkdirSync(join(directory.path, 'copies'));
   writeFileSync(join(directory.path, 'config.yaml'), `state_dir: ${join(directory.path, 'state')}\n`);
@@ -83,15 +83,18 @@ test('without a daemon nothing is copied, and the exit code says so', async () =
 
 const isSystemdInstalled = spawnSync('systemd-analyze', ['--version']).error === undefined;
 
-test.skipIf(!isSystemdInstalled)('the units are sound (skipped where systemd is not installed)', async () => {
-  await using directory = temporaryDirectory();
-  const unit = readExample('backup/latchkey-backup.service').replace(
-    /^ExecStart=\S+/m,
-    'ExecStart=/bin/true',
-  );
-  writeFileSync(join(directory.path, 'latchkey-backup.service'), unit);
-  const timer = join(directory.path, 'latchkey-backup.timer');
-  writeFileSync(timer, readExample('backup/latchkey-backup.timer'));
-  const { status, stderr } = spawnSync('systemd-analyze', ['verify', timer], { encoding: 'utf8' });
-  expect([status, stderr]).toEqual([0, '']);
-});
+test.skipIf(!isSystemdInstalled)(
+  'systemd accepts the units of the backup (skipped where systemd is not installed)',
+  async () => {
+    await using directory = temporaryDirectory();
+    const unit = readExample('backup/latchkey-backup.service').replace(
+      /^ExecStart=\S+/m,
+      'ExecStart=/bin/true',
+    );
+    writeFileSync(join(directory.path, 'latchkey-backup.service'), unit);
+    const timer = join(directory.path, 'latchkey-backup.timer');
+    writeFileSync(timer, readExample('backup/latchkey-backup.timer'));
+    const { status, stderr } = spawnSync('systemd-analyze', ['verify', timer], { encoding: 'utf8' });
+    expect([status, stderr]).toEqual([0, '']);
+  },
+);

@@ -93,14 +93,14 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     return got;
   }
 
-  test('reads nothing by a plain request, which it may not even see the status of', async () => {
+  test('a page of another origin reads nothing by a plain request, not even the status', async () => {
     for (const path of ['/livez', '/openapi.json', '/metrics', '/statusz']) {
       const got = await attack(() => fetches(`${daemon.tcp}${path}`), 'origin_forbidden');
       expect(got).toBe('TypeError');
     }
   });
 
-  test('reads nothing by a request without CORS', async () => {
+  test('a page of another origin reads nothing by a no-cors request', async () => {
     for (const path of ['/livez', '/metrics', '/api/v2/license/verify?license_key=KEY']) {
       const got = await attack(
         () => fetches(`${daemon.tcp}${path}`, { mode: 'no-cors' }),
@@ -110,7 +110,7 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     }
   });
 
-  test('with the right secret in its hand it is stopped by the preflight', async () => {
+  test('a page of another origin that has the secret is stopped by the preflight', async () => {
     const headers = { 'product-secret-key': secret };
     for (const init of [
       { headers },
@@ -123,8 +123,10 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     }
   });
 
-  test.each([form, 'text/plain', 'multipart/form-data'])('changes nothing by a form of %s', async (type) => {
-    const submit = `{
+  test.each([form, 'text/plain', 'multipart/form-data'])(
+    'a page of another origin changes nothing by a form of type %s',
+    async (type) => {
+      const submit = `{
       const form = document.createElement('form');
       form.method = 'POST';
       form.enctype = ${JSON.stringify(type)};
@@ -133,14 +135,15 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
       document.body.append(form);
       form.submit();
     }`;
-    const shown = await attack(async () => {
-      await Promise.all([page.waitForEvent('framenavigated'), page.evaluate(submit)]);
-      return await page.evaluate('document.body.innerText');
-    }, 'origin_forbidden');
-    expect(shown).toContain('origin_forbidden');
-  });
+      const shown = await attack(async () => {
+        await Promise.all([page.waitForEvent('framenavigated'), page.evaluate(submit)]);
+        return await page.evaluate('document.body.innerText');
+      }, 'origin_forbidden');
+      expect(shown).toContain('origin_forbidden');
+    },
+  );
 
-  test('changes nothing by a request without CORS, a beacon or a request that outlives the page', async () => {
+  test('a page of another origin changes nothing by a no-cors request, a beacon or a keepalive request', async () => {
     const url = `${daemon.tcp}/api/v2/coupons`;
     const body = 'coupon_type=multi&amount_off=5&code=EVIL';
     for (const init of [
@@ -153,7 +156,7 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     await attack(() => page.evaluate(beacon), 'origin_forbidden');
   });
 
-  test('gets nothing by a picture, a script, a frame or a socket', async () => {
+  test('a page of another origin gets nothing by an image, a script, a frame or a WebSocket', async () => {
     const load = (tag: string): string => `new Promise((resolve) => {
       const element = document.createElement(${JSON.stringify(tag)});
       element.onload = () => resolve('loaded');
@@ -174,13 +177,13 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     expect(await attack(() => page.evaluate(socket), 'origin_forbidden')).toBe('failed');
   });
 
-  test('gets nothing when it sends no Referer', async () => {
+  test('a page of another origin gets nothing when it sends no Referer', async () => {
     const init = { mode: 'no-cors', referrerPolicy: 'no-referrer' };
     const got = await attack(() => fetches(`${daemon.tcp}/api/v2/coupons`, init), 'credentials_missing');
     expect(got).toEqual(['opaque', 0, '']);
   });
 
-  test('is refused by its name when that comes to mean this machine (DNS rebinding)', async () => {
+  test('a page whose host name resolves to this machine is refused (DNS rebinding)', async () => {
     const rebound = daemon.tcp.replace('127.0.0.1', 'rebind.example');
     const [before, first] = [await state(), daemon.lines.length];
     const shown = await page.goto(`${rebound}/livez`);
@@ -199,7 +202,7 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     expect(await state()).toEqual(before);
   });
 
-  test('could do all that if it were no page', async () => {
+  test('the same requests succeed outside of a browser', async () => {
     const headers = { 'product-secret-key': secret };
     const used = await http.put('/api/v2/license/usage', { headers, form: { license_key: 'KEY' } });
     expect([used.status, (used.body as { data: object }).data]).toMatchObject([200, { uses: 1 }]);

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startSandbox, type Sandbox } from '../../src/testing.ts';
 import {
   buildExample,
@@ -109,191 +109,186 @@ function promised(situation: string): Record<string, string> {
   ) as Record<string, string>;
 }
 
-describe('the programs of examples/clients', () => {
-  it('are all in the table of the page', () => {
-    expect(columns).toEqual(clientExamples.map(({ name }) => name));
-  });
+it('the table of the page has every example program', () => {
+  expect(columns).toEqual(clientExamples.map(({ name }) => name));
+});
 
-  it('conclude in eight situations what the page says', async () => {
-    expect(await concludeAll('VALID', { remembers: true })).toEqual(promised('valid'));
-    expect(await concludeAll('DISABLED')).toEqual(promised('disabled'));
-    expect(await concludeAll('NOBODY')).toEqual(promised('unknown'));
-    expect(await concludeAll('OTHER')).toEqual(promised('other product'));
-    await sandbox.store.goAway();
-    expect(await concludeAll('VALID')).toEqual(promised('offline, known'));
-    expect(await concludeAll('UNSEEN')).toEqual(promised('offline, unseen'));
-    await sandbox.agent.stop();
-    expect(await concludeAll('VALID')).toEqual(promised('agent down'));
-    expect(await concludeAll('VALID', { remembers: true })).toEqual(promised('agent down, last known'));
-    await sandbox.agent.start();
-    await sandbox.store.comeBack();
-    await sandbox.settled();
-    for (const { example } of programs) {
-      expect((await sandbox.store.license(`VALID-${example.name}`))?.uses).toBe(2);
-    }
-  });
+it('the example programs conclude in eight situations what the page says', async () => {
+  expect(await concludeAll('VALID', { remembers: true })).toEqual(promised('valid'));
+  expect(await concludeAll('DISABLED')).toEqual(promised('disabled'));
+  expect(await concludeAll('NOBODY')).toEqual(promised('unknown'));
+  expect(await concludeAll('OTHER')).toEqual(promised('other product'));
+  await sandbox.store.goAway();
+  expect(await concludeAll('VALID')).toEqual(promised('offline, known'));
+  expect(await concludeAll('UNSEEN')).toEqual(promised('offline, unseen'));
+  await sandbox.agent.stop();
+  expect(await concludeAll('VALID')).toEqual(promised('agent down'));
+  expect(await concludeAll('VALID', { remembers: true })).toEqual(promised('agent down, last known'));
+  await sandbox.agent.start();
+  await sandbox.store.comeBack();
+  await sandbox.settled();
+  for (const { example } of programs) {
+    expect((await sandbox.store.license(`VALID-${example.name}`))?.uses).toBe(2);
+  }
+});
 
-  it('do so over the socket, where their language can', async () => {
-    for (const program of programs) {
-      if (!program.example.hasSocket) continue;
-      const said = await conclude(program, 'SOCKET', { url: `unix:${sandbox.agent.socket}` });
-      expect([program.example.name, said]).toEqual([program.example.name, 'valid, uses: 1']);
-    }
-  });
+it('the example programs work over the Unix socket if their language can', async () => {
+  for (const program of programs) {
+    if (!program.example.hasSocket) continue;
+    const said = await conclude(program, 'SOCKET', { url: `unix:${sandbox.agent.socket}` });
+    expect([program.example.name, said]).toEqual([program.example.name, 'valid, uses: 1']);
+  }
+});
 
-  it('ask at the address of the page where nobody tells them of another', async ({ skip }) => {
-    const [, port] = /^- `LATCHKEY_URL` is .*`http:\/\/127\.0\.0\.1:(\d+)` by default/m.exec(page) ?? [];
-    if (port === undefined) throw new Error('the page names no default address');
-    await using _port = await takeUsualPort();
-    const opened = startFront((_, response) => response.writeHead(503).end('{}'), Number(port));
-    await using front = await opened.catch(() => null);
-    if (front === null) skip(`somebody has port ${port}`);
-    expect(await concludeAll('DISABLED', { url: null })).toEqual(promised('disabled'));
-  });
+it('the example programs use the default address of the page', async ({ skip }) => {
+  const [, port] = /^- `LATCHKEY_URL` is .*`http:\/\/127\.0\.0\.1:(\d+)` by default/m.exec(page) ?? [];
+  if (port === undefined) throw new Error('the page names no default address');
+  await using _port = await takeUsualPort();
+  const opened = startFront((_, response) => response.writeHead(503).end('{}'), Number(port));
+  await using front = await opened.catch(() => null);
+  if (front === null) skip(`somebody has port ${port}`);
+  expect(await concludeAll('DISABLED', { url: null })).toEqual(promised('disabled'));
+});
 
-  it.each([
-    '<p>Welcome</p>',
-    '{}',
-    '{"data":null}',
-    '[]',
-    '{"data":{"enabled":"false"}}',
-    '{"data":{"owner":{"enabled":false}}}',
-    '{"data":{"note":"\\"enabled\\":false"}}',
-    '{"enabled":false}',
-  ])('conclude nothing from a program that has the port and answers %s', async (body) => {
-    await using somebody = await listen(createServer((_, response) => response.end(body)));
-    const said = await concludeAll('VALID', { url: somebody.url });
-    expect(said).toEqual(promised('agent down'));
-  });
+it.each([
+  '<p>Welcome</p>',
+  '{}',
+  '{"data":null}',
+  '[]',
+  '{"data":{"enabled":"false"}}',
+  '{"data":{"owner":{"enabled":false}}}',
+  '{"data":{"note":"\\"enabled\\":false"}}',
+  '{"enabled":false}',
+])('the example programs conclude nothing from another server that answers %s', async (body) => {
+  await using somebody = await listen(createServer((_, response) => response.end(body)));
+  const said = await concludeAll('VALID', { url: somebody.url });
+  expect(said).toEqual(promised('agent down'));
+});
 
-  it('conclude nothing from an answer that is nested without end', async () => {
-    await using somebody = await listen(createServer((_, response) => response.end('['.repeat(100_000))));
-    expect(await concludeAll('VALID', { url: somebody.url })).toEqual(promised('agent down'));
-  });
+it('the example programs conclude nothing from deeply nested JSON', async () => {
+  await using somebody = await listen(createServer((_, response) => response.end('['.repeat(100_000))));
+  expect(await concludeAll('VALID', { url: somebody.url })).toEqual(promised('agent down'));
+});
 
-  it.each([
-    'localhost:8787',
-    'unix:/nowhere/latchkey.sock',
-    'http://',
-    'http://127.0.0.1:99999',
-    'ftp://[::1',
-  ])('conclude nothing where their address is %s', async (url) => {
+it.each(['localhost:8787', 'unix:/nowhere/latchkey.sock', 'http://', 'http://127.0.0.1:99999', 'ftp://[::1'])(
+  'the example programs conclude nothing if their address is %s',
+  async (url) => {
     expect(await concludeAll('VALID', { url })).toEqual(promised('agent down'));
-  });
+  },
+);
 
-  it('show nothing in the clear where their address is of TLS, and nothing to a proxy of the machine', async () => {
-    const asked: string[] = [];
-    await using somebody = await listen(
-      createServer(({ url }, response) => {
-        asked.push(url ?? '');
-        response.end('{"data":{"enabled":true,"uses":1}}');
-      }),
-    );
-    const inTheClear = somebody.url.replace('http:', 'https:');
-    expect(await concludeAll('VALID', { url: inTheClear })).toEqual(promised('agent down'));
-    const proxies = ['http_proxy', 'HTTP_PROXY', 'all_proxy', 'ALL_PROXY'];
-    const environment = Object.fromEntries(proxies.map((name) => [name, somebody.url]));
-    expect(await concludeAll('PROXY', { environment })).toEqual(promised('valid'));
-    expect(asked).toEqual([]);
-  });
+it('the example programs send nothing in plain text to an https address, and nothing to a proxy of the environment', async () => {
+  const asked: string[] = [];
+  await using somebody = await listen(
+    createServer(({ url }, response) => {
+      asked.push(url ?? '');
+      response.end('{"data":{"enabled":true,"uses":1}}');
+    }),
+  );
+  const inTheClear = somebody.url.replace('http:', 'https:');
+  expect(await concludeAll('VALID', { url: inTheClear })).toEqual(promised('agent down'));
+  const proxies = ['http_proxy', 'HTTP_PROXY', 'all_proxy', 'ALL_PROXY'];
+  const environment = Object.fromEntries(proxies.map((name) => [name, somebody.url]));
+  expect(await concludeAll('PROXY', { environment })).toEqual(promised('valid'));
+  expect(asked).toEqual([]);
+});
 
-  it('conclude nothing from a 404 that has its code elsewhere', async () => {
-    const body = JSON.stringify({ detail: { code: 'license_not_found' }, code: 'route_not_found' });
-    await using somebody = await listen(createServer((_, response) => response.writeHead(404).end(body)));
-    expect(await concludeAll('VALID', { url: somebody.url })).toEqual(promised('agent down'));
-  });
+it('the example programs conclude nothing from a 404 with a nested code', async () => {
+  const body = JSON.stringify({ detail: { code: 'license_not_found' }, code: 'route_not_found' });
+  await using somebody = await listen(createServer((_, response) => response.writeHead(404).end(body)));
+  expect(await concludeAll('VALID', { url: somebody.url })).toEqual(promised('agent down'));
+});
 
-  it('let a customer go on whose last known verdict cannot be written', async () => {
-    expect(await concludeAll('READ-ONLY', { file: '/proc/latchkey' })).toEqual(everyOne('valid, uses: 1'));
-  });
+it('the example programs run if the last known verdict cannot be written', async () => {
+  expect(await concludeAll('READ-ONLY', { file: '/proc/latchkey' })).toEqual(everyOne('valid, uses: 1'));
+});
 
-  it.each([
-    ['is empty', Buffer.from('')],
-    ['is no text', Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28])],
-    ['is that of another program', Buffer.from('{"a":[1]}')],
-    ['was written in part', Buffer.from('9999999999 val')],
-  ])('conclude nothing from a file of last known verdicts that %s', async (_, text) => {
-    const file = join(directory.path, 'corrupted');
-    writeFileSync(file, text);
-    const said = await concludeAll('VALID', { url: 'http://127.0.0.1:1', file });
-    expect(said).toEqual(promised('agent down'));
-  });
+it.each([
+  ['is empty', Buffer.from('')],
+  ['is not text', Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28])],
+  ['is that of another program', Buffer.from('{"a":[1]}')],
+  ['was written in part', Buffer.from('9999999999 val')],
+])('the example programs conclude nothing from a last known file that %s', async (_, text) => {
+  const file = join(directory.path, 'corrupted');
+  writeFileSync(file, text);
+  const said = await concludeAll('VALID', { url: 'http://127.0.0.1:1', file });
+  expect(said).toEqual(promised('agent down'));
+});
 
-  it('conclude nothing from a directory in its place', async () => {
-    const file = join(directory.path, 'folder');
-    mkdirSync(file);
-    const said = await concludeAll('VALID', { url: 'http://127.0.0.1:1', file });
-    expect(said).toEqual(promised('agent down'));
-  });
+it('the example programs conclude nothing from a directory in place of the last known file', async () => {
+  const file = join(directory.path, 'folder');
+  mkdirSync(file);
+  const said = await concludeAll('VALID', { url: 'http://127.0.0.1:1', file });
+  expect(said).toEqual(promised('agent down'));
+});
 
-  it('give up an answer that never ends', async () => {
-    await using somebody = await listen(createServer((_, response) => drip(response)));
-    expect(await concludeAll('VALID', { url: somebody.url })).toEqual(promised('agent down'));
-  });
+it('the example programs give up a response that never ends', async () => {
+  await using somebody = await listen(createServer((_, response) => drip(response)));
+  expect(await concludeAll('VALID', { url: somebody.url })).toEqual(promised('agent down'));
+});
 
-  it('give up a use whose answer never ends, and say under which key it may be repeated', async () => {
-    await using front = await startFront((_, response) => drip(response));
-    const later = expect.stringMatching(/^valid, uses: later, under \S+$/) as string;
-    expect(await concludeAll('VALID', { url: front.url })).toEqual(everyOne(later));
-  });
+it('the example programs give up a use whose response never ends, and print its idempotency key', async () => {
+  await using front = await startFront((_, response) => drip(response));
+  const later = expect.stringMatching(/^valid, uses: later, under \S+$/) as string;
+  expect(await concludeAll('VALID', { url: front.url })).toEqual(everyOne(later));
+});
 
-  it('let a customer go on where the answer to the use says nothing of it', async () => {
-    await using front = await startFront((_, response) => response.end('{"data":null}'));
-    const later = expect.stringMatching(/^valid, uses: later, under \S+$/) as string;
-    expect(await concludeAll('VALID', { url: front.url })).toEqual(everyOne(later));
-  });
+it('the example programs run if the response to a use has no license', async () => {
+  await using front = await startFront((_, response) => response.end('{"data":null}'));
+  const later = expect.stringMatching(/^valid, uses: later, under \S+$/) as string;
+  expect(await concludeAll('VALID', { url: front.url })).toEqual(everyOne(later));
+});
 
-  it('take their secret to no other server', async () => {
-    const asked: string[] = [];
-    await using elsewhere = await listen(
-      createServer(({ url }, response) => {
-        asked.push(url ?? '');
-        response.end('{"data":{"enabled":true,"uses":1}}');
-      }),
-    );
-    function lead({ url }: IncomingMessage, response: ServerResponse): void {
-      response.writeHead(307, { location: `${elsewhere.url}${url ?? ''}` }).end('{}');
-    }
-    await using somebody = await listen(createServer(lead));
-    expect(await concludeAll('VALID', { url: somebody.url })).toEqual(promised('agent down'));
-    await using front = await startFront(lead);
-    const uncounted = expect.stringMatching(/^valid, uses: (?:refused|later)/) as string;
-    expect(await concludeAll('VALID', { url: front.url })).toEqual(everyOne(uncounted));
-    expect(asked).toEqual([]);
-  });
+it('the example programs do not follow a redirect', async () => {
+  const asked: string[] = [];
+  await using elsewhere = await listen(
+    createServer(({ url }, response) => {
+      asked.push(url ?? '');
+      response.end('{"data":{"enabled":true,"uses":1}}');
+    }),
+  );
+  function lead({ url }: IncomingMessage, response: ServerResponse): void {
+    response.writeHead(307, { location: `${elsewhere.url}${url ?? ''}` }).end('{}');
+  }
+  await using somebody = await listen(createServer(lead));
+  expect(await concludeAll('VALID', { url: somebody.url })).toEqual(promised('agent down'));
+  await using front = await startFront(lead);
+  const uncounted = expect.stringMatching(/^valid, uses: (?:refused|later)/) as string;
+  expect(await concludeAll('VALID', { url: front.url })).toEqual(everyOne(uncounted));
+  expect(asked).toEqual([]);
+});
 
-  it('let a customer go on whose program has a credential that is refused, or none', async () => {
-    expect(await concludeAll('VALID', { secret: 'not-the-secret' })).toEqual(everyOne('undetermined'));
-    expect(await concludeAll('VALID', { secret: '' })).toEqual(everyOne('undetermined'));
-    const body = JSON.stringify({ code: 'credentials_invalid', title: 'Credentials invalid', detail: '' });
-    function refuse(_: IncomingMessage, response: ServerResponse): void {
-      response.writeHead(401, { 'content-type': 'application/problem+json' }).end(body);
-    }
-    await using front = await startFront(refuse);
-    const refused = expect.stringMatching(/^valid, uses: refused \(.+\)$/) as string;
-    expect(await concludeAll('REFUSED', { url: front.url, remembers: true })).toEqual(everyOne(refused));
-    await using somebody = await listen(createServer(refuse));
-    const said = await concludeAll('REFUSED', { url: somebody.url, remembers: true });
-    expect(said).toEqual(everyOne('valid (last known)'));
-  });
+it('the example programs do not refuse the customer if their credential is wrong or missing', async () => {
+  expect(await concludeAll('VALID', { secret: 'not-the-secret' })).toEqual(everyOne('undetermined'));
+  expect(await concludeAll('VALID', { secret: '' })).toEqual(everyOne('undetermined'));
+  const body = JSON.stringify({ code: 'credentials_invalid', title: 'Credentials invalid', detail: '' });
+  function refuse(_: IncomingMessage, response: ServerResponse): void {
+    response.writeHead(401, { 'content-type': 'application/problem+json' }).end(body);
+  }
+  await using front = await startFront(refuse);
+  const refused = expect.stringMatching(/^valid, uses: refused \(.+\)$/) as string;
+  expect(await concludeAll('REFUSED', { url: front.url, remembers: true })).toEqual(everyOne(refused));
+  await using somebody = await listen(createServer(refuse));
+  const said = await concludeAll('REFUSED', { url: somebody.url, remembers: true });
+  expect(said).toEqual(everyOne('valid (last known)'));
+});
 
-  it('say how they are called when they are given no license key', async () => {
-    for (const { example, command } of programs) {
-      const { stdout, stderr, code } = await runExample(command, []);
-      expect([example.name, stdout, code]).toEqual([example.name, '', 2]);
-      expect(stderr).toMatch(/^usage: \S.* LICENSE-KEY\n$/);
-    }
-  });
+it('the example programs print their usage without a license key', async () => {
+  for (const { example, command } of programs) {
+    const { stdout, stderr, code } = await runExample(command, []);
+    expect([example.name, stdout, code]).toEqual([example.name, '', 2]);
+    expect(stderr).toMatch(/^usage: \S.* LICENSE-KEY\n$/);
+  }
+});
 
-  it('count a use once whose answer is lost on the way', async () => {
-    await using front = await startLossyFront(sandbox.agent.url);
-    expect(await concludeAll('LOST', { url: front.url })).toEqual(everyOne('valid, uses: 1'));
-    await sandbox.settled();
-    for (const { example } of programs) {
-      expect((await sandbox.store.license(`LOST-${example.name}`))?.uses).toBe(1);
-    }
-    expect(front.lost).toBe(programs.length);
-  });
+it('the example programs count a use once if its response is lost', async () => {
+  await using front = await startLossyFront(sandbox.agent.url);
+  expect(await concludeAll('LOST', { url: front.url })).toEqual(everyOne('valid, uses: 1'));
+  await sandbox.settled();
+  for (const { example } of programs) {
+    expect((await sandbox.store.license(`LOST-${example.name}`))?.uses).toBe(1);
+  }
+  expect(front.lost).toBe(programs.length);
 });
 
 /** Sends an answer byte by byte, without end. */

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { connect, LatchkeyError, type LatchkeyClient } from '../../src/client/index.ts';
 import { eventually, secret, startAgentHarness } from '../support/harness/agent-harness.ts';
 import { compile, installClient } from '../support/process/installed-client.ts';
@@ -13,28 +13,25 @@ import { temporaryDirectory } from '../support/temporary.ts';
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-describe('a thousand uses', () => {
-  it('are counted once each while the agent is killed at random and started again', async () => {
-    await using harness = await startAgentHarness({ licenses: ['KEY'] });
-    const client = connect({ stateDir: join(harness.directory, 'state'), productSecret: secret });
-    const waiting = Array.from({ length: 1_000 }, (_, number) => `use ${number}`);
-    const work = async (): Promise<void> => {
-      for (let key = waiting.pop(); key !== undefined; key = waiting.pop())
-        await useUntilAnswered(client, key);
-    };
-    const working = Promise.all(Array.from({ length: 8 }, work));
-    // By how many are left, not by time: a fast machine would be done before the last.
-    for (const left of [900, 750, 600, 450, 300]) {
-      await eventually(() => waiting.length <= left - Math.floor(Math.random() * 100));
-      expect(waiting).not.toEqual([]);
-      // Kills the one that runs.
-      await harness.startAgent();
-    }
-    await working;
-    await harness.agent.atRest();
-    expect(harness.upstream.license('KEY')?.uses).toBe(1_000);
-    expect((await client.verify('KEY')).license?.uses).toBe(1_000);
-  });
+it('a thousand uses count once each while the agent is killed and restarted at random times', async () => {
+  await using harness = await startAgentHarness({ licenses: ['KEY'] });
+  const client = connect({ stateDir: join(harness.directory, 'state'), productSecret: secret });
+  const waiting = Array.from({ length: 1_000 }, (_, number) => `use ${number}`);
+  const work = async (): Promise<void> => {
+    for (let key = waiting.pop(); key !== undefined; key = waiting.pop()) await useUntilAnswered(client, key);
+  };
+  const working = Promise.all(Array.from({ length: 8 }, work));
+  // By how many are left, not by time: a fast machine would be done before the last.
+  for (const left of [900, 750, 600, 450, 300]) {
+    await eventually(() => waiting.length <= left - Math.floor(Math.random() * 100));
+    expect(waiting).not.toEqual([]);
+    // Kills the one that runs.
+    await harness.startAgent();
+  }
+  await working;
+  await harness.agent.atRest();
+  expect(harness.upstream.license('KEY')?.uses).toBe(1_000);
+  expect((await client.verify('KEY')).license?.uses).toBe(1_000);
 });
 
 /** As a program does that keeps the key of a change until it is answered. */
@@ -68,22 +65,20 @@ const machineNode = (process.env['PATH'] ?? '')
   .map((directory) => join(directory, 'node'))
   .find((file) => existsSync(file));
 
-describe('the client in a program of its own', () => {
-  it('is typed, and runs as a module and as CommonJS, also on the older Node of this machine', async () => {
-    await using home = temporaryDirectory();
-    await installClient(home.path);
-    await writeFile(join(home.path, 'module.mts'), `import ${names}${program}`);
-    await writeFile(join(home.path, 'common.cts'), `import ${names}${program}`);
-    const options = { module: 'nodenext', target: 'es2022', strict: true, types: ['node'], outDir: 'out' };
-    const typeRoots = [join(root, 'node_modules/@types')];
-    const project = { compilerOptions: { ...options, typeRoots }, include: ['*.mts', '*.cts'] };
-    await writeFile(join(home.path, 'tsconfig.json'), JSON.stringify(project));
-    await compile('--project', home.path);
-    for (const node of [process.execPath, machineNode ?? process.execPath]) {
-      for (const file of ['out/module.mjs', 'out/common.cjs']) {
-        const { stdout } = await run(node, [join(home.path, file)]);
-        expect(stdout).toBe('agent_unavailable false\n');
-      }
+it('the client has types and runs as an ES module and as CommonJS, also on the older Node of this machine', async () => {
+  await using home = temporaryDirectory();
+  await installClient(home.path);
+  await writeFile(join(home.path, 'module.mts'), `import ${names}${program}`);
+  await writeFile(join(home.path, 'common.cts'), `import ${names}${program}`);
+  const options = { module: 'nodenext', target: 'es2022', strict: true, types: ['node'], outDir: 'out' };
+  const typeRoots = [join(root, 'node_modules/@types')];
+  const project = { compilerOptions: { ...options, typeRoots }, include: ['*.mts', '*.cts'] };
+  await writeFile(join(home.path, 'tsconfig.json'), JSON.stringify(project));
+  await compile('--project', home.path);
+  for (const node of [process.execPath, machineNode ?? process.execPath]) {
+    for (const file of ['out/module.mjs', 'out/common.cjs']) {
+      const { stdout } = await run(node, [join(home.path, file)]);
+      expect(stdout).toBe('agent_unavailable false\n');
     }
-  });
+  }
 });

@@ -73,7 +73,7 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
     done(await root.run('chgrp', 'latchkey', '/etc/latchkey/rgsf.secret'));
   }
 
-  test('installs by apt, says what comes next, and lets root and the service alone read its configuration', async () => {
+  test('apt installs the Debian package, which says what to do next, and only root and the service can read its configuration', async () => {
     const said = await install(0);
     expect(said).toContain('Latchkey is installed, but not started.');
     expect(said).toContain('systemctl enable --now latchkey');
@@ -141,14 +141,14 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
     },
   );
 
-  test('starts with nothing configured, and is found by root', async () => {
+  test('the installed service starts without a configuration, and root finds it', async () => {
     await using daemon = await start();
     expect(await json('status')).toMatchObject({ role: 'authority' });
     daemon.signal('SIGTERM');
     expect(await daemon.ended).toBe(0);
   });
 
-  test('becomes the agent that it is configured to be, and keeps a use that cannot be sent', async () => {
+  test('the installed service becomes the configured agent, and keeps a use that cannot be sent', async () => {
     await becomeAgent();
     await using daemon = await start();
     expect(await json('verify', licenseKey)).toMatchObject({ uses: 0 });
@@ -160,7 +160,7 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
     expect(await daemon.ended).toBe(0);
   });
 
-  test('is upgraded, with its state and its configuration kept', async () => {
+  test('an upgrade of the Debian package keeps its state and its configuration', async () => {
     const before = readFileSync(at('etc/latchkey/config.yaml'), 'utf8');
     await install(1);
     expect(done(await root.run('dpkg-query', '-W', '-f', '${Version}', 'latchkey'))).toBe('0.1.1');
@@ -168,7 +168,7 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
     expect(await json('state', 'show')).toMatchObject({ role: 'agent', unfinished: { pending: 1 } });
   });
 
-  test('is removed, with both kept, and says what waits; purged, it keeps what was not sent and says where', async () => {
+  test('removing the Debian package keeps state and configuration, and purging it keeps the changes that were not sent', async () => {
     const said = await apt('remove', 'latchkey');
     expect(said).toContain('changes that the upstream has not taken: 1 pending');
     expect(existsSync(at('usr/bin/latchkey'))).toBe(false);
@@ -182,7 +182,7 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
     expect(existsSync(at('etc/latchkey/rgsf.secret'))).toBe(true);
   });
 
-  test('installed again, it sends what waited; purged then, nothing is left', async () => {
+  test('a reinstalled Debian package sends the waiting changes, and purging it then leaves nothing', async () => {
     await install(1);
     await becomeAgent();
     await store.start();
@@ -199,7 +199,7 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
     }
   });
 
-  test('a state that was written to after the removal is not purged', async () => {
+  test('purging the Debian package keeps a state that was written after the removal', async () => {
     await install(1);
     await apt('remove', 'latchkey');
     const file = at(`${state}/latchkey.db`);
@@ -210,13 +210,16 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
     expect(existsSync(file)).toBe(true);
   });
 
-  test.skipIf(!hasProgram('lintian'))('lintian finds no fault in it (skipped without lintian)', async () => {
-    const [file = ''] = files;
-    const looked = spawnSync('lintian', ['--allow-root', '--fail-on', 'error,warning', file], {
-      encoding: 'utf8',
-    });
-    expect([looked.stdout, looked.status]).toEqual(['', 0]);
-  });
+  test.skipIf(!hasProgram('lintian'))(
+    'lintian finds no error in the Debian package (skipped without lintian)',
+    async () => {
+      const [file = ''] = files;
+      const looked = spawnSync('lintian', ['--allow-root', '--fail-on', 'error,warning', file], {
+        encoding: 'utf8',
+      });
+      expect([looked.stdout, looked.status]).toEqual(['', 0]);
+    },
+  );
 });
 
 function done({ code, said }: Ran): string {

@@ -28,14 +28,14 @@ describe.skipIf(!isBuildable)('one executable, without Node and npm (built and t
     return { program, run };
   }
 
-  test('plays the demo', async () => {
+  test('the executable plays the demo', async () => {
     await using home = temporaryDirectory();
     const { code, out, err } = await machine(home.path).run('demo');
     expect([code, err]).toEqual([0, '']);
     expect(out).toContain('Every step succeeded.');
   });
 
-  test('is the agent that keeps a use through kill -9, and steers it', async () => {
+  test('the executable runs an agent, which keeps a use through kill -9, and the commands for it', async () => {
     await using home = temporaryDirectory();
     const { program, run } = machine(home.path);
     await using store = await startPlainUpstream({
@@ -83,7 +83,7 @@ describe.skipIf(!isBuildable)('one executable, without Node and npm (built and t
     expect(agent.complaints).toBe('');
   });
 
-  test('is what its own service unit starts', async () => {
+  test('the service unit of the executable starts the executable', async () => {
     await using home = temporaryDirectory();
     const { program, run } = machine(home.path);
     expect((await run('service', 'print')).out).toContain(`\nExecStart=${program} serve\n`);

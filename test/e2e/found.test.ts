@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { fromSource, runProcess, type Outcome } from '../support/process/command-line.ts';
 import { type DaemonProcess, serveIn } from '../support/process/daemon-process.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -21,7 +21,7 @@ async function startIn(directory: string): Promise<DaemonProcess> {
   return await serveIn(directory);
 }
 
-test('somebody outside any configuration is told where was looked, and how to go on', async () => {
+test('a command that finds no daemon says where it looked and what to do next', async () => {
   await using directory = temporaryDirectory();
   expect(await runIn(directory.path, 'status')).toEqual({
     code: 69,
@@ -42,7 +42,7 @@ Or say where a daemon is: --state-dir DIR or --config FILE
   );
 });
 
-test('of two daemons each is found from its own directory, and the other by an option', async () => {
+test('each of two daemons is found from its own directory, and the other by an option', async () => {
   await using first = temporaryDirectory();
   await using second = temporaryDirectory();
   await using one = await startIn(first.path);
@@ -57,7 +57,7 @@ test('of two daemons each is found from its own directory, and the other by an o
   expect(await reach(second.path, '--config', join(first.path, 'latchkey.yaml'))).toBe(one.tcp);
 });
 
-test('a message says which daemon was looked for and why, and its hint repeats the options', async () => {
+test('an error message names the daemon and the reason for the choice, and its hint repeats the options', async () => {
   await using directory = temporaryDirectory();
   const file = "it's mine.yaml";
   for (const name of ['latchkey.yaml', file]) writeFileSync(join(directory.path, name), 'state_dir: ./state');
@@ -73,7 +73,7 @@ test('a message says which daemon was looked for and why, and its hint repeats t
   ]);
 });
 
-test('a service unit names the configuration of the directory in which it was asked for', async () => {
+test('a service unit names the configuration of the directory in which it was printed', async () => {
   await using directory = temporaryDirectory();
   writeFileSync(join(directory.path, 'latchkey.yaml'), 'state_dir: ./state', { mode: 0o600 });
   const exec = async (...argv: string[]): Promise<string> =>
@@ -83,48 +83,46 @@ test('a service unit names the configuration of the directory in which it was as
   expect(await exec('--state-dir', '/srv/other')).toMatch(/ serve --state-dir \/srv\/other$/);
 });
 
-describe('a latchkey.yaml that somebody else may have written is passed over, and one line says so', () => {
-  const passedOver = (reason: string): string =>
-    `latchkey: ./latchkey.yaml is skipped: ${reason}; if you trust it: --config ./latchkey.yaml\n`;
+const passedOver = (reason: string): string =>
+  `latchkey: ./latchkey.yaml is skipped: ${reason}; if you trust it: --config ./latchkey.yaml\n`;
 
-  test('when everybody can write it', async () => {
+test('a latchkey.yaml that everybody can write is skipped with one line', async () => {
+  await using directory = temporaryDirectory();
+  writeFileSync(join(directory.path, 'latchkey.yaml'), 'listen: { tcp: nonsense }');
+  chmodSync(join(directory.path, 'latchkey.yaml'), 0o666);
+  const { code, out, err } = await runIn(directory.path, 'config', 'check');
+  expect({ code, err }).toEqual({ code: 0, err: passedOver('other users can write to it') });
+  expect(out).toContain('ok: no file');
+  expect((await runIn(directory.path, 'config', 'check', '--config', 'latchkey.yaml')).code).toBe(78);
+});
+
+test.skipIf(!isRoot)(
+  'root skips the latchkey.yaml of another user, whose daemon gets no request',
+  async () => {
     await using directory = temporaryDirectory();
-    writeFileSync(join(directory.path, 'latchkey.yaml'), 'listen: { tcp: nonsense }');
-    chmodSync(join(directory.path, 'latchkey.yaml'), 0o666);
-    const { code, out, err } = await runIn(directory.path, 'config', 'check');
-    expect({ code, err }).toEqual({ code: 0, err: passedOver('other users can write to it') });
-    expect(out).toContain('ok: no file');
-    expect((await runIn(directory.path, 'config', 'check', '--config', 'latchkey.yaml')).code).toBe(78);
-  });
+    await using _daemon = await startIn(directory.path);
+    for (const path of [directory.path, join(directory.path, 'latchkey.yaml')]) {
+      chownSync(path, stranger, stranger);
+    }
+    const { code, err } = await runIn(directory.path, 'verify', 'K');
+    expect(code).toBe(69);
+    const reason = `its directory belongs to user ${stranger}, and this is user 0`;
+    expect(err.startsWith(passedOver(reason))).toBe(true);
+    expect(err).toContain('there is no configuration');
+  },
+);
 
-  test.skipIf(!isRoot)(
-    'when root is in the directory of another user, whose daemon gets no request',
-    async () => {
-      await using directory = temporaryDirectory();
-      await using _daemon = await startIn(directory.path);
-      for (const path of [directory.path, join(directory.path, 'latchkey.yaml')]) {
-        chownSync(path, stranger, stranger);
-      }
-      const { code, err } = await runIn(directory.path, 'verify', 'K');
-      expect(code).toBe(69);
-      const reason = `its directory belongs to user ${stranger}, and this is user 0`;
-      expect(err.startsWith(passedOver(reason))).toBe(true);
-      expect(err).toContain('there is no configuration');
-    },
-  );
-
-  test('when the file was safe at the start, a reload changes nothing', async () => {
-    await using directory = temporaryDirectory();
-    const file = join(directory.path, 'latchkey.yaml');
-    await using daemon = await startIn(directory.path);
-    expect(await daemon.said('the configuration was read')).toMatchObject({ file });
-    chmodSync(file, 0o666);
-    daemon.signal('SIGHUP');
-    const refused = await daemon.said('the configuration is not valid: nothing changed');
-    expect(refused['faults']).toEqual([
-      expect.stringMatching(
-        /^file: is no file, looked for at .*, and was \.\/latchkey\.yaml: restart to change it/,
-      ),
-    ]);
-  });
+test('a latchkey.yaml that became unsafe after the start is not applied by a reload', async () => {
+  await using directory = temporaryDirectory();
+  const file = join(directory.path, 'latchkey.yaml');
+  await using daemon = await startIn(directory.path);
+  expect(await daemon.said('the configuration was read')).toMatchObject({ file });
+  chmodSync(file, 0o666);
+  daemon.signal('SIGHUP');
+  const refused = await daemon.said('the configuration is not valid: nothing changed');
+  expect(refused['faults']).toEqual([
+    expect.stringMatching(
+      /^file: is no file, looked for at .*, and was \.\/latchkey\.yaml: restart to change it/,
+    ),
+  ]);
 });

@@ -28,7 +28,7 @@ async function runIn(directory: string, ...argv: string[]): Promise<Outcome> {
 const modeOf = (file: string): number => statSync(file).mode & 0o777;
 
 describe.skipIf(!hasProgram('script'))('somebody at a terminal', () => {
-  test('is asked, sees the store examined, and has an agent that every command finds', async () => {
+  test('init at a terminal asks questions, checks the store, and writes an agent that every command finds', async () => {
     await using _port = await takeUsualPort();
     await using directory = temporaryDirectory();
     await using store = await startStore();
@@ -52,7 +52,7 @@ describe.skipIf(!hasProgram('script'))('somebody at a terminal', () => {
     expect(await runIn(directory.path, 'verify', 'K')).toMatchObject({ code: 0, err: '' });
   });
 
-  test('who mistypes the secret is asked again, and nothing was written before', async () => {
+  test('init asks again after a mistyped secret, and has written nothing before', async () => {
     await using directory = temporaryDirectory();
     await using store = await startStore();
     await using terminal = onTerminal(['init', '--upstream-url', store.url], directory.path);
@@ -73,7 +73,7 @@ describe.skipIf(!hasProgram('script'))('somebody at a terminal', () => {
     expect(readFileSync(join(directory.path, 'latchkey.yaml'), 'utf8')).toContain(`secret: ${secret}`);
   });
 
-  test('who leaves by Ctrl-C leaves nothing behind', async () => {
+  test('init that ends by Ctrl-C leaves nothing behind', async () => {
     await using directory = temporaryDirectory();
     await using terminal = onTerminal(['init'], directory.path);
     await terminal.answer('What should Latchkey run as?', `${down}\u0003`);
@@ -83,7 +83,7 @@ describe.skipIf(!hasProgram('script'))('somebody at a terminal', () => {
   });
 });
 
-test('an authority is written by one option and starts, also where another one has the usual port', async () => {
+test('init writes an authority by one option, which starts although the usual port is in use', async () => {
   await using _port = await takeUsualPort();
   await using first = temporaryDirectory();
   await using second = temporaryDirectory();
@@ -100,7 +100,7 @@ test('an authority is written by one option and starts, also where another one h
   for (const { path } of [first, second]) expect((await runIn(path, 'product', 'list')).code).toBe(0);
 });
 
-test('a file that is there is replaced only when that is said', async () => {
+test('init replaces an existing file only with the option for it', async () => {
   await using directory = temporaryDirectory();
   const file = join(directory.path, 'latchkey.yaml');
   writeFileSync(file, 'state_dir: ./mine\n', { mode: 0o644 });

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
 import { startSandbox } from '../../src/testing.ts';
 import { runProcess, type Outcome } from '../support/process/command-line.ts';
@@ -46,80 +46,76 @@ function namedBooks(): readonly string[] {
   return [...new Set(texts.flatMap((text) => text.match(/(?<=`)src\/[\w/]+\.md(?=[`,])/g) ?? []))];
 }
 
-describe('the npm package, installed from its tarball on a Node that is too old', () => {
-  test('is packed and installed by a command of the README', () => {
-    const readme = readFileSync('README.md', 'utf8');
-    expect(readme).toContain(`\nnpm pack && npm install --global ./${basename(tarball)} node@26\n`);
-  });
+test('the npm package is packed and installed by a command of the README', () => {
+  const readme = readFileSync('README.md', 'utf8');
+  expect(readme).toContain(`\nnpm pack && npm install --global ./${basename(tarball)} node@26\n`);
+});
 
-  test('holds what it needs and nothing else', () => {
-    const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).split('\n');
-    expect(files).toEqual(
-      expect.arrayContaining(['package/dist/cli/launcher.js', 'package/dist/index.d.ts']),
+test('the npm package contains its own files and nothing else', () => {
+  const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).split('\n');
+  expect(files).toEqual(expect.arrayContaining(['package/dist/cli/launcher.js', 'package/dist/index.d.ts']));
+  const kinds = files.filter(
+    (name) =>
+      name !== '' &&
+      !/^package\/(?:dist\/.+\.(?:js|d\.ts)|dist\/latchkey\.1|dist\/client\/cjs\/package\.json|examples\/.+|src\/.+\.md)$/.test(
+        name,
+      ),
+  );
+  expect(kinds.sort()).toEqual(
+    ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'].map((name) => `package/${name}`),
+  );
+  expect(files.filter((name) => name.includes('packaging'))).toEqual([]);
+  const books = namedBooks().map((path) => `package/${path}`);
+  expect(books).toContain('package/src/http/README.md');
+  expect(files).toEqual(expect.arrayContaining(books));
+});
+
+test('on a Node that is too old, the npm package names the needed version and a command that works', async () => {
+  expect(oldNodes.length).toBeGreaterThan(0);
+  let advice = '';
+  for (const { version, node } of oldNodes) {
+    const { code, out, err } = await run(node, 'status');
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toMatch(
+      /^latchkey: Node 24\.15 or later is needed, and this is v[\d.]+\. Run: npm [^\n]+\n$/,
     );
-    const kinds = files.filter(
-      (name) =>
-        name !== '' &&
-        !/^package\/(?:dist\/.+\.(?:js|d\.ts)|dist\/latchkey\.1|dist\/client\/cjs\/package\.json|examples\/.+|src\/.+\.md)$/.test(
-          name,
-        ),
-    );
-    expect(kinds.sort()).toEqual(
-      ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'].map((name) => `package/${name}`),
-    );
-    expect(files.filter((name) => name.includes('packaging'))).toEqual([]);
-    const books = namedBooks().map((path) => `package/${path}`);
-    expect(books).toContain('package/src/http/README.md');
-    expect(files).toEqual(expect.arrayContaining(books));
-  });
+    expect(err).toContain(version);
+    advice = err.split('Run: npm ')[1]?.trim() ?? '';
+  }
+  // Many people let npm run no scripts, and one brings the program of Node.
+  writeFileSync(join(home, '.npmrc'), 'ignore-scripts=true\n');
+  await npm(home, ...advice.split(' '));
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+  for (const { node } of oldNodes) {
+    expect(await run(node, '--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
+  }
+});
 
-  test('says in one line which is needed, and a command that is all it takes', async () => {
-    expect(oldNodes.length).toBeGreaterThan(0);
-    let advice = '';
-    for (const { version, node } of oldNodes) {
-      const { code, out, err } = await run(node, 'status');
-      expect([code, out]).toEqual([1, '']);
-      expect(err).toMatch(
-        /^latchkey: Node 24\.15 or later is needed, and this is v[\d.]+\. Run: npm [^\n]+\n$/,
-      );
-      expect(err).toContain(version);
-      advice = err.split('Run: npm ')[1]?.trim() ?? '';
-    }
-    // Many people let npm run no scripts, and one brings the program of Node.
-    writeFileSync(join(home, '.npmrc'), 'ignore-scripts=true\n');
-    await npm(home, ...advice.split(' '));
-    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-    for (const { node } of oldNodes) {
-      expect(await run(node, '--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
-    }
-  });
+test('on a Node that is too old, the npm package starts the installed newer Node with the same arguments, exit code and signals', async () => {
+  for (const { node } of oldNodes) {
+    const refused = await run(node, 'nonsense', '--json');
+    expect([refused.code, JSON.parse(refused.err)]).toMatchObject([2, { error: { code: 'usage' } }]);
+    await using folder = temporaryDirectory();
+    const listen = { listen: { tcp: '127.0.0.1:0' } };
+    await using daemon = await startDaemonProcess(folder.path, listen, {}, [node, program]);
+    daemon.signal('SIGHUP');
+    await daemon.said('the configuration was reloaded');
+    daemon.signal('SIGTERM');
+    await daemon.said('stopped');
+    expect([await daemon.ended, daemon.complaints]).toEqual([0, '']);
+  }
+});
 
-  test('starts the newer one beside it with the same arguments, exit code and signals', async () => {
-    for (const { node } of oldNodes) {
-      const refused = await run(node, 'nonsense', '--json');
-      expect([refused.code, JSON.parse(refused.err)]).toMatchObject([2, { error: { code: 'usage' } }]);
-      await using folder = temporaryDirectory();
-      const listen = { listen: { tcp: '127.0.0.1:0' } };
-      await using daemon = await startDaemonProcess(folder.path, listen, {}, [node, program]);
-      daemon.signal('SIGHUP');
-      await daemon.said('the configuration was reloaded');
-      daemon.signal('SIGTERM');
-      await daemon.said('stopped');
-      expect([await daemon.ended, daemon.complaints]).toEqual([0, '']);
-    }
-  });
-
-  test('drains when a supervisor sends SIGTERM to all processes of the service', async () => {
-    for (const { node } of oldNodes) {
-      await using folder = temporaryDirectory();
-      const listen = { listen: { tcp: '127.0.0.1:0' } };
-      await using daemon = await startDaemonProcess(folder.path, listen, {}, [node, program]);
-      const child = readFileSync(`/proc/${daemon.pid}/task/${daemon.pid}/children`, 'utf8').trim();
-      process.kill(Number(child), 'SIGTERM');
-      daemon.signal('SIGTERM');
-      expect(await daemon.ended).toBe(0);
-    }
-  });
+test('the installed package drains when a supervisor sends SIGTERM to all processes of the service', async () => {
+  for (const { node } of oldNodes) {
+    await using folder = temporaryDirectory();
+    const listen = { listen: { tcp: '127.0.0.1:0' } };
+    await using daemon = await startDaemonProcess(folder.path, listen, {}, [node, program]);
+    const child = readFileSync(`/proc/${daemon.pid}/task/${daemon.pid}/children`, 'utf8').trim();
+    process.kill(Number(child), 'SIGTERM');
+    daemon.signal('SIGTERM');
+    expect(await daemon.ended).toBe(0);
+  }
 });
 
 test('a Node program that installs the package as the guide says asks the agent by its client', async () => {
@@ -209,42 +205,40 @@ test('The installed program serves the files of Swagger UI.', async () => {
   }
 });
 
-describe('an agent', () => {
-  const product = { key: 'p1', secret: 'a secret of p1 that is long enough' };
+const product = { key: 'p1', secret: 'a secret of p1 that is long enough' };
 
-  /** Asks for a license key that is not known here, and so the upstream. */
-  async function verify({ tcp }: DaemonProcess): Promise<number> {
-    await using client = httpClient({ tcp });
-    const headers = { 'product-secret-key': product.secret };
-    return (await client.get('/api/v2/license/verify?license_key=AAAAA-BBBBB', { headers })).status;
-  }
+/** Asks for a license key that is not known here, and so the upstream. */
+async function verify({ tcp }: DaemonProcess): Promise<number> {
+  await using client = httpClient({ tcp });
+  const headers = { 'product-secret-key': product.secret };
+  return (await client.get('/api/v2/license/verify?license_key=AAAAA-BBBBB', { headers })).status;
+}
 
-  test('tunnels through a proxy to an https upstream', async () => {
-    await using secure = await listenSecurely();
-    await using forwarder = await startForwarder(secure.port);
-    await using folder = temporaryDirectory();
-    const ca = join(folder.path, 'ca.pem');
-    writeFileSync(ca, certificate);
-    const upstream = { base_url: 'https://localhost', proxy: forwarder.url, ca_file: ca };
-    const tree = { listen: { tcp: '127.0.0.1:0' }, upstream, products: [product] };
-    await using agent = await startDaemonProcess(folder.path, tree, {}, [process.execPath, program]);
-    // That answer came from behind the proxy; without one it is 503.
-    expect(await verify(agent)).toBe(404);
-    expect(forwarder.asked).toContain('CONNECT localhost:443');
-  });
+test('the installed agent tunnels through a proxy to an https upstream', async () => {
+  await using secure = await listenSecurely();
+  await using forwarder = await startForwarder(secure.port);
+  await using folder = temporaryDirectory();
+  const ca = join(folder.path, 'ca.pem');
+  writeFileSync(ca, certificate);
+  const upstream = { base_url: 'https://localhost', proxy: forwarder.url, ca_file: ca };
+  const tree = { listen: { tcp: '127.0.0.1:0' }, upstream, products: [product] };
+  await using agent = await startDaemonProcess(folder.path, tree, {}, [process.execPath, program]);
+  // That answer came from behind the proxy; without one it is 503.
+  expect(await verify(agent)).toBe(404);
+  expect(forwarder.asked).toContain('CONNECT localhost:443');
+});
 
-  test('An agent does not load the fetch of Node: it has undici.', async () => {
-    await using folder = temporaryDirectory();
-    const upstream = { base_url: `http://127.0.0.1:${await freePort()}` };
-    const tree = { listen: { tcp: '127.0.0.1:0' }, upstream, products: [product] };
-    const tell = 'process.once("exit", () => process._rawDebug(process.moduleLoadList.join("\\n")))';
-    const command = [process.execPath, '--import', `data:text/javascript,${tell}`, program] as const;
-    await using agent = await startDaemonProcess(folder.path, tree, {}, command);
-    expect(await verify(agent)).toBe(503);
-    agent.signal('SIGTERM');
-    await agent.ended;
-    const loaded = agent.complaints.split('\n');
-    expect(loaded).toContain('NativeModule http');
-    expect(loaded).not.toContain('NativeModule internal/deps/undici/undici');
-  });
+test('An agent does not load the fetch of Node: it has undici.', async () => {
+  await using folder = temporaryDirectory();
+  const upstream = { base_url: `http://127.0.0.1:${await freePort()}` };
+  const tree = { listen: { tcp: '127.0.0.1:0' }, upstream, products: [product] };
+  const tell = 'process.once("exit", () => process._rawDebug(process.moduleLoadList.join("\\n")))';
+  const command = [process.execPath, '--import', `data:text/javascript,${tell}`, program] as const;
+  await using agent = await startDaemonProcess(folder.path, tree, {}, command);
+  expect(await verify(agent)).toBe(503);
+  agent.signal('SIGTERM');
+  await agent.ended;
+  const loaded = agent.complaints.split('\n');
+  expect(loaded).toContain('NativeModule http');
+  expect(loaded).not.toContain('NativeModule internal/deps/undici/undici');
 });

@@ -50,7 +50,7 @@ for (const name of ['nginx', 'caddy'] as const satisfies readonly ProxyName[]) {
   const isInstalled = isProxyInstalled(name);
   const missing = isInstalled ? '' : ` (skipped: ${name} is not installed)`;
   describe.skipIf(!isInstalled)(`a central API behind ${name}, as its example has it${missing}`, () => {
-    test('is reached by customers, and its steering by nobody', async () => {
+    test('the example proxy exposes the routes of customers, but not /admin', async () => {
       await using directory = temporaryDirectory();
       const tls = join(directory.path, 'tls');
       await makeCertificate(tls);
@@ -101,7 +101,7 @@ for (const name of ['nginx', 'caddy'] as const satisfies readonly ProxyName[]) {
       }
     });
 
-    test('counts no use twice when a connection breaks', async () => {
+    test('the example proxy counts no use twice when a connection breaks', async () => {
       await using directory = temporaryDirectory();
       const tls = join(directory.path, 'tls');
       await makeCertificate(tls);

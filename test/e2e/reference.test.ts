@@ -38,7 +38,7 @@ describe.skipIf(!isBrowserInstalled)(`the reference in a real browser${missing}`
     return { complaints, asked };
   }
 
-  test('shows every operation, and asks nobody else for anything', async () => {
+  test('the reference page shows every operation, and loads nothing from other hosts', async () => {
     const page = await browser.newPage();
     const { complaints, asked } = watch(page);
     const answer = await page.goto(`${daemon.tcp}/`);
@@ -58,7 +58,7 @@ describe.skipIf(!isBrowserInstalled)(`the reference in a real browser${missing}`
     expect(asked.filter((url) => !url.startsWith(`${daemon.tcp}/`) && !url.startsWith('data:'))).toEqual([]);
   });
 
-  test('a script that is put into the page does not run', async () => {
+  test('a script that is injected into the reference page does not run', async () => {
     const page = await browser.newPage();
     const { complaints } = watch(page);
     await page.goto(`${daemon.tcp}/docs`);
@@ -72,7 +72,7 @@ describe.skipIf(!isBrowserInstalled)(`the reference in a real browser${missing}`
     await expect.poll(() => complaints.join('\n')).toContain('Content Security Policy');
   });
 
-  test('what it has loaded stays out of the memory of the daemon', async () => {
+  test('the files of the reference page do not stay in the memory of the daemon', async () => {
     // Swagger UI is 1.7 MB; a hundred readers at once may not be a hundred copies.
     const rss = (): number =>
       Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${daemon.pid}/status`, 'utf8'))?.[1]);

@@ -15,7 +15,7 @@ const examples = process.env['SCHEMATHESIS_EXAMPLES'] ?? '5';
 
 describe.skipIf(missing !== '')(`Schemathesis${missing}`, () => {
   test.each(['authority', 'agent'] as const)(
-    'finds that an %s does what its description says, and no more',
+    'Schemathesis finds that an %s behaves as its OpenAPI description says',
     async (role) => {
       await using home = temporaryDirectory();
       // It guesses credentials, and is to be told each time that they are wrong.

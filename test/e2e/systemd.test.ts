@@ -44,21 +44,21 @@ describe.skipIf(missing !== null)(`the service (${told})`, () => {
     done(await systemctl('show', '--value', '-p', property, 'latchkey')).trim();
   const status = async (): Promise<unknown> => JSON.parse(done(await run('latchkey', 'status', '--json')));
 
-  test('is not started by its installation, and ready as soon as it was started', async () => {
+  test('the installed service is not started by its installation, and is ready when systemctl start returns', async () => {
     expect(await show('ActiveState')).toBe('inactive');
     done(await systemctl('enable', '--now', 'latchkey'));
     expect(await status()).toMatchObject({ role: 'authority' });
     expect(done(await run('stat', '-c', '%U', `/proc/${await show('MainPID')}`)).trim()).toBe('latchkey');
   });
 
-  test('takes a changed configuration on a reload', async () => {
+  test('systemctl reload applies a changed configuration', async () => {
     appendFileSync(configuration, 'limits:\n  rate: 77\n');
     done(await systemctl('reload', 'latchkey'));
     await expect.poll(() => log()).toContain('"changed":["limits.rate"]');
     expect(await show('NRestarts')).toBe('0');
   });
 
-  test('says that a reload found an invalid configuration, and goes on with the one before', async () => {
+  test('systemctl reload reports an invalid configuration and keeps the previous configuration', async () => {
     const before = readFileSync(configuration, 'utf8');
     appendFileSync(configuration, '  failed_rate: many\n');
     expect((await systemctl('reload', 'latchkey')).code).toBe(1);
@@ -68,14 +68,14 @@ describe.skipIf(missing !== null)(`the service (${told})`, () => {
     done(await systemctl('reload', 'latchkey'));
   });
 
-  test('is started again after it was killed', async () => {
+  test('systemd restarts the service after a kill', async () => {
     done(await systemctl('kill', '--kill-who=main', '--signal=KILL', 'latchkey'));
     await expect.poll(() => show('NRestarts')).toBe('1');
     await expect.poll(() => show('ActiveState')).toBe('active');
     expect(await status()).toMatchObject({ role: 'authority' });
   });
 
-  test('is not started again and again with an invalid configuration', async () => {
+  test('systemd does not restart the service with an invalid configuration', async () => {
     const before = readFileSync(configuration, 'utf8');
     appendFileSync(configuration, '  failed_rate: many\n');
     expect((await systemctl('restart', 'latchkey')).code).toBe(1);
@@ -84,7 +84,7 @@ describe.skipIf(missing !== null)(`the service (${told})`, () => {
     done(await systemctl('start', 'latchkey'));
   });
 
-  test('is backed up by the units of the guide', async () => {
+  test('the units of the guide back up the service', async () => {
     const program = join(root.path, 'usr/local/bin/latchkey-backup');
     copyFileSync(join(examples, 'backup/latchkey-backup'), program);
     for (const unit of ['latchkey-backup.service', 'latchkey-backup.timer']) {
@@ -99,7 +99,7 @@ describe.skipIf(missing !== null)(`the service (${told})`, () => {
     );
   });
 
-  test('is restarted by an upgrade of its package, stopped by its removal, and not started unasked', async () => {
+  test('an upgrade of the package restarts the service, its removal stops it, and a stopped service stays stopped', async () => {
     const before = await show('MainPID');
     expect(await apt('install', '/root/latchkey_0.1.1_amd64.deb')).not.toContain('systemctl start');
     expect([(await show('MainPID')) === before, await show('ActiveState')]).toEqual([false, 'active']);
