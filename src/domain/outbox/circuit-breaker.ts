@@ -1,4 +1,4 @@
-/** When the breaker opens, and how long until it lets a probe through (configuration `sync.breaker`). */
+/** When the breaker opens, and how long until it admits a probe (setting `sync.breaker`). */
 export type BreakerPolicy = { failures: number; openMs: number };
 
 /** The default of `sync.breaker`. */
@@ -7,33 +7,33 @@ export const defaultBreakerPolicy: BreakerPolicy = { failures: 5, openMs: 30_000
 /*
  * A circuit breaker in front of an upstream.
  *
- *            failures in a row                 the probe's time has come
+ *            failures in a row                 the probe is due       
  *   closed ─────────────────────▶ open ─────────────────────────────────▶ half_open
  *     ▲                           │  ▲                                     │    │
  *     └───────── an answer ───────┴──┼──────────────────── an answer ──────┘    │
  *                                    └───────────────────── a failure ──────────┘
  *
- * One bad key harms itself alone. For example: the upstream answers 500 to everything about KEY-1, because of
- * a broken record there. However often KEY-1 is asked for, that is one failure until another subject fails
- * or is answered. When nothing is answered at all, the subject is not to blame, and each failure counts.
+ * One bad key does not stop the others. For example: the upstream answers 500 to every request about KEY-1, because
+ * of a broken record. However often KEY-1 is requested, that counts as one failure until another subject fails or
+ * succeeds. If nothing answers at all, each failure counts.
  */
 
 /** The state of a breaker. Times are `Clock.elapsed` ms. */
 export type Breaker =
-  /** `lastFailed`: the subject of the last failure that was answered; its next one does not count. */
+  /** `lastFailed`: the subject of the last failure that had a response; its next failure does not count. */
   | { state: 'closed'; failures: number; lastFailed: string | null }
-  /** Nothing goes up until `probeAt`, and then one read. */
+  /** Nothing is sent until `probeAt`; then one read. */
   | { state: 'open'; probeAt: number }
-  /** The probe is under way. If nothing is heard of it by `probeAt`, another one may go up. */
+  /** The probe is under way. If it has no result by `probeAt`, another one may be sent. */
   | { state: 'half_open'; probeAt: number };
 
 export type BreakerEvent =
   | { type: 'success' }
-  /** `subject`: what the request was about, where something answered; null when nothing did. */
+  /** `subject`: the key or coupon of the request, if something answered; null if nothing did. */
   | { type: 'failure'; at: number; subject: string | null }
   /** A probe is about to be sent. */
   | { type: 'probe'; at: number }
-  /** What is known is old (the machine slept): the next probe is due at once. */
+  /** The knowledge is old, for example because the machine was suspended: the next probe is due at once. */
   | { type: 'expire'; at: number };
 
 type BreakerOf<State extends Breaker['state']> = Extract<Breaker, { state: State }>;
@@ -74,15 +74,15 @@ function failed(
   if (subject !== null && subject === breaker.lastFailed) return breaker;
   const failures = breaker.failures + 1;
   if (failures < enough) return { state: 'closed', failures, lastFailed: subject ?? breaker.lastFailed };
-  // Something answers: whether it fails at everything or at a few bad keys, a probe tells at once.
+  // Something answers. A probe shows at once whether it fails for everything or for a few bad keys.
   return { state: 'open', probeAt: subject === null ? at + openMs : at };
 }
 
-/** The machine of the breaker: state × event. A missing cell does not compile. */
+/** The state machine of the breaker: state × event. A missing cell does not compile. */
 export const breakerTransitions: Transitions = {
   closed: { success: closed, failure: failed, probe: same, expire: same },
   open: {
-    // An answer to a request that was sent before it opened: the upstream is there after all.
+    // The response to a request that was sent before the breaker opened: the upstream is there after all.
     success: closed,
     failure: same,
     probe: probedWhenDue,
@@ -91,9 +91,9 @@ export const breakerTransitions: Transitions = {
   half_open: { success: closed, failure: opened, probe: probedWhenDue, expire: due },
 };
 
-/** The breaker after an event; the only function that changes one. */
+/** The breaker after an event. No other function changes a breaker. */
 export function nextBreaker(breaker: Breaker, event: BreakerEvent, policy: BreakerPolicy): Breaker {
-  // The table is exact per cell; the two lookups together are more than the compiler can correlate.
+  // Each cell has exact types; the compiler cannot correlate the two lookups.
   const cell = breakerTransitions[breaker.state][event.type] as (
     breaker: Breaker,
     event: BreakerEvent,

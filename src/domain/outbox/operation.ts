@@ -1,10 +1,10 @@
-/** A local change to deliver upward. */
+/** A local change to deliver to the upstream. */
 export type OperationKind = 'usage' | 'decrease' | 'disable' | 'enable' | 'create_coupon';
 
-/** The kinds that are sent about a license key. */
+/** The changes of a license key. */
 export type LicenseOperationKind = Extract<OperationKind, 'usage' | 'decrease' | 'disable' | 'enable'>;
 
-/** First-in-first-out queues: a key's counter, a key's state, a coupon code. */
+/** First-in-first-out queues: the count of a key, the state of a key, a coupon code. */
 export type QueueName = 'counter' | 'state' | 'coupon';
 
 export const queueOf: Record<OperationKind, QueueName> = {
@@ -15,20 +15,23 @@ export const queueOf: Record<OperationKind, QueueName> = {
   create_coupon: 'coupon',
 };
 
-/** Why an operation is dead: the upstream refused it, or does not know the license key any more. */
+/** Why an operation is dead: the upstream refused it, or no longer knows the license key. */
 export type DeathCause = 'refused' | 'missing';
 
-/** Where an operation stands. Times are epoch ms. `uncertain`: it may have been applied, and no read can rule that out. */
+/**
+ * The state of an operation. Times are epoch ms. `maybeApplied`: an attempt may have been applied, and no read can
+ * rule that out.
+ */
 export type OperationProgress =
   | { state: 'pending'; maybeApplied: boolean }
-  /** Committed as such before the first byte left. `baseUses` is the count it was sent on. */
+  /** Committed before the first byte leaves. `baseUses`: the count on which it was sent. */
   | { state: 'in_flight'; maybeApplied: boolean; baseUses: number | null; sentAt: number }
-  /** `held`: reading cannot decide it, a person must. Otherwise it waits for its reconcile delay, and is read back. */
+  /** `held`: a person must decide. Otherwise it waits for its reconcile delay, and is read back. */
   | { state: 'uncertain'; maybeApplied: boolean; baseUses: number | null; held: boolean }
   | { state: 'delivered' | 'inferred' | 'cancelled' | 'dropped'; finishedAt: number }
   /** Not applied; `lastError` says why. */
   | { state: 'dead'; cause: DeathCause }
-  /** Not applied, because the upstream moved on. */
+  /** Not applied, because the upstream changed meanwhile. */
   | { state: 'conflicted' };
 
 export type OperationState = OperationProgress['state'];
@@ -45,62 +48,64 @@ export const operationStates: readonly OperationState[] = [
   'dropped',
 ];
 
-/** The states in which an operation is still to be delivered, or waits for a person in `uncertain`. */
+/** The states of an operation that is still to be delivered or waits for a person. */
 export type UnfinishedState = Extract<OperationState, 'pending' | 'in_flight' | 'uncertain'>;
 
-/** What an operation is, apart from where it stands. */
+/** An operation without its state. */
 type OperationIdentity = {
-  /** UUIDv7, global, kept across restores. */
+  /** UUIDv7, unique everywhere, kept across restores. */
   id: string;
-  /** Local order of arrival. */
+  /** The order of arrival in this store. */
   seq: number;
   kind: OperationKind;
-  /** The license key or the coupon code that it is about. */
+  /** The license key or coupon code. */
   subject: string;
-  /** The id of the product (`Product`) under whose secret it is sent; null for coupons. */
+  /** The id of the product whose secret sends it; null for coupons. */
   productKey: string | null;
   createdAt: number;
-  /** Under which credential it was asked for (`Principal.credential`); null: before this was kept. */
+  /** The credential of the caller (`Principal.credential`); null for operations that were recorded without it. */
   credential: string | null;
-  /** By which request it was asked for, by the request's id. */
+  /** The id of the caller's request. */
   requestId: string | null;
-  /** Times it was sent. */
+  /** How often it was sent. */
   attempts: number;
-  /** Times in a row that the way up failed: the exponent of the backoff. */
+  /** Failures in a row: the exponent of the backoff. */
   failures: number;
-  /** When the head of its queue may take its next step; null for those behind the head, held or finished. */
+  /**
+   * When the head of its queue may take its next step; null for an operation that is not the head, held or finished.
+   */
   nextAt: number | null;
-  /** `nextAt` was set by an outage: the first success after it clears the wait. */
+  /** `nextAt` was set by an outage: the first success ends the wait. */
   outage: boolean;
-  /** Until when an attempt of it may still be on its way (`Clock.elapsed`); null when there was no such attempt. */
+  /** Until when an attempt may still arrive at the upstream (`Clock.elapsed`); null if none can. */
   reconcileAt: number | null;
-  /** The upstream to which it was first sent: only that one can reconcile its uncertainty. Null before. */
+  /** The upstream to which it was first sent; only that upstream can reconcile it. Null before it was sent. */
   upstream: string | null;
   lastError: string | null;
-  /** Of an enable: what callers here saw when it was asked for. */
+  /** For an enable: whether callers saw the key as enabled when it was requested. */
   seenEnabled: boolean | null;
-  /** What is sent, where the kind and subject do not say it all. */
+  /** What to send, if kind and subject are not enough. */
   payload: string | null;
 };
 
 export type Operation = OperationIdentity & { progress: OperationProgress };
 
-/** Whether no read can reconcile an operation: a person must decide. */
+/** Whether a person must decide about an operation. */
 export function isHeld({ progress }: Pick<Operation, 'progress'>): boolean {
   return progress.state === 'uncertain' && progress.held;
 }
 
-/** Whether an operation may have been applied upstream although no answer said so. */
+/** Whether an operation may have been applied although no response said so. */
 export function mayHaveBeenApplied({ progress }: Pick<Operation, 'progress'>): boolean {
   if (progress.state === 'uncertain') return true;
   return (progress.state === 'pending' || progress.state === 'in_flight') && progress.maybeApplied;
 }
 
 /*
- * The way of an operation (src/sync/README.md, Operation states):
+ * The states of an operation (src/sync/README.md, Operation states):
  *
  *             send            applied
- *   pending ────────▶ in_flight ────────▶ delivered        (inferred, if it was uncertain)
+ *   pending ────────▶ in_flight ────────▶ delivered        (inferred, if maybe applied)
  *     ▲ ▲  not_applied │   │ ambiguous
  *     │ └──────────────┘   ▼        read_applied
  *     └─────────────── uncertain ───────▶ delivered        (inferred, if another writer could explain it)
@@ -109,8 +114,8 @@ export function mayHaveBeenApplied({ progress }: Pick<Operation, 'progress'>): b
  *                   uncertain, held ───▶ a person: retry, drop, confirm
  *
  *   refused:  pending, in_flight ▶ dead, unless it may have been applied: then it is held.
- *   repeat:   a disable whose answer was lost goes back to pending, uncertain.
- *   A person may also retry, drop or confirm what is dead or conflicted; a coupon is looked for before it is retried.
+ *   repeat:   a disable whose answer was lost goes back to pending, marked maybe applied.
+ *   A person may also retry, drop or confirm a dead or conflicted operation; a coupon is looked for before a retry.
  */
 
 /** Everything that can happen to an operation. Times are epoch ms. */
@@ -120,20 +125,20 @@ export type OperationEvent =
   | { type: 'applied'; certain: boolean; at: number }
   | { type: 'not_applied' }
   | { type: 'ambiguous' }
-  /** The answer was lost, and sending it again does no harm. */
+  /** The response was lost, and sending the operation again does no harm. */
   | { type: 'repeat' }
   | { type: 'refused'; cause: DeathCause }
   /** A read made for this attempt shows that there is nothing to send. */
   | { type: 'needless'; at: number }
-  /** It may have been delivered without this store knowing; `lasting`: no read can make that certain. */
+  /** A history that this store does not know may have delivered it. `lasting`: no read can make that certain. */
   | { type: 'question'; baseUses: number | null; lasting: boolean }
-  /** It may have been delivered before this start, but is sent all the same. */
+  /** It may have been delivered before this start, but is sent anyway. */
   | { type: 'resend' }
-  /** Read-back shows it applied; `certain` when no other writer could have made it look so. */
+  /** A read shows that it was applied; `certain` if no other writer can explain that. */
   | { type: 'read_applied'; certain: boolean; at: number }
-  /** Read-back shows it not applied; `certain` as above. */
+  /** A read shows that it was not applied; `certain` as above. */
   | { type: 'read_absent'; certain: boolean }
-  /** The license key that it died with is known to the upstream again. */
+  /** The upstream knows the license key again. */
   | { type: 'reopen' }
   | { type: 'hold' }
   | { type: 'conflict' }
@@ -141,7 +146,7 @@ export type OperationEvent =
   /** A later change of the same value was delivered. */
   | { type: 'superseded'; at: number }
   | { type: 'retry' }
-  /** A person has it looked for upstream, to be sent again where it is not found. */
+  /** A person asks to look for it at the upstream; it is sent again if it is not found. */
   | { type: 'recheck' }
   | { type: 'drop'; at: number }
   | { type: 'confirm'; at: number };
@@ -151,7 +156,7 @@ export type OperationEventType = OperationEvent['type'];
 type ProgressOf<State extends OperationState> = Extract<OperationProgress, { state: State }>;
 type EventOf<Type extends OperationEventType> = Extract<OperationEvent, { type: Type }>;
 
-/** One cell: the next progress, or null where the event cannot happen in that state. */
+/** The next state, or null if the event cannot happen in this state. */
 type Cell<State extends OperationState, Type extends OperationEventType> =
   ((progress: ProgressOf<State>, event: EventOf<Type>) => OperationProgress) | null;
 
@@ -201,13 +206,13 @@ const held = (baseUses: number | null, maybeApplied: boolean): OperationProgress
   baseUses,
   held: true,
 });
-/** The answer to this attempt is clear; an earlier one may have been applied as well. */
+/** The response to this attempt is clear, but an earlier attempt may have been applied as well. */
 const applied = ({ maybeApplied }: { maybeApplied: boolean }, { at }: { at: number }): OperationProgress => ({
   state: maybeApplied ? 'inferred' : 'delivered',
   finishedAt: at,
 });
 
-/** The machine of one outbox entry: state × event. A missing cell does not compile. */
+/** The state machine of an operation: state × event. A missing cell does not compile. */
 export const operationTransitions: { [State in OperationState]: Row<State> } = {
   pending: {
     ...nothing,
@@ -243,7 +248,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
   },
   uncertain: {
     ...nothing,
-    // What may have been applied is never called dead, which says that it was not.
+    // `dead` means not applied, so an operation that may have been applied is held instead.
     refused: ({ maybeApplied, baseUses }) => held(baseUses, maybeApplied),
     question: (progress, { baseUses, lasting }) => ({
       ...progress,
@@ -261,7 +266,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     hold: ({ maybeApplied, baseUses }) => held(baseUses, maybeApplied),
     conflict: conflicted,
     superseded: inferred,
-    // A person sends again what may have been applied before: nothing can make that certain any more.
+    // A person sends it again although it may have been applied: no read can make that certain.
     retry: () => ({ state: 'pending', maybeApplied: true }),
     recheck: ({ maybeApplied }) => uncertain(null, maybeApplied),
     drop: dropped,
@@ -277,7 +282,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
   },
   dead: {
     ...nothing,
-    // It may have come back with its key, and gone up, in a past that this store does not remember.
+    // In a history that this store does not know, the key may have come back and the operation may have been sent.
     question: ({ cause }, { baseUses, lasting }) =>
       cause === 'missing' ? uncertain(baseUses, lasting) : { state: 'dead', cause },
     reopen: ({ cause }) => (cause === 'missing' ? pending() : { state: 'dead', cause }),
@@ -293,15 +298,15 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
   dropped: nothing,
 };
 
-/** Where the event leads from here; null when it cannot happen in this state. */
+/** The state after the event; null if the event cannot happen in this state. */
 export function nextProgress(progress: OperationProgress, event: OperationEvent): OperationProgress | null {
-  // The table is exact per cell; the two lookups together are more than the compiler can correlate.
+  // Each cell has exact types; the compiler cannot correlate the two lookups.
   const cell = operationTransitions[progress.state][event.type] as
     ((progress: OperationProgress, event: OperationEvent) => OperationProgress) | null;
   return cell === null ? null : cell(progress, event);
 }
 
-/** The operation after the event; the only function that changes one. Throws where the table has no cell. */
+/** The operation after the event. No other function changes an operation. Throws if the table has no cell. */
 export function advance(operation: Operation, event: OperationEvent): Operation {
   const progress = nextProgress(operation.progress, event);
   if (progress === null) {
@@ -311,7 +316,7 @@ export function advance(operation: Operation, event: OperationEvent): Operation 
   return { ...operation, attempts, progress };
 }
 
-/** What the log tells of the way of an operation (src/sync/README.md, The log of an operation). */
+/** The log lines of an operation (src/sync/README.md, The log of an operation). */
 export const tracePoints = [
   'queued',
   'sent',
@@ -330,20 +335,19 @@ export const tracePoints = [
 
 type TracePoint = (typeof tracePoints)[number];
 
-/** A point on the way of an operation, and what the log tells of the operation as it stood then. */
+/** A log line, with the operation as it was at that time. */
 export type Traced = Pick<
   Operation,
   'id' | 'kind' | 'subject' | 'productKey' | 'attempts' | 'credential' | 'requestId' | 'lastError'
 > & { point: TracePoint; state: OperationState };
 
-/** What is told of an operation at a point. */
 export function traced(point: TracePoint, operation: Operation): Traced {
   const { id, kind, subject, productKey, attempts, credential, requestId, lastError, progress } = operation;
   const { state } = progress;
   return { point, id, kind, subject, productKey, state, attempts, credential, requestId, lastError };
 }
 
-/** The point that an event brings an operation to; null: it waits to be sent again, as the loops tell with the reason. */
+/** The log line for an event; null if the push loop logs the reason itself. */
 export function tracePointOf(event: OperationEvent, after: OperationProgress): TracePoint | null {
   switch (event.type) {
     case 'send':

@@ -1,10 +1,10 @@
-/** Why a request to the upstream certainly changed nothing there. */
+/** Why a request certainly changed nothing at the upstream. */
 export type NotAppliedReason =
-  /** Nothing left us (name resolution, connection refused, TLS), or it came back to ourselves. */
+  /** Nothing was sent (name resolution, connection refused, TLS), or the request came back to this agent. */
   | 'unreachable'
-  /** A firewall asked us to prove that we are no robot: nothing reached the upstream. */
+  /** A firewall asked for a proof that we are human: nothing reached the upstream. */
   | 'challenged'
-  /** 400, 422: it will never be taken. */
+  /** 400, 422: the upstream will never accept it. */
   | 'refused'
   /** 404: the upstream does not know it. */
   | 'missing'
@@ -12,7 +12,7 @@ export type NotAppliedReason =
   | 'unauthorized'
   /** 429. */
   | 'throttled'
-  /** 4xx out of a cache on the way: it says nothing of the upstream as it is now. */
+  /** 4xx from a cache on the way: it says nothing about the upstream now. */
   | 'cached'
   /** Any other 4xx with a JSON object as its body. */
   | 'rejected';
@@ -21,75 +21,75 @@ export type NotAppliedReason =
 export type NotApplied = {
   outcome: 'not_applied';
   reason: NotAppliedReason;
-  /** HTTP status; null when nothing was answered. */
+  /** HTTP status; null if there was no response. */
   status: number | null;
-  /** For the log and the outbox: the status and the message. */
+  /** Status and message, for the log and the outbox. */
   detail: string;
-  /** The upstream's own words; absent: the upstream said nothing, or did not answer. */
+  /** The upstream's own message; absent if there was none. */
   message?: string;
   retryAfterMs: number | null;
-  /** The request was not sent, because nothing may be sent at the moment: it is no failure; absent: it was sent. */
+  /** Present if the request was not sent because nothing may be sent now: this is no failure. */
   isHeldBack?: true;
 };
 
 /** It is unknown whether the request was applied. */
 export type Ambiguous = {
   outcome: 'ambiguous';
-  /** HTTP status; null when no whole answer came. */
+  /** HTTP status; null if no complete response came. */
   status: number | null;
   detail: string;
   retryAfterMs: number | null;
-  /** The answer was longer than any that is read; absent: it was not. */
+  /** Present if the response was longer than the limit. */
   isTooLarge?: true;
 };
 
-/** The upstream's own answer, in the specification's shape, says it was applied. */
+/** A valid response of the upstream says that the request was applied. */
 export type Applied<Value> = {
   outcome: 'applied';
   value: Value;
-  /** Epoch ms of the authoritative snapshot behind the answer. */
+  /** When the upstream confirmed what it says (epoch ms). */
   confirmedAt: number;
-  /** A cache on the way answered a read: callers may see it, but it is no base for sending and reconciles nothing. */
+  /** A cache on the way answered a read: callers may see the value, but nothing is sent on it or reconciled with it. */
   isCached: boolean;
-  /** Which instance answered, where the upstream is a Latchkey; absent where it does not tell. */
+  /** The instance that answered, if the upstream is Latchkey. */
   instance?: string;
-  /** Of a page of a list: the cursor of the next page, where the upstream is a Latchkey and others follow. */
+  /** The cursor of the next page of a list, if the upstream is Latchkey and has more. */
   nextCursor?: string;
-  /** The upstream is an agent that has changes of this record to deliver itself; absent: it does not say so. */
+  /** Present if the upstream is an agent that has changes of this record to deliver itself. */
   isPending?: true;
 };
 
-/** What became of one request to the upstream. */
+/** What a request to the upstream came to. */
 export type Outcome<Value> = Applied<Value> | NotApplied | Ambiguous;
 
-/** Whether the upstream could not be reached or could not answer, as opposed to having refused. */
+/** Whether the upstream could not be reached or could not answer (it did not refuse). */
 export function isOutage(outcome: Outcome<unknown>): outcome is Ambiguous | NotApplied {
   return outcome.outcome === 'ambiguous' || (outcome.outcome === 'not_applied' && !isRefused(outcome));
 }
 
-/** Whether a request was refused, as opposed to one that never reached the upstream. */
+/** Whether the upstream refused a request, as opposed to never receiving it. */
 export function isRefused({ reason }: NotApplied): boolean {
   return reason !== 'unreachable' && reason !== 'challenged';
 }
 
-/** Whether the upstream itself answered: without a credential nothing is even sent, and neither a cache nor a firewall is it. */
+/** Whether the upstream itself answered: a cache or a firewall is not the upstream. */
 export function isAnswer(outcome: Outcome<unknown>): boolean {
   if (outcome.outcome === 'applied') return !outcome.isCached;
   if (outcome.outcome === 'ambiguous' || outcome.status === null) return false;
   return isRefused(outcome) && outcome.reason !== 'cached';
 }
 
-/** Whether the upstream does not know what was asked for. */
+/** Whether the upstream does not know the key or coupon. */
 export function isMissing(outcome: Outcome<unknown>): boolean {
   return outcome.outcome === 'not_applied' && outcome.reason === 'missing';
 }
 
-/** Whether the upstream did what was asked, or knows that there is no such thing. */
+/** Whether the upstream did what was asked, or says that there is no such thing. */
 export function isSuccess(outcome: Outcome<unknown>): boolean {
   return isAnswer(outcome) && (outcome.outcome === 'applied' || isMissing(outcome));
 }
 
-/** The outcome of a request that is held back. */
+/** The outcome of a request that was held back. */
 export function heldBack(reason: NotAppliedReason, detail: string): NotApplied {
   return { ...notApplied(reason, detail), isHeldBack: true };
 }
@@ -99,7 +99,7 @@ export function isHeldBack(outcome: Outcome<unknown>): boolean {
   return outcome.outcome === 'not_applied' && outcome.isHeldBack === true;
 }
 
-/** The outcome where it is known without an answer that nothing was applied. */
+/** The outcome of a request that was certainly not applied and has no response. */
 export function notApplied(reason: NotAppliedReason, detail: string): NotApplied {
   return { outcome: 'not_applied', reason, status: null, detail, retryAfterMs: null };
 }

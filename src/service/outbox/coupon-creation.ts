@@ -20,18 +20,18 @@ import { couponPayload, provisionalCoupon, hasTerms, adoptCoupon } from './provi
 type QueueCoupon = {
   terms: CouponTerms;
   /**
-   * It is sent at once, for the caller who waits: it is committed as in flight, so that a process that ends
-   * before the answer finds out by the upstream's list what became of it. It waits all the same where an earlier
-   * request for this code may still be on its way.
+   * A caller waits: commit the operation as in flight and send it at once. If the process ends before the response,
+   * the upstream's list shows whether the coupon was created. It still waits if an earlier request for this code may
+   * arrive.
    */
   isSentNow: boolean;
   maxPending: number;
 };
 
-/** The coupon under its provisional id, and the operation that creates it; `isSent`: it is to be sent now. */
+/** The coupon under its provisional id, and the operation that creates it. `isSent`: send it now. */
 export type QueuedCoupon = MirroredCoupon & { operationId: string; isSent: boolean };
 
-/** Keeps a coupon under a provisional id, with the operation that will create it upstream. */
+/** Stores a coupon under a provisional id, with the operation that will create it at the upstream. */
 export function queueCoupon(
   transaction: Transaction,
   { terms, isSentNow, maxPending }: QueueCoupon,
@@ -39,7 +39,7 @@ export function queueCoupon(
 ): Result<QueuedCoupon> {
   const { mirror } = transaction;
   if (!isPlainCouponCode(terms.code)) return refuseParameters([unusualCode]);
-  // Where the upstream can be asked, it says itself what it thinks of a code that it has.
+  // If the upstream can be reached, let it decide about a code that it already has.
   if (mirror.provisionalByCode(terms.code) !== null || (!isSentNow && mirror.byCode(terms.code) !== null)) {
     return refuseTakenCode();
   }
@@ -64,7 +64,6 @@ export function queueCoupon(
   return done({ ...mirrored, operationId: operation.id, isSent });
 }
 
-/** The refusal of a code that a coupon has which is known here. */
 export function refuseTakenCode(): Result<never> {
   return refuse('coupon_code_taken', 'There already is a coupon with this code.');
 }
@@ -79,12 +78,14 @@ function isQueueFree(transaction: Transaction, subject: string, { elapsed }: Con
 type RecordCouponAnswer = {
   operationId: string;
   outcome: Outcome<Coupon>;
-  /** The caller who waits for the answer: a refusal is passed on, and the creation is undone. Null: none. */
+  /**
+   * The caller that waits for the response: a refusal is passed on and undoes the creation. Null if no caller waits.
+   */
   caller: { idempotency: Idempotency | null } | null;
   policy: SyncPolicy;
 };
 
-/** Records what became of a creation that was sent. */
+/** Records the response to a creation. */
 export function recordCouponAnswer(
   transaction: Transaction,
   command: RecordCouponAnswer,
@@ -136,7 +137,7 @@ function recordNotCreated(
     leaveNothing(transaction, operation, caller, context);
   } else if (isRefusal(outcome)) {
     const refused = refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
-    // One that is held may have been created: its code stays taken.
+    // A held creation may have been applied: its code stays taken.
     if (refused.progress.state === 'dead') transaction.mirror.remove(provisionalCoupon(operation).id);
   } else {
     const waiting = move(transaction, operation, { type: 'not_applied' });
@@ -145,15 +146,15 @@ function recordNotCreated(
 }
 
 /**
- * Whether the upstream has shown a coupon with the code of a creation: it alone can say what it thinks of another, and
- * one that waited for it would be shown, and redeemed, in the place of its own.
+ * Whether the upstream has shown a coupon with this code. Then only the upstream can decide about another one; a
+ * waiting creation would be shown and redeemed instead of the upstream's coupon.
  */
 function isKnownCode({ mirror }: Transaction, operation: Operation): boolean {
   const { code } = provisionalCoupon(operation);
   return mirror.list({ limit: 10, offset: 0 }, { code }).some(({ confirmedAt }) => confirmedAt !== null);
 }
 
-/** A repeated request is answered with the coupon as the upstream has it. */
+/** A repeated request gets the coupon as the upstream has it. */
 function keepForRepeats(
   transaction: Transaction,
   idempotency: Idempotency | null,
@@ -185,12 +186,12 @@ function leaveNothing(
 
 type RecordCouponListing = {
   operationId: string;
-  /** The upstream's coupon with this code; null: it has none. */
+  /** The upstream's coupon with this code; null if it has none. */
   listed: Coupon | null;
   confirmedAt: number;
 };
 
-/** Reconciles a creation whose answer was lost by the upstream's list (src/sync/README.md, Coupons). */
+/** Reconciles a creation whose response was lost with the upstream's list (src/sync/README.md, Coupons). */
 export function recordCouponListing(
   transaction: Transaction,
   { operationId, listed, confirmedAt }: RecordCouponListing,

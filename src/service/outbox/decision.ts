@@ -23,7 +23,7 @@ import { provisionalCoupon, adoptOnceListed } from './provisional-coupon.ts';
 
 type DecideOperation = { operationId: string; decision: Decision };
 
-/** The operation as it stands now, and the state that was decided about. */
+/** The operation after the decision, and its state before. */
 type DecidedOperation = { operation: Operation; was: OperationState };
 
 /** Carries out a person's decision about an operation (src/sync/README.md, Operation states). */
@@ -42,7 +42,7 @@ export function decideOperation(
     );
   }
   const queue = queueOf[operation.kind];
-  // Whatever stood at the front of the queue stands behind a retried one now.
+  // The operation that was at the front is now behind the retried one.
   const head = transaction.operations.head(operation.subject, queue);
   if (head !== null) transaction.operations.put({ ...head, nextAt: null, outage: false });
   const decided = move(transaction, decision === 'retry' ? asRetried(operation) : operation, event);
@@ -55,7 +55,7 @@ export function decideOperation(
   return done({ operation: after, was: operation.progress.state });
 }
 
-/** Who retries it has seen how the key stands, and takes the risk that it is applied twice. */
+/** The person has seen the current state of the key, and accepts that the operation may be applied twice. */
 function asRetried(operation: Operation): Operation {
   return {
     ...operation,
@@ -73,9 +73,9 @@ function riskOf({ kind }: Operation): string {
 }
 
 /**
- * The count last confirmed moves along with a counter operation that a person says was applied, or the next
- * answer would look like another writer's; so do the counts that others uncertain are read back against, or it
- * would be taken for one of them. Where it is held, a read has shown it already.
+ * If a person says that a counter operation was applied, the confirmed count and the bases of uncertain operations
+ * move along. Otherwise the next response would look like another writer. A held operation was read already: the count
+ * contains it.
  */
 function countConfirmed({ snapshots, operations }: Transaction, operation: Operation): void {
   const { kind, subject } = operation;
@@ -91,7 +91,7 @@ function countConfirmed({ snapshots, operations }: Transaction, operation: Opera
   snapshots.put({ ...snapshot, license: { ...license, uses: countAfter(license.uses, kind) } });
 }
 
-/** What callers see follows the decision. */
+/** Updates what callers see. */
 function followUp(transaction: Transaction, operation: Operation, decision: Decision): void {
   const snapshot = transaction.snapshots.get(operation.subject);
   if (snapshot !== null) {
@@ -106,15 +106,15 @@ function followUp(transaction: Transaction, operation: Operation, decision: Deci
 }
 
 /**
- * Whether the count may contain the operation or not, so that it is read before it is counted from. Where a held one is
- * confirmed, a read has shown it already.
+ * Whether the count may or may not contain the operation, so that it must be read before the next send. If a held
+ * operation is confirmed, a read has shown it already.
  */
 function questionsCount(operation: Operation, decision: Decision): boolean {
   const isShown = isHeld(operation) && decision === 'confirm';
   return queueOf[operation.kind] === 'counter' && mayHaveBeenApplied(operation) && !isShown;
 }
 
-/** Tells how an operation of this store stands; `elapsed` is `Clock.elapsed`. */
+/** Explains an operation to a person; `elapsed` is `Clock.elapsed`. */
 export function explainOperation(
   reader: Reader,
   operation: Operation,

@@ -12,7 +12,7 @@ import type { Transaction } from '../tables.ts';
 import { enqueue, refuseWhenFull, move, putSnapshot } from './queue.ts';
 
 type QueueChange = {
-  /** The configured products that the credential reaches. */
+  /** The configured products that the credential can see. */
   productKeys: readonly string[];
   licenseKey: string;
   trigger: Exclude<LicenseTrigger, 'refund'>;
@@ -21,12 +21,12 @@ type QueueChange = {
   maxPending: number;
 };
 
-/** What a change left behind: the key as callers see it now, and the operation to wait for, if any. */
+/** The key as callers see it now, and the operation to wait for, if any. */
 export type QueuedChange = { snapshot: LicenseSnapshot; operationId: string | null };
 
 /**
- * Records a change of a license on an agent, with the operation that will carry it upward, in one
- * transaction. A key that was never observed here is refused as `upstream_unreachable`: fetch it first.
+ * Records a change of a license on an agent, and the operation that will deliver it, in one transaction. Refuses a key
+ * that was never read here as `upstream_unreachable`: fetch the key first.
  */
 export function queueChange(
   transaction: Transaction,
@@ -73,8 +73,8 @@ export function queueChange(
 }
 
 /**
- * What makes the change unnecessary: the same change of state is the last in its queue and under way, or the key was seen
- * enabled and the snapshot is fresh. An older one does not count: the key may have been disabled since.
+ * A change that is not needed: the same change of state is the last in its queue and unfinished, or the key is enabled
+ * by a fresh snapshot. An older snapshot does not count: the key may have been disabled since.
  */
 function findNeedless(
   { operations }: Transaction,
@@ -89,8 +89,8 @@ function findNeedless(
 }
 
 /**
- * Enabling undoes this agent's own disable, the only thing that holds the key disabled, while no attempt
- * of it was ever made: neither is sent.
+ * Enabling undoes this agent's own disable if nothing else disables the key and the disable was never sent. Then
+ * neither is sent.
  */
 function undoDisable(
   transaction: Transaction,

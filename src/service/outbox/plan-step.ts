@@ -10,13 +10,13 @@ import { boundUpstream } from './upstream-state.ts';
 type PlanStep = {
   subject: string;
   queue: QueueName;
-  /** The queue has been read for this very attempt. */
+  /** The key was read for this attempt. */
   justRead: boolean;
 };
 
 /**
- * Decides what the head of a queue needs next. An operation to send is committed as `in_flight` here, so
- * that the mark is in the store before the first byte leaves.
+ * Decides what the head of a queue needs next. An operation to send is committed as `in_flight` here, before the first
+ * byte leaves.
  */
 export function planStep(
   transaction: Transaction,
@@ -36,7 +36,7 @@ export function planStep(
       { subject, queue, asDisable: head.kind === 'disable' },
       elapsed,
     ),
-    // A count is read back for all uncertain at once; a change of state is reconciled when it has come to the front.
+    // One read reconciles all uncertain counts; a change of state is reconciled when it is the head.
     hasUncertain: queue === 'counter' && operations.uncertain(subject, queue).length > 0,
     justRead,
   });
@@ -50,7 +50,7 @@ export function planStep(
   return done({ step: 'send', operation, baseUses });
 }
 
-/** Marks an operation as in flight, to the upstream that is bound now: its request may leave once this is committed. */
+/** Marks an operation as in flight to the current upstream. Its request may leave after the commit. */
 export function send(
   transaction: Transaction,
   operation: Operation,

@@ -5,12 +5,12 @@ import { formatDatetime } from '../../domain/datetime.ts';
 import type { Operation } from '../../domain/outbox/operation.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
 
-/** What a queued creation carries: the provisional coupon, whose terms are what is sent. */
+/** The payload of a queued creation: the provisional coupon, whose terms are sent. */
 export function couponPayload(coupon: Coupon): string {
   return JSON.stringify(coupon);
 }
 
-/** The provisional coupon of a queued creation; throws on an operation that is none. */
+/** The provisional coupon of a queued creation; throws for another operation. */
 export function provisionalCoupon(operation: Operation): Coupon {
   if (operation.kind !== 'create_coupon' || operation.payload === null) {
     throw new Error(`operation ${operation.id} creates no coupon`);
@@ -18,7 +18,7 @@ export function provisionalCoupon(operation: Operation): Coupon {
   return JSON.parse(operation.payload) as Coupon;
 }
 
-/** Whether a coupon of the upstream has every term that was sent: then it is the one that was created. */
+/** Whether an upstream coupon has every term that was sent: then it is the created one. */
 export function hasTerms(coupon: Coupon, terms: CouponTerms): boolean {
   const kept: (keyof CouponTerms)[] = ['minimumPurchaseAmount', 'usageLimit', 'notes'];
   return (
@@ -31,7 +31,7 @@ export function hasTerms(coupon: Coupon, terms: CouponTerms): boolean {
   );
 }
 
-/** Datetimes are sent in whole seconds, and so they are listed. */
+/** Datetimes are sent and listed in whole seconds. */
 function isSameTime(listed: number | null, sent: number | null): boolean {
   if (sent === null) return true;
   return listed !== null && formatDatetime(listed) === formatDatetime(sent);
@@ -41,10 +41,10 @@ function sorted(value: object): [string, unknown][] {
   return Object.entries(value).toSorted(([one], [other]) => one.localeCompare(other));
 }
 
-/** So many of the mirror are looked through at once. */
+/** How many coupons of the mirror are read at once. */
 const pageSize = 100;
 
-/** Lets a provisional id mean the coupon that the upstream has created, also for the orders that redeemed it. */
+/** Makes a provisional id mean the created coupon, also for orders that redeemed it. */
 export function adoptCoupon(
   { mirror, redemptions }: Transaction,
   provisionalId: number,
@@ -56,7 +56,10 @@ export function adoptCoupon(
   redemptions.renumberCoupon(defaultAccountId, provisionalId, created.coupon.id);
 }
 
-/** A person says that a provisional coupon was created: it means the upstream's with its code, once that is listed. */
+/**
+ * A person says that a provisional coupon was created: its id means the upstream's coupon with this code once the list
+ * shows it.
+ */
 export function adoptOnceListed(transaction: Transaction, coupon: Coupon): void {
   const { mirror } = transaction;
   const sameCode = mirror.list({ limit: 10, offset: 0 }, { code: coupon.code });
@@ -65,19 +68,19 @@ export function adoptOnceListed(transaction: Transaction, coupon: Coupon): void 
   else adoptCoupon(transaction, coupon.id, listed);
 }
 
-/** The provisional id of the coupon with this code of which a person said that it was created; null: there is none. */
+/** The provisional id of a confirmed coupon with this code; null if there is none. */
 export function provisionalIdToAdopt(reader: Reader, code: string): number | null {
   const known = reader.mirror.provisionalByCode(code);
   return known !== null && waitsForList(reader, known) ? known.coupon.id : null;
 }
 
-/** Removes those of which a person said that they were created, and that are not in the whole list of the upstream. */
+/** Removes confirmed provisional coupons that the complete list of the upstream does not show. */
 export function forgetUnlisted(transaction: Transaction): void {
   const unlisted = provisionalCoupons(transaction).filter((each) => waitsForList(transaction, each));
   for (const { coupon } of unlisted) transaction.mirror.remove(coupon.id);
 }
 
-/** Those that the upstream has not shown; their ids are the smallest of the mirror. */
+/** Coupons that the upstream has not shown; they have the smallest ids of the mirror. */
 function provisionalCoupons({ mirror }: Reader): readonly MirroredCoupon[] {
   const provisional: MirroredCoupon[] = [];
   for (;;) {
@@ -88,7 +91,7 @@ function provisionalCoupons({ mirror }: Reader): readonly MirroredCoupon[] {
   }
 }
 
-/** Whether no operation will tell what became of a provisional coupon. */
+/** Whether no operation will decide about a provisional coupon. */
 function waitsForList({ operations }: Reader, { coupon, confirmedAt }: MirroredCoupon): boolean {
   return confirmedAt === null && operations.tail(foldCouponCode(coupon.code), 'coupon') === null;
 }

@@ -20,23 +20,23 @@ import type { Reader, Transaction } from '../tables.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { unknownHistoryUntil } from './sync-marks.ts';
 
-/** How operations are delivered (configuration `sync` and `freshness`). Times are ms. */
+/** How operations are delivered (settings `sync` and `freshness`). Times are ms. */
 export type SyncPolicy = {
-  /** Quiet time before a lost answer is read back. */
+  /** How long to wait after a lost response before the key is read back. */
   reconcileAfterMs: number;
-  /** `single`: this agent alone changes `uses`. */
+  /** `single`: only this agent changes `uses`. */
   writers: 'single' | 'many';
-  /** What becomes of uncertainty that another writer could explain. */
+  /** What happens to an uncertain operation if another writer could explain the count. */
   onUncertain: 'infer' | 'hold';
   backoff: BackoffPolicy;
   /** How far apart two 404s must be for the key to be gone. */
   goneMs: number;
 } & RefreshPolicy;
 
-/** When the head of a queue may take its next step (by `Clock.elapsed`), and why it waits; `failures`: in a row. */
+/** When the head of a queue may take its next step (`Clock.elapsed`), and why it waits; `failures` counts in a row. */
 type Wait = { at: number; outage?: boolean; failures?: number; lastError?: string | null };
 
-/** Moves an operation by an event and stores it; one that leaves the front of its queue waits for nothing. */
+/** Moves an operation by an event and stores it. An operation that leaves the front of its queue waits for nothing. */
 export function move(transaction: Transaction, operation: Operation, event: OperationEvent): Operation {
   const moved: Operation = { ...advance(operation, event), nextAt: null, outage: false };
   transaction.operations.put(moved);
@@ -46,8 +46,8 @@ export function move(transaction: Transaction, operation: Operation, event: Oper
 }
 
 /**
- * Until when nothing of a queue may be sent, or reconciled by what was read, since an earlier request may still be on
- * its way; null when that is before `now`. `asDisable`: to send a disable, which may follow another one.
+ * Until when nothing of a queue may be sent or reconciled, because an earlier request may still arrive; null if that
+ * is before `now`. `asDisable`: to send a disable, which may follow another disable.
  */
 export function nextReconcileAt(
   reader: Reader,
@@ -62,8 +62,8 @@ export function nextReconcileAt(
 }
 
 /**
- * Lets the head of a queue take its next step no sooner than told, and not before a reconcile delay of the queue has
- * passed. An empty queue waits for nothing. Gives the head.
+ * Lets the head of a queue take its next step at `at`, or later if the reconcile delay has not passed. Returns the
+ * head.
  */
 export function scheduleHead(
   transaction: Transaction,
@@ -80,17 +80,17 @@ export function scheduleHead(
     nextAt: delayed ?? at,
     // The end of an outage does not end a reconcile delay.
     outage: outage && delayed === null,
-    // A read that brings something ends the failures of reads, not those of attempts.
+    // A successful read resets failures of reads, not of attempts.
     failures: failures ?? Math.min(head.failures, head.attempts),
     lastError: lastError === undefined ? head.lastError : lastError,
   });
   return head;
 }
 
-/** Why an attempt brought nothing, and what the upstream asked for. */
+/** Why an attempt failed, and what the upstream asked for. */
 export type Failure = { detail: string; retryAfterMs: number | null; outage: boolean };
 
-/** The wait after one more failure in a row of this operation; `Retry-After` is a floor. */
+/** The wait after one more failure in a row; `Retry-After` is the minimum. */
 export function waitAfterFailure(
   operation: Operation,
   failure: Failure,
@@ -103,8 +103,8 @@ export function waitAfterFailure(
 }
 
 /**
- * Stores an snapshot with its local state reckoned anew from the operations in the store. `before`: what was stored,
- * where the first of the queue has been answered since and nothing else of it has changed.
+ * Stores a snapshot with the local state that the operations in the store add up to. `before`: the stored snapshot, if
+ * the first operation of the queue was answered and nothing else changed.
  */
 export function putSnapshot(
   transaction: Transaction,
@@ -121,16 +121,15 @@ export function putSnapshot(
   return put;
 }
 
-/** The queue an operation stands in. */
 export function queueOfOperation(operation: Operation): QueueName {
   return queueOf[operation.kind];
 }
 
-/** A change to be carried upward; the license key, coupon code or order it is about is its subject. */
+/** A change to deliver. */
 type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productKey'> &
   Partial<Pick<Operation, 'seenEnabled' | 'payload'>>;
 
-/** Refuses a change when `sync.max_pending` operations wait: nothing already accepted is dropped for room. */
+/** Refuses a change if `sync.max_pending` operations wait: an accepted operation is never dropped for space. */
 export function refuseWhenFull(transaction: Transaction, maxPending: number): Result<null> {
   if (transaction.operations.unfinished() < maxPending) return done(null);
   return refuse(
@@ -139,7 +138,7 @@ export function refuseWhenFull(transaction: Transaction, maxPending: number): Re
   );
 }
 
-/** Adds an operation at the end of its queue; one that is alone there is due at once. */
+/** Adds an operation at the end of its queue. If it is alone there, it is due at once. */
 export function enqueue(
   { operations, trace }: Transaction,
   { kind, subject, productKey, seenEnabled = null, payload = null }: NewOperation,
@@ -172,9 +171,9 @@ export function enqueue(
 const finishedKeptMs = 7 * 24 * 3_600_000;
 
 /**
- * Removes at most so many operations that have been finished for 7 days. Operations that a jump of the clock, which was
- * taken back since, has dated in the future are dated to now: otherwise they would stay for as long as the jump was.
- * Returns how many operations were removed or dated. `removalTime`: epoch ms (domain/clock.ts).
+ * Removes up to `limit` operations that finished over 7 days ago. A jump of the clock that was taken back may have
+ * dated operations in the future: those are dated to now, or they would stay for as long as the jump was. Returns how
+ * many were removed or dated. `removalTime`: epoch ms (domain/clock.ts).
  */
 export function pruneOperations(
   transaction: Transaction,

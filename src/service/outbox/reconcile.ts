@@ -9,19 +9,22 @@ import { nextReconcileAt, move, scheduleHead, type SyncPolicy } from './queue.ts
 import { type UnexpectedCount, endSuperseded } from './record-answer.ts';
 import { boundUpstream, isOfOtherUpstream } from './upstream-state.ts';
 
-/** A read of a key, beside what was last seen of it. */
+/** A read of a key, with the snapshot before it. */
 type Reconciliation = { snapshot: LicenseSnapshot; read: License; sentAt: number; policy: SyncPolicy };
 
 type ReconciledCounter = {
-  /** Whether the count read may be counted from: nothing is on its way, or uncertain, that it could contain. */
+  /** Whether the count may be a base: no request is on its way or uncertain that the count could contain. */
   reconciled: boolean;
-  /** A count that neither the last answer nor this agent's uncertain operations explain. */
+  /** A count that neither the last response nor the uncertain operations explain. */
   unexpected: UnexpectedCount | null;
 };
 
 const unreconciled: ReconciledCounter = { reconciled: false, unexpected: null };
 
-/** Reconciles the counter operations uncertain by the count that was read. (src/sync/README.md, After a lost response) */
+/**
+ * Reconciles the uncertain counter operations with the count that was read (src/sync/README.md, After a lost
+ * response).
+ */
 export function reconcileCounter(
   transaction: Transaction,
   reconciliation: Reconciliation,
@@ -34,7 +37,8 @@ export function reconcileCounter(
     return unreconciled;
   const head = operations.head(subject, 'counter');
   const uncertain = operations.uncertain(subject, 'counter');
-  // What another upstream has counted explains nothing here; what was sent to this one was sent on a count of its own.
+  // The count of another upstream explains nothing here, unless the operation was sent to this one, on a count of this
+  // one.
   const isSentHere = uncertain[0]?.upstream === boundUpstream(transaction);
   const isForeign = !isSentHere && isOfOtherUpstream(transaction, snapshot);
   const base = isForeign ? read.uses : (baseOf(uncertain) ?? snapshot.license.uses);
@@ -53,18 +57,17 @@ export function reconcileCounter(
   return { reconciled: true, unexpected: isExplained ? null : { expected: base, got: read.uses } };
 }
 
-/** Why one is held, whatever went wrong on the way there. */
 const unproven =
   'it may have been applied: another writer, an unknown history or an earlier attempt could explain the count as well';
 
-/** As many as the count has moved, in order, were applied; the rest are sent. */
+/** The first operations that explain the count were applied; the rest are sent again. */
 function reconcileUncertain(
   transaction: Transaction,
   uncertain: readonly Operation[],
   { policy, applied, isOnlyWriter }: Reconciliation & { applied: number | null; isOnlyWriter: boolean },
   { now }: Context,
 ): void {
-  // Where one of them may have been delivered by a past that is not remembered, the count tells of none for sure.
+  // If an unknown history may have delivered one of them, the count proves nothing.
   const certain = applied !== null && isOnlyWriter && !uncertain.some(isMaybeApplied);
   for (const [index, operation] of uncertain.entries()) {
     if (index >= (applied ?? uncertain.length)) {
@@ -94,7 +97,7 @@ function endNeedlessDecrease(
   }
 }
 
-/** Schedules the head for now, unless it is the same one as before and still waits. */
+/** Makes the head due now, unless it is the same operation as before and still waits. */
 function scheduleNext(
   transaction: Transaction,
   subject: string,
@@ -106,7 +109,7 @@ function scheduleNext(
   if (!isWaiting) scheduleHead(transaction, subject, 'counter', { at: elapsed });
 }
 
-/** Reconciles the head of a key's state queue by a read. (src/sync/README.md, Queues) */
+/** Reconciles the head of a key's state queue with a read (src/sync/README.md, Queues). */
 export function reconcileState(
   transaction: Transaction,
   { snapshot, read, sentAt }: Reconciliation,
@@ -130,8 +133,8 @@ export function reconcileState(
 }
 
 /**
- * The key is enabled, as was asked for: by one that is held, which an agent above may have had to pass on first, or by
- * somebody else. A person has nothing left to decide.
+ * The key is enabled, as a held enable asked for. An agent above may have delivered it late, or another writer enabled
+ * the key. A person has nothing left to decide.
  */
 function endHeldEnables(transaction: Transaction, subject: string, { now }: Context): void {
   const held = transaction.operations.held(subject, 'state').filter(({ kind }) => kind === 'enable');
@@ -148,7 +151,7 @@ function reconcileUncertainState(
     move(transaction, head, { type: 'read_applied', certain: true, at: context.now });
     endSuperseded(transaction, head, context);
   } else if (head.kind === 'enable') {
-    // It never arrived, or it did and the key was disabled since: a revocation is not undone by repeating it.
+    // The enable never arrived, or the key was disabled since. Sending it again could undo that revocation.
     const lastError = 'the answer was lost and the key is disabled: it never arrived, or was revoked since';
     move(transaction, { ...head, lastError }, { type: 'hold' });
   } else {
@@ -157,7 +160,7 @@ function reconcileUncertainState(
   return true;
 }
 
-/** An enable that was asked for on a key that was seen enabled does not undo a disable that came since. */
+/** An enable requested while the key was seen enabled does not undo a later disable. */
 function reconcilePendingState(
   transaction: Transaction,
   head: Operation,
@@ -177,11 +180,10 @@ function reconcilePendingState(
 }
 
 /**
- * The first read after a start shows a count that the uncertain operations do not explain. If this agent is
- * the only writer, and all operations from before the start together explain it, they may have been delivered
- * in a past that this store does not remember (a snapshot): they are read back at `reconcileAt`. Otherwise
- * another writer changed the count: the operations are sent, and end inferred. Returns whether they are to be
- * read back.
+ * The first read after a start shows a count that the uncertain operations do not explain. If this agent is the only
+ * writer, and all operations from before the start explain it together, a history that this store does not know (a
+ * restored snapshot of the disk) may have delivered them: they become uncertain and are read back at `reconcileAt`.
+ * Otherwise another writer changed the count: they are sent, and end inferred. Returns whether they became uncertain.
  */
 function questionEarlier(
   transaction: Transaction,
@@ -212,7 +214,7 @@ function questionEarlier(
   return isOurs;
 }
 
-/** The count on which the first of uncertain operations was sent, as far as it is known. */
+/** The count on which the first of the uncertain operations was sent, if known. */
 function baseOf([first]: readonly Operation[]): number | null {
   return first?.progress.state === 'uncertain' ? first.progress.baseUses : null;
 }

@@ -38,21 +38,21 @@ import {
 type RecordAnswer = {
   operationId: string;
   outcome: Outcome<License>;
-  /** The key's other queue had a request under way too: only this queue's member of the answer counts. */
+  /** The other queue of the key had a request under way too: use only this queue's member of the response. */
   overlapped: boolean;
   policy: SyncPolicy;
 };
 
-/** A count that moved otherwise than this agent's own operations say: another writer. */
+/** A count that this agent's own operations do not explain. */
 export type UnexpectedCount = { expected: number; got: number };
 
-/** Where an answer left its operation, and why it is not delivered. */
+/** The state of the operation after the response, and why it is not delivered. */
 export type RecordedAnswer = Pick<Operation, 'lastError'> & {
   state: OperationState;
   unexpected: UnexpectedCount | null;
 };
 
-/** Records what became of an operation that was sent (src/sync/README.md, Operation states). */
+/** Records the response to an operation (src/sync/README.md, Operation states). */
 export function recordAnswer(
   transaction: Transaction,
   command: RecordAnswer,
@@ -94,7 +94,7 @@ function recordApplied(
   const { now, elapsed } = context;
   confirmTime(transaction, outcome.confirmedAt);
   observeInstance(transaction, outcome.instance, context);
-  // A disable sets a value: once it is answered, it does not matter how often it arrived.
+  // A disable sets a value: after a response it does not matter how often it arrived.
   const certain = operation.kind === 'disable';
   const delivered = move(transaction, operation, { type: 'applied', certain, at: now });
   const queue = queueOfOperation(operation);
@@ -108,13 +108,13 @@ function recordApplied(
   const isExpected = isCounted && !isOfOtherUpstream(transaction, snapshot);
   const unexpected = isExpected ? unexpectedCount(expectedCount(operation, snapshot), outcome.value) : null;
   const at = { ...context, draw: context.random.draw(), readAs: readAsOf(outcome) };
-  // Of two states that overlapped nobody can tell which is the newer: it can revoke a key, and a read tells.
+  // Of two overlapping responses either may be the newer. It may disable the key; a read then decides.
   const isStateUnsure =
     overlapped && queue === 'counter' && outcome.value.enabled !== snapshot.license.enabled;
   const answered = {
     ...snapshot,
     license: {
-      // What only an answer to a read tells stays.
+      // Members that only a response to a read has are kept.
       ...snapshot.license,
       ...outcome.value,
       licenseKey: operation.subject,
@@ -140,8 +140,8 @@ function effectOf({ kind }: Operation): 1 | 0 | -1 {
 }
 
 /**
- * Whether the count in a state's answer may be counted from: only one that can contain nothing of this
- * agent's counter, and does not stand in for the first read after a start, which has more to reconcile.
+ * Whether the count in the response to a change of state may be a base: the counter queue is at rest, and the first
+ * read of this run is not still to come, which has more to reconcile.
  */
 function mayCountFrom(
   transaction: Transaction,
@@ -157,7 +157,7 @@ function mayCountFrom(
   return isCounterAtRest && !overlapped && !isOfEarlierRun(transaction, snapshot);
 }
 
-/** The count after an operation, as far as nobody else changed it; null: unknown. */
+/** The count after an operation if nothing else changed it; null if unknown. */
 function expectedCount({ kind, progress }: Operation, snapshot: LicenseSnapshot): number | null {
   if (kind !== 'usage' && kind !== 'decrease') {
     return isCountInQuestion(snapshot) ? null : snapshot.license.uses;
@@ -183,7 +183,7 @@ function recordNotApplied(
     return;
   }
   const waiting = move(transaction, operation, { type: 'not_applied' });
-  // A 404 to a write proves nothing about the key: only reads do, so the next step is one.
+  // A 404 to a change proves nothing about the key: only reads do, so the next step is a read.
   if (outcome.reason === 'missing') updateSnapshot(transaction, operation.subject, { readFirst: true });
   awaitNextAttempt(transaction, waiting, { outcome, policy }, context);
 }
@@ -197,7 +197,7 @@ function updateSnapshot(
   if (snapshot !== null) putSnapshot(transaction, { ...snapshot, ...change });
 }
 
-/** The operation to which an answer belongs; what is not in flight has no answer to record. */
+/** The operation of a response; a response to an operation that is not in flight is not recorded. */
 export function operationInFlight({ operations }: Transaction, operationId: string): Result<Operation> {
   const operation = operations.get(operationId);
   if (operation === null || operation.progress.state !== 'in_flight') {
@@ -206,21 +206,21 @@ export function operationInFlight({ operations }: Transaction, operationId: stri
   return done(operation);
 }
 
-/** Lets an operation that was not applied, and is pending again, wait for its next attempt. */
+/** Makes an operation that was not applied wait for its next attempt. */
 export function awaitNextAttempt(
   transaction: Transaction,
   operation: Operation,
   { outcome, policy }: { outcome: NotApplied; policy: SyncPolicy },
   context: Context,
 ): void {
-  // An earlier attempt of it may have been applied where the upstream was another one.
+  // An earlier attempt may have been applied at a former upstream.
   if (isHeld(holdIfElsewhere(transaction, operation, context))) return;
   const failure = { ...outcome, outage: isOutage(outcome) };
   const wait = waitAfterFailure(operation, failure, policy, context);
   scheduleHead(transaction, operation.subject, queueOfOperation(operation), wait);
 }
 
-/** Records that nobody can tell whether an operation was applied. */
+/** Records that an operation may have been applied. */
 export function recordAmbiguous(
   transaction: Transaction,
   operation: Operation,
@@ -230,7 +230,7 @@ export function recordAmbiguous(
   const wait = waitAfterFailure(operation, { ...outcome, outage: true }, policy, context);
   const lost = loseAnswer(transaction, operation, policy, context);
   if (isHeld(lost)) return;
-  // What is read back waits for its reconcile delay and for what the upstream asked for, not for a backoff.
+  // A read-back waits for the reconcile delay and for `Retry-After`, not for a backoff.
   const at = lost.progress.state === 'pending' ? wait.at : context.elapsed + (outcome.retryAfterMs ?? 0);
   scheduleHead(transaction, operation.subject, queueOfOperation(operation), { ...wait, at });
 }
@@ -241,7 +241,7 @@ type Postpone = {
   policy: SyncPolicy;
 };
 
-/** Lets an operation wait after a read that it needed brought nothing. */
+/** Makes an operation wait after a read that brought nothing. */
 export function postpone(
   transaction: Transaction,
   { operationId, outcome, policy }: Postpone,
@@ -254,7 +254,7 @@ export function postpone(
   return done(null);
 }
 
-/** Lets every queue that an outage had made wait go on: the upstream answers again. */
+/** Ends the wait of every queue that waits because of an outage. */
 export function endOutage(
   transaction: Transaction,
   _: Record<string, never>,
@@ -265,8 +265,8 @@ export function endOutage(
 }
 
 /**
- * The upstream will never take this operation. It is dead, unless an earlier attempt may have been applied:
- * then it is held for a person, with both facts. (src/sync/README.md, Operation states)
+ * The upstream will never accept this operation. It is dead, or held for a person if an earlier attempt may have been
+ * applied (src/sync/README.md, Operation states).
  */
 export function refuseOperation(
   transaction: Transaction,
@@ -280,8 +280,8 @@ export function refuseOperation(
 }
 
 /**
- * A change of the state was delivered: whatever became of those before it that are held, it matters no longer. Disables
- * that the upstream had refused hold the key until an enable is delivered.
+ * A change of state was delivered: earlier held changes no longer matter. A refused disable holds the key until an
+ * enable is delivered.
  */
 export function endSuperseded(
   transaction: Transaction,
@@ -300,7 +300,9 @@ function isDisable({ kind }: Operation): boolean {
   return kind === 'disable';
 }
 
-/** The upstream knows the key again: what had died because it was missing goes back to its queue, in its order. */
+/**
+ * The upstream knows the key again: operations that died because it was missing return to their queue, in their order.
+ */
 export function reopenOperations(
   transaction: Transaction,
   licenseKey: string,
@@ -311,7 +313,7 @@ export function reopenOperations(
     progress.state === 'dead' && progress.cause === 'missing';
   const reopened = operations.dead(licenseKey).filter(isMissing);
   for (const queue of new Set(reopened.map(queueOfOperation))) {
-    // One that a person has retried meanwhile stands behind those that come back.
+    // An operation that a person has retried meanwhile is behind those that return.
     const head = operations.head(licenseKey, queue);
     if (head !== null) operations.put({ ...head, nextAt: null, outage: false });
     for (const operation of reopened.filter((each) => queueOfOperation(each) === queue)) {
@@ -322,10 +324,9 @@ export function reopenOperations(
 }
 
 /**
- * The answer to an attempt was lost: until the reconcile delay has passed, it may still be applied. A disable sets a
- * value, so it is simply repeated, but nothing else of its queue overtakes it; anything else becomes
- * uncertain and is read back after the reconcile delay, or held where the upstream has become another meanwhile.
- * (src/sync/README.md, After a lost response)
+ * The response to an attempt was lost: the request may still be applied until the reconcile delay has passed. A
+ * disable sets a value and is repeated, but nothing else of its queue overtakes it. Any other operation becomes
+ * uncertain, or is held if the upstream has changed meanwhile. (src/sync/README.md, After a lost response)
  */
 export function loseAnswer(
   transaction: Transaction,

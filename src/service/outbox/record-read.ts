@@ -24,26 +24,23 @@ type RecordRead = {
   licenseKey: string;
   productKey: string;
   outcome: Outcome<License>;
-  /** `Clock.elapsed` when the read was sent: only one that came after a reconcile delay may reconcile what it guards. */
+  /** `Clock.elapsed` when the read was sent: only a read sent after the reconcile delay decides. */
   sentAt: number;
-  /**
-   * Whether a 404 counts: not when another known key was answered 404 as well, which shows a gateway
-   * without routes rather than a key that is gone.
-   */
+  /** Whether a 404 counts. It does not if another known key got a 404 as well: then a gateway has lost its routes. */
   isMissingConfirmed: boolean;
   policy: SyncPolicy;
 };
 
 export type RecordedRead = {
-  /** A count that neither the last answer nor this agent's uncertain operations explain. */
+  /** A count that neither the last response nor the uncertain operations explain. */
   unexpected: UnexpectedCount | null;
 };
 
 type AnsweredRead = RecordRead & { outcome: Applied<License> };
 
 /**
- * Records an answer to a read of a key, and reconciles by it what waited to be read back. The read had both
- * queues of the key to itself. (src/sync/README.md, After a lost response)
+ * Records the response to a read, and reconciles the operations of the key. The read held both queues of the key.
+ * (src/sync/README.md, After a lost response)
  */
 export function recordRead(
   transaction: Transaction,
@@ -59,7 +56,7 @@ export function recordRead(
   if (!outcome.isCached) observeInstance(transaction, outcome.instance, context);
   const read = outcome.value;
   if (adoptSpelling(transaction, licenseKey, read.licenseKey, context) === 'known') {
-    // The queues of the key itself were not held by this read: it shows only under which name the key is known.
+    // This read did not hold the queues of the key: it only shows under which name the key is known.
     return done({ unexpected: null });
   }
   const before = transaction.snapshots.get(read.licenseKey);
@@ -86,7 +83,7 @@ export function recordRead(
   return done({ unexpected: counted.unexpected });
 }
 
-/** What the upstream has answered, as an snapshot; `before`: what was last seen of the key. */
+/** The snapshot that the response makes; `before`: the snapshot so far. */
 function observe(
   transaction: Transaction,
   { productKey, outcome, sentAt, policy }: AnsweredRead,
@@ -112,8 +109,8 @@ function observe(
 }
 
 /**
- * Records what a cache on the way answered: callers see what is newer than what they saw, but nothing is
- * reconciled by it or counted from it, so that what waited for this read waits on.
+ * Records the response of a cache. Callers see it if it is newer. It reconciles nothing and is no base: operations
+ * keep waiting for a read.
  */
 function recordCached(
   transaction: Transaction,
@@ -123,7 +120,7 @@ function recordCached(
 ): void {
   const { outcome, policy } = command;
   const { licenseKey, uses } = before.license;
-  // How old it is, is told by clocks that may be wrong: it can revoke a key, and never bring one back.
+  // The age comes from clocks that may be wrong: a cached response can disable a key, but not enable it.
   const enabled = before.license.enabled && outcome.value.enabled;
   const isNewer = outcome.confirmedAt > before.confirmedAt && before.missingSince === null;
   const seen = isNewer
@@ -156,8 +153,8 @@ function recordFailure(transaction: Transaction, command: FailedRead, context: C
 }
 
 /**
- * A believed 404 about a key: its operations wait until reads have said so twice, far enough apart, and are
- * dead then, or held where they are uncertain.
+ * A confirmed 404 about a key: its operations wait. After a second one, far enough apart, they are dead, or held if
+ * uncertain.
  */
 function recordMissing(
   transaction: Transaction,
@@ -168,7 +165,7 @@ function recordMissing(
   const { policy } = command;
   const { licenseKey } = snapshot.license;
   const missing = observeMissing(snapshot, context.elapsed, policy.goneMs);
-  // What is held unread may be in the count with which the key comes back.
+  // The count with which the key returns may contain operations that were held without a read.
   const isInQuestion =
     missing.gone && transaction.operations.queue(licenseKey, 'counter').some(mayHaveBeenApplied);
   const seen = isInQuestion ? { ...missing, run: noRun } : missing;
@@ -188,7 +185,7 @@ function recordMissing(
   putSnapshot(transaction, { ...seen, refreshAt: nextRefreshAt(snapshot, policy, at) });
 }
 
-/** Lets the queues wait for which this read was made and brought nothing: those that were due. */
+/** The queues that were due needed this read, which brought nothing: they wait. */
 function postponeDueQueues(
   transaction: Transaction,
   licenseKey: string,
@@ -204,10 +201,10 @@ function postponeDueQueues(
 }
 
 /**
- * Takes note of how the upstream itself spells a license key that it was asked for in another way: its own
- * spelling is the one subject of snapshot and queues, every other is an alias. Two spellings with queues of
- * their own would count one use for the other. Gives `known` when the key was already known under its own
- * spelling, and this read was made beside its queues. (src/sync/README.md, Queues)
+ * The upstream spells a license key otherwise than it was asked for. Its spelling becomes the subject of snapshot and
+ * queues, and the other one an alias: with two sets of queues, one would count the uses of the other. Returns `known`
+ * if the key was known under the upstream's spelling and this read did not hold its queues. (src/sync/README.md,
+ * Queues)
  */
 function adoptSpelling(
   transaction: Transaction,
@@ -222,12 +219,12 @@ function adoptSpelling(
   if (underAsked?.license.licenseKey !== own) snapshots.addAlias(asked, own, { at: now, max: maxAliases });
   const isKnown = underOwn !== null && underOwn.license.licenseKey === own;
   if (underAsked === null || underAsked.license.licenseKey !== asked) return isKnown ? 'known' : 'adopted';
-  // The key was known here under the other spelling alone, or under both.
+  // The key was known under the alias only, or under both names.
   operations.moveToSubject(asked, own);
   transaction.history.respell(asked, own);
   snapshots.remove(asked);
   snapshots.moveAliases(asked, own);
-  // Known under both, its count may contain what was counted under the other.
+  // If it was known under both, its count may contain uses that were counted under the alias.
   const manyWriters = underOwn?.manyWriters === true || underAsked.manyWriters;
   const kept = isKnown
     ? { ...underOwn, run: noRun, manyWriters }

@@ -6,9 +6,9 @@ import { loseAnswer } from './record-answer.ts';
 import { renewUnknownHistory, beginUnknownHistory } from './sync-marks.ts';
 
 /**
- * The clock may have been turned while the process was stopped, so the time that passed is unknown: at a start,
- * every reconcile delay that had not certainly passed at `reached` (`Clock.elapsed`) begins anew, and so does that of
- * every operation uncertain.
+ * While the process was stopped, the clock may have been turned, so the elapsed time is unknown. At a start, each
+ * reconcile delay that had not certainly passed at `reached` (`Clock.elapsed`) starts again, as does the delay of each
+ * uncertain operation.
  */
 export function renewReconcileDelays(
   transaction: Transaction,
@@ -38,7 +38,7 @@ export function renewReconcileDelays(
   }
 }
 
-/** What was in flight when the process ended may or may not have been applied. */
+/** Operations in flight when the process ended may have been applied. */
 export function makeInFlightUncertain(
   transaction: Transaction,
   policy: { reconcileAfterMs: number },
@@ -52,9 +52,8 @@ export function makeInFlightUncertain(
 }
 
 /**
- * After a restore or a copy, the original may have delivered what this store still holds: every unfinished
- * operation is read back against the last snapshot, and ends inferred at best; what the original had under
- * way is waited for.
+ * After a restore or a copy, the original may have delivered what this store still holds. Each unfinished operation is
+ * read back against the last snapshot, and ends inferred at best. Requests of the original are waited for.
  * (src/sync/README.md, Start, restore and copy)
  */
 export function makeAllUncertain(transaction: Transaction): void {
@@ -62,7 +61,7 @@ export function makeAllUncertain(transaction: Transaction): void {
   const { operations, snapshots } = transaction;
   const shownAnew = new Set<string>();
   const lastError = 'this store was restored or copied: it may have been delivered before';
-  // Those uncertain come first, or the others would be met again as such.
+  // The uncertain operations come first: the others become uncertain in this loop.
   for (const state of ['uncertain', 'in_flight', 'pending', 'dead'] as const) {
     for (const operation of operations.withState(state)) {
       const baseUses = snapshots.get(operation.subject)?.license.uses ?? null;

@@ -2,44 +2,44 @@ import type { Backlog } from '../../domain/agent/license-snapshot.ts';
 import type { Traced, QueueName, Operation, OperationState } from '../../domain/outbox/operation.ts';
 import type { Page } from '../../domain/page.ts';
 
-/** A queue that has something to do: the subject, and which of its queues. */
+/** A queue that has something to do. */
 export type QueueKey = { subject: string; queue: QueueName; productKey: string | null };
 
-/** The reads of one queue; each costs the same however long the queue is, where nothing else is said. */
+/** Reads of one queue. Unless noted, the cost does not depend on the length of the queue. */
 export interface QueueReads {
   /** The first operation that is unfinished and not held. */
   head(subject: string, queue: QueueName): Operation | null;
-  /** Whether there is no operation that is unfinished and not held. */
+  /** Whether there is no unfinished operation that is not held. */
   isIdle(subject: string, queue: QueueName): boolean;
-  /** The last operation that is unfinished, held ones included. */
+  /** The last unfinished operation, also if it is held. */
   tail(subject: string, queue: QueueName): Operation | null;
-  /** Those that wait to be read back, in order. */
+  /** The operations that wait to be read back, in order. */
   uncertain(subject: string, queue: QueueName): Operation[];
   /**
-   * Until when a request of the queue, also one whose operation was dropped since, may still be on its way;
-   * null when that is before `now`. `asDisable`: without disables, which set a value and may be repeated.
+   * Until when a request of the queue may still arrive, also the request of a dropped operation; null if that is
+   * before `now`. `asDisable`: without disables, which may be repeated.
    */
   reconcileAt(subject: string, queue: QueueName, now: number, asDisable: boolean): number | null;
   /** What the unfinished operations of a license key add up to. */
   backlog(licenseKey: string): Backlog;
-  /** Of a license key, in order and as many as there are: unfinished, and disables that are conflicted or dead. */
+  /** All unfinished operations of a license key, and disables that are conflicted or dead; in order. */
   shown(licenseKey: string): Operation[];
-  /** Those of a queue that a person must decide, in order. */
+  /** The operations of a queue that a person must decide about, in order. */
   held(subject: string, queue: QueueName): Operation[];
-  /** Of a subject: conflicted and dead ones, in order. */
+  /** The conflicted and dead operations of a subject, in order. */
   dead(subject: string): Operation[];
 }
 
 export interface OperationReads extends QueueReads {
   get(id: string): Operation | null;
-  /** In order; all that is not finished when no state is given. */
+  /** In order; every operation that is not finished if no state is given. */
   list(state: OperationState | null, page: Page): Operation[];
-  /** Of a license key, in order: what is unfinished, conflicted or dead, or the part of it that is in this state. */
+  /** The operations of a license key that are unfinished, conflicted or dead, or those in one state; in order. */
   openOf(licenseKey: string, state: OperationState | null, page: Page): Operation[];
   countOpenOf(licenseKey: string, state: OperationState | null): number;
   /** How many are in each state. */
   depth(): Record<OperationState, number>;
-  /** How many are still to be delivered, or wait for a person uncertain. */
+  /** How many are still to be delivered or wait for a person. */
   unfinished(): number;
   /** How many are held for a person to decide. */
   heldCount(): number;
@@ -49,7 +49,7 @@ export interface OperationReads extends QueueReads {
   lastSeq(): number;
   /** Epoch ms of the oldest that is unfinished. */
   oldestAt(): number | null;
-  /** Queues whose head may take its next step, longest due first, of the products (null: of none) that are asked for. */
+  /** Queues whose head is due, longest due first, of the products (null: of no product) that are asked for. */
   due(now: number, limit: number, isAsked: (productKey: string | null) => boolean): QueueKey[];
   /** When the next queue is due after `now`; null when none is. */
   nextDueAt(now: number): number | null;
@@ -57,33 +57,33 @@ export interface OperationReads extends QueueReads {
 export interface OperationTable extends OperationReads {
   add(operation: Omit<Operation, 'seq'>): Operation;
   put(operation: Operation): void;
-  /** Writes when an operation may take its next step, and why it waits: nothing else of it. */
+  /** Writes only when an operation may take its next step, and why it waits. */
   schedule(operation: Operation): void;
-  /** Unfinished operations of a queue in order, held ones left out; as many as there are. */
+  /** All unfinished operations of a queue that are not held, in order. */
   queue(subject: string, queue: QueueName): Operation[];
-  /** In order, read as they are taken: each may be changed meanwhile, and those behind it. */
+  /** In order, read one by one: the operation and those after it may be changed meanwhile. */
   withState(state: OperationState): Iterable<Operation>;
-  /** Those uncertain that were last sent to another upstream: neither held yet nor on their way. */
+  /** Operations that may have been applied at another upstream and are neither held nor in flight. */
   uncertainElsewhere(upstream: string): Operation[];
-  /** Extends every reconcile delay that had not passed at `reached` to `until`: after a start its remainder is unknown. */
+  /** Extends each reconcile delay that had not passed at `reached` to `until`: after a start, the rest is unknown. */
   extendReconcileDelays(reached: number, until: number): void;
-  /** Puts the operations of one spelling of a license key into the queues of another; their heads are to be scheduled. */
+  /** Moves the operations of an alias to the queues of a license key; schedule their heads afterwards. */
   moveToSubject(from: string, to: string): void;
-  /** Lets every queue that waits because of an outage go on at `now`. */
+  /** Ends the wait of every queue that waits because of an outage. */
   endOutage(now: number): void;
-  /** Ends the wait of every queue at `now`, reconcile delays excepted. */
+  /** Ends the wait of every queue, except reconcile delays. */
   endBackoff(now: number): void;
-  /** Moves the time of every waiting queue, when `Clock.elapsed` has begun anew. */
+  /** Moves the time of every waiting queue, when `Clock.elapsed` has started again. */
   shiftWaits(byMs: number): void;
-  /** Dates at most so many that were finished in the future to `now`; returns how many there were. */
+  /** Dates at most `limit` operations that finished in the future to `now`; returns how many. */
   bringBack(now: number, limit: number): number;
-  /** Removes at most so many that were finished before an instant; gives how many there were. */
+  /** Removes at most `limit` operations that finished before an instant; returns how many. */
   prune(finishedBefore: number, limit: number): number;
 }
 
-/** What happens to operations in a transaction; told once it is committed. */
+/** What happens to operations in a transaction; logged after the commit. */
 export interface Trace {
   add(traced: Traced): void;
-  /** What was added since it was last taken, in order. */
+  /** What was added since the last call, in order. */
   take(): readonly Traced[];
 }

@@ -15,27 +15,26 @@ const boundInstance = 'upstream_instance';
 const boundSince = 'upstream_boot';
 const addressSince = 'upstream_address';
 
-/** The upstream and the products as they are configured now. */
+/** The upstream and the products of the configuration. */
 type BindUpstream = {
   baseUrl: string;
   products: ProductList;
 };
 
-/** What the configuration has changed for what was here before. */
+/** What the configuration changed for stored operations and products. */
 export type BoundUpstream = {
-  /** Uncertain at another upstream: only a person can reconcile them now. */
+  /** Operations that may have been applied at another upstream: only a person can decide about them now. */
   heldOperations: number;
   /** Products that have another key now. */
   renamed: readonly { from: string; to: string }[];
-  /** Products that are not configured any more, and how many operations wait for them. */
+  /** Products that are no longer configured, and how many operations wait for them. */
   removed: readonly { productKey: string; operations: number }[];
 };
 
 /**
- * Takes note of the upstream and the products that are configured, at each start and reload. What was sent to
- * another upstream and is uncertain is never reconciled by this one: it is held for a person. What waits is tried again,
- * but for reconcile delays.
- * (src/sync/README.md, Change of upstream)
+ * Compares the configured upstream and products with the store, at each start and reload. This upstream cannot
+ * reconcile what was sent to another one: such operations are held for a person. Other waiting operations are tried
+ * again after their reconcile delays. (src/sync/README.md, Change of upstream)
  */
 export function bindUpstream(
   transaction: Transaction,
@@ -59,24 +58,24 @@ export function bindUpstream(
     }
   }
   const { renamed, removed } = bindProducts(transaction, products);
-  // Another secret, key, proxy or `sync.backoff` may be what those that wait were waiting for.
+  // Waiting operations may have waited for another secret, key, proxy or `sync.backoff`.
   transaction.operations.endBackoff(context.elapsed);
   return done({ heldOperations, renamed, removed });
 }
 
-/** The upstream that operations are sent to: its base URL, and its instance where it tells one. */
+/** The upstream that operations are sent to: its base URL, and its instance if it names one. */
 export function boundUpstream({ settings }: Reader): string {
   const instance = settings.get(boundInstance) ?? '';
   const baseUrl = settings.get(boundTo) ?? '';
   return instance === '' ? baseUrl : `${baseUrl} ${instance}`;
 }
 
-/** Whether what was last seen of a key was said by another upstream. */
+/** Whether another upstream said what the snapshot says. */
 export function isOfOtherUpstream({ settings }: Reader, snapshot: LicenseSnapshot): boolean {
   return !isCountInQuestion(snapshot) && snapshot.run < Number(settings.get(boundSince) ?? 0);
 }
 
-/** Since when (epoch ms) and which start the upstream has its address; it changes at a start only. */
+/** Since when (epoch ms) and which run the upstream has its address; the address changes only at a start. */
 export type AddressSince = { run: number; at: number };
 
 /** Null: the upstream has always had this address. */
@@ -84,7 +83,7 @@ export function upstreamAddressSince({ settings }: Reader): AddressSince | null 
   return JSON.parse(settings.get(addressSince) ?? 'null') as AddressSince | null;
 }
 
-/** Whether what was last seen of a key was said by an upstream at another address, and by this one nothing yet. */
+/** Whether the snapshot is from an upstream at another address, and this one has said nothing yet. */
 export function isOfFormerAddress(
   since: AddressSince | null,
   { run, confirmedAt }: Pick<LicenseSnapshot, 'run' | 'confirmedAt'>,
@@ -93,8 +92,8 @@ export function isOfFormerAddress(
 }
 
 /**
- * Takes note of the instance that an answer of the upstream names: another one behind the same address (it
- * was restored, or replaced) did not receive what was sent before.
+ * Handles the instance that a response names. Another instance at the same address (it was restored or replaced) did
+ * not receive what was sent before.
  */
 export function observeInstance(
   transaction: Transaction,
@@ -113,8 +112,9 @@ export function observeInstance(
 }
 
 /**
- * Holds an operation that is uncertain at another upstream, or instance of it, than is spoken to now; a disable is
- * repeated to any. Where the instance was not known yet, it is taken for the one that named itself since.
+ * Holds an operation that may have been applied at another upstream or instance. A disable is repeated to any
+ * upstream. If the instance was unknown when the operation was sent, it is taken for the instance that named itself
+ * since.
  */
 export function holdIfElsewhere(
   transaction: Transaction,
@@ -130,12 +130,12 @@ export function holdIfElsewhere(
   return holdElsewhere(transaction, operation, { before: upstream, elapsed });
 }
 
-/** Whether an operation sets a value, so that it may go to this upstream whatever became of it at the one before. */
+/** Whether an operation sets a value: it may go to this upstream whatever the former one did with it. */
 function setsValue({ kind }: Operation): boolean {
   return kind === 'disable';
 }
 
-/** Holds what is uncertain at the upstream of before, which no read of this one can reconcile. */
+/** Holds an operation that no read of this upstream can reconcile. */
 function holdElsewhere(
   transaction: Transaction,
   operation: Operation,
@@ -151,7 +151,7 @@ function holdElsewhere(
 }
 
 function holdUncertainElsewhere(transaction: Transaction, before: string, { elapsed }: Context): number {
-  // What was seen until now was said by the one before, also since this start.
+  // Every snapshot until now, also of this run, is from the former upstream.
   transaction.settings.set(boundSince, String(beginRun(transaction)));
   const now = boundUpstream(transaction);
   const inDoubt = transaction.operations.uncertainElsewhere(now).filter((each) => !setsValue(each));
@@ -159,7 +159,7 @@ function holdUncertainElsewhere(transaction: Transaction, before: string, { elap
   return inDoubt.length;
 }
 
-/** What has changed of the products is compared by their ids, which never change. */
+/** Products are compared by their ids, which never change. */
 function bindProducts(
   { settings, operations }: Transaction,
   products: ProductList,
