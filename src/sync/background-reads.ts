@@ -9,9 +9,9 @@ import { parsePlainLicenseKey } from '../domain/license-key.ts';
 import { isMissing } from '../domain/outbox/outcome.ts';
 import type { Writer } from '../service/writer.ts';
 
-/** Asked for when few license keys are known here: any answer of the upstream shows that it is there. */
+/** The probe reads this key if few license keys are known here: any response shows that the upstream is there. */
 const probeKey = 'LATCHKEY-PROBE';
-/** How many keys of a product the probes go round. */
+/** How many keys of a product take turns in probes. */
 const keysInTurn = 8;
 
 type ProbeParts = {
@@ -24,13 +24,16 @@ type ProbeParts = {
   wake: Wake;
   settings: () => {
     productIds: readonly string[];
-    /** After this long without a request, a read is made. */
+    /** After this long without a request, a probe is sent, in ms. */
     probeMs: number;
   };
   lifetime: AbortSignal;
 };
 
-/** Makes a read when the breaker or a paused product is due for one, or when nothing went up for a while. */
+/**
+ * The probe loop: reads a key when the breaker or a refused credential is due for a probe, or when nothing was sent
+ * for a while.
+ */
 export async function probe(parts: ProbeParts, signal: AbortSignal): Promise<void> {
   const { clock, limiter, wake, settings } = parts;
   for (let turn = 0; !signal.aborted;) {
@@ -46,7 +49,7 @@ export async function probe(parts: ProbeParts, signal: AbortSignal): Promise<voi
   }
 }
 
-/** False when there was nothing to ask, or no way to. */
+/** False if there was nothing to read, or the limiter did not admit it. */
 async function probeOnce(
   parts: ProbeParts,
   { next, turn }: { next: Probe; turn: number },
@@ -75,8 +78,8 @@ async function probeOnce(
 }
 
 /**
- * Products whose secret the upstream is not known to refuse. While the upstream is away any will do: its
- * refusal would be an answer.
+ * Products whose secret the upstream is not known to refuse. While the upstream is unavailable, every product will do:
+ * a refusal would be a response too.
  */
 function acceptedProducts({ limiter, settings }: ProbeParts): readonly string[] {
   const { productIds } = settings();
@@ -85,15 +88,15 @@ function acceptedProducts({ limiter, settings }: ProbeParts): readonly string[] 
   return accepted.length > 0 || limiter.admission().admitted ? accepted : productIds;
 }
 
-/** Probes go round over the products, and each product's over its keys. */
+/** Probes take the products in turn, and the keys of each product in turn. */
 function productInTurn(products: readonly string[], turn: number): { product: string; turn: number } | null {
   const product = products[turn % Math.max(1, products.length)];
   return product === undefined ? null : { product, turn: Math.floor(turn / products.length) };
 }
 
 /**
- * For example: the upstream answers 500 about one key, because of a broken record there. Were the probe
- * always about that key, the breaker would never close, and all other keys would wait with it.
+ * For example: the upstream answers 500 about one key, because of a broken record. If each probe read that key, the
+ * breaker would never close, and all other keys would wait.
  */
 function keyInTurn({ reader }: ProbeParts, product: string, turn: number): string {
   const known = reader.snapshots.latest(product, keysInTurn);
@@ -115,7 +118,7 @@ async function probeCoupons(
 
 /** How many keys are read at a time. */
 const batch = 50;
-/** How long to rest when nothing is due, as a part of `freshness.refresh`. */
+/** How long to rest when nothing is due, as a fraction of `freshness.refresh`. */
 const restPart = 0.05;
 
 type RefreshParts = {
@@ -126,7 +129,7 @@ type RefreshParts = {
   refreshMs: () => number;
 };
 
-/** Reads every key that is due for it in the background, as fast as the rate's share for refreshes allows. */
+/** The refresh loop: reads keys whose snapshot is due for a refresh, within the rate's share for refreshes. */
 export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise<void> {
   const { reader, clock, fetcher, limiter, refreshMs } = parts;
   while (!signal.aborted) {
@@ -134,15 +137,15 @@ export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise
     const outcomes = await Promise.all(
       due.map(({ productKey, license }) => fetcher.fetch(productKey, license.licenseKey, 'refresh')),
     );
-    // Where nothing could be asked, or recorded as on a full disk, the same keys would be due again at once.
+    // If nothing was sent, or nothing could be stored on a full disk, the same keys would be due again at once.
     if (due.length < batch || outcomes.every(isUnsent)) {
-      // Ended early only by the signal, which the loop looks at.
+      // Only the signal ends the sleep early, and the loop condition checks it.
       await clock.sleep(Math.max(1, refreshMs() * restPart), signal).catch(() => undefined);
     }
   }
 }
 
-/** How long to rest while nothing may go up, nothing is left, or nothing of it was answered; the latter two longer each time, in ms. */
+/** How long to rest, in ms. The rest doubles while every read fails or nothing is left. */
 const shortestRestMs = 5_000;
 const longestRestMs = 300_000;
 
@@ -157,7 +160,7 @@ type PreloadParts = {
   productIds: () => readonly string[];
 };
 
-/** Fetches the license keys that an operator has named, as fast as the rate's share for refreshes allows. */
+/** The preload loop: fetches the license keys that an operator has named, within the rate's share for refreshes. */
 export async function preload(parts: PreloadParts, signal: AbortSignal): Promise<void> {
   const { reader, writer, clock, limiter, wake } = parts;
   let restMs = shortestRestMs;
@@ -169,7 +172,7 @@ export async function preload(parts: PreloadParts, signal: AbortSignal): Promise
     const left = reader.preload.left(batch);
     const outcomes = await Promise.all(left.map((key) => fetchKey(parts, key)));
     if (outcomes.length > 0) {
-      // A full disk must not end the loops; one that is full at the end only loses what can be asked again.
+      // A full disk must not end the loop. If it is still full at the end, only reads are lost, which can be repeated.
       await persist(clock, signal, () => writer.write('recordPreload', { outcomes })).catch(
         (error: unknown) => {
           if (!signal.aborted) throw error;
@@ -197,7 +200,7 @@ async function fetchKey(
   for (const { key, product } of questions) {
     const outcome = await fetcher.fetch(product, key, 'refresh');
     if (outcome.outcome === 'applied') return { licenseKey, found: 'found' };
-    // It may be a key of this product, or of another whose secret is not refused.
+    // The key may belong to this product, or to another one whose secret works.
     if (!isMissing(outcome)) found = 'unreachable';
   }
   return { licenseKey, found };

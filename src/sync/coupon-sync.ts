@@ -45,7 +45,7 @@ type CouponSyncParts = {
 export class CouponSync implements CouponFetch {
   readonly #parts: CouponSyncParts;
   #listing: Promise<Outcome<CouponPage>> | null = null;
-  /** Those of the last listing that could not be read, by what names them: each is told of once. */
+  /** The unreadable coupons of the last list, by name: each is logged once. */
   #unreadable: ReadonlySet<string> = new Set();
 
   constructor(parts: CouponSyncParts) {
@@ -108,7 +108,7 @@ export class CouponSync implements CouponFetch {
 
   async #request(operation: Operation): Promise<Outcome<Coupon>> {
     const { upstream, limiter, clock, lifetime } = this.#parts;
-    // Not the caller's signal: a request that was sent is followed to its end.
+    // The caller's signal does not end the request: a request that was sent is followed to its end.
     const sentAt = clock.elapsed();
     const outcome = await upstream.createCoupon(provisionalCoupon(operation), operation, lifetime);
     limiter.observe(outcome, { owner: null, subject: 'coupons', sentAt });
@@ -127,22 +127,22 @@ export class CouponSync implements CouponFetch {
     if (recorded.ok) {
       const { id, requestId, progress, lastError: error } = recorded.value;
       const about = { operation: id, state: progress.state, error, requestId };
-      // Of one that is cancelled its caller is told, and nothing is left of it.
+      // A cancelled creation was refused to its caller, and nothing is left of it.
       if (!['delivered', 'cancelled'].includes(progress.state)) log.warn(about, 'a coupon was not delivered');
     }
   }
 
-  /** Reconciles a creation whose answer was lost, by a new listing. */
+  /** Reconciles a creation whose response was lost with a new list. */
   async reconcile(operation: Operation): Promise<void> {
     const { writer, clock, policy, lifetime } = this.#parts;
     const postpone = (outcome: NotApplied | Ambiguous): Promise<unknown> =>
       persist(clock, lifetime, () =>
         writer.write('postpone', { operationId: operation.id, outcome, policy: policy() }),
       );
-    // A listing under way may have been answered before the creation arrived.
+    // A list that is being read may have been answered before the creation arrived.
     await this.#listing;
     const outcome = fromUpstream(await this.#listWhole('push'));
-    // The creation stays due: it is looked for as soon as anything may be sent again.
+    // The creation stays due: it is looked for as soon as the limiter admits requests.
     if (isHeldBack(outcome)) return;
     if (outcome.outcome !== 'applied') {
       await postpone(outcome);
@@ -194,10 +194,10 @@ export class CouponSync implements CouponFetch {
     this.#unreadable = new Set(unreadable.map(nameOfUnreadable));
   }
 
-  /** On a full disk the mirror stays as it is: what was listed reconciles creations all the same. */
+  /** Stores the list in the mirror. On a full disk the mirror stays as it is, and creations are still reconciled. */
   async #mirror({ value, confirmedAt, isCached }: Applied<CouponPage>, priority: Priority): Promise<void> {
     const { coupons, unreadable } = value;
-    // One that a cache has not heard of, or that cannot be read, is there all the same.
+    // A coupon that a cache does not know yet, or that cannot be read, may exist.
     const extent = isCached || unreadable.length > 0 ? 'list' : 'whole';
     await persistIfRoom(async () => {
       await this.#parts.writer.write('mirrorCoupons', { coupons, confirmedAt, extent });
@@ -205,7 +205,7 @@ export class CouponSync implements CouponFetch {
     });
   }
 
-  /** A coupon that the list no longer shows leaves the mirror only when the upstream says so itself. */
+  /** A coupon that the list no longer shows leaves the mirror only when the upstream answers 404 to its id. */
   async #dropMissing({ coupons, unreadable }: CouponPage, priority: Priority): Promise<void> {
     const { reader, writer, upstream, lifetime } = this.#parts;
     const there = new Set([...coupons, ...unreadable].map(({ id }) => id));
@@ -234,7 +234,7 @@ export class CouponSync implements CouponFetch {
   }
 }
 
-/** The outcome; one that came from a cache reconciles nothing and counts as not applied. */
+/** The outcome; a cached response reconciles nothing and counts as not applied. */
 function fromUpstream<Value>(outcome: Outcome<Value>): Outcome<Value> {
   if (outcome.outcome !== 'applied' || !outcome.isCached) return outcome;
   return notApplied('cached', 'a cache on the way answered, not the upstream');
@@ -247,42 +247,42 @@ function found<Said, Value>(outcome: Outcome<Said>, valueOf: (said: Said) => Val
   return isMissing(outcome) ? { found: 'missing' } : { found: 'unreachable', detail: outcome.detail };
 }
 
-/** The list has one that cannot be read, and it may be the one that was looked for. */
+/** An unreadable coupon of the list may be the one that was looked for. */
 function hiddenBy({ fault }: UnreadableCoupon): NotApplied {
   const what = 'a coupon in the list of the upstream cannot be read, and may be this one';
   return notApplied('rejected', `${what}: ${fault}`);
 }
 
-/** After a 401 or 403, stop using this API key until a probe succeeds. */
+/** After a 401 or 403, this API key is not used until a probe succeeds. */
 const refusedKey = heldBack('unauthorized', 'the upstream refused it, and it is not asked again yet');
 
-/** The most coupons that are asked for at once (specification 4.2). */
+/** How many coupons a page may have (specification 4.2). */
 const mostAtOnce = 100;
-/** The most pages of a list that are read. */
+/** How many pages of a list are read. */
 const mostPages = 1000;
 
-/** Asks the upstream for one page of its coupons. */
+/** Requests one page of the upstream's coupons. */
 type AskPage = (page: UpstreamPage) => Promise<Outcome<CouponPage>>;
 
 type Pages = readonly Applied<CouponPage>[];
 
-/** Reads the upstream's whole list of coupons; `begunAt`: when, in epoch ms. */
+/** Reads the upstream's whole list of coupons; `begunAt`: when the read began, in epoch ms. */
 export async function readCouponList(ask: AskPage, begunAt: number): Promise<Outcome<CouponPage>> {
   const first = await readPages(ask);
   if ('outcome' in first) return first;
-  // Offsets shift when a coupon is deleted between two pages: a list of several pages is read twice.
+  // Offsets shift when a coupon is deleted between two pages, so a list of several pages is read twice.
   const second = first.length > 1 ? await readPages(ask) : [];
   return 'outcome' in second ? second : join([...first, ...second], begunAt);
 }
 
-/** What tells an unreadable coupon from the others of the list. */
+/** Identifies an unreadable coupon. */
 function nameOfUnreadable({ id, code }: UnreadableCoupon): string {
   return `${id} ${code}`;
 }
 
 /**
- * Reads page by page until one brings nothing: a page that is not full may be all that an upstream gives at once. Of one
- * that is too large, a tenth is asked for.
+ * Reads page by page until a page is empty: a page that is not full may be as much as the upstream gives at once. If a
+ * page is too large, a tenth is requested.
  */
 async function readPages(ask: AskPage): Promise<Pages | NotApplied | Ambiguous> {
   const pages: Applied<CouponPage>[] = [];
@@ -299,32 +299,32 @@ async function readPages(ask: AskPage): Promise<Pages | NotApplied | Ambiguous> 
     if (page.outcome !== 'applied') return isBehindEnd && isNo(page) ? pages : page;
     const ids = [...page.value.coupons, ...page.value.unreadable].map(({ id }) => id);
     if (ids.length === 0) return isBehindEnd ? pages : [...pages, page];
-    // All at once, whatever is asked for, are all there are; of a full page nobody can tell.
+    // The upstream ignores the offset. A page that is not full is the whole list; behind a full page there may be more.
     if (ids.every((id) => shown.has(id))) return isBehindEnd ? pages : samePage;
     pages.push(page);
     for (const id of ids) shown.add(id);
     count += ids.length;
     isFull = ids.length === limit;
-    // An upstream that tells cursors tells the end of its list too, and limits how far an offset goes.
+    // An upstream with cursors also says where the list ends, and limits offsets.
     if (cursor !== undefined && page.nextCursor === undefined) return pages;
     cursor = page.nextCursor;
   }
   return tooLong(count);
 }
 
-/** Whether the upstream refuses this very page, as some do behind the end of their list. */
+/** Whether the upstream refuses this page, as some do behind the end of their list. */
 function isNo(outcome: NotApplied | Ambiguous): boolean {
   if (outcome.outcome === 'ambiguous') return false;
   return outcome.reason === 'refused' || outcome.reason === 'missing' || outcome.reason === 'rejected';
 }
 
-/** The upstream does not heed the offset: nobody can tell what else its list has. */
+/** The upstream ignores the offset, so the rest of its list is unknown. */
 const samePage = notApplied(
   'rejected',
   'the upstream answers the same coupons at another offset, so that its list cannot be read whole',
 );
 
-/** What is not on the pages that were read may be there all the same. */
+/** A coupon that is not on the pages that were read may exist. */
 function tooLong(count: number): NotApplied {
   return notApplied(
     'rejected',
@@ -332,7 +332,7 @@ function tooLong(count: number): NotApplied {
   );
 }
 
-/** One list of all pages; of a coupon on several of them, what the last one says. */
+/** Joins the pages; if a coupon is on several pages, the last one counts. */
 function join(pages: Pages, begunAt: number): Applied<CouponPage> {
   const coupons = pages.flatMap(({ value }) => value.coupons);
   const unreadable = pages.flatMap(({ value }) => value.unreadable);

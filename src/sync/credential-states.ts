@@ -1,12 +1,12 @@
 import { isAnswer, type Outcome } from '../domain/outbox/outcome.ts';
 import type { Clock, Log } from '../service/ports.ts';
 
-/** How soon after the first refusal of a credential a read asks whether it is really refused, in ms. */
+/** How long after the first refusal of a credential a read tests it, in ms. */
 const firstPauseMs = 1_000;
-/** How long what goes up under a refused credential rests before a read asks again, in ms. */
+/** How long a refused credential rests before another read tests it, in ms. */
 const refusedPauseMs = 15 * 60_000;
 
-/** Whose credential: the id of a product for its secret, or (null) the API key, by which coupons go up. */
+/** The id of a product for its secret, or null for the API key, which sends coupons. */
 export type CredentialOwner = string | null;
 
 export type CredentialSettings = {
@@ -19,10 +19,10 @@ export type CredentialSettings = {
 
 type CredentialStatesParts = { clock: Clock; log: Log; settings: () => CredentialSettings };
 
-/** Which credentials there are to send under, and which of them the upstream refuses. */
+/** Which credentials are configured, and which of them the upstream refuses. */
 export class CredentialStates {
   readonly #parts: CredentialStatesParts;
-  /** Whose credential was refused, and when a read may ask again. */
+  /** The refused credentials, and when a read may test each. */
   readonly #refused = new Map<CredentialOwner, { retryAt: number }>();
 
   /** `Clock.elapsed` when the credentials may last have changed. */
@@ -32,27 +32,27 @@ export class CredentialStates {
     this.#parts = parts;
   }
 
-  /** Whether there is a credential to send under. A product may have left the configuration before its operations. */
+  /** Whether a credential is configured. A product may be removed before its operations are delivered. */
   isConfigured(owner: CredentialOwner): boolean {
     const { productIds, hasApiKey } = this.#parts.settings();
     return owner === null ? hasApiKey : productIds.includes(owner);
   }
 
-  /** Those that the upstream refuses, and when a read may ask again (`Clock.elapsed`). */
+  /** The refused credentials, and when a read may test each (`Clock.elapsed`). */
   refused(): ReadonlyMap<CredentialOwner, { retryAt: number }> {
     return this.#refused;
   }
 
-  /** Whether the upstream refuses whatever it could be asked under: the secret of each product, else the API key. */
+  /** Whether the upstream refuses every credential that a probe could use. */
   areAllRefused(): boolean {
     const { productIds } = this.#parts.settings();
     const owners: readonly CredentialOwner[] = productIds.length > 0 ? productIds : [null];
     return owners.every((owner) => this.#refused.has(owner));
   }
 
-  /** Takes note of what an outcome says of a credential; null: nothing new. */
+  /** Handles what a response says about a credential; null if it says nothing new. */
   observe(outcome: Outcome<unknown>, owner: CredentialOwner, sentAt: number): 'refused' | 'accepted' | null {
-    // Nothing was sent, or it was just taken out of the configuration: no refusal that anybody could mend.
+    // Nothing was sent, or the credential was just removed from the configuration: reload cannot fix this refusal.
     if (!this.isConfigured(owner)) return null;
     // The credential may have been another one when the request was sent.
     if (sentAt < this.#forgottenAt) return null;
@@ -60,13 +60,13 @@ export class CredentialStates {
     const whose = owner === null ? { coupons: true } : { product: settings().productKeyOf(owner) };
     if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') {
       const before = this.#refused.get(owner);
-      // It was on its way when another one was refused.
+      // The request was already under way when another one was refused.
       if (before !== undefined && clock.elapsed() < before.retryAt) return null;
       if (before === undefined) {
         const hint = 'put the right one into the configuration and reload, or run: latchkey sync resume';
         log.error({ ...whose, error: outcome.detail, hint }, 'the upstream refuses our credential');
       }
-      // What refuses one key may accept the credential all the same: another key is asked for soon.
+      // The upstream may refuse one key but accept the credential: another key tests it soon.
       const pauseMs = before === undefined ? firstPauseMs : refusedPauseMs;
       this.#refused.set(owner, { retryAt: clock.elapsed() + pauseMs });
       return 'refused';
@@ -76,7 +76,7 @@ export class CredentialStates {
     return 'accepted';
   }
 
-  /** Takes none for refused any more: it may be another one now. */
+  /** Forgets all refusals: the credentials may be others now. */
   forget(): void {
     this.#refused.clear();
     this.#forgottenAt = this.#parts.clock.elapsed();

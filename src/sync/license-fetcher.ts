@@ -19,16 +19,16 @@ import { isDiskFull, persist, unlessAborted } from './waiting.ts';
 import type { Priority } from './rate-limiter.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
 
-/** For how long a 404 about a known key is not believed after another known key was answered 404 as well, in ms. */
+/** How long no 404 about a known key counts after another known key got a 404 as well, in ms. */
 const disbeliefMs = 60_000;
-/** How many of the last confirmed keys are considered as a witness. */
+/** How many of the last confirmed keys may serve as a witness. */
 const witnesses = 10;
 /**
- * How many reads may wait before no more are begun behind answers: after a long outage every verify would begin one, far
- * faster than `sync.rate` ends them, and the more wait, the longer each takes. `refresh` reads the other keys in turn.
+ * How many reads may wait before a verify starts no more in the background. After a long outage every verify would
+ * start one, far faster than `sync.rate` ends them. The refresh loop reads the other keys in turn.
  */
 const enoughUnderWay = 1_000;
-/** How many unknown keys are remembered at most. By `max` there would be room for all of them from the start. */
+/** How many unknown keys are remembered. `max` would allocate memory for all of them at once. */
 const unknownKeys = { maxSize: 10_000, sizeCalculation: () => 1 };
 
 type LicenseFetcherParts = {
@@ -44,13 +44,13 @@ type LicenseFetcherParts = {
   /** How long an unknown key is remembered, in ms. */
   unknownMs: () => number;
   lookups: () => LookupLimits;
-  /** Called after what was read is in the store. */
+  /** Called when a response was stored. */
   onRead: () => void;
   /** Ends requests under way. */
   lifetime: AbortSignal;
 };
 
-/** What came of a read. `unstored`: the full disk has no room for what the upstream said. */
+/** The result of a read. `unstored`: the response, if the full disk had no room for it. */
 type ReadOutcome = Outcome<License> | (NotApplied & { unstored: Applied<License> });
 
 type Read = {
@@ -61,7 +61,7 @@ type Read = {
   isMissingConfirmed: boolean;
 };
 
-/** Reads license keys from the upstream into the store, one request for all who ask for the same key. */
+/** Reads license keys from the upstream into the store: one request for all callers that ask for the same key. */
 export class LicenseFetcher implements LicenseFetch {
   readonly #parts: LicenseFetcherParts;
   readonly #lookups: LookupQueue;
@@ -83,7 +83,7 @@ export class LicenseFetcher implements LicenseFetch {
     const credential = asker?.credential ?? '';
     const products = this.#unremembered(productKeys, licenseKey);
     if (products.length === 0) return { found: 'missing' };
-    // Whether the upstream cannot be asked, or answers somebody already: nothing more is sent for this caller.
+    // If the upstream cannot be reached, or is already being asked for this key, this caller causes no request.
     const isFree =
       !this.#parts.limiter.admission().admitted ||
       products.every((productKey) => this.#underWay.has(nameOf(productKey, licenseKey)));
@@ -102,7 +102,7 @@ export class LicenseFetcher implements LicenseFetch {
     return productKeys.filter((productKey) => !this.#isRemembered(productKey, licenseKey));
   }
 
-  /** Asks for a key under each product in turn. */
+  /** Reads a key under each product in turn. */
   async #search(
     productKeys: readonly string[],
     { licenseKey, credential, turn }: { licenseKey: string; credential: string; turn: LookupTurn | null },
@@ -129,7 +129,7 @@ export class LicenseFetcher implements LicenseFetch {
     if (this.#underWay.size < enoughUnderWay) void this.fetch(productKey, licenseKey, 'refresh');
   }
 
-  /** Reads a key whose queues the caller holds; waits for room on a full disk. */
+  /** Reads a key whose queues the caller holds; waits while the disk is full. */
   async fetchNow(productKey: string, licenseKey: string): Promise<Outcome<License>> {
     const { clock, lifetime } = this.#parts;
     const read = await this.#fetchLicense(productKey, licenseKey);
@@ -138,8 +138,8 @@ export class LicenseFetcher implements LicenseFetch {
   }
 
   /**
-   * Queues one read of a key, with the priority and the credential (`asker`) of the first caller; concurrent
-   * callers share its answer. Never rejects.
+   * Queues one read of a key, with the priority and credential (`asker`) of the first caller; concurrent callers share
+   * the result. Never rejects.
    */
   fetch(
     productKey: string,
@@ -157,7 +157,7 @@ export class LicenseFetcher implements LicenseFetch {
     return reading;
   }
 
-  /** Remembers that the upstream does not know a key, though the caller may have left meanwhile. */
+  /** Reads for a caller, and remembers a key that the upstream does not know, also if the caller has left. */
   async #fetchAndRemember(productKey: string, licenseKey: string, asker: string): Promise<ReadOutcome> {
     const outcome = await this.fetch(productKey, licenseKey, 'caller', asker);
     if (isMissing(outcome)) this.#remember(productKey, licenseKey);
@@ -179,7 +179,7 @@ export class LicenseFetcher implements LicenseFetch {
     const read = isAccepted
       ? await this.#fetchLicense(productKey, licenseKey)
       : { productKey, licenseKey, outcome: unasked, sentAt: clock.elapsed(), isMissingConfirmed: false };
-    // A read can be repeated, so it does not wait for room on a full disk.
+    // A read can be repeated, so it does not wait while the disk is full.
     try {
       await this.#record(read);
     } catch (error) {
@@ -209,8 +209,8 @@ export class LicenseFetcher implements LicenseFetch {
   }
 
   /**
-   * A 404 about a known key is believed when another known key of the product is still answered, or when
-   * there is none: a gateway that has lost its routes answers 404 to everything.
+   * Whether a 404 about a known key counts: another known key of the product still answers, or there is none. A
+   * gateway that has lost its routes answers 404 to everything.
    */
   async #isMissingConfirmed(productKey: string, licenseKey: string): Promise<boolean> {
     const { reader, clock, limiter, lifetime } = this.#parts;
@@ -227,7 +227,7 @@ export class LicenseFetcher implements LicenseFetch {
     return false;
   }
 
-  /** Another key of the product, which the upstream confirmed lately and has not answered 404 since. */
+  /** Another key of the product that the upstream confirmed recently and has not answered 404 since. */
   #witnessFor(productKey: string, licenseKey: string): string | null {
     const { snapshots } = this.#parts.reader;
     const others = snapshots.latest(productKey, witnesses).filter((other) => other !== licenseKey);
@@ -243,17 +243,20 @@ export class LicenseFetcher implements LicenseFetch {
       logOtherWriter(this.#parts, { licenseKey: read.licenseKey, ...unexpected }, policy());
   }
 
-  /** Counts a request before it is sent, so that concurrent guesses count like consecutive ones; its outcome decides. */
+  /**
+   * Charges a request before it is sent, so that concurrent guesses count like consecutive ones. The outcome may give
+   * the charge back.
+   */
   async #settle(turn: LookupTurn, reading: Promise<ReadOutcome>): Promise<void> {
     turn.spend();
-    // Also if the caller leaves before the answer. No read rejects.
+    // The charge is settled also if the caller leaves. A read never rejects.
     const outcome = await reading;
     if (isUnsent(outcome)) turn.unsent();
     const isNoGuess = outcome.outcome === 'applied' && !this.#hasManyAliases(outcome.value.licenseKey);
     if (isNoGuess || 'unstored' in outcome) turn.found();
   }
 
-  /** Another spelling of a key is free of charge only until so many are known: there are millions. */
+  /** Other spellings of a key are free only up to this many: there are millions of them. */
   #hasManyAliases(licenseKey: string): boolean {
     return this.#parts.reader.snapshots.aliasCount(licenseKey) >= maxAliases;
   }
@@ -269,22 +272,25 @@ export class LicenseFetcher implements LicenseFetch {
   }
 }
 
-/** After a 401 or 403, stop using this secret until a probe succeeds. */
+/** After a 401 or 403, this secret is not used until a probe succeeds. */
 const refusedSecret = notApplied('unauthorized', 'the upstream refuses the secret of this product');
 
-/** The product is not configured any more: there is nothing to ask under. */
+/** The product is no longer configured. */
 const missingSecret = notApplied('unauthorized', 'no secret is configured for the product of this key');
 
 function nameOf(productKey: string, licenseKey: string): string {
   return `${productKey}\n${licenseKey}`;
 }
 
-/** Whether nothing was sent, or nothing of it recorded: such a look-up is not charged. */
+/** Whether nothing was sent, or nothing was recorded: such a lookup is not charged. */
 export function isUnsent(outcome: Outcome<unknown>): boolean {
   return outcome.outcome === 'not_applied' && outcome.status === null;
 }
 
-/** Logs a count that this agent's operations do not explain: a warning only if it is configured as the only writer. */
+/**
+ * Logs a count that this agent's operations do not explain. It is a warning only if this agent is configured as the
+ * only writer.
+ */
 export function logOtherWriter(
   { log, meter }: { log: Log; meter: UpstreamMeter },
   count: { licenseKey: string; expected: number; got: number; operation?: string },

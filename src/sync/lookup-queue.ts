@@ -3,24 +3,24 @@ import { bucketAt, giveBack, spend, waitOf, type Bucket, type Rate } from '../do
 import type { Clock } from '../service/ports.ts';
 import { unlessAborted } from './waiting.ts';
 
-/** A credential that has looked up nothing for a while can look up this many seconds' worth of keys at once. */
+/** How many seconds' worth of lookups a credential can use at once. */
 const burstSeconds = 10;
-/** A proxy in front of us gives up after 60 s, with a page of its own that existing software takes for a no. */
+/** Proxies give up after 60 s with a page of their own, which existing software takes for a refusal. */
 const longestWaitMs = 30_000;
-/** For how long a key whose callers gave up is still served as one that was asked for before, in ms. */
+/** How long a key whose callers gave up is remembered as asked for before, in ms. */
 const rememberedMs = 600_000;
-/** How many credentials, and how many such keys, are remembered. With `max`, all of this is allocated at the start. */
+/** How many credentials and such keys are remembered. `max` would allocate memory for all of them at once. */
 const remembered = { maxSize: 10_000, sizeCalculation: () => 1 };
 
 /** What is configured now. */
 export type LookupLimits = {
-  /** Look-ups a second of each credential (`limits.misses`). */
+  /** Lookups a second for each credential (`limits.misses`). */
   perSecond: number;
   /** How many callers may wait at once. */
   maxWaiting: number;
 };
 
-/** A license key that is not known here, and who asks for it. */
+/** An unknown license key, and the credential that asks for it. */
 type Lookup = {
   credential: string;
   licenseKey: string;
@@ -30,15 +30,15 @@ type Lookup = {
 
 /** The permission to look up a key. Disposing of it gives back what was not used. */
 export interface LookupTurn extends Disposable {
-  /** Counts a request that is about to be sent. */
+  /** Charges a request that is about to be sent. */
   spend(): void;
-  /** The request was not sent: it counts for nothing. */
+  /** The request was not sent: gives its charge back. */
   unsent(): void;
-  /** The upstream knows the key: no look-up of a key that exists counts. */
+  /** The upstream knows the key: gives all charges back. */
   found(): void;
 }
 
-/** The queue is full, or the caller has waited for too long. */
+/** The queue is full, or the caller has waited too long. */
 type LookupRefusal = { refused: true; retryAfterMs: number };
 
 type Caller = { enteredAt: number; answer: (turn: LookupTurn | LookupRefusal) => void };
@@ -46,12 +46,12 @@ type Caller = { enteredAt: number; answer: (turn: LookupTurn | LookupRefusal) =>
 /** A license key that callers of one credential ask for. */
 type QueuedKey = Lookup & {
   firstAskedAt: number;
-  /** Its callers asked before, and gave up or were refused. */
+  /** Callers asked for it before, and gave up or were refused. */
   isAskedAgain: boolean;
   waiting: Set<Caller>;
   /** How many callers are looking it up. */
   active: number;
-  /** Requests that were paid for in advance and not sent yet. */
+  /** Requests that were charged in advance and are not sent yet. */
   unspent: number;
   spent: number;
 };
@@ -65,13 +65,13 @@ type CredentialQueue = {
 };
 
 /**
- * Limits how many unknown license keys a credential has looked up at the upstream: guessing must not use up the
- * upstream's rate. A look-up of a key that exists costs nothing in the end. Look-ups beyond the limit wait.
+ * Limits how many unknown license keys a credential can look up at the upstream: guessing must not use up the
+ * upstream's rate. A lookup of an existing key costs nothing in the end. Lookups beyond the limit wait.
  *
- * All copies of a program share one credential, so one guesser and all new customers wait in the same queue. All
- * callers of one key share its place. A key that is asked for the first time goes before those that wait already: first
- * come, first served would have each new customer wait for all keys of the guesser. A key whose callers gave up, and
- * ask again, takes every other turn, in the order in which such keys were first asked for.
+ * All installations of a program share one credential, so one guesser and all new customers wait in the same queue.
+ * All callers of one key share its place. A key that is asked for the first time goes before the keys that wait:
+ * otherwise each new customer would wait for all keys of the guesser. A key whose callers gave up and ask again takes
+ * every other turn; among such keys, the one that was asked for first goes first.
  */
 export class LookupQueue {
   readonly #clock: Clock;
@@ -90,7 +90,7 @@ export class LookupQueue {
     lifetime.addEventListener('abort', () => this.#refuseAll(), { once: true });
   }
 
-  /** Waits for the turn of a key, or says that there is none; rejects with the signal's reason. */
+  /** Waits for the turn of a key, or refuses; rejects with the signal's reason. */
   async enter(lookup: Lookup, signal: AbortSignal): Promise<LookupTurn | LookupRefusal> {
     signal.throwIfAborted();
     if (this.#lifetime.aborted) return { refused: true, retryAfterMs: 0 };
@@ -128,7 +128,10 @@ export class LookupQueue {
     return key;
   }
 
-  /** Gives turns as far as the rate allows, refuses those who have waited too long, and sleeps until the next of either. */
+  /**
+   * Gives turns as far as the rate allows, refuses callers that have waited too long, and sleeps until the next of
+   * either.
+   */
   #advance(queue: CredentialQueue): void {
     while (this.#waitMs(queue.credential) === 0) {
       const key = nextOf(queue);
@@ -203,8 +206,8 @@ export class LookupQueue {
   }
 
   /**
-   * Makes room: the credential with the most callers loses one, of the key with the most callers; where each key has
-   * one caller, of the key whose turn would come last.
+   * Makes room: the credential with the most callers loses one, of its key with the most callers. If each key has one
+   * caller, the key whose turn would come last loses it.
    */
   #refuseOne(): void {
     let longest: { queue: CredentialQueue; callers: number } | null = null;
@@ -224,7 +227,7 @@ export class LookupQueue {
     this.#sleep(longest.queue);
   }
 
-  /** Sleeps until the next turn or the next refusal; with nobody waiting, until somebody comes. */
+  /** Sleeps until the next turn or the next refusal; if no caller waits, until one comes. */
   #sleep(queue: CredentialQueue): void {
     let enteredAt = Infinity;
     for (const { waiting } of queue.keys.values()) {
@@ -247,7 +250,7 @@ export class LookupQueue {
     this.#clock.sleep(ms, sleep.ending.signal).then(advance, () => undefined);
   }
 
-  /** The process ends. */
+  /** Refuses all callers because the process ends. */
   #refuseAll(): void {
     for (const queue of this.#queues.values()) {
       for (const key of queue.keys.values()) {
@@ -286,7 +289,7 @@ function nextOf(queue: CredentialQueue): QueuedKey | null {
   return key;
 }
 
-/** Those asked for again, first asked first, and the others, the newest first. */
+/** The keys that are asked for again, first asked first; and the other keys, newest first. */
 function waitingOf({ keys }: CredentialQueue): Record<'askedAgain' | 'first', QueuedKey[]> {
   const waiting = [...keys.values()].filter((key) => key.waiting.size > 0);
   return {

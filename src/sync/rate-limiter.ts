@@ -1,24 +1,24 @@
 import type { Clock } from '../service/ports.ts';
 import { unlessAborted } from './waiting.ts';
 
-/** Who asks to go up: a waiting caller, an operation, or a refresh behind an answer. */
+/** Why a request is sent: a waiting caller, an operation, or a refresh in the background. */
 export type Priority = 'caller' | 'push' | 'refresh';
 
 const byUrgency: readonly Priority[] = ['caller', 'push', 'refresh'];
-/** Of eight turns one is for refreshes and two are for pushes, if any wait, so that none starves. */
+/** Of eight turns, one is for refreshes and two are for pushes if any wait, so that none starves. */
 const reserved: readonly (Priority | null)[] = [null, null, 'push', null, null, 'push', null, 'refresh'];
 const burstSeconds = 2;
 
 type Waiter = { go: () => void };
-/** Who waits, by asker; the asker whose turn it is comes first. */
+/** The waiters by asker. The first asker is next. */
 type Queue = Map<string, Waiter[]>;
 
 /**
- * Shares out `sync.rate` requests a second (burst: two seconds' worth): callers first, then pushes,
- * then refreshes, each with a reserve. Within a priority askers take turns.
+ * Shares `sync.rate` requests a second (burst: two seconds' worth): callers first, then pushes, then refreshes, each
+ * with a reserve. Within a priority, the askers take turns.
  *
- * For example: one program looks up a thousand keys after a restart, while a till waits for one. Were it
- * first come, first served, the till would wait until all thousand are done; so it waits for one of them.
+ * For example: one program looks up a thousand keys after a restart, while a till waits for one key. First come, first
+ * served, the till would wait for all thousand; with turns, it waits for one of them.
  */
 export class Rate {
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ export class Rate {
     this.#countedAt = clock.elapsed();
   }
 
-  /** Resolves when it is this priority's turn, and the asker's in it; rejects with the signal's reason. */
+  /** Resolves when it is the turn of this priority and asker; rejects with the signal's reason. */
   async turn(priority: Priority, signal: AbortSignal, asker: string = ''): Promise<void> {
     signal.throwIfAborted();
     if (this.#takeAtOnce()) return;
@@ -55,7 +55,7 @@ export class Rate {
     await turn;
   }
 
-  /** Takes a turn that nobody waits for. */
+  /** Takes a turn if no one waits and a token is left. */
   #takeAtOnce(): boolean {
     if (this.#anyWaiting()) return false;
     this.#gain();
@@ -111,7 +111,7 @@ export class Rate {
     try {
       await this.#clock.sleep(waitMs, this.#lifetime);
     } catch {
-      // The process is ending: those who wait are told by their own signals.
+      // The process is ending: the waiters' own signals reject.
       return;
     }
     this.#isTimed = false;
@@ -119,7 +119,7 @@ export class Rate {
   }
 }
 
-/** Takes the first waiter of the asker whose turn it is, who then stands behind the others. */
+/** Takes the first waiter of the next asker. The asker is then last. */
 function takeFirst(queue: Queue): Waiter | null {
   for (const [asker, [first, ...rest]] of queue) {
     queue.delete(asker);

@@ -13,7 +13,7 @@ import { LicenseFetcher } from './license-fetcher.ts';
 import { Push } from './push.ts';
 import { UpstreamLimiter } from './upstream-limiter.ts';
 
-/** What is configured now. */
+/** The current configuration. */
 export type SyncOptions = {
   /** Requests a second. */
   rate: number;
@@ -24,7 +24,7 @@ export type SyncOptions = {
   /** How long an unknown key is remembered, in ms. */
   unknownMs: number;
   lookups: LookupLimits;
-  /** After this long without a request, a read is made, in ms. */
+  /** After this long without a request, a probe is sent, in ms. */
   probeMs: number;
   /** The ids of the configured products. */
   productIds: readonly string[];
@@ -46,7 +46,7 @@ export type SyncParts = {
   lifetime: AbortSignal;
 };
 
-/** All that goes on between an agent and its upstream: pushes, fetcher, refreshes and probes. */
+/** Everything between an agent and its upstream: the push loop, reads for callers, and the loops in the background. */
 export class Sync {
   readonly limiter: UpstreamLimiter;
   readonly fetcher: LicenseFetcher;
@@ -86,7 +86,7 @@ export class Sync {
     this.push = new Push({ ...shared, fetcher: this.fetcher, coupons: this.coupons });
   }
 
-  /** Runs until the signal, then until what is in flight has been answered. Rejects when the store failed. */
+  /** Runs until the signal aborts, then until requests under way are answered. Rejects when the store failed. */
   async run(signal: AbortSignal): Promise<void> {
     const { settings, lifetime } = this.#parts;
     const shared = { ...this.#parts, limiter: this.limiter, fetcher: this.fetcher };
@@ -96,26 +96,26 @@ export class Sync {
       preload({ ...shared, wake: this.#preloadWake, productIds: () => settings().productIds }, signal),
       refresh({ ...shared, refreshMs: () => settings().policy.refreshMs }, signal),
     ];
-    // A wait that the end of the process cuts short is no fault, and takes no time from the other loops.
+    // A wait that ends because the process ends is no error.
     const unlessEnding = (error: unknown): void => {
       if (!signal.aborted && !lifetime.aborted) throw error;
     };
     await Promise.all(loops.map((loop) => loop.catch(unlessEnding)));
   }
 
-  /** License keys were queued to be fetched, or a person wants it to go on. */
+  /** License keys were queued for preload, or a person resumed sync. */
   wakePreload(): void {
     this.#preloadWake.up();
   }
 
   async #keepRetryAfter(until: number): Promise<void> {
-    // What cannot be written down holds in this process all the same.
+    // A wait that cannot be stored still holds in this process.
     await this.#parts.writer.write('keepRetryAfter', { until }).catch(() => undefined);
   }
 
   async #recover(): Promise<void> {
     const { writer, clock, lifetime } = this.#parts;
-    // Any fault but a full disk is one of the store, which the loops meet themselves.
+    // The loops meet any storage error other than a full disk themselves.
     await persist(clock, lifetime, () => writer.write('endOutage', {})).catch(() => undefined);
     this.#wake();
   }

@@ -30,35 +30,39 @@ type UpstreamLimiterParts = {
   log: Log;
   meter: UpstreamMeter;
   settings: () => UpstreamLimiterSettings;
-  /** Called when what waits for the upstream may go on: after an outage, a pause, a refused credential. */
+  /** Called when waiting operations may go on: after an outage, a pause or a refused credential. */
   onRecovery: () => void;
-  /** Called when something may go up that could not before, or when the time of the next probe changed. */
+  /** Called when more may be sent than before, or when the next probe has another time. */
   onChange: () => void;
-  /** Called when the upstream asked for quiet until an instant of `Clock.elapsed`, which a restart must keep. */
+  /** Called with a `Retry-After` (until `Clock.elapsed`), which must survive a restart. */
   onRetryAfter: (until: number) => void;
   lifetime: AbortSignal;
 };
 
-/** Whether a request may go up now; if not, why, and when to ask again (`Clock.elapsed`; null: when told). */
+/**
+ * Whether a request may be sent now; if not, why, and when to ask again (`Clock.elapsed`; null: the limiter notifies).
+ */
 export type Admission = { admitted: true } | { admitted: false; detail: string; againAt: number | null };
 
 /**
- * Under whose credential a request was sent, and what it was about: a license key, a coupon. `sentAt`: when, by
- * `Clock.elapsed`; left out: just now.
+ * The credential of a request, and its subject: a license key or coupons. `sentAt`: `Clock.elapsed`; absent: just now.
  */
 type Asked = { owner: CredentialOwner; subject: string; sentAt?: number };
 
-/** A read that shows whether the upstream is there, or accepts a credential again, and when (`Clock.elapsed`). */
+/** A read that tests the upstream or a refused credential, and when it is due (`Clock.elapsed`). */
 export type Probe = { at: number; of: 'upstream' } | { at: number; of: 'credential'; owner: CredentialOwner };
 
-/** The one way to the upstream: decides by its rate, its breaker and the waits it asked for what goes up, and when. */
+/**
+ * Every request to the upstream asks the limiter first. It knows the rate, the breaker, `Retry-After`, the pause and
+ * refused credentials.
+ */
 export class UpstreamLimiter {
   readonly #parts: UpstreamLimiterParts;
   readonly #rate: Rate;
   #breaker: Breaker = closedBreaker;
-  /** Epoch ms since when a person has paused everything; null when not. */
+  /** Since when a person has paused sync (epoch ms); null if not paused. */
   #pausedAt: number | null = null;
-  /** `Retry-After` is a floor for everything that is sent to this upstream. */
+  /** `Retry-After` holds for everything that is sent to this upstream. */
   #notBefore = 0;
   readonly #credentials: CredentialStates;
   readonly #health: UpstreamHealth;
@@ -72,7 +76,7 @@ export class UpstreamLimiter {
     this.#lastRequestAt = parts.clock.elapsed();
   }
 
-  /** Whether anything but a probe may go up at this moment. */
+  /** Whether anything but a probe may be sent now. */
   admission(): Admission {
     const permission = this.#permission();
     if (!permission.admitted || this.#breaker.state === 'closed') return permission;
@@ -80,7 +84,7 @@ export class UpstreamLimiter {
     return { admitted: false, detail, againAt: null };
   }
 
-  /** Waits for this priority's turn; a caller is not kept waiting for what will not be soon. */
+  /** Waits for the turn of this priority. Returns at once if nothing may be sent. */
   async admit(priority: Priority, signal: AbortSignal, asker: string = ''): Promise<Admission> {
     const before = this.admission();
     if (!before.admitted) return before;
@@ -90,24 +94,24 @@ export class UpstreamLimiter {
     return after;
   }
 
-  /** Waits for the turn of a probe, which passes an open breaker once its time has come. */
+  /** Waits for the turn of a probe, which passes an open breaker when it is due. */
   async admitProbe(signal: AbortSignal): Promise<Admission> {
     const before = this.#probePermission();
     if (!before.admitted) return before;
     await this.#rate.turn('push', signal);
     const after = this.#probePermission();
-    // The breaker moves only for a probe that is really sent: whatever it waits for, it never waits half open.
+    // The breaker changes only when the probe is really sent, so it never waits half open.
     if (after.admitted) this.#move({ type: 'probe', at: this.#parts.clock.elapsed() });
     else this.#rate.giveBack();
     return after;
   }
 
-  /** Gives back an admission of which no use was made. */
+  /** Gives back an admission that was not used. */
   giveBack(): void {
     this.#rate.giveBack();
   }
 
-  /** Takes note of what became of a request. */
+  /** Handles the result of a request. */
   observe(outcome: Outcome<unknown>, { owner, subject, sentAt }: Asked): void {
     const { clock, meter, onRetryAfter } = this.#parts;
     meter.answered(outcome.outcome);
@@ -126,22 +130,22 @@ export class UpstreamLimiter {
     }
   }
 
-  /** Those whose operations wait for their credential to be accepted. */
+  /** The refused credentials: their operations wait. */
   refusedCredentials(): readonly CredentialOwner[] {
     return [...this.#credentials.refused().keys()];
   }
 
-  /** Whether there is a credential to send under. A product may have left the configuration before its operations. */
+  /** Whether a credential is configured. A product may be removed before its operations are delivered. */
   isConfigured(owner: CredentialOwner): boolean {
     return this.#credentials.isConfigured(owner);
   }
 
-  /** Whether operations may go up under a credential: there is one, and the upstream is not known to refuse it. */
+  /** Whether a credential is configured and not known to be refused. */
   isAccepted(owner: CredentialOwner): boolean {
     return this.isConfigured(owner) && !this.#credentials.refused().has(owner);
   }
 
-  /** What holds up everything that would go up under a credential; null: nothing does. */
+  /** What blocks everything that a credential would send; null if nothing does. */
   blocker(owner: CredentialOwner): Blocker | null {
     if (this.#pausedAt !== null) return { cause: 'paused' };
     if (!this.isConfigured(owner)) return { cause: 'credential_missing' };
@@ -152,35 +156,35 @@ export class UpstreamLimiter {
     return this.#breaker.state === 'closed' ? null : { cause: 'upstream_away', until: this.#breaker.probeAt };
   }
 
-  /** The next read to make when nothing else asks for one. */
+  /** The next probe. */
   nextProbe(probeMs: number): Probe {
     const next = this.#nextProbe(probeMs);
     return { ...next, at: Math.max(next.at, this.#notBefore) };
   }
 
-  /** Sends nothing until an instant of `Clock.elapsed`: the upstream asked for that, perhaps before a restart. */
+  /** Sends nothing until `until` (`Clock.elapsed`): the upstream asked for that, perhaps before a restart. */
   waitUntil(until: number): void {
     this.#notBefore = Math.max(this.#notBefore, until);
   }
 
-  /** Stops everything upward until `resume`. */
+  /** Sends nothing until `resume`. */
   pause(): void {
     this.#pausedAt ??= this.#parts.clock.now();
   }
 
-  /** Goes on after `pause`, and asks again where a credential was refused. */
+  /** Ends a pause, and tests refused credentials again. */
   resume(): void {
     this.#pausedAt = null;
     this.retryCredentials();
   }
 
-  /** Asks again where a credential was refused: it may be another one now. */
+  /** Tests refused credentials again: they may be others now. */
   retryCredentials(): void {
     this.#credentials.forget();
     this.#parts.onRecovery();
   }
 
-  /** Makes the next probe due at once, since what was known of the upstream is old: the machine slept, for example. */
+  /** Makes the next probe due at once, because the knowledge is old: the machine was suspended, for example. */
   probeNow(): void {
     const { clock, onChange } = this.#parts;
     this.#lastRequestAt = -Infinity;
@@ -188,7 +192,7 @@ export class UpstreamLimiter {
     onChange();
   }
 
-  /** Closes the breaker because a person asks for it; a wait that the upstream asked for stays. */
+  /** Closes the breaker because a person asks for it; a `Retry-After` still holds. */
   closeBreaker(): void {
     this.#breaker = closedBreaker;
     this.#parts.onRecovery();
@@ -214,14 +218,14 @@ export class UpstreamLimiter {
     return this.#wallClock(Math.max(this.#breaker.probeAt, this.#notBefore)) ?? clock.now();
   }
 
-  /** An instant of `Clock.elapsed` by `Clock.now`, as people read it; null: the instant is over. */
+  /** An instant of `Clock.elapsed` as epoch ms, for people; null if it is over. */
   #wallClock(instant: number): number | null {
     const { clock } = this.#parts;
     const leftMs = instant - clock.elapsed();
     return leftMs > 0 ? clock.now() + leftMs : null;
   }
 
-  /** Whether a person and the upstream let anything go up, the breaker left aside. */
+  /** Whether the pause and `Retry-After` let anything be sent; ignores the breaker. */
   #permission(): Admission {
     if (this.#pausedAt !== null) return { admitted: false, detail: 'sync is paused', againAt: null };
     if (this.#notBefore <= this.#parts.clock.elapsed()) return { admitted: true };
@@ -254,7 +258,7 @@ export class UpstreamLimiter {
     const wasProbe = this.#breaker.state === 'half_open';
     this.#health.failed(outcome.detail);
     this.#move({ type: 'failure', at: clock.elapsed(), subject: isAnswered ? subject : null });
-    // What fails about one key alone says nothing about the upstream; a probe that fails does.
+    // A failure of one key alone says nothing about the upstream, but a failed probe does.
     if (this.#health.state !== 'down' && (!isAnswered || wasProbe)) {
       this.#health.become('down');
       log.warn({ error: outcome.detail }, 'the upstream is away: answering from local state');
@@ -270,7 +274,8 @@ export class UpstreamLimiter {
     if (before !== 'up') {
       this.#health.become('up');
       if (before === 'down') log.info({}, 'the upstream answers again');
-      // Also the first answer after a start: what the process before it found away left its waits in the store.
+      // This includes the first response after a start: the previous process may have stored waits because of an
+      // outage.
       onRecovery();
     } else if (!wasClosed) {
       onChange();
@@ -292,13 +297,13 @@ type Health = Pick<
   'state' | 'since' | 'lastSuccessAt' | 'lastError' | 'lastErrorAt' | 'recoveredAt'
 >;
 
-/** Whether the upstream is there, since when, and what went wrong last. It decides nothing: people are told of it. */
+/** Whether the upstream is there, since when, and the last error. It is for people and decides nothing. */
 class UpstreamHealth {
   readonly #clock: Clock;
   #state: 'up' | 'down' | 'unknown' = 'unknown';
   #since: number;
   #lastSuccessAt: number | null = null;
-  /** What went wrong last, when, and since when all is well again (epoch ms; null: it is not). */
+  /** The last error, when it happened, and since when all is well again (epoch ms; null: it is not). */
   #trouble: { detail: string; at: number; overAt: number | null } | null = null;
 
   constructor(clock: Clock) {
@@ -310,7 +315,7 @@ class UpstreamHealth {
     return this.#state;
   }
 
-  /** What went wrong last; null: nothing yet. */
+  /** The last error; null if there was none yet. */
   get lastError(): string | null {
     return this.#trouble?.detail ?? null;
   }
@@ -324,7 +329,7 @@ class UpstreamHealth {
     this.#trouble = { detail, at: this.#clock.now(), overAt: null };
   }
 
-  /** `isUnhindered`: nothing holds up what would go up, so that the last trouble is over if the upstream is there. */
+  /** `isUnhindered`: nothing blocks requests, so the last error is over if the upstream is there. */
   succeeded(isUnhindered: boolean): void {
     this.#lastSuccessAt = this.#clock.now();
     if (this.#trouble !== null && this.#state === 'up' && isUnhindered)

@@ -9,24 +9,24 @@ const longestForeignWaitMs = 15 * 60_000;
 /** The highest `Age` of RFC 9111, in seconds. */
 const longestAgeS = 2 ** 31;
 
-/** How an answer is to be understood. */
+/** How to understand a response. */
 export type Understanding<Value> = {
   read: (body: JsonObject) => Parsed<Value>;
   request: RequestKind;
   dialect: Dialect;
-  /** The instance id of this very process; null: it has none. */
+  /** The instance id of this process; null if it has none. */
   self: string | null;
-  /** Texts that no detail may repeat: the credential, the license key. */
+  /** Texts that no detail may repeat: the credential and the license key. */
   hidden: readonly string[];
-  /** `Clock.now` and `Clock.confirmed` when the answer came. */
+  /** `Clock.now` and `Clock.confirmed` when the response came. */
   now: number;
   confirmed: number | null;
 };
 
-/** What a cache may answer, for it changes nothing. */
+/** Requests that a cache may answer, because they change nothing. */
 const reads: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'listCoupons', 'getCoupon']);
 
-/** Tells what became of a request: applied, not applied, or nobody can tell (src/sync/README.md, What a response proves). */
+/** Decides what a request came to: applied, not applied or ambiguous (src/sync/README.md, What a response proves). */
 export function classify<Value>(came: Exchange, understanding: Understanding<Value>): Outcome<Value> {
   return came.type === 'failed'
     ? classifyFailure(came, understanding.now)
@@ -35,7 +35,7 @@ export function classify<Value>(came: Exchange, understanding: Understanding<Val
 
 function classifyFailure(failed: Failed, now: number): Outcome<never> {
   const detail = describeFailure(failed.error);
-  // What the upstream asked for holds also where the body of its answer was cut, or never ended.
+  // `Retry-After` holds also if the body of the response was cut off.
   return failed.sent
     ? {
         outcome: 'ambiguous',
@@ -77,25 +77,27 @@ function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Va
     const reading = 'value' in body ? read(body.value) : body;
     if ('fault' in reading) return ambiguous(reading.fault);
     const at = isCached ? confirmed : now;
-    // Before the upstream itself has answered once, the age of what a cache answers cannot be told.
+    // Before the upstream itself has answered once, the age of a cached response is unknown.
     if (at === null) return refused('cached', null);
     return { outcome: 'applied', value: reading.value, isCached, ...vouchedBy(answer, cachedForMs, at) };
   }
   if (status >= 400 && status < 500) {
-    // A firewall's page is not the upstream's verdict: only a JSON object is.
+    // Only a JSON object is the upstream's verdict; a firewall sends a page.
     return 'fault' in body ? ambiguous(body.fault) : refused(reasonOf(status), message);
   }
   if (status === 304) return ambiguous('a cache says that nothing has changed, which was not asked');
   return ambiguous(status < 400 ? redirectText(answer, hidden) : message);
 }
 
-/** When the upstream vouched for an answer that came at `now`, which instance did, and whether it may soon say otherwise. */
+/**
+ * When the upstream confirmed a response that came at `now`, which instance answered, and whether it may change soon.
+ */
 function vouchedBy(
   answer: Answered,
   cachedForMs: number,
   now: number,
 ): Pick<Applied<unknown>, 'confirmedAt' | 'instance' | 'isPending' | 'nextCursor'> {
-  // When it was made the upstream said in its Date; by a clock here that is ahead it would look newer.
+  // The upstream's Date says when the response was made. By a local clock that is ahead, it would look newer.
   const madeAt = cachedForMs > 0 ? (sentAtOf(answer) ?? now) : now;
   const confirmedAt = Math.min(confirmedAtOf(answer, now), now - cachedForMs, madeAt);
   const instance = instanceOf(answer);
@@ -109,17 +111,20 @@ function vouchedBy(
   };
 }
 
-/** Longer than any cursor of a Latchkey. */
+/** Longer than any cursor of Latchkey. */
 const longestCursor = 1_024;
 
-/** The cursor in a link to the next page (RFC 8288); null: there is none, or the link has another form. */
+/** The cursor in a link to the next page (RFC 8288); null if there is no such link. */
 function nextCursorOf({ headers }: Answered): string | null {
   const [, query] = /^<[^<>?]*\?([^<>]*)>; rel="next"$/.exec(headerOf(headers, 'link') ?? '') ?? [];
   const cursor = new URLSearchParams(query ?? '').get('cursor') ?? '';
   return cursor === '' || cursor.length > longestCursor ? null : cursor;
 }
 
-/** Names where a redirect leads, for who must set another address; no path, which may quote the request. */
+/**
+ * Names the origin that a redirect leads to, so that the address can be corrected. The path is left out: it may quote
+ * the request.
+ */
 function redirectText({ headers }: Answered, hidden: readonly string[]): string {
   const target = URL.parse(headerOf(headers, 'location') ?? '');
   const detail = 'redirects are not followed';
@@ -127,7 +132,7 @@ function redirectText({ headers }: Answered, hidden: readonly string[]): string 
   return `${detail}: this one leads to ${told(target.origin, hidden)}`;
 }
 
-/** The JSON object of an answer. No request asks for a compressed one, and none is unpacked: it is told as such. */
+/** The JSON object of a response. No request asks for compression, and a compressed response is not decompressed. */
 function bodyOf({ headers, text }: Answered): Parsed<JsonObject> {
   const body = readObject(text);
   const coding = headerOf(headers, 'content-encoding') ?? 'identity';
@@ -135,7 +140,7 @@ function bodyOf({ headers, text }: Answered): Parsed<JsonObject> {
   return { fault: 'the answer is compressed, which was not asked for: a proxy?' };
 }
 
-/** Whatever was answered: a request that came back to its sender did not reach the upstream. */
+/** A request that came back to this agent did not reach the upstream, whatever the response says. */
 const reachedItself = notApplied(
   'unreachable',
   'this agent has reached itself: upstream.base_url leads to its own listener; set upstream.connect_to',
@@ -162,7 +167,7 @@ function reasonOf(status: number): NotAppliedReason {
   }
 }
 
-/** Whether an answer is one of this very process; null: it has no instance id. */
+/** Whether the response is from this process; `self` is null if the process has no instance id. */
 export function isFrom(self: string | null, answer: Answered): boolean {
   return self !== null && instanceOf(answer) === self;
 }
@@ -171,12 +176,12 @@ function instanceOf({ headers }: Answered): string | null {
   return headerOf(headers, instanceHeader.toLowerCase());
 }
 
-/** When the upstream sent the answer by its own clock, in epoch ms; null when it does not say. */
+/** When the upstream sent the response by its own clock (epoch ms); null if it does not say. */
 export function sentAtOf({ headers }: Pick<Answered, 'headers'>): number | null {
   return parseHttpDate(headerOf(headers, 'date') ?? '');
 }
 
-/** What is no JSON object came from a proxy or a firewall perhaps: it cannot ask for more than 15 min of quiet. */
+/** A response that is not JSON may come from a proxy or firewall: it can ask for at most 15 min. */
 function retryAfterOf(
   answer: Pick<Answered, 'headers'>,
   { now, isJson }: { now: number; isJson: boolean },
@@ -188,8 +193,8 @@ function retryAfterOf(
 }
 
 /**
- * How long a cache on the way had kept the answer, in ms (`Age`, RFC 9111 section 5.1); 0 when none did.
- * An agent's `Age` is that of its own snapshot, and its answers count its pending changes.
+ * How long a cache had kept the response, in ms (`Age`, RFC 9111 section 5.1); 0 if no cache answered. The `Age` of an
+ * agent is the age of its snapshot, not of a cache.
  */
 function cachedForMsOf({ headers }: Answered): number {
   if (headerOf(headers, provenanceHeaderNames.freshness.toLowerCase()) !== null) return 0;
@@ -198,7 +203,7 @@ function cachedForMsOf({ headers }: Answered): number {
   return Math.min(Math.max(0, ...seconds), longestAgeS) * 1_000;
 }
 
-/** An agent's answer is as old as its own snapshot: a chain of agents adds no grace. */
+/** The response of an agent is as old as the agent's snapshot: a chain of agents adds no grace. */
 function confirmedAtOf({ headers }: Answered, now: number): number {
   return parseDatetime(headerOf(headers, provenanceHeaderNames.confirmedAt.toLowerCase()) ?? '') ?? now;
 }
@@ -215,20 +220,20 @@ const failures: Readonly<Record<string, string>> = {
   ENETUNREACH: 'network unreachable',
   ETIMEDOUT: 'connection timed out',
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
-  // Node's own texts for these, and for most certificates, name options of Node, or places in the source of OpenSSL.
+  // Node's own texts for these codes name options of Node or places in the source of OpenSSL.
   DEPTH_ZERO_SELF_SIGNED_CERT: 'a self-signed certificate that is not trusted here',
   ERR_SSL_WRONG_VERSION_NUMBER: 'what answers does not speak TLS',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'what answers does not speak TLS',
-  // No request has a time of its own for the head of its answer: only CONNECT does.
+  // Only CONNECT has a time limit of its own for the response headers.
   UND_ERR_HEADERS_TIMEOUT: 'the proxy did not answer in time',
   UND_ERR_SOCKET: 'connection closed before the whole answer came',
   UND_ERR_HEADERS_OVERFLOW: 'the headers of the answer are too large',
-  // undici asserts that nobody was answered 101 who did not ask for it.
+  // undici asserts that nothing is answered 101 without an upgrade.
   ERR_ASSERTION: 'the answer breaks HTTP',
   UND_ERR_DESTROYED: 'the client is closed',
 };
 
-/** What is wrong with the certificate of who answered: it is past its time, not trusted here, or another server's. */
+/** What is wrong with the server's certificate: it has expired, is not trusted here, or is for another name. */
 export type CertificateFault = 'ended' | 'untrusted' | 'foreign';
 
 const certificateFaults: Readonly<Record<string, CertificateFault>> = {
@@ -246,15 +251,15 @@ const certificateDetails: Readonly<Partial<Record<CertificateFault, string>>> = 
   untrusted: 'a certificate of an authority that is not trusted here',
 };
 
-/** The fault of a certificate for which no whole answer came; null: it was another reason. */
+/** What is wrong with the certificate; null if the failure has another reason. */
 export function certificateFaultOf(error: Error): CertificateFault | null {
   return certificateFaults[codeOf(error)] ?? null;
 }
 
-/** Begins the codes of what OpenSSL refuses. */
+/** The prefix of OpenSSL's error codes. */
 const tlsPrefix = 'ERR_SSL_';
 
-/** Says why no whole answer came. */
+/** Says why there was no complete response. */
 export function describeFailure(error: Error): string {
   const code = codeOf(error);
   const fault = certificateFaultOf(error);
@@ -271,8 +276,8 @@ function codeOf(error: Error): string {
 }
 
 /**
- * Finds the upstream's own message in a problem's body, as `told`: the first string among `detail`, `message` and
- * `error`, then the `detail` of each of its `errors`; null when there is none.
+ * The upstream's own message: the first string among `detail`, `message` and `error`, then the `detail` of each of its
+ * `errors`; null if there is none.
  */
 export function messageOf(body: Readonly<Record<string, unknown>>, hidden: readonly string[]): string | null {
   const text = [body['detail'], body['message'], body['error']].find((value) => typeof value === 'string');
@@ -280,12 +285,12 @@ export function messageOf(body: Readonly<Record<string, unknown>>, hidden: reado
   return told([...new Set([text, ...faultsIn(body)])].join(' '), hidden) || null;
 }
 
-/** What others say, on one line, at most 200 characters, with `***` in place of every hidden text. */
+/** A foreign text on one line, at most 200 characters, with `***` in place of every hidden text. */
 function told(text: string, hidden: readonly string[]): string {
   return cleaned(masked(text, hidden));
 }
 
-/** What a store that tells the faults of parameters apart, such as Latchkey, says of each. */
+/** The message for each parameter, from a store that reports them separately, such as Latchkey. */
 function faultsIn({ errors }: Readonly<Record<string, unknown>>): string[] {
   if (!Array.isArray(errors)) return [];
   return errors.flatMap((each: unknown) => {
@@ -300,7 +305,7 @@ function masked(text: string, hidden: readonly string[]): string {
   return patterns.length === 0 ? text : text.replaceAll(new RegExp(patterns.join('|'), 'giu'), '***');
 }
 
-/** As a word stands in a query and in JSON: an upstream may quote the request itself. */
+/** A word as it is written in a query and in JSON: an upstream may quote the request. */
 function writtenForms(word: string): string[] {
   return [
     new URLSearchParams([['', word]]).toString().slice(1),
@@ -317,17 +322,17 @@ function cleaned(text: string): string {
 
 const maximumRetryAfterMs = 86_400_000;
 
-/** Reads an HTTP date in any of its three forms (RFC 9110 section 5.6.7) as epoch ms; null when it is none. */
+/** Reads an HTTP date in any of its three forms (RFC 9110 section 5.6.7) as epoch ms; null if it is none. */
 export function parseHttpDate(text: string): number | null {
-  // Date.parse alone takes nearly anything for a date; every HTTP date begins with a weekday.
+  // Date.parse accepts nearly anything as a date; every HTTP date begins with a weekday.
   if (!/^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /.test(text)) return null;
   const epochMs = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
   return Number.isNaN(epochMs) ? null : epochMs;
 }
 
 /**
- * Reads `Retry-After` (RFC 9110 section 10.2.3) as a wait in ms, 0 to 24 h; null when it is neither seconds
- * nor a date. A date counts from `now`, in epoch ms: the answer's own clock, where it showed one.
+ * Reads `Retry-After` (RFC 9110 section 10.2.3) as a wait in ms, 0 to 24 h; null if it is invalid. A date counts from
+ * `now`: the response's own Date, if it has one.
  */
 export function parseRetryAfter(text: string, now: number): number | null {
   const value = text.trim();

@@ -4,21 +4,21 @@ import type { Socket } from 'node:net';
 import { buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
 import type { ProxyChoice } from './proxy.ts';
 
-/** How the way to the upstream is built. */
+/** How to connect to the upstream. */
 export type ConnectionSettings = {
   baseUrl: string;
   timeoutMs: number;
-  /** Whom to trust in TLS; called for the first connection that may speak TLS. */
+  /** The trusted authorities; called for the first connection that may use TLS. */
   trust: () => tls.SecureContext;
-  /** Through what connections go, if not to the upstream itself. */
+  /** The proxy; null if there is none. */
   proxy: () => ProxyChoice | null;
-  /** Where to connect instead of where the name in the base URL leads, and over no proxy. */
+  /** Connect to this address instead of the host of the base URL, without a proxy. */
   connectTo: { host: string; port: number | null } | null;
-  /** The most that are open at once; asked for before each request, since a reload may change it. */
+  /** How many connections may be open; asked before each request, because a reload may change it. */
   maxConnections: () => number;
 };
 
-/** The keep-alive connections to one upstream, which can be left behind for fresh ones. */
+/** The keep-alive connections to one upstream, which can be replaced by fresh ones. */
 export class Connections implements AsyncDisposable {
   readonly #settings: ConnectionSettings;
   readonly #open: Set<Dispatcher> = new Set();
@@ -41,8 +41,8 @@ export class Connections implements AsyncDisposable {
   }
 
   /**
-   * Lets the next request begin on a new connection: after an ambiguous answer the used one is not trusted,
-   * and those that idle beside it have likely died with it. Requests under way there end undisturbed.
+   * Lets the next request begin on a new connection. After an ambiguous response the used connection is not trusted,
+   * and idle ones are probably dead as well. Requests under way on the old connections end normally.
    */
   leave(used: Dispatcher): void {
     if (used !== this.#current || !this.#open.has(used)) return;
@@ -64,11 +64,11 @@ export class Connections implements AsyncDisposable {
   }
 }
 
-/** No HTTP/2, no pipelining, and undici retries nothing by itself unless asked. */
+/** No HTTP/2 and no pipelining; undici retries nothing unless asked. */
 function makeDispatcher(settings: ConnectionSettings, maxConnections: number): Dispatcher {
   const { timeoutMs } = settings;
-  // Half of the time is kept for the exchange: a connection made at the last moment would only make uncertainty.
-  // undici rounds it up by as much as a second; the deadline of the whole is exact.
+  // Half of the timeout is left for the exchange: a connection that is made at the last moment would only make the
+  // outcome uncertain. undici rounds up by as much as a second; the deadline of the whole is exact.
   const connectTimeoutMs = Math.ceil(timeoutMs / 2);
   const proxy = settings.proxy();
   const mayUseTls = [settings.baseUrl, proxy?.url].some((url) => url?.startsWith('https:') === true);
@@ -85,7 +85,8 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
     connectTimeout: connectTimeoutMs,
     requestTls: { ...trust, timeout: connectTimeoutMs },
     proxyTls: { ...trust, timeout: connectTimeoutMs },
-    // A proxy that never answers CONNECT would hold its connection for undici's default of five minutes.
+    // Without a limit, a proxy that never answers CONNECT would hold its connection for undici's default of five
+    // minutes.
     clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
     httpProxy: proxyUrl,
     httpsProxy: proxyUrl,
@@ -98,12 +99,12 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
   }
 }
 
-/** The connector that undici has prepared: to the upstream, through the tunnel of a proxy, or to a proxy. */
+/** The connector that undici prepared: to the upstream, through a proxy's tunnel, or to a proxy. */
 function connectorOf({ connect }: Pool.Options): buildConnector.connector {
   return withoutInterim(typeof connect === 'function' ? connect : buildConnector(connect));
 }
 
-/** Connects to another address than the name's; the name asked for in TLS and its certificate stay the name's. */
+/** Connects to another address; the server name and the certificate check in TLS stay those of the base URL. */
 function connectElsewhere(
   { baseUrl, connectTo }: ConnectionSettings,
   options: buildConnector.BuildOptions,
@@ -111,7 +112,7 @@ function connectElsewhere(
   if (connectTo === null) return null;
   const { host, port } = connectTo;
   const name = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '');
-  // Loaded where it is needed: it takes 1 MiB.
+  // Loaded on demand: it takes 1 MiB.
   const { checkServerIdentity } = createRequire(import.meta.url)('node:tls') as typeof tls;
   const connector = buildConnector({
     ...options,
@@ -122,16 +123,18 @@ function connectElsewhere(
   };
 }
 
-/** How an interim answer begins. */
+/** How an interim response begins. */
 const beginning = 'HTTP/1.1 100 ';
-/** Of any minor version; without a reason a carriage return follows. Protocols that are switched (101) are none. */
+/**
+ * Any minor version; a carriage return follows if there is no reason phrase. 101 (switching protocols) is not interim.
+ */
 const interim = /^HTTP\/1\.\d 1(?!01)\d\d[ \r]$/;
 const end = '\r\n\r\n';
 const maximumBytes = 16_384;
 
 /**
- * Takes interim answers (1xx) out of what a connection receives. A client has to pass over those that it did not ask for
- * (RFC 9110, section 15.2), but undici takes a `100 Continue` for a broken answer.
+ * Removes interim responses (1xx) from what a connection receives. A client must ignore unexpected ones (RFC 9110,
+ * section 15.2), but undici takes `100 Continue` for a broken response.
  */
 export function withoutInterim(connector: buildConnector.connector): buildConnector.connector {
   return (options, callback) => {
@@ -146,7 +149,7 @@ export function withoutInterim(connector: buildConnector.connector): buildConnec
   };
 }
 
-/** undici pulls from the socket with `read`. An answer begins with the first bytes after a request was written. */
+/** undici pulls from the socket with `read`. A response begins with the first bytes after a request was written. */
 function dropInterim(socket: Socket): void {
   const read = socket.read.bind(socket) as (size?: number) => Buffer | null;
   const write = socket.write.bind(socket) as (...given: unknown[]) => boolean;
@@ -171,7 +174,7 @@ function dropInterim(socket: Socket): void {
   };
 }
 
-/** What follows every whole interim answer at the beginning. */
+/** The bytes after all complete interim responses at the beginning. */
 function afterInterim(bytes: Buffer): Buffer {
   let rest = bytes;
   for (let at = rest.indexOf(end); at !== -1 && mayBeInterim(rest); at = rest.indexOf(end)) {
@@ -180,7 +183,7 @@ function afterInterim(bytes: Buffer): Buffer {
   return rest;
 }
 
-/** Whether the bytes are the beginning of an interim answer, or may become one. */
+/** Whether the bytes are, or may become, the beginning of an interim response. */
 function mayBeInterim(bytes: Buffer): boolean {
   const start = bytes.toString('latin1', 0, beginning.length);
   return bytes.length <= maximumBytes && interim.test(start + beginning.slice(start.length));

@@ -4,26 +4,28 @@ import { type Answered, headerOf } from './exchange.ts';
 import { type JsonObject, type Parsed, isHtml, readReadableCoupons, readCoupons } from './wire.ts';
 import type { DialectName } from '../domain/dialect.ts';
 
-/** What a request asked for. */
+/** What a request asks for. */
 export type RequestKind = 'verify' | 'change' | 'createCoupon' | 'listCoupons' | 'getCoupon';
 
-/** A whole answer, and its body where that is a JSON object. */
+/** A complete response, with its body if that is a JSON object. */
 type DialectAnswer = Pick<Answered, 'status' | 'headers' | 'text'> & { body: JsonObject | null };
 
-/** Why a request was certainly not applied, and what the answer was, for people. */
+/** Why a request was certainly not applied, and a text for people. */
 type DialectRefusal = { reason: NotAppliedReason; what: string };
 
-/** How a store speaks where the specification leaves it open. */
+/** How a store answers where the specification leaves it open. */
 export type Dialect = {
-  /** Understands what only this dialect says so; null: the answer is read as the specification has it. */
+  /** Understands a refusal of this dialect; null: the response is read as the specification says. */
   refusalOf(answer: DialectAnswer, request: RequestKind): DialectRefusal | null;
   readCoupons(body: unknown): Parsed<CouponPage>;
 };
 
-/** What asks about one thing, which may not be there. */
+/** Requests about one thing that may not exist. */
 const asksForOne: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'change', 'getCoupon']);
 
-/** A store that says "unknown" by 400 or by an empty 200, behind a firewall (src/sync/README.md, What a response proves). */
+/**
+ * A store behind a firewall that says "unknown" with 400 or an empty 200 (src/sync/README.md, What a response proves).
+ */
 const payhip: Dialect = {
   refusalOf(answer, request) {
     if (isChallenge(answer)) return { reason: 'challenged', what: 'a firewall asks for a proof' };
@@ -33,7 +35,7 @@ const payhip: Dialect = {
   readCoupons: readReadableCoupons,
 };
 
-/** A page for people with the marks of the firewall that made it. Without them nobody can tell whose page it is. */
+/** A page for people with the marks of the firewall. Without the marks, it may be anybody's page. */
 function isChallenge({ status, headers, text }: DialectAnswer): boolean {
   if (status !== 403 || !isHtml(text)) return false;
   return (
@@ -41,7 +43,7 @@ function isChallenge({ status, headers, text }: DialectAnswer): boolean {
   );
 }
 
-/** A 200 to a change without a license in it does not say whether it was applied. */
+/** A 200 to a change that contains no license does not say whether the change was applied. */
 function isUnknown({ status, text, body }: DialectAnswer, request: RequestKind): boolean {
   if (status === 400) {
     // Latchkey itself leaves `data` out (src/http/README.md, Dialects).
@@ -57,11 +59,11 @@ function hasEmptyData(body: DialectAnswer['body']): boolean {
   return data === null || data === '' || (typeof data === 'object' && Object.keys(data).length === 0);
 }
 
-/** The specification and nothing else. */
+/** The specification only. */
 const specification: Dialect = {
   refusalOf: () => null,
   readCoupons,
 };
 
-/** Every dialect that an upstream may speak, by its name in the configuration (`upstream.dialect`). */
+/** The dialects by their names in the setting `upstream.dialect`. */
 export const dialects: Readonly<Record<DialectName, Dialect>> = { specification, payhip };

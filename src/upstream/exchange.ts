@@ -4,30 +4,30 @@ import type { Connections, ConnectionSettings } from './connections.ts';
 /** Header values by lower-case name. */
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** A whole answer, whatever it says. */
+/** A complete response. */
 export type Answered = { type: 'answered'; status: number; headers: Headers; text: string };
 
 /**
- * No whole answer came. `sent`: bytes of the request may have left; when false, certainly none did. `headers`: of an
- * answer whose body did not end; empty when there was none.
+ * There was no complete response. `sent`: bytes of the request may have left; if false, certainly none did. `headers`:
+ * those of a response whose body did not end; empty if there was none.
  */
 export type Failed = { type: 'failed'; sent: boolean; error: Error; headers: Headers };
 
-/** What came of one request on the wire. */
+/** The result of one request on the wire. */
 export type Exchange = Answered | Failed;
 
 const maximumAnswerBytes = 1_048_576;
 
-/** Why an answer was not read to its end. */
+/** Why a response was not read to its end. */
 export const tooLarge: Error = new Error('the answer is larger than 1 MiB');
 
-/** What ends a request before its answer: somebody's wish, or the time that it may take in all. */
+/** What ends a request before its response: an abort, or the time limit. */
 type Ends = { signal: AbortSignal; timeoutMs: number };
 
 /**
- * Makes one request and reads its whole answer, up to 1 MiB; never rejects.
+ * Sends one request and reads the whole response, up to 1 MiB; never rejects.
  *
- * What ends it does so at once, also while it waits for a connection, and a request that has not begun by
+ * An abort or the time limit ends it at once, also while it waits for a connection; a request that has not begun by
  * then is never written.
  */
 function exchange(
@@ -41,17 +41,17 @@ function exchange(
 }
 
 /**
- * Collects one answer. It takes undici's events itself, because only they tell the moment before the first
- * byte is written: `sent` is knowledge, not a guess from error codes.
+ * Collects one response. It handles undici's own events, because only they tell the moment before the first byte is
+ * written: `sent` is not guessed from error codes.
  */
 class ExchangeHandler implements Dispatcher.DispatchHandler {
   readonly result: Promise<Exchange>;
   readonly #resolve: (outcome: Exchange) => void;
   readonly #signal: AbortSignal;
-  /** A signal of its own for each request would cost more than all else here. */
+  /** An abort signal for each request would cost more than everything else here. */
   readonly #timer: NodeJS.Timeout;
   readonly #chunks: Buffer[] = [];
-  /** Stands from the moment before the first byte is written. */
+  /** Set at the moment before the first byte is written. */
   #controller: Dispatcher.DispatchController | null = null;
   #settled = false;
   #bytes = 0;
@@ -69,7 +69,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // A second start would be a repetition: it must never be written.
+    // A second start would repeat the request: it must never be written.
     if (this.#settled || this.#controller !== null) controller.abort(new Error('already over'));
     else this.#controller = controller;
   }
@@ -116,26 +116,26 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
   }
 }
 
-/** The header's value, the first one where it was sent more than once; null when absent. */
+/** The value of a header, the first one if there are several; null if absent. */
 export function headerOf(headers: Headers, name: string): string | null {
   const value = headers[name];
   return (Array.isArray(value) ? value[0] : value) ?? null;
 }
 
-/** What came of one request, and how to distrust the connection that it used. */
+/** The result of one request, and how to stop using its connection. */
 type Carried = {
   came: Exchange;
   /** Lets the next request begin on a new connection. */
   leave: () => void;
 };
 
-/** Carries requests to one upstream. */
+/** Sends requests to one upstream. */
 export interface Transport extends AsyncDisposable {
-  /** Makes one request and reads its whole answer within the timeout; never repeats it, never rejects. */
+  /** Sends one request and reads its whole response within the timeout; never repeats it, never rejects. */
   send(request: Dispatcher.DispatchOptions, signal: AbortSignal): Promise<Carried>;
 }
 
-/** Carries requests over keep-alive connections to the base URL; what makes them is loaded for the first request. */
+/** Sends requests over keep-alive connections to the base URL. The HTTP client is loaded for the first request. */
 export function networkTransport(settings: ConnectionSettings): Transport {
   let opening: Promise<Connections> | null = null;
   return {
@@ -145,7 +145,7 @@ export function networkTransport(settings: ConnectionSettings): Transport {
         opening ??= open(settings);
         connections = await opening;
       } catch (error) {
-        // The environment names a wrong proxy, or there are too many open files: the next request tries again.
+        // The environment names a wrong proxy, or too many files are open: the next request tries again.
         opening = null;
         const came: Exchange = { type: 'failed', sent: false, error: error as Error, headers: {} };
         return { came, leave: () => undefined };

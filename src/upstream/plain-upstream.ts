@@ -10,49 +10,48 @@ import type { Dialect, RequestKind } from './dialects.ts';
 import { networkTransport, type Transport } from './exchange.ts';
 import { readCoupon, readLicense, writeCoupon, writeLicenseKey } from './wire.ts';
 
-/** How requests of the specification are made and their answers understood; the functions are asked anew for each request. */
+/** How to send requests and read responses; the functions are called for each request. */
 export type SpecificationSettings = Pick<ConnectionSettings, 'baseUrl'> & {
   apiKey: () => string | null;
   secretOf: (productKey: string) => string | null;
   /** The names of the headers that carry the credentials. */
   headers: { apiKey: string; productSecret: string };
   dialect: Dialect;
-  /** What we call ourselves (`User-Agent`). */
+  /** Our `User-Agent`. */
   userAgent: string;
-  /** The instance id of this process, by which it knows its own answers; null: it has none. */
+  /** The instance id of this process, by which it recognizes its own responses; null if it has none. */
   self: string | null;
-  /** Told each request and what came of it. */
+  /** Called with each request and its result. */
   onOutcome?: (request: SentRequest) => void;
-  /** Told the upstream's own clock, in epoch ms (null: it did not say), with every answer in the specification's shape. */
+  /** Called with the upstream's own clock (epoch ms; null if unknown) for each valid response. */
   onDate?: (epochMs: number | null) => void;
 };
 
-/** A request that was made, and what came of it: never a credential or a license key. */
+/** A request and its result, without credentials and license keys. */
 export type SentRequest = {
   method: 'GET' | 'PUT' | 'POST';
   /** Below `/api/v2`. */
   path: string;
   requestId: string | null;
   outcome: Outcome<unknown>['outcome'];
-  /** Of the answer; null: none came. */
+  /** Of the response; null if there was none. */
   status: number | null;
   /** In ms. */
   durationMs: number;
 };
 
-/** What the client of an upstream needs to know. */
 export type PlainUpstreamSettings = ConnectionSettings & SpecificationSettings;
 
-/** The clock by which answers are dated. */
+/** The clock that dates responses. */
 export type UpstreamClock = Pick<Clock, 'now' | 'elapsed'> & {
   /**
-   * Epoch ms that no later answer of the upstream takes back; null before its first answer. Answers are dated by it, so
-   * that none ever lies in the future.
+   * Epoch ms that no later response takes back; null before the first response. Responses are dated by it, so that
+   * none lies in the future.
    */
   confirmed(): number | null;
 };
 
-/** How each request is sent. */
+/** The method of each request. */
 const methods: Readonly<Record<RequestKind, 'GET' | 'PUT' | 'POST'>> = {
   verify: 'GET',
   change: 'PUT',
@@ -61,20 +60,20 @@ const methods: Readonly<Record<RequestKind, 'GET' | 'PUT' | 'POST'>> = {
   getCoupon: 'GET',
 };
 
-/** `requestId`: by which the request is found again in the upstream's log, where something here asked for it. */
+/** `requestId`: the id of the caller's request, by which the upstream's log can be searched. */
 type Route = { request: RequestKind; path: string; requestId?: string | null; signal: AbortSignal };
 
-/** One request of the specification. Parameters go into the query of a GET, into the form of anything else. */
+/** One request of the specification. Parameters go into the query of a GET, and into the form of any other method. */
 type Question<Value> = Route & {
   parameters: Record<string, string>;
   header: string;
   credential: string;
-  /** Beside the credential, what no detail may repeat. */
+  /** What no detail may repeat, besides the credential. */
   hidden: readonly string[];
   read: Understanding<Value>['read'];
 };
 
-/** Makes the client of a server that speaks the specification, in one dialect or another, and nothing else. */
+/** The client of a server that speaks the specification in one of the dialects. */
 export function plainUpstream(
   settings: PlainUpstreamSettings,
   clock: UpstreamClock,
@@ -82,7 +81,7 @@ export function plainUpstream(
   return plainUpstreamOver(networkTransport(settings), settings, clock);
 }
 
-/** The same client over whatever carries its requests. */
+/** The same client with another transport. */
 export function plainUpstreamOver(
   transport: Transport,
   settings: SpecificationSettings,
@@ -185,7 +184,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     if (outcome.outcome === 'ambiguous') leave();
     if (outcome.outcome !== 'applied' || outcome.isCached || came.type !== 'answered') return outcome;
     this.#settings.onDate?.(sentAtOf(came));
-    // The answer may just have shown that the clock was ahead, and a later one may still show that.
+    // This response may have shown that the clock was ahead.
     const latest = this.#clock.confirmed() ?? this.#clock.now();
     return { ...outcome, confirmedAt: Math.min(outcome.confirmedAt, latest) };
   }
@@ -203,12 +202,12 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     const { userAgent, self } = this.#settings;
     const headers = {
       accept: 'application/json',
-      // Left out, it would allow any (RFC 9110 section 12.5.3), and nothing here takes them apart.
+      // Without the header any coding is allowed (RFC 9110 section 12.5.3), and nothing here decompresses.
       'accept-encoding': 'identity',
-      // A cache on the way must not answer for the store: a lost answer is settled by what a read says.
+      // A cache must not answer for the store: a read decides about a lost response.
       'cache-control': 'no-cache',
       'user-agent': userAgent,
-      // Our own listener, should this lead to it, must not ask upstream in turn.
+      // If this request reaches our own listener, the listener must not ask the upstream in turn.
       ...(self !== null && { [instanceHeader.toLowerCase()]: self }),
       ...(requestId !== null && { [requestIdHeader.toLowerCase()]: requestId }),
       [header]: credential,
@@ -223,7 +222,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   }
 }
 
-/** Nothing is sent without a credential: it would only be refused. */
+/** A request without a credential would only be refused, so it is not sent. */
 function withoutCredential(detail: string): Outcome<never> {
   return notApplied('unauthorized', detail);
 }

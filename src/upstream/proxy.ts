@@ -1,19 +1,19 @@
 import { BlockList, isIP } from 'node:net';
 
-/** The proxy that connections to an upstream go through, and the setting or environment variable that names it. */
+/** The proxy to an upstream, and the setting or environment variable that names it. */
 export type ProxyChoice = { url: string; source: string };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type Target = { baseUrl: string; proxy: string | null; connectTo: object | null };
 
-/** The proxy to an upstream; null: connections go to the upstream itself. */
+/** The proxy to an upstream; null if there is none. */
 export function chooseProxy(
   { baseUrl, proxy, connectTo }: Target,
   environment: Environment,
 ): ProxyChoice | null {
   if (connectTo !== null || proxy === '') return null;
   if (proxy !== null) return { url: proxy, source: 'upstream.proxy' };
-  // The environment's proxy is elsewhere: it cannot reach what listens on this machine's loopback.
+  // A proxy from the environment cannot reach this machine's loopback.
   if (isLoopback(baseUrl)) return null;
   const isSecure = new URL(baseUrl).protocol === 'https:';
   const found = (isSecure ? read('HTTPS_PROXY', environment) : null) ?? read('HTTP_PROXY', environment);
@@ -21,7 +21,7 @@ export function chooseProxy(
   return found === null || found.url === '' || isException(new URL(baseUrl), exceptions) ? null : found;
 }
 
-/** A proxy without the user and password that its URL may contain; null where the URL is none. */
+/** The proxy without user and password; null if the URL is invalid. */
 export function formatProxy({ url }: ProxyChoice): string | null {
   const parsed = URL.parse(url);
   // `proxy:3128` is a URL without a host.
@@ -43,9 +43,9 @@ function isLoopback(url: string): boolean {
 const usualPorts: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
 
 /**
- * Whether NO_PROXY names the host of a URL, as curl reads the variable: names (with their subdomains), IP addresses,
- * ranges of addresses (`10.0.0.0/8`) and `*`, separated by commas or spaces. Besides, as many programs read it, a port
- * may follow, and `*.example.com` names the subdomains alone. A name is not resolved to be compared with addresses.
+ * Whether NO_PROXY names the host of a URL. As in curl, it lists names (with their subdomains), IP addresses, ranges
+ * (`10.0.0.0/8`) and `*`, separated by commas or spaces. As in many programs, a port may follow, and `*.example.com`
+ * means the subdomains only. Names are not resolved.
  */
 export function isException(url: URL, noProxy: string): boolean {
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
@@ -60,7 +60,7 @@ export function isException(url: URL, noProxy: string): boolean {
     });
 }
 
-/** An IPv6 address is in brackets where a port follows: its own colons begin none. */
+/** An IPv6 address with a port is in brackets: its own colons separate no port. */
 function splitPort(entry: string): [name: string, port: string | null] {
   const bracketed = /^\[([^\]]*)\](\/\d+)?(?::(\d+))?$/.exec(entry);
   if (bracketed !== null) return [`${bracketed[1] ?? ''}${bracketed[2] ?? ''}`, bracketed[3] ?? null];

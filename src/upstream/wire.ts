@@ -5,13 +5,13 @@ import { mostUsesFromOutside, type License, type LicenseExtra } from '../domain/
 import { plainText } from '../domain/text.ts';
 import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';
 
-/** Of a license's members that the specification does not have, as JSON. */
+/** The limit for members of a license that the specification does not have, as JSON. */
 const maximumExtraBytes = 1_024;
 
-/** Of the texts of a license: each is kept with every key. */
+/** The limit for each text of a license: it is stored with every key. */
 const maximumTextLength = 1_024;
 
-/** A date on which a coupon’s validity depends: one that cannot be read makes the coupon unreadable. */
+/** A date on which a coupon’s validity depends: if it is invalid, the coupon is unreadable. */
 const datetime = z.unknown().transform((given, context) => {
   const epochMs = parseForeignDate(given);
   if (epochMs !== null) return epochMs;
@@ -19,10 +19,10 @@ const datetime = z.unknown().transform((given, context) => {
   return z.NEVER;
 });
 
-/** A date on which nothing depends: one that cannot be read is 1970-01-01, since the specification has no license without. */
+/** A date on which nothing depends: if it is invalid, it is 1970-01-01, because the specification requires one. */
 const shownDate = z.unknown().transform((given) => parseForeignDate(given) ?? 0);
 
-/** A text on which nothing depends; what is no text, or too long to be kept, is empty. */
+/** A text on which nothing depends; if it is not a text, or too long, it is empty. */
 const shownText = z.union([z.string().max(maximumTextLength), z.number().transform(String)]).catch('');
 
 /** Some stores write numbers as texts. */
@@ -34,18 +34,20 @@ function numberOf(schema: z.ZodType<number>): z.ZodType<number> {
   );
 }
 
-/** Specification 2.2, and whatever else a store tells. What a verdict does not depend on never makes it unreadable. */
+/**
+ * Specification 2.2, and additional members. A member that no verdict depends on never makes the license unreadable.
+ */
 const license = z.looseObject({
   license_key: z.union([z.string(), z.int().transform(String)]),
   enabled: z.boolean(),
   product_link: shownText,
   buyer_email: shownText,
-  // Whether it may fall below zero is not shown; what is counted on top of it has to be exact, too.
+  // The specification does not say whether it may be negative. Sums with it must stay exact.
   uses: numberOf(z.int().max(mostUsesFromOutside).min(-mostUsesFromOutside)),
   date: shownDate,
 });
 
-/** Specification 2.1. What it does not rule out (a product key beside `multi`) is tolerated. */
+/** Specification 2.1. What it does not forbid (a product key beside `multi`) is tolerated. */
 const coupon = z
   .object({
     id: numberOf(z.int().nonnegative('Invalid input: provisional, until an upstream above has the coupon')),
@@ -90,13 +92,13 @@ const coupon = z
 const licenseAnswer = z.object({ data: license });
 const couponAnswer = z.object({ data: coupon });
 const couponListAnswer = z.object({ data: z.object({ coupons: z.array(z.unknown()) }) });
-/** What names a coupon that cannot be read. */
+/** The name of an unreadable coupon. */
 const couponName = z.object({
   id: z.int().nullable().catch(null),
   code: z.string().nullable().catch(null),
 });
 
-/** Reads the answer to a license operation, with the key as the upstream spells it; one about another key is a fault. */
+/** Reads the response to a license operation, with the key as the upstream spells it; another key is an error. */
 export function readLicense(body: unknown, licenseKey: string): Parsed<License> {
   const reading = read(licenseAnswer, body);
   if ('fault' in reading) return reading;
@@ -118,7 +120,7 @@ export function readLicense(body: unknown, licenseKey: string): Parsed<License> 
   };
 }
 
-/** As many members, in order, as have room; null when there are none. */
+/** As many members, in order, as fit into the limit; null if there are none. */
 function boundedExtra(others: Readonly<Record<string, unknown>>): LicenseExtra | null {
   let bytes = 1;
   const kept = Object.entries(others).filter(([name, value]) => {
@@ -130,7 +132,7 @@ function boundedExtra(others: Readonly<Record<string, unknown>>): LicenseExtra |
   return kept.length === 0 ? null : Object.fromEntries(kept);
 }
 
-/** Of a member as JSON; one that is nested too deeply to be written, as Node 24 finds, has room nowhere. */
+/** The size of a member as JSON. A member that is nested too deeply for JSON.stringify has no room. */
 function writtenBytes(name: string, value: unknown): number {
   try {
     return Buffer.byteLength(JSON.stringify({ [name]: value }));
@@ -139,7 +141,7 @@ function writtenBytes(name: string, value: unknown): number {
   }
 }
 
-/** Reads the answer that holds one coupon; one that is not `expected` is a fault. */
+/** Reads a response that holds one coupon; a coupon that is not `expected` is an error. */
 export function readCoupon(body: unknown, expected: (coupon: Coupon) => boolean): Parsed<Coupon> {
   const reading = read(couponAnswer, body);
   if ('fault' in reading) return reading;
@@ -148,8 +150,8 @@ export function readCoupon(body: unknown, expected: (coupon: Coupon) => boolean)
 }
 
 /**
- * Reads a list of coupons; a single unreadable one is a fault of the whole, for a list with a gap would lie. One that an
- * agent above has not delivered yet, or perhaps never will (its id is negative), is named beside the others.
+ * Reads a list of coupons. One unreadable coupon makes the whole list unreadable, because a list with a gap would be
+ * wrong. A coupon with a negative id (an agent above has not delivered it yet) is named instead.
  */
 export function readCoupons(body: unknown): Parsed<CouponPage> {
   const reading = readReadableCoupons(body);
@@ -158,7 +160,7 @@ export function readCoupons(body: unknown): Parsed<CouponPage> {
   return odd === undefined ? reading : { fault: `data.coupons, id ${odd.id ?? 'unreadable'}: ${odd.fault}` };
 }
 
-/** Reads a list of coupons; one that cannot be read is named beside the others. */
+/** Reads a list of coupons; unreadable ones are named. */
 export function readReadableCoupons(body: unknown): Parsed<CouponPage> {
   const reading = read(couponListAnswer, body);
   if ('fault' in reading) return reading;
@@ -176,7 +178,7 @@ function nameOf(listed: unknown): Omit<UnreadableCoupon, 'fault'> {
   return couponName.safeParse(listed).data ?? { id: null, code: null };
 }
 
-/** The parameters of a coupon's creation (specification 4.1); what is not set is not sent. */
+/** The parameters of a coupon's creation (specification 4.1); members that are not set are not sent. */
 export function writeCoupon({ scope, discount, ...terms }: CouponTerms): Record<string, string> {
   return {
     coupon_type: scope.type,
@@ -201,7 +203,7 @@ export function writeLicenseKey(licenseKey: string): Record<string, string> {
   return { license_key: licenseKey };
 }
 
-/** The first fault, by its place; zod's texts name types, never values. */
+/** The first error, with its path; zod's texts name types, never values. */
 function read<Value>(schema: z.ZodType<Value>, body: unknown): Parsed<Value> {
   const parsed = schema.safeParse(body);
   if (parsed.success) return { value: parsed.data };
@@ -213,7 +215,7 @@ function foldKey(licenseKey: string): string {
   return plainText(licenseKey).trim().toLowerCase();
 }
 
-/** What a body turned out to say: the value, or what is wrong with it. */
+/** A value, or what is wrong with it. */
 export type Parsed<Value> = { value: Value } | { fault: string };
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -231,7 +233,7 @@ export function readObject(text: string): Parsed<JsonObject> {
   }
 }
 
-/** Whether a body is a page for people. */
+/** Whether a body is an HTML page. */
 export function isHtml(text: string): boolean {
   return /^\s*<(?:!doctype|html|head|body|\?xml)/i.test(text);
 }
@@ -244,12 +246,12 @@ const isoDate =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(?:[.,](\d{1,9}))?)? ?(Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?$/i;
 const mailDate =
   /^(?:[A-Z][a-z]{2}, )?\d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|UTC|[+-]\d{4})$/;
-/** In seconds this is the year 2286, in ms the year 1970. */
+/** As seconds this is the year 2286, as ms the year 1970. */
 const mostSeconds = 10_000_000_000;
 
 /**
- * Reads a date as other systems write it, as epoch ms: ISO 8601 (without a zone it is UTC), RFC 2822, or a number of
- * seconds or ms since 1970; null when it is none of these.
+ * Reads a foreign date as epoch ms: ISO 8601 (UTC if there is no zone), RFC 2822, or seconds or ms since 1970; null if
+ * it is none of these.
  */
 export function parseForeignDate(given: unknown): number | null {
   const epochMs = typeof given === 'string' ? parseText(given.trim()) : parseNumber(given);

@@ -7,7 +7,7 @@ export const defaultBreakerPolicy: BreakerPolicy = { failures: 5, openMs: 30_000
 /*
  * A circuit breaker in front of an upstream.
  *
- *            failures in a row                 the probe is due       
+ *            failures in a row                 the probe is due
  *   closed ─────────────────────▶ open ─────────────────────────────────▶ half_open
  *     ▲                           │  ▲                                     │    │
  *     └───────── an answer ───────┴──┼──────────────────── an answer ──────┘    │
