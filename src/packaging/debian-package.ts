@@ -2,8 +2,8 @@
  * Builds `dist/latchkey_<version>_<architecture>.deb` around the single executable (`npm run build:deb`). It needs
  * dpkg-deb and dpkg-shlibdeps (Debian: apt install dpkg-dev).
  *
- * What the program can write itself it writes: the unit, completions, the manual page. The rest are the templates
- * in `debian/`, where `@name@` stands for what is known only here.
+ * The program itself writes the unit, the completions and the manual page. The other files are templates in `debian/`,
+ * where `@name@` is a variable.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -36,15 +36,15 @@ const { values: options } = parseArgs({
 
 const modules = await includedModules();
 
-/** Where the files of the package are gathered, as they will lie on the machine. */
-const workshop = mkdtempSync(join(tmpdir(), 'latchkey-package-'));
-const tree = join(workshop, 'tree');
-/** When it was made, in s since the epoch: what reproducible builds give, else now. */
+/** A temporary directory with the files of the package, in their places on the machine. */
+const temporary = mkdtempSync(join(tmpdir(), 'latchkey-package-'));
+const tree = join(temporary, 'tree');
+/** The time of the build, in s since the epoch. Reproducible builds set SOURCE_DATE_EPOCH. */
 const madeAt = process.env['SOURCE_DATE_EPOCH'] ?? String(Math.floor(Date.now() / 1000));
-/** As Debian's own tools name who makes a package. */
+/** The variables of Debian's tools. */
 const maintainer = `${process.env['DEBFULLNAME'] ?? 'The Latchkey authors'} <${process.env['DEBEMAIL'] ?? 'latchkey@latchkey.invalid'}>`;
 
-// Directories and files are for everybody to read, whatever this shell's mask is.
+// Everybody may read the files, whatever the umask of this shell is.
 process.umask(0o022);
 try {
   const architecture = run('dpkg', ['--print-architecture']).trim();
@@ -57,7 +57,7 @@ try {
   run('dpkg-deb', ['--build', '--root-owner-group', tree, file], { env: environment });
   process.stdout.write(`${file}\n`);
 } finally {
-  rmSync(workshop, { recursive: true });
+  rmSync(temporary, { recursive: true });
 }
 
 function addProgram(): void {
@@ -65,7 +65,7 @@ function addProgram(): void {
   mkdirSync(dirname(program), { recursive: true });
   cpSync(options.executable, program);
   chmodSync(program, 0o755);
-  // Of another system, so that the configuration of this one is not looked at.
+  // With --root, the command does not check the configuration of this machine.
   const unit = ['service', 'print', '--root', tree, '--program', '/usr/bin/latchkey'];
   const written = {
     'lib/systemd/system/latchkey.service': [...unit, '--config', '/etc/latchkey/config.yaml'],
@@ -89,13 +89,13 @@ function addDocumentation(): void {
   add(`${folder}/third-party.gz`, packed(`${nodeNotice(root)}\n\n${thirdPartyNotices(root, modules)}`));
   add(`${folder}/CHANGELOG.md.gz`, packed(read('CHANGELOG.md')));
   add(`${folder}/README.md.gz`, packed(read('README.md')));
-  // By the paths by which README and guides name them.
+  // README and guides name these paths.
   for (const book of globSync('src/**/*.md', { cwd: root })) add(`${folder}/${book}`, read(book));
   cpSync(join(root, 'examples'), join(tree, folder, 'examples'), { recursive: true });
   add('usr/share/lintian/overrides/latchkey', template('lintian-overrides'));
 }
 
-/** What is new stands in CHANGELOG.md; Debian's own format is for its tools. */
+/** A changelog in Debian's format, for its tools. It refers to CHANGELOG.md. */
 function changelog(): string {
   const date = new Date(Number(madeAt) * 1000).toUTCString().replace('GMT', '+0000');
   const change = '  * What is new: /usr/share/doc/latchkey/CHANGELOG.md.gz';
@@ -120,14 +120,14 @@ function addControl(architecture: string): void {
   add('DEBIAN/md5sums', sums);
 }
 
-/** The packages of the shared libraries that the executable is linked with. */
+/** The Debian packages of the shared libraries of the executable. */
 function neededLibraries(): string {
-  mkdirSync(join(workshop, 'debian'));
+  mkdirSync(join(temporary, 'debian'));
   writeFileSync(
-    join(workshop, 'debian/control'),
+    join(temporary, 'debian/control'),
     'Source: latchkey\n\nPackage: latchkey\nArchitecture: any\n',
   );
-  const found = run('dpkg-shlibdeps', ['-O', '--warnings=0', '-etree/usr/bin/latchkey'], { cwd: workshop });
+  const found = run('dpkg-shlibdeps', ['-O', '--warnings=0', '-etree/usr/bin/latchkey'], { cwd: temporary });
   return found.trim().replace('shlibs:Depends=', '');
 }
 

@@ -1,22 +1,22 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What @fastify/swagger-ui holds of another's, without its notice. */
+/** @fastify/swagger-ui includes Swagger UI without its notice. */
 const swaggerUi = `--- Swagger UI, within @fastify/swagger-ui (Apache-2.0; its text: reflect-metadata, above)
 
 swagger-ui
 Copyright 2020-2021 SmartBear Software Inc.`;
 
-/** The license notices of the Node.js that the executable holds. Its package has it only where npm ran its script. */
+/** The license of the Node.js in the executable. The npm package `node` has it only after its install script ran. */
 export function nodeNotice(root: string): string {
   const folder = `node_modules/node/node_modules/node-${process.platform}-${process.arch}`;
-  // npm removes it again with each npm install.
+  // `npm install` removes the folder, and `npm ci` creates it.
   if (!existsSync(join(root, folder)))
     throw new Error(`there is no ${folder}, which holds the license of Node.js: npm ci brings it`);
   return notice(`Node.js ${process.version}`, join(root, folder));
 }
 
-/** The license notices of the packages of npm that a bundle of these modules holds, and of the viewer beside it. */
+/** The license notices of the npm packages that have these modules, and of Swagger UI. */
 export function thirdPartyNotices(root: string, modules: readonly string[]): string {
   const folders = modules.flatMap(
     (path) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? [],

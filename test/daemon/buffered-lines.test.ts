@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { BufferedLines } from '../../src/daemon/log/log.ts';
 
-test('the lines of a moment are written at once, in order, and none twice', () => {
+test('Buffered lines are written together, in order, and each once.', () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const written: string[] = [];
@@ -18,7 +18,7 @@ test('the lines of a moment are written at once, in order, and none twice', () =
   expect(written).toEqual(['a\nb\n', 'c\n']);
 });
 
-test('pino’s flush writes what is gathered, before anything takes the event loop', () => {
+test('The flush of pino writes the buffered lines at once.', () => {
   const written: string[] = [];
   const log = pino(
     { base: null, timestamp: false },

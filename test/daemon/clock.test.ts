@@ -8,7 +8,7 @@ function clockOf(machine: ClockReading, mark: TimeMark | null = null): Persisten
   return new PersistentClock(mark, { ...machineTime, read: () => ({ ...machine }) });
 }
 
-test('the time that only passes is not moved by the wall clock', () => {
+test('The wall clock does not move the elapsed time.', () => {
   const machine = { ...start };
   const clock = clockOf(machine);
   const before = clock.elapsed();
@@ -17,7 +17,7 @@ test('the time that only passes is not moved by the wall clock', () => {
   expect(clock.elapsed()).toBe(before + 10);
 });
 
-test('a clock that was turned back goes on from what it had shown', () => {
+test('A clock that was turned back continues from its last time.', () => {
   const machine = { ...start };
   const clock = clockOf(machine);
   machine.wall += 3_600_000;
@@ -28,7 +28,7 @@ test('a clock that was turned back goes on from what it had shown', () => {
   expect(clock.status().suspect).toBe(true);
 });
 
-test('a sleep of the machine is what the wall clock went on alone', () => {
+test('A sleep of the machine is the time by which only the wall clock went on.', () => {
   const machine = { ...start };
   const clock = clockOf(machine);
   machine.wall += 60_000;
@@ -40,7 +40,7 @@ test('a sleep of the machine is what the wall clock went on alone', () => {
   expect(clock.sleptMs()).toBe(0);
 });
 
-test('the mark that the store remembers is where the next process begins', () => {
+test('The next process starts at the time that the store recorded.', () => {
   const machine = { ...start };
   const first = clockOf(machine);
   machine.wall += 3_600_000;
@@ -49,7 +49,7 @@ test('the mark that the store remembers is where the next process begins', () =>
   expect(second.now()).toBe(mark.at);
 });
 
-test('a time of the store far ahead counts once it is told twice, and is to be remembered at once', () => {
+test('A time of the upstream far ahead counts after its second response, and must be recorded at once.', () => {
   const machine = { ...start };
   const clock = clockOf(machine);
   const far = start.wall + 40 * 86_400_000;
@@ -62,14 +62,14 @@ test('a time of the store far ahead counts once it is told twice, and is to be r
   expect(clock.learn(far + 2_000)).toBe(false);
 });
 
-test('an answer of the store without a time confirms the one that is kept', () => {
+test('A response of the upstream without a Date confirms the current time.', () => {
   const clock = clockOf(start);
   expect(clock.mark()).toEqual({ at: start.wall, isConfirmed: false });
   expect(clock.learn(null)).toBe(false);
   expect(clock.mark()).toEqual({ at: start.wall, isConfirmed: true });
 });
 
-test('a wait that is longer than Node’s timers can be does not end at once', async () => {
+test("A wait longer than the limit of Node's timers does not end at once.", async () => {
   const warned = vi.spyOn(process, 'emitWarning');
   const end = new AbortController();
   const waited = machineTime.sleep(2 ** 31, end.signal);

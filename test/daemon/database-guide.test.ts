@@ -117,7 +117,7 @@ describe.skipIf(!hasPostgres)('the guide from one machine to many', () => {
   });
 });
 
-test('two copies in containers, whose paths are the same, are told apart by their hosts', async () => {
+test('Two copies in containers with the same paths have different names, because their hosts differ.', async () => {
   await using directory = temporaryDirectory();
   expect(copyNameOf(directory.path, 'one')).toBe(copyNameOf(directory.path, 'one'));
   expect(copyNameOf(directory.path, 'one')).not.toBe(copyNameOf(directory.path, 'two'));

@@ -28,7 +28,7 @@ function createTime() {
   return { machine, time, pass, hear };
 }
 
-test('the time is that of the machine, until the database is heard to have another', async () => {
+test('The time is the time of the machine until the database shows another time.', async () => {
   const { time, pass, hear } = createTime();
   expect(time.read()).toEqual({ wall: 1_000_000, monotonic: 50 });
   await hear(1_004_000);
@@ -40,7 +40,7 @@ test('the time is that of the machine, until the database is heard to have anoth
   expect(time.read().wall).toBe(1_000_100);
 });
 
-test('a clock of the machine that is turned changes nothing', async () => {
+test('Turning the clock of the machine does not change the time of a copy.', async () => {
   const { time, machine, pass, hear } = createTime();
   await hear(1_000_000);
   for (const turnedBy of [hourMs, -3 * hourMs]) {

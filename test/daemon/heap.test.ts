@@ -28,7 +28,7 @@ function youngMib(before: string): number {
   return Number(text);
 }
 
-test('a thread that begins after it keeps few young objects', () => {
+test('A thread that starts after limitYoungObjects has a small young generation.', () => {
   const usual = youngMib('');
   const limited = youngMib(`import { limitYoungObjects } from '${heapModule}'; limitYoungObjects();`);
   expect(limited).toBeGreaterThan(0);
@@ -65,14 +65,14 @@ function oldMib(before: string): number {
   return Number(text);
 }
 
-test('what is made like objects that lived long is collected while it is young', () => {
+test('Without pretenuring, short-lived objects are collected in the young generation.', () => {
   const usual = oldMib('');
   const sooner = oldMib(`import { collectSooner } from '${heapModule}'; collectSooner();`);
   expect(usual).toBeGreaterThan(10);
   expect(sooner).toBeLessThan(usual / 5);
 });
 
-test('the limit that is set before the start leaves compiled code usable', () => {
+test('The limit that is set before the start leaves cached code usable.', () => {
   const before = cachedDataVersionTag();
   limitYoungObjects();
   expect(cachedDataVersionTag()).toBe(before);

@@ -3,7 +3,7 @@ import { hashLicenseKeys } from '../../src/daemon/log/derived.ts';
 import { allowedFields } from '../../src/daemon/log/fields.ts';
 import type { Log } from '../../src/service/ports.ts';
 
-test('a field that is not named for the log is withheld, whatever it holds', () => {
+test('The log withholds a field that is not in the list of fields.', () => {
   expect(allowedFields({ status: 404, headers: { authorization: 'CANARY' }, licenseKey: 'CANARY' })).toEqual({
     status: 404,
     headers: '(withheld)',
@@ -11,12 +11,12 @@ test('a field that is not named for the log is withheld, whatever it holds', () 
   });
 });
 
-test('what a line says of products, how many changes wait, and where a key was written is told', () => {
+test('The log writes the fields of products, waiting changes and the place of a key.', () => {
   const told = { product: 'PRX1', before: 'PRD1', operations: 3, at: 'host:/var/lib/latchkey/api.key' };
   expect(allowedFields(told)).toEqual(told);
 });
 
-test('of an error its kind, code, message, places and causes are told, and nothing that hangs on it', () => {
+test('The log writes type, code, message, stack and causes of an error, and none of its other properties.', () => {
   const cause = Object.assign(new RangeError('too far'), { input: 'CANARY' });
   const error = Object.assign(new Error('failed', { cause }), { code: 'EIO', request: { secret: 'CANARY' } });
   const { err } = allowedFields({ err: error });
@@ -30,7 +30,7 @@ test('of an error its kind, code, message, places and causes are told, and nothi
   expect(JSON.stringify(err)).not.toContain('CANARY');
 });
 
-test('an error that quotes what it could not read is told without its message', () => {
+test('The log omits the message of a SyntaxError, which quotes the text.', () => {
   let error: unknown;
   try {
     JSON.parse('{"secret": CANARY}');
@@ -42,13 +42,13 @@ test('an error that quotes what it could not read is told without its message', 
   expect(allowedFields({ err: 'CANARY' })).toEqual({ err: { type: 'string' } });
 });
 
-test('causes that go round in a circle come to an end', () => {
+test('The log ends a cycle of causes.', () => {
   const error = new Error('round');
   error.cause = error;
   expect(JSON.stringify(allowedFields({ err: error })).match(/"message"/g)).toHaveLength(4);
 });
 
-test('a license key becomes a short hash under the store’s own secret', () => {
+test('The log replaces a license key by a short hash with the secret of the store.', () => {
   const lines: Record<string, unknown>[] = [];
   const keep = (fields: Record<string, unknown>): void => void lines.push(fields);
   const log: Log = { debug: keep, info: keep, warn: keep, error: keep };

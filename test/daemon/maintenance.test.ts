@@ -27,7 +27,7 @@ function houseOver(store: TestStore, at: number, sleep: () => Promise<void>) {
   return { writer, clock, random: systemRandom, tokenUses: new TokenUses(), isAgent: true, ...nothing };
 }
 
-test('what is no longer kept is removed in small commits, until nothing of it is left', async () => {
+test('Maintenance removes expired rows in small commits until none is left.', async () => {
   await using store = createTestStore();
   const { transaction, database } = store.writing;
   const year = 365 * 24 * 3_600_000;
@@ -51,7 +51,7 @@ test('what is no longer kept is removed in small commits, until nothing of it is
   expect(leftAfter).toEqual([704, 204, 1]);
 });
 
-test('a reload that keeps changes of licenses for a shorter time has them forgotten now, not in an hour', async () => {
+test('After a reload with a shorter history.keep, maintenance removes old changes at once.', async () => {
   await using store = createTestStore();
   const { history } = store.writing.transaction;
   const state = { uses: 0, enabled: true };
@@ -69,7 +69,7 @@ test('a reload that keeps changes of licenses for a shorter time has them forgot
   expect(keptAtRests).toEqual([1, 0]);
 });
 
-test('an upstream whose Date is days ahead once has no stored answer forgotten', async () => {
+test('A single Date of the upstream that is days ahead does not remove stored responses.', async () => {
   await using store = createTestStore();
   const { idempotency } = store.writing.transaction;
   const answer = { fingerprint: 'f', value: { ok: true, value: null }, unchanged: false };
@@ -82,7 +82,7 @@ test('an upstream whose Date is days ahead once has no stored answer forgotten',
   expect(idempotency.get('c', 'yesterday')).not.toBeNull();
 });
 
-test('a clock that was days behind until it was set right has no stored answer forgotten', async () => {
+test('A clock that was days behind and is corrected does not remove stored responses.', async () => {
   await using store = createTestStore();
   const { idempotency } = store.writing.transaction;
   const ending = new AbortController();
@@ -100,7 +100,7 @@ test('a clock that was days behind until it was set right has no stored answer f
   expect(idempotency.get('c', 'just now')).not.toBeNull();
 });
 
-test('the listeners are looked at once a minute', async () => {
+test('Maintenance checks the listeners once a minute.', async () => {
   await using store = createTestStore();
   const ending = new AbortController();
   let rests = 0;

@@ -14,7 +14,7 @@ async function spin(ms: number): Promise<void> {
   while (performance.now() < until) await turn();
 }
 
-test('how long the event loop was held up is measured', async () => {
+test('The metrics show the delay of the event loop.', async () => {
   using metrics = new Metrics({ role: 'authority', isSecure: false, hasDatabase: false });
   // The first measure after a scrape is lost, so that on a busy machine one time is not enough.
   const lagAfterHold = async (): Promise<number> => {
@@ -64,7 +64,7 @@ test.each(['specification', 'payhip'] as const)(
   },
 );
 
-test('a change whose caller leaves before the answer counts under status 499, once', async () => {
+test('A change whose caller disconnects before the response counts once, with status 499.', async () => {
   await using served = await countedServer();
   const { promise, resolve } = Promise.withResolvers<void>();
   const { licensing } = served.app;

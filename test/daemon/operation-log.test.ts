@@ -13,7 +13,7 @@ const log: Log = {
   error: nothing,
 };
 
-test('what a start does is told once the log can hash keys, in order, though no label can be read', () => {
+test('The steps of a start are logged in order after the log can hash keys, even if no label can be read.', () => {
   const tokens = {
     get: () => {
       throw new Error('the database is damaged');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { systemRandom } from '../../src/daemon/system/random.ts';
 
-test('ids that are made in the same moment all differ, and later ones are greater', () => {
+test('Ids of the same millisecond differ, and later ids are greater.', () => {
   const ids = Array.from({ length: 1_000 }, () => systemRandom.uuid(1_000_000));
   expect(new Set(ids).size).toBe(1_000);
   const later = systemRandom.uuid(1_000_001);

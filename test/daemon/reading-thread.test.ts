@@ -25,7 +25,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('the lists of the reading thread are those of the reader', async () => {
+test('The reading thread returns the same lists as the reader.', async () => {
   await using store = createTestStore();
   const { transaction } = store.writing;
   const { reader } = store.reading;
@@ -75,7 +75,7 @@ function watchStatements(): () => string[] {
   return () => run.splice(0);
 }
 
-test('a running daemon reads no list, count or export in the thread that answers', async () => {
+test('A running daemon reads no list, count or export in the server thread.', async () => {
   await using directory = temporaryDirectory();
   const state = join(directory.path, 'state');
   const configuration = embeddedConfiguration({ state_dir: state, listen: { tcp: '127.0.0.1:0' } });
@@ -129,7 +129,7 @@ function silentThread() {
   return { thread, started };
 }
 
-test('the answers of the reading thread may come in any order', async () => {
+test('The results of the reading thread may come in any order.', async () => {
   const { thread, started } = silentThread();
   const [one, other] = [thread.lists.licenses.count({}), thread.lists.purchases.count({})];
   const [worker] = started;
@@ -140,7 +140,7 @@ test('the answers of the reading thread may come in any order', async () => {
   expect([await one, await other]).toEqual(['licenses', 'purchases']);
 });
 
-test('a reading thread that is lost refuses what waits, and the next read starts another', async () => {
+test('A lost reading thread rejects waiting reads, and the next read starts a new thread.', async () => {
   const { thread, started } = silentThread();
   const read = thread.lists.licenses.count({});
   started[0]?.emit('error', new Error('out of memory'));
@@ -152,7 +152,7 @@ test('a reading thread that is lost refuses what waits, and the next read starts
   await expect(next).rejects.toThrow(StorageError);
 });
 
-test('a reading thread ends when nothing was read for half a minute', async () => {
+test('A reading thread ends after half a minute without a read.', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const { thread, started } = silentThread();
   const read = thread.lists.licenses.count({});
@@ -166,7 +166,7 @@ test('a reading thread ends when nothing was read for half a minute', async () =
   expect(started[0]?.isEnded).toBe(true);
 });
 
-test('an error of SQLite in the reading thread refuses that read alone', async () => {
+test('An error of SQLite in the reading thread rejects only the read that caused it.', async () => {
   await using store = createTestStore();
   await using thread = new ReadingThread(store.databasePath);
   store.writing.database.exec('DROP TABLE coupon');

@@ -71,7 +71,7 @@ const wanted = configurationOf({
   },
 });
 
-test('SIGHUP takes over secrets, products, freshness, sync, rates of callers, metrics and the level of the log', () => {
+test('SIGHUP applies secrets, products, freshness, sync, rates of callers, metrics and the log level.', () => {
   expect(changedKeys(running, takenOver(running, wanted))).toEqual([
     'upstream.api_key',
     'upstream.probe',
@@ -96,7 +96,7 @@ test('SIGHUP takes over secrets, products, freshness, sync, rates of callers, me
   ]);
 });
 
-test('where state is kept, who can call, and how the upstream is reached wait for a restart', () => {
+test('The state directory, the listeners and the connection to the upstream change only at a restart.', () => {
   expect(changedKeys(takenOver(running, wanted), wanted)).toEqual([
     'state_dir',
     'listen.tcp',
@@ -132,14 +132,14 @@ test('where state is kept, who can call, and how the upstream is reached wait fo
   ]);
 });
 
-test('a role is never changed: upstream and products stay with the rest taken over', () => {
+test('A reload never changes the role: upstream and products stay, and the other settings apply.', () => {
   const authority = configurationOf({ flags: { sync: { rate: 9 } } });
   const agent = takenOver(running, authority);
   expect(agent).toEqual({ ...running, sync: authority.sync });
   expect(takenOver(authority, running)).toEqual({ ...authority, sync: running.sync });
 });
 
-test('the loops are given the settings of the configuration in force, also after a reload', () => {
+test('The loops get the settings of the current configuration, also after a reload.', () => {
   const live = new LiveConfiguration(running);
   expect(live.sync()).toMatchObject({ concurrency: running.sync.concurrency, productIds: ['A'] });
   live.replace(wanted);

@@ -37,7 +37,7 @@ function bearer(token: string): { authorization: string } {
   return { authorization: `Bearer ${token}` };
 }
 
-test('a socket with a grant serves its callers without a credential, and only as far as the grant goes', async () => {
+test('A socket with a grant serves its callers without a credential, within the scopes of the grant.', async () => {
   await using directory = temporaryDirectory();
   const till = join(directory.path, 'till.sock');
   const plain = join(directory.path, 'plain.sock');
@@ -63,7 +63,7 @@ test('a socket with a grant serves its callers without a credential, and only as
   }
 });
 
-test('the log says at the start on which sockets callers are heard', async () => {
+test('The log names the sockets at the start.', async () => {
   await using directory = temporaryDirectory();
   const path = join(directory.path, 'till.sock');
   const ready: object[] = [];
@@ -73,7 +73,7 @@ test('the log says at the start on which sockets callers are heard', async () =>
   expect(ready).toMatchObject([{ socket: daemon.addresses.socket, sockets: [path] }]);
 });
 
-test('a caller who sends CONNECT behind an answer that he does not take holds up no stop', async () => {
+test('A client that sends CONNECT and does not read its response does not delay a stop.', async () => {
   await using directory = temporaryDirectory();
   await using daemon = await daemonOn(directory.path, []);
   const caller = connect(daemon.addresses.socket ?? '').pause();
@@ -85,7 +85,7 @@ test('a caller who sends CONNECT behind an answer that he does not take holds up
   caller.destroy();
 });
 
-test('a grant for a product reaches that product’s keys alone', async () => {
+test('A grant for a product covers the keys of that product alone.', async () => {
   await using directory = temporaryDirectory();
   const path = join(directory.path, 'till.sock');
   const sockets = [{ path, grant: { scopes: ['verify'], product: 'ours' } }];
@@ -104,7 +104,7 @@ test('a grant for a product reaches that product’s keys alone', async () => {
   expect([await verify('KEY-ours'), await verify('KEY-theirs')]).toEqual([200, 404]);
 });
 
-test.runIf(isRoot)('a socket is its group’s before it is opened to it', async () => {
+test.runIf(isRoot)('A socket gets its group before its mode allows the group.', async () => {
   await using directory = temporaryDirectory();
   const paths = ['named.sock', 'numbered.sock'].map((name) => join(directory.path, name));
   const sockets = paths.map((path, index) => ({ path, mode: '0660', group: ['daemon', '4242'][index] }));
@@ -116,7 +116,7 @@ test.runIf(isRoot)('a socket is its group’s before it is opened to it', async 
   ]);
 });
 
-test('a group that is not there stops the start, and leaves nothing open', async () => {
+test('A missing group ends the start, which leaves nothing open.', async () => {
   await using directory = temporaryDirectory();
   const path = join(directory.path, 'till.sock');
   const sockets = [{ path, mode: '0660', group: 'no-such-group' }];
@@ -131,7 +131,7 @@ test.each(['ops', 'admin'])('%s cannot be granted to a socket', (scope) => {
   expect(() => embeddedConfiguration({ listen: { sockets } })).toThrow('listen.sockets[0].grant.scopes');
 });
 
-test('a replaced admin.token is accepted after a start, and the old one is not', async () => {
+test('After a start, a replaced admin.token is accepted and the old token is refused.', async () => {
   await using directory = temporaryDirectory();
   const ask = async (token: string): Promise<number> => {
     await using _daemon = await daemonOn(directory.path, []);

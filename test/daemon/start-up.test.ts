@@ -60,7 +60,7 @@ test.for(['setting', 'token', 'outbox', 'the schema'])(
   },
 );
 
-test('a store that cannot be looked through for damage is not called damaged', async () => {
+test('A store that cannot be checked for damage is not called damaged.', async () => {
   await using directory = temporaryDirectory();
   const state = join(directory.path, 'state');
   const path = join(state, 'latchkey.db');
@@ -85,7 +85,7 @@ test('a store that cannot be looked through for damage is not called damaged', a
   await daemon.stop();
 });
 
-test('a state directory that is moved away under the daemon takes no changes that nobody would find again', async () => {
+test('After its state directory was moved away, a daemon refuses changes.', async () => {
   await using directory = temporaryDirectory();
   const state = join(directory.path, 'state');
   const told = Promise.withResolvers<unknown>();
@@ -104,7 +104,7 @@ test('a state directory that is moved away under the daemon takes no changes tha
   await daemon.stop();
 });
 
-test.for(['admin.token', 'api.key'])('a secret in %s that could be guessed is refused', async (name) => {
+test.for(['admin.token', 'api.key'])('A secret in %s that could be guessed is refused.', async (name) => {
   await using directory = temporaryDirectory();
   const state = join(directory.path, 'state');
   mkdirSync(state, { mode: 0o700 });
@@ -119,7 +119,7 @@ test.for(['admin.token', 'api.key'])('a secret in %s that could be guessed is re
   expect(readFileSync(join(state, name), 'utf8')).toBe('sixteen-letters!\n');
 });
 
-test('a start with an api.key that the store does not know says so, and how to mend it after a restore or an upgrade', async () => {
+test('A start with an unknown key in api.key warns, with advice for a restore and an upgrade.', async () => {
   await using directory = temporaryDirectory();
   const state = join(directory.path, 'state');
   const warnings: string[] = [];
@@ -148,7 +148,7 @@ test.for([
   expect(explainFailure(new Error(message))).toBe(`${message.replace(/\.$/, '')}; ${moreFiles}`);
 });
 
-test('a start whose database cannot be opened says so too where no more files can be opened, and only there', () => {
+test('If the database cannot be opened, a start advises more open files only if no more files can be opened.', () => {
   const message = 'The state directory /state cannot be used: unable to open database file';
   expect(explainFailure(new Error(message))).toBe(message);
   const program = `
@@ -176,7 +176,7 @@ test.for([
   expect(explainFailure(new Error(message))).toContain(`${message}; free some space there and start again`);
 });
 
-test('a program that starts a daemon can tell by class why it could not', async () => {
+test('Every error that startDaemon documents is exported as a class.', async () => {
   // Each that startDaemon says it rejects with.
   const text = readFileSync('src/daemon/embedding.ts', 'utf8');
   const [, told = ''] = /rejects with ([^.]+), and leaves nothing/.exec(text) ?? [];

@@ -43,7 +43,7 @@ function startSilentWriter(): {
   return { writer, thread, tell, rooms, told, turnTo: (at) => (elapsed = at) };
 }
 
-test('a write that waits for more than a minute shows that the disk hangs', async () => {
+test('A write that waits for more than a minute shows that the disk hangs.', async () => {
   const { writer, tell, turnTo } = startSilentWriter();
   const write = writer.write('pruneIdempotency', { removalTime: 0, limit: 10 });
   turnTo(60_000);
@@ -55,7 +55,7 @@ test('a write that waits for more than a minute shows that the disk hangs', asyn
   expect(writer.isStuck).toBe(false);
 });
 
-test('a full disk and room on it are told as they come', () => {
+test('The writer thread reports a full disk and free space as they occur.', () => {
   const { writer, tell, rooms } = startSilentWriter();
   tell({ isFull: true });
   expect(writer.storage).toBe('full');
@@ -63,7 +63,7 @@ test('a full disk and room on it are told as they come', () => {
   expect([writer.storage, rooms]).toEqual(['ok', [true, false]]);
 });
 
-test('what is refused writes nothing any more, and is no loss of the thread', async () => {
+test('After refuse, every write is rejected and the thread is not lost.', async () => {
   const { writer } = startSilentWriter();
   writer.refuse(new Error('damaged'));
   await expect(writer.write('pruneIdempotency', { removalTime: 0, limit: 10 })).rejects.toBeInstanceOf(
@@ -72,7 +72,7 @@ test('what is refused writes nothing any more, and is no loss of the thread', as
   await expect(Promise.race([writer.lost, Promise.resolve('pending')])).resolves.toBe('pending');
 });
 
-test('what cannot be sent to the thread is refused, and so is all that follows', async () => {
+test('A write that cannot be sent to the thread is rejected, and so is every later write.', async () => {
   const { writer } = startSilentWriter();
   const command = { removalTime: 0, limit: 10, unsent: 1n };
   await expect(writer.write('pruneIdempotency', command)).rejects.toBeInstanceOf(StorageError);
@@ -82,7 +82,7 @@ test('what cannot be sent to the thread is refused, and so is all that follows',
   await expect(writer.lost).rejects.toBeInstanceOf(StorageError);
 });
 
-test('of writes that a lost thread had not answered nobody knows, and nothing more is taken', async () => {
+test('The unanswered writes of a lost thread have an unknown outcome, and every later write is rejected.', async () => {
   const { writer, thread } = startSilentWriter();
   const command = { removalTime: 0, limit: 10 };
   const write = writer.write('pruneIdempotency', command);
@@ -91,7 +91,7 @@ test('of writes that a lost thread had not answered nobody knows, and nothing mo
   await expect(writer.write('pruneIdempotency', command)).rejects.toMatchObject({ fault: 'failed' });
 });
 
-test('what a thread had not begun when its storage failed was surely not done', async () => {
+test('A write that the thread had not started when its storage failed was certainly not done.', async () => {
   const { writer, tell } = startSilentWriter();
   const [begun, waiting] = ['begun', 'waiting'].map(() =>
     writer.write('pruneIdempotency', { removalTime: 0, limit: 10 }),
@@ -102,7 +102,7 @@ test('what a thread had not begun when its storage failed was surely not done', 
   await expect(waiting).rejects.toMatchObject({ fault: 'failed' });
 });
 
-test('an error of a write tells its caller what went wrong, and where', async () => {
+test('An error of a write reaches its caller with message and stack.', async () => {
   const { writer, tell } = startSilentWriter();
   const write = writer.write('pruneIdempotency', { removalTime: 0, limit: 10 });
   const error = new TypeError('not an operation');
@@ -122,7 +122,7 @@ function batchAbout(count: number, first = 0): BatchMessage {
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-test('what happened to very many operations is told over many turns, so that callers are answered meanwhile, and in order', async () => {
+test('The steps of very many operations are reported in order over many turns, and other requests are answered in between.', async () => {
   const { tell, told } = startSilentWriter();
   tell(batchAbout(2));
   expect(told).toHaveLength(2);
@@ -138,7 +138,7 @@ test('what happened to very many operations is told over many turns, so that cal
   expect(told).toEqual(Array.from({ length: 1_203 }, (_, index) => String(index)));
 });
 
-test('what happened to operations and was not told yet is told before the end, in turns as well', async () => {
+test('The remaining steps of operations are reported before the end, also over many turns.', async () => {
   const { writer, thread, tell, told } = startSilentWriter();
   tell(batchAbout(1_800));
   const end = writer[Symbol.asyncDispose]();
@@ -161,7 +161,7 @@ type Json<Value> = unknown extends Value
         ? never
         : { [Key in keyof Value]: Json<Value[Key]> };
 
-test('every command and result goes to the thread and back as JSON, which the compiler checks', () => {
+test('Every command and result is JSON, which the compiler checks.', () => {
   type Lossy = {
     [Name in UseCaseName]: [CommandOf<Name>, CommandResult<Name>] extends Json<
       [CommandOf<Name>, CommandResult<Name>]
@@ -172,7 +172,7 @@ test('every command and result goes to the thread and back as JSON, which the co
   expectTypeOf<Lossy>().toBeNever();
 });
 
-test('writes that were asked for just before the end are committed, however many, and answered', async () => {
+test('All writes that were requested just before the end are committed and answered.', async () => {
   await using store = createTestStore();
   const clock = { now: () => 1, elapsed: () => 1, sleep: () => Promise.resolve() };
   const sizes: number[] = [];
@@ -195,7 +195,7 @@ test('writes that were asked for just before the end are committed, however many
   expect(Math.max(...sizes)).toBeLessThan(600);
 });
 
-test('writes that keep coming while others are committed are each done once, many to a commit', async () => {
+test('Writes that arrive during a commit are each done once, many in one commit.', async () => {
   await using store = createTestStore();
   const { accounts, products, licenses } = store.writing.transaction;
   accounts.add(account, 'digest');

@@ -20,7 +20,7 @@ function parse(text: string): ConfigurationResult {
   });
 }
 
-test('the starting configuration is an authority that this machine alone reaches, in the state of the package', () => {
+test('The starter configuration is an authority that listens on this machine alone, in the state directory of the package.', () => {
   expect(parse(starter)).toMatchObject({
     ok: true,
     warnings: [],
@@ -32,7 +32,7 @@ test('the starting configuration is an authority that this machine alone reaches
   });
 });
 
-test('with its marks taken away it is an agent with a socket for a group', () => {
+test('Without its comment marks, the starter configuration is an agent with a socket for a group.', () => {
   const key =
     /^( *)# (?= *(?:- )?(?:sockets|path|mode|group|grant|upstream|base_url|api_key_file|products|key|secret_file):)/gm;
   const parsed = parse(starter.replaceAll(key, '$1'));
@@ -46,7 +46,7 @@ test('with its marks taken away it is an agent with a socket for a group', () =>
   });
 });
 
-test.each(['postinst', 'prerm', 'postrm'])('%s is a script that any shell reads', (name) => {
+test.each(['postinst', 'prerm', 'postrm'])('The package script %s has valid shell syntax.', (name) => {
   const { status, stderr } = spawnSync('sh', ['-n', join(templates, name)], { encoding: 'utf8' });
   expect([status, stderr]).toEqual([0, '']);
 });

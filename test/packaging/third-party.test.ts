@@ -3,12 +3,12 @@ import { expect, test } from 'vitest';
 import { nodeNotice, thirdPartyNotices } from '../../src/packaging/third-party.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-test('where npm has taken the license of Node.js away again, what brings it back is told', async () => {
+test('If the license of Node.js is missing, the error names the command that restores it.', async () => {
   await using root = temporaryDirectory();
   expect(() => nodeNotice(root.path)).toThrow(/holds the license of Node\.js: npm ci brings it/);
 });
 
-test('each package of which a module is bundled is told once, with its license, and so is the viewer', () => {
+test('The notices list each bundled package once, with its license, and Swagger UI.', () => {
   const root = join(import.meta.dirname, '../..');
   const installed = join(root, 'node_modules');
   const modules = ['pino/lib/levels.js', 'pino/pino.js', '@peculiar/x509/build/x509.es.js'];
