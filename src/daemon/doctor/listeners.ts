@@ -51,8 +51,8 @@ function examineGroup(group: string): Finding[] {
 const newOne = 'put a new one into the files of listen.tls, and reload';
 
 /**
- * Looks at the certificate in the files of `listen.tls`: how long it counts, for which hosts, and whether the
- * running daemon shows it. `shownUntil`: when the one ends that is shown, as the status says it; null: none is.
+ * Examines the certificate in the files of `listen.tls`: when it expires, for which hosts it is valid, and whether the
+ * running daemon presents it. `shownUntil`: when the presented certificate expires, as in the status; null: none.
  */
 export function examineCertificate({ listen }: Configuration, shownUntil: string | null): Finding[] {
   if (listen.tls === null) return [];

@@ -14,7 +14,7 @@ import { asItsUser } from './files.ts';
 export type ContentsResult =
   { readonly ok: true; readonly contents: Contents } | { readonly ok: false; readonly reason: string };
 
-/** Looks into a state directory, whether or not a daemon runs on it, and changes nothing. */
+/** Reads the records of a state directory, also while a daemon uses it. Changes nothing. */
 export function examineContents(stateDir: string): ContentsResult {
   try {
     return { ok: true, contents: readContents(stateDir, Date.now()) };

@@ -26,6 +26,6 @@ function nextUuidBytes(): Uint8Array {
 /** SHA-256 as lower-case hexadecimal. */
 export const sha256: Digest = (secret) => hash('sha256', secret, 'hex');
 
-/** Compares digests of the same length; those of `sha256` all have it. */
+/** Compares digests of the same length. All digests of `sha256` have the same length. */
 export const isSameDigest: SameDigest = (left, right) =>
   timingSafeEqual(Buffer.from(left, 'hex'), Buffer.from(right, 'hex'));

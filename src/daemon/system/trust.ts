@@ -10,7 +10,7 @@ function loadTls(): typeof tls {
 }
 
 /**
- * Trusts the certificates of the system, those that Node contains (with `NODE_EXTRA_CA_CERTS`), and `more` (PEM).
+ * Trusts the certificates of the system and of Node (with `NODE_EXTRA_CA_CERTS`), and `more` (PEM).
  *
  * Reading the certificates of the system and making the context takes about 0.1 s, so all connections share the
  * context.

@@ -8,7 +8,7 @@ export type WriterData = { databasePath: string; role: RoleName };
 
 /**
  * Writes of one turn of the event loop, as JSON of `WriteRequest[]`: sending a string takes half the time of sending
- * objects. Times and `keepsHistory` are those at the time of posting.
+ * objects. Times and `keepsHistory` are read when the writes are posted.
  */
 export type WritesMessage = { writes: string } & Pick<WriterContext, 'now' | 'elapsed' | 'keepsHistory'>;
 
