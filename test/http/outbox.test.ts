@@ -55,8 +55,10 @@ test('the outbox shows what is not finished, and any state by name', async () =>
       next_at: '2026-01-01T00:01:00+00:00',
       last_error: 'the answer was lost',
       explanation: {
-        meaning: expect.stringContaining('no answer says so') as string,
-        waits: [{ cause: 'behind', detail: 'Earlier changes of the same thing go first', until: null }],
+        meaning: expect.stringContaining('the response was lost') as string,
+        waits: [
+          { cause: 'behind', detail: 'Earlier changes of the same key or coupon go first', until: null },
+        ],
         expected_uses: 8,
         shown: null,
         decisions: {

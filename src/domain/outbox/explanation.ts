@@ -11,11 +11,11 @@ import {
 } from './operation.ts';
 
 /*
- * How an operation stands, for the person who looks at it: what its state means, what it waits for, the counts
- * to compare, and what each decision would do.
+ * Explains an operation to a person: what its state means, what it waits for, which counts to compare, and what each
+ * decision would do.
  */
 
-/** What holds up everything that would go up under a credential; `until` by `Clock.elapsed`. */
+/** What blocks everything that a credential would send; `until` is a `Clock.elapsed`. */
 export type Blocker =
   | { cause: 'paused' }
   | { cause: 'credential_missing' }
@@ -35,7 +35,7 @@ export const waitCauses = [
   'turn',
 ] as const;
 
-/** What an operation waits for; `leftMs` is null where nobody can tell. */
+/** What an operation waits for; `leftMs` is null if unknown. */
 export type OperationWait = {
   cause: (typeof waitCauses)[number];
   detail: string;
@@ -45,25 +45,24 @@ export type OperationWait = {
 export type Explanation = {
   meaning: string;
   waits: readonly OperationWait[];
-  /** The count that the upstream would show if this operation alone was applied to the one it was sent on. */
+  /** The count that the upstream shows if only this operation was applied to the count it was sent on. */
   expectedUses: number | null;
   shown: ShownLicense | null;
-  /** What each decision would do; null: it cannot be made. */
+  /** What each decision would do; null if it is not possible. */
   decisions: Readonly<Record<Decision, string | null>>;
 };
 
-/** What there is to know of an operation besides itself. Instants by `Clock.elapsed`. */
+/** What an explanation needs besides the operation. Instants are `Clock.elapsed`. */
 export type Surroundings = {
   now: number;
-  /** Until when an earlier request of its queue may still be on its way; null when none is. */
+  /** Until when an earlier request of its queue may still arrive; null if none can. */
   reconcileAt: number | null;
-  /** It is the first of its queue that is unfinished and not held. */
+  /** Whether it is the first unfinished operation of its queue that is not held. */
   isHead: boolean;
   blocker: Blocker | null;
   shown: ShownLicense | null;
 };
 
-/** Tells how an operation stands. */
 export function explain(operation: Operation, surroundings: Surroundings): Explanation {
   const { shown } = surroundings;
   const waits = waitsOf(operation, surroundings);
@@ -97,30 +96,28 @@ const meanings: {
 } = {
   pending({ kind, attempts }, { maybeApplied }) {
     if (maybeApplied && kind === 'disable')
-      return 'An answer to it was lost. To disable a key twice does no harm, so it is sent again.';
+      return 'The response was lost. Disabling a key twice does no harm, so it is sent again.';
     if (maybeApplied)
-      return 'It may have been applied before, and nothing could rule that out. It is sent all the same, and ends inferred at best.';
-    if (attempts === 0) return 'It is recorded here, and was not sent yet.';
-    return 'It was tried, and the store has certainly not applied it. It is tried again.';
+      return 'An earlier attempt may have been applied, and nothing could rule that out. It is sent anyway, and ends inferred at best.';
+    if (attempts === 0) return 'It is recorded and has not been sent yet.';
+    return 'The attempt failed and the store applied nothing. It will be retried.';
   },
-  in_flight: () => 'It is on its way to the store, and its answer is awaited.',
+  in_flight: () => 'It is being sent, and the response has not arrived yet.',
   uncertain: ({ kind }, { held }) =>
     held
-      ? 'It may have been applied, and no look at the store can tell. It is not sent again by itself: a person decides.'
-      : `It may have been applied, and no answer says so. ${readBack[kind]}`,
-  delivered: () =>
-    'It is done: the store has applied it or had nothing left to change, or a person has said so.',
+      ? 'It may have been applied, and the store cannot show it. It will not be sent again until a person decides.'
+      : `It may have been applied: the response was lost. ${readBack[kind]}`,
+  delivered: () => 'Done: the store applied it or had nothing to change, or a person confirmed it.',
   inferred: () =>
-    'It counts as applied, without proof: another writer, an earlier attempt or a past that was restored could explain what the store shows as well.',
+    'It counts as applied, without proof: something else (another program, an earlier attempt or a restored backup) could also explain what the store shows.',
   conflicted: ({ kind }) => `It was not applied: ${conflicts[kind]}. ${forPerson}`,
   dead: (_, { cause }) =>
     cause === 'missing'
-      ? 'It was not applied: the store does not know the license key any more. It goes on by itself if the key is seen again.'
+      ? 'It was not applied: the store no longer knows the license key. It is sent if the store knows the key again.'
       : `It was not applied: the store refused it. ${forPerson}`,
   cancelled: () =>
-    'It was not applied, and need not be: it was undone here, refused to the caller who waited for it, or overtaken by a later change.',
-  dropped: () =>
-    'A person gave it up: it is not sent any more. What of it had reached the store stays there.',
+    'It was not applied and need not be: it was undone here, refused to the caller that waited for it, or superseded by a later change.',
+  dropped: () => 'A person gave it up: it will not be sent. Anything that was already sent stays.',
 };
 
 function meaningOf(operation: Operation): string {
@@ -130,19 +127,19 @@ function meaningOf(operation: Operation): string {
   return meaning(operation, progress);
 }
 
-const onceNothingArrives = 'Once no attempt of it can still be on its way,';
-const countRead = `${onceNothingArrives} the count in the store is read, and shows whether it was.`;
-const keyRead = `${onceNothingArrives} the key is read from the store, and shows whether it was.`;
+const onceNothingArrives = 'After the reconcile delay,';
+const countRead = `${onceNothingArrives} Latchkey reads the count in the store, which shows whether it was applied.`;
+const keyRead = `${onceNothingArrives} Latchkey reads the key from the store, which shows whether it was applied.`;
 
 const readBack: Record<OperationKind, string> = {
   usage: countRead,
   decrease: countRead,
   disable: keyRead,
   enable: keyRead,
-  create_coupon: `${onceNothingArrives} its code is looked for among the coupons of the store.`,
+  create_coupon: `${onceNothingArrives} Latchkey looks for its code among the coupons of the store.`,
 };
 
-const movedOn = 'the store has moved on';
+const movedOn = 'the store has changed since';
 
 const conflicts: Record<OperationKind, string> = {
   usage: movedOn,
@@ -153,17 +150,17 @@ const conflicts: Record<OperationKind, string> = {
 };
 
 const causes: Record<OperationWait['cause'], string> = {
-  paused: 'Nothing is sent to the store until: latchkey sync resume',
+  paused: 'Sync is paused. To resume: latchkey sync resume',
   credential_missing:
-    'No credential is configured for it: put its product, or the API key of coupons, back into the configuration and reload',
+    'No credential is configured for it: put its product, or the API key for coupons, back into the configuration and reload',
   credential_refused:
-    'The store refuses the credential: put the right one into the configuration and reload. It is asked again',
-  upstream_away: 'The store is away. It is asked again',
-  retry_after: 'The store asked to be left alone',
-  reconcile_delay: 'An earlier attempt may still be on its way (sync.reconcile_after)',
-  behind: 'Earlier changes of the same thing go first',
-  backoff: 'A pause after an attempt that brought nothing',
-  turn: 'It is due, and is next as soon as sync.rate allows',
+    'The store refuses the credential: correct the configuration and reload. The next test is due',
+  upstream_away: 'The store is unavailable. The next attempt is due',
+  retry_after: 'The store asked us to slow down',
+  reconcile_delay: 'An earlier attempt may still arrive at the store (sync.reconcile_after)',
+  behind: 'Earlier changes of the same key or coupon go first',
+  backoff: 'Waiting to retry after a failed attempt',
+  turn: 'It is due, and is sent as soon as sync.rate allows',
 };
 
 function waitsOf(operation: Operation, surroundings: Surroundings): readonly OperationWait[] {
@@ -183,51 +180,51 @@ function waitsOf(operation: Operation, surroundings: Surroundings): readonly Ope
   return waits;
 }
 
-/** What the upstream last said of the license key; `at` in epoch ms. */
+/** The license key as the upstream last showed it; `at` in epoch ms. */
 type ShownLicense = { uses: number; enabled: boolean; at: number };
 
-/** `isHeldUp`: it waits for what no retry ends. */
+/** `isHeldUp`: a retry does not end its wait. */
 type Subject = { operation: Operation; shown: ShownLicense | null; isHeldUp: boolean };
 type Effect = (subject: Subject) => string;
 
-/** What a decision would do, for exactly this operation; null: it cannot be made. */
+/** What a decision would do for this operation; null if it is not possible. */
 function effectOf(decision: Decision, subject: Subject): string | null {
   const { operation } = subject;
   return isOpenTo(operation, decision) ? effects[decision][operation.kind](subject) : null;
 }
 
-const sameKey = 'Here the key is again as the store last said';
+const sameKey = 'Callers see the key as the store last showed it';
 
 const retry: Record<OperationKind, Effect> = {
   usage: (subject) =>
     sentAgain(subject, {
-      clean: 'and counts once if the store takes it now.',
+      clean: 'and counts once if the store accepts it now.',
       uncertain: `If it was applied before, the use counts twice${twice(subject)}. It ends inferred.`,
     }),
   decrease: (subject) =>
     sentAgain(subject, {
-      clean: 'and takes one use back if the store takes it now.',
+      clean: 'and takes one use back if the store accepts it now.',
       uncertain: 'If it was applied before, one use too many is taken back. It ends inferred.',
     }),
   disable: (subject) =>
     sentAgain(subject, {
-      clean: 'and disables the key if the store takes it now.',
+      clean: 'and disables the key if the store accepts it now.',
       uncertain: 'That does no harm: the key is disabled however often it arrives.',
     }),
   enable: (subject) =>
     sentAgain(subject, {
-      clean: 'and enables the key, also when it was disabled in the store since.',
+      clean: 'and enables the key, even if it was disabled in the store since.',
       uncertain: 'If the key was disabled in the store since, that is undone.',
     }),
   create_coupon: ({ operation, isHeldUp }) =>
     operation.progress.state === 'pending'
       ? triedAgain(isHeldUp)
-      : 'Its code is looked for in the store first, and it is created only where that is free: never twice.',
+      : 'Its code is looked for in the store first, and the coupon is created only if the code is free: never twice.',
 };
 
 function triedAgain(isHeldUp: boolean): string {
-  const when = isHeldUp ? 'as soon as what it waits for is over' : 'at once';
-  return `It is tried again ${when}, without waiting out a pause between attempts.`;
+  const when = isHeldUp ? 'as soon as the reason for the wait is over' : 'at once';
+  return `It is tried again ${when}, without waiting for the next scheduled attempt.`;
 }
 
 function sentAgain(
@@ -238,7 +235,7 @@ function sentAgain(
   return mayHaveBeenApplied(operation) ? `It is sent again. ${uncertain}` : `It is sent again, ${clean}`;
 }
 
-/** The two counts between which it lies, where the one that it was sent on is known. */
+/** The count if it was applied twice and once, if the count it was sent on is known. */
 function twice({ operation: { progress, kind } }: Subject): string {
   const base = 'baseUses' in progress ? progress.baseUses : null;
   if (base === null || kind !== 'usage') return '';
@@ -250,28 +247,28 @@ const drop: Record<OperationKind, Effect> = {
   usage: (subject) =>
     givenUp(subject, {
       clean: 'the store never counts this use.',
-      uncertain: 'If it was applied, the store goes on counting the use; if not, it never counts.',
+      uncertain: 'If it was applied, the store keeps counting the use; if not, the use never counts.',
     }),
   decrease: (subject) =>
     givenUp(subject, {
-      clean: 'the store goes on counting the use that it takes back.',
-      uncertain: 'If it was applied, the use stays taken back; if not, the store goes on counting it.',
+      clean: 'the store keeps counting the use that it would take back.',
+      uncertain: 'If it was applied, the use stays taken back; if not, the store keeps counting it.',
     }),
   disable: (subject) =>
     givenUp(subject, {
-      clean: `the key is not disabled by it. ${sameKey}${stateOf(subject)}.`,
+      clean: `this change does not disable the key. ${sameKey}${stateOf(subject)}.`,
       uncertain: `If it was applied, the key is disabled in the store. ${sameKey}${stateOf(subject)}.`,
     }),
   enable: (subject) =>
     givenUp(subject, {
       clean: 'the key stays as the store has it.',
-      uncertain: 'If it was applied and nobody has disabled the key since, it stays enabled in the store.',
+      uncertain: 'If it was applied and the key was not disabled since, the key stays enabled in the store.',
     }),
   create_coupon: (subject) =>
     givenUp(subject, {
-      clean: 'the coupon is not created, and is gone from here.',
+      clean: 'the coupon is not created, and is removed here.',
       uncertain:
-        'It is gone from here. If it was created, the coupon stays in the store, and is listed from there.',
+        'It is removed here. If it was created, the coupon stays in the store and is listed again from there.',
     }),
 };
 
@@ -295,20 +292,20 @@ const confirm: Record<OperationKind, Effect> = {
 
 const nothingSent = 'It counts as delivered, and nothing is sent.';
 
-/** A held one has been read already: the count that was shown contains it, if it was applied. */
+/** A held operation was read already: the count shown contains it if it was applied. */
 function countConfirmed({ operation, shown }: Subject): string {
   const { kind } = operation;
   if (isHeld(operation)) return `${nothingSent} The count stays as the store showed it.`;
   if (shown === null || (kind !== 'usage' && kind !== 'decrease')) return nothingSent;
-  return `${nothingSent} The count that is known of the store moves along, from ${shown.uses} to ${countAfter(shown.uses, kind)}.`;
+  return `${nothingSent} The known count of the store changes from ${shown.uses} to ${countAfter(shown.uses, kind)}.`;
 }
 
 const effects: Record<Decision, Record<OperationKind, Effect>> = { retry, drop, confirm };
 
-/** What a person decides about an operation: send it again, give it up, or say that it was applied. */
+/** A person's decision: send again, give up, or say that it was applied. */
 export type Decision = 'retry' | 'drop' | 'confirm';
 
-/** A coupon can be looked for before it is created again; what a count or a state shows has been read already. */
+/** A retried coupon is looked for before it is created again; for other operations a read has shown all that it can. */
 export function eventOfDecision(
   { kind, progress }: Pick<Operation, 'kind' | 'progress'>,
   decision: Decision,
@@ -318,7 +315,7 @@ export function eventOfDecision(
   return { type: kind === 'create_coupon' && progress.state !== 'pending' ? 'recheck' : 'retry' };
 }
 
-/** Whether a decision can be made about an operation as it stands. */
+/** Whether a decision is possible in the current state. */
 function isOpenTo(operation: Pick<Operation, 'kind' | 'progress'>, decision: Decision): boolean {
   return nextProgress(operation.progress, eventOfDecision(operation, decision, 0)) !== null;
 }

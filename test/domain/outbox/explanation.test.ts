@@ -105,7 +105,7 @@ test.each<[OperationKind, OperationProgress, Decision, string]>([
     'usage',
     held,
     'drop',
-    'It is not sent again. If it was applied, the store goes on counting the use; if not, it never counts.',
+    'It is not sent again. If it was applied, the store keeps counting the use; if not, the use never counts.',
   ],
   [
     'usage',
@@ -117,30 +117,30 @@ test.each<[OperationKind, OperationProgress, Decision, string]>([
     'usage',
     refused,
     'confirm',
-    'It counts as delivered, and nothing is sent. The count that is known of the store moves along, from 5 to 6.',
+    'It counts as delivered, and nothing is sent. The known count of the store changes from 5 to 6.',
   ],
   ['usage', refused, 'drop', 'It is not sent: the store never counts this use.'],
-  ['decrease', refused, 'retry', 'It is sent again, and takes one use back if the store takes it now.'],
+  ['decrease', refused, 'retry', 'It is sent again, and takes one use back if the store accepts it now.'],
   [
     'disable',
     refused,
     'drop',
-    'It is not sent: the key is not disabled by it. Here the key is again as the store last said, enabled.',
+    'It is not sent: this change does not disable the key. Callers see the key as the store last showed it, enabled.',
   ],
   ['enable', held, 'retry', 'It is sent again. If the key was disabled in the store since, that is undone.'],
   [
     'enable',
     conflicted,
     'retry',
-    'It is sent again, and enables the key, also when it was disabled in the store since.',
+    'It is sent again, and enables the key, even if it was disabled in the store since.',
   ],
   [
     'create_coupon',
     refused,
     'retry',
-    'Its code is looked for in the store first, and it is created only where that is free: never twice.',
+    'Its code is looked for in the store first, and the coupon is created only if the code is free: never twice.',
   ],
-])('of %s %j, %s is told as what it does', (kind, progress, decision, effect) => {
+])('the explanation of a %s in state %j says what %s does', (kind, progress, decision, effect) => {
   expect(told(kind, progress).decisions[decision]).toBe(effect);
 });
 
@@ -148,28 +148,24 @@ test.each<[OperationKind, OperationProgress, RegExp]>([
   [
     'usage',
     { state: 'uncertain', maybeApplied: false, baseUses: 4, held: false },
-    /the count in the store is read/,
+    /Latchkey reads the count in the store/,
   ],
   ['enable', conflicted, /a revocation wins\. Nothing more happens until a person decides\.$/],
-  ['usage', { state: 'dead', cause: 'missing' }, /It goes on by itself if the key is seen again\.$/],
-  [
-    'usage',
-    { state: 'pending', maybeApplied: false },
-    /^It was tried, and the store has certainly not applied it\./,
-  ],
-  ['disable', { state: 'pending', maybeApplied: true }, /To disable a key twice does no harm/],
-])('%s %j is explained', (kind, progress, meaning) => {
+  ['usage', { state: 'dead', cause: 'missing' }, /It is sent if the store knows the key again\.$/],
+  ['usage', { state: 'pending', maybeApplied: false }, /^The attempt failed and the store applied nothing\./],
+  ['disable', { state: 'pending', maybeApplied: true }, /Disabling a key twice does no harm/],
+])('the explanation of a %s in state %j says what the state means', (kind, progress, meaning) => {
   expect(told(kind, progress).meaning).toMatch(meaning);
 });
 
-test('both counts are told where it was sent on one', () => {
+test('an explanation shows the expected count if the operation was sent on a known count', () => {
   expect(told('usage', held)).toMatchObject({ expectedUses: 5, shown: { uses: 5, enabled: true } });
   expect(told('decrease', held).expectedUses).toBe(3);
   expect(told('enable', held).expectedUses).toBeNull();
   expect(told('usage', { state: 'pending', maybeApplied: false }).expectedUses).toBeNull();
 });
 
-test('retry of what waits for something that it does not end says that it is not sent at once', () => {
+test('the explanation of a retry says so if the operation is not sent at once', () => {
   const waiting: OperationProgress = { state: 'pending', maybeApplied: false };
   const retried = (around: Partial<Surroundings>) => told('usage', waiting, around).decisions.retry;
   expect(retried({})).toMatch(/^It is tried again at once,/);
@@ -182,7 +178,7 @@ test('retry of what waits for something that it does not end says that it is not
     { isHead: false },
   ];
   for (const around of stuck) {
-    expect(retried(around)).toMatch(/^It is tried again as soon as what it waits for is over,/);
+    expect(retried(around)).toMatch(/^It is tried again as soon as the reason for the wait is over,/);
   }
 });
 
