@@ -7,32 +7,32 @@ import type { Job } from './load/job.ts';
 import type { Argv, Started } from './process.ts';
 import { isFresh, programs, root, type Form } from './program.ts';
 
-/** How long and how often is measured. */
+/** The length and number of the measurements. */
 export type Effort = {
   readonly rounds: number;
-  /** Of what changes little from round to round, or takes long. */
+  /** The number of rounds for values that change little or take long. */
   readonly fewRounds: number;
-  /** Of one round of one contestant. */
+  /** The length of one round of one contestant. */
   readonly seconds: number;
-  /** Of the soak as a whole. */
+  /** The length of the whole soak. */
   readonly soakSeconds: number;
-  /** Sizes of stores and counts of requests are multiplied by it. */
+  /** The factor for sizes of stores and numbers of requests. */
   readonly scale: number;
 };
 
 export const fullEffort: Effort = { rounds: 5, fewRounds: 3, seconds: 1, soakSeconds: 600, scale: 1 };
-/** To see that everything works; its figures say nothing. */
+/** Only shows that everything works: the figures mean nothing. */
 export const quickEffort: Effort = { rounds: 1, fewRounds: 1, seconds: 0.05, soakSeconds: 0.5, scale: 0.002 };
 
-/** What every theme measures with: the program, a directory, and the servers that it has started. */
+/** The tools of every theme: the program, a directory, and the started servers. */
 export class Bench implements AsyncDisposable {
   readonly effort: Effort;
   readonly form: Form;
   readonly program: Argv;
-  /** For stores: on the disk of this repository, since /tmp may be kept in memory. */
+  /** The directory for stores, on the disk of this repository: /tmp may be in memory. */
   readonly directory: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** The directories of stores that were made, by their contents. */
+  /** The directories of the stores, by their contents. */
   readonly stores: Map<string, Promise<string>> = new Map();
   readonly #sockets: string = mkdtempSync(join(tmpdir(), 'latchkey-bench-'));
   readonly #servers: Started[] = [];
@@ -44,7 +44,7 @@ export class Bench implements AsyncDisposable {
     this.program = programs[form];
     mkdirSync(join(root, 'dist/bench'), { recursive: true });
     this.directory = mkdtempSync(join(root, 'dist/bench/run-'));
-    // Also when it is interrupted.
+    // Also runs after an interrupt.
     process.on('exit', () => {
       for (const path of [this.directory, this.#sockets]) rmSync(path, { recursive: true, force: true });
     });
@@ -52,17 +52,17 @@ export class Bench implements AsyncDisposable {
     this.environment = { PATH, HOME: this.directory };
   }
 
-  /** So many in a full run, fewer in a quick one, at least 100. */
+  /** The number for a full run, scaled for a quick run, at least 100. */
   count(full: number): number {
     return Math.max(100, Math.round(full * this.effort.scale));
   }
 
-  /** Whether this is only to see that everything works. */
+  /** Whether this run only shows that everything works. */
   get isQuick(): boolean {
     return this.effort === quickEffort;
   }
 
-  /** The form that was chosen, and beside the build the executable, where it was made of the same sources. */
+  /** The chosen form. With the build also the executable, if it is made of the same sources. */
   shippedForms(): readonly Form[] {
     return this.form === 'build' && isFresh('executable') ? ['build', 'executable'] : [this.form];
   }
@@ -73,7 +73,7 @@ export class Bench implements AsyncDisposable {
     return join(this.#sockets, `${this.#socketCount}.sock`);
   }
 
-  /** Ends a server with the theme that has started it, at the latest. */
+  /** Ends a server together with its theme. */
   keep<Kept extends Started>(server: Kept): Kept {
     this.#servers.push(server);
     return server;
@@ -83,7 +83,7 @@ export class Bench implements AsyncDisposable {
     await Promise.all(this.#servers.splice(0).map((server) => server.stop()));
   }
 
-  /** Runs each once to warm it up, then all in turns, once a round. */
+  /** Warms up each contestant, then runs all in turn, once per round. */
   async alternate<Name extends string, Value>(
     contestants: Readonly<Record<Name, () => Promise<Value>>>,
   ): Promise<Record<Name, Value[]>> {

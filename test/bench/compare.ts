@@ -2,30 +2,30 @@ import { difference, figure, ratio } from './figure.ts';
 import type { Measured } from './load/load.ts';
 import type { Goal, Row, Source, Unit } from './theme.ts';
 
-/** What of a load is compared, and in which unit. */
+/** The compared value of a load, and its unit. */
 const units: Readonly<Record<Compared, Unit>> = { perSecond: '/s', p50: 'ms', p99: 'ms', max: 'ms' };
 type Compared = 'perSecond' | 'p50' | 'p99' | 'max';
 
-/** By what it is compared, and how far the row should get; null: it only tells. */
+/** The compared value, and the goal of the row. Null: the row has no goal. */
 type How = { by: Compared; goal: Goal | null };
 
-/** The rounds of one contestant or more, under its name. */
+/** The rounds of one or more contestants, by name. */
 type Named = Readonly<Record<string, readonly Measured[]>>;
 
-/** How many times as fast, or as long, one contestant was as another in the same round. */
+/** The ratio of two contestants in the same round. */
 export function compare(what: string, of: Named, to: Named, { by, goal }: How): Row {
   const all = { ...of, ...to };
   const times = ratio(valuesOf(of, by), valuesOf(to, by));
   return { what, unit: '×', figure: times, goal, from: sourcesOf(all, by), note: noteOn(all) };
 }
 
-/** What one contestant had more than another in the same round. */
+/** The difference of two contestants in the same round. */
 export function exceed(what: string, of: Named, to: Named, { by, goal }: How): Row {
   const more = difference(valuesOf(of, by), valuesOf(to, by));
   return { what, unit: units[by], figure: more, goal, from: sourcesOf({ ...of, ...to }, by), note: null };
 }
 
-/** What one contestant had. */
+/** The value of one contestant. */
 export function show(what: string, of: Named, { by, goal }: How): Row {
   return {
     what,
@@ -53,7 +53,7 @@ function sourceOf(rounds: readonly Measured[], by: Compared): Source {
   return { figure: figure(rounds.map((each) => each[by])), unit: units[by], processorMicros };
 }
 
-/** Where the generator could not ask as fast as a server could answer, the ratio is too kind. */
+/** If the load generator was the limit, the real ratio is worse. */
 function noteOn(all: Named): string | null {
   const isIdle = ({ connections, busy }: Measured): boolean =>
     connections > 1 && busy !== null && busy < idleBelow;
@@ -61,5 +61,5 @@ function noteOn(all: Named): string | null {
   return idle.length === 0 ? null : `the load generator limits ${idle.map(([name]) => name).join(', ')}`;
 }
 
-/** A server that keeps less of a processor busy waits for its callers. */
+/** A server that uses less of a processor waits for its callers. */
 const idleBelow = 0.8;

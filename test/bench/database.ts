@@ -5,30 +5,29 @@ import { LocalClient } from '../../src/daemon/sandbox/client.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import type { Bench } from './bench.ts';
-import { licenseKeyOf } from './license-keys.ts';
-import { productKey, secret } from './sample.ts';
+import { licenseKeyOf, productKey, secret } from './sample.ts';
 import { startLatchkey, type Latchkey } from './server.ts';
 
-/** How many license keys there are. */
+/** The number of license keys. */
 export const licenses = 1_000;
 
 const schema = 'latchkey';
 
-/** A PostgreSQL as durable as it comes, with an authority on it, and a table for references. */
+/** A PostgreSQL with its default durability, with an authority and a table for the references. */
 export interface MeasuredDatabase extends AsyncDisposable {
   readonly authority: Latchkey;
   readonly url: string;
-  /** As the authority's; its keys are the numbers from 1, because pgbench has no others. */
+  /** A table like the authority's. Its keys are the numbers from 1: pgbench has no others. */
   readonly referenceTable: string;
-  /** The authority's own, with the keys of `licenseKeyOf`. */
+  /** The authority's table, with the keys of `licenseKeyOf`. */
   readonly licenseTable: string;
-  /** The processor time that all its processes have had so far, in ms; null where /proc is not there. */
+  /** The processor time of all its processes in ms. Null: this system has no /proc. */
   readonly processorMs: () => number | null;
 }
 
-/** Starts one on the disk that the other stores are measured on. */
+/** Starts a PostgreSQL on the same disk as the other stores. */
 export async function startDatabase(bench: Bench): Promise<MeasuredDatabase> {
-  // It runs as a user of its own, who has to get there.
+  // PostgreSQL runs as another user, who must be able to enter the directory.
   chmodSync(bench.directory, 0o711);
   await using starting = new AsyncDisposableStack();
   const server = starting.use(await startPostgres({ below: bench.directory, sharedBuffers: '128MB' }));
@@ -81,7 +80,7 @@ async function fill(
   await database.query('VACUUM ANALYZE');
 }
 
-/** Of a process, and of its children, also of those that have ended. */
+/** The processor time of a process and its children, including children that have ended. */
 function processorMs(parent: number): number | null {
   try {
     const stats = readdirSync('/proc')
@@ -99,7 +98,7 @@ const msPerTick = 10;
 function statOf(pid: number): { pid: number; parent: number; ticks: number } | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // After the name of the program: state, parent, … and from the 12th on, user and system time, own and of those that have ended.
+    // Fields after the program name: state, parent, …; from the 12th on user and system time, own and of ended children.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
     return { pid, parent: Number(fields[1]), ticks };

@@ -1,4 +1,4 @@
-/** The median of some rounds, with the lowest and the highest of them. */
+/** The median, the lowest and the highest of several rounds. */
 export type Figure = { readonly median: number; readonly low: number; readonly high: number };
 
 export function figure(values: readonly number[]): Figure {
@@ -12,7 +12,7 @@ export function figure(values: readonly number[]): Figure {
   };
 }
 
-/** Runs each once a round, every other round backwards: what slows the machine for a while slows all of them. */
+/** Runs each contestant once per round, in alternating order, so that a slow phase of the machine slows all of them. */
 export async function alternate<Name extends string, Value>(
   rounds: number,
   contestants: Readonly<Record<Name, () => Promise<Value>>>,
@@ -27,12 +27,12 @@ export async function alternate<Name extends string, Value>(
   return values;
 }
 
-/** The quotients of what was measured in the same round. */
+/** The quotients of the values of the same round. */
 export function ratio(of: readonly number[], to: readonly number[]): Figure {
   return figure(of.map((value, round) => value / (to[round] ?? Number.NaN)));
 }
 
-/** The differences of what was measured in the same round. */
+/** The differences of the values of the same round. */
 export function difference(of: readonly number[], to: readonly number[]): Figure {
   return figure(of.map((value, round) => value - (to[round] ?? Number.NaN)));
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: how fast Latchkey is, as ratios to reference servers that are measured in the same rounds.
- * Every server, and every load, is a process of its own on loopback.
+ * `npm run bench` measures Latchkey as ratios to reference servers that are measured in the same rounds. Every server
+ * and every load generator is a process on loopback.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
@@ -39,7 +39,7 @@ const { values, positionals } = parseArgs({
   },
 });
 
-// However it ends, nothing of it stays behind.
+// Runs the exit handlers, which remove processes and files.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 if (values.help) process.stdout.write(help);
@@ -91,7 +91,7 @@ async function measure(form: Form, chosen: readonly Theme[]): Promise<Measuremen
 
 type About = { machine: string; form: Form; loadGenerator: string; loadAverage: number };
 
-/** Where and of what; whether something else was running, which nothing that is measured then is free of. */
+/** The machine and the form, and whether other programs ran, which affects every figure. */
 function headingOf({ machine: where, form, loadAverage }: About): string {
   const beside = loadAverage > 1 ? `, while other programs ran (load average ${loadAverage.toFixed(1)})` : '';
   return `${where}; ${form}${beside}`;

@@ -3,26 +3,26 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-/** A process that was started for the measurement. */
+/** A process of the benchmark. */
 export interface Started extends AsyncDisposable {
   readonly pid: number;
   /** Its first line that `isReady` accepted. */
   readonly line: string;
-  /** When that line came, in ms since the process was started. */
+  /** The time from the start of the process to this line, in ms. */
   readonly readyMs: number;
-  /** Asks it to end, and waits until it has. */
+  /** Ends the process and waits for its exit. */
   readonly stop: () => Promise<void>;
 }
 
 export type Argv = readonly [file: string, ...argv: string[]];
 
-/** Those that run: none outlives the measurement, however it ends. */
+/** The running processes, which end with the benchmark. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Starts a process and waits for its line that says that it is ready. */
+/** Starts a process and waits for the line that says that it is ready. */
 export async function start(
   [file, ...argv]: Argv,
   isReady: (line: string) => boolean,
@@ -39,7 +39,7 @@ export async function start(
   const lines = createInterface({ input: child.stdout }).on('line', (line) => {
     if (!isReady(line)) return;
     resolve(line);
-    // A pipe that is full would stop the process; to look at each line would take time from what is measured.
+    // A full pipe would block the process, and parsing each line would take processor time from the measurement.
     lines.close();
     child.stdout.resume();
   });
@@ -57,7 +57,7 @@ export async function start(
   };
 }
 
-/** Runs a process to its end and gives what it printed. */
+/** Runs a process to its end and gives its output. */
 export async function output([file, ...argv]: Argv, env: NodeJS.ProcessEnv = process.env): Promise<string> {
   const child = spawn(file, argv, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
@@ -71,10 +71,10 @@ export async function output([file, ...argv]: Argv, env: NodeJS.ProcessEnv = pro
   return text;
 }
 
-/** What the threads of a process have had so far, in ms: of processors, and of waiting for one that others had. */
+/** The time of the threads of a process in ms: running on a processor, and waiting for one. */
 export type ProcessorTime = { readonly used: number; readonly waited: number };
 
-/** All threads together; null where /proc is not there. */
+/** The sum over all threads. Null: this system has no /proc. */
 export function processorTime(pid: number): ProcessorTime | null {
   try {
     const times = readdirSync(`/proc/${pid}/task`).map((thread) =>
@@ -88,7 +88,7 @@ export function processorTime(pid: number): ProcessorTime | null {
   }
 }
 
-/** The resident memory of a process in MiB, and what of it are files that it maps; null where /proc is not there. */
+/** The resident memory of a process in MiB, and the part that is mapped files. Null: this system has no /proc. */
 export function residentMemory(pid: number): { readonly mib: number; readonly ofFiles: number } | null {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');

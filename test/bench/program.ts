@@ -5,7 +5,7 @@ import type { Argv } from './process.ts';
 
 export const root: string = join(import.meta.dirname, '../..');
 
-/** In which form the program is measured. */
+/** The form of the program that is measured. */
 export type Form = 'build' | 'executable' | 'source';
 
 /** The program in one of its forms, as people start it. */
@@ -19,13 +19,13 @@ export function isThere(form: Form): boolean {
   return existsSync(programs[form].at(-1) ?? '');
 }
 
-/** Whether it is there, and not older than a source. */
+/** Whether the form exists and is newer than every source. */
 export function isFresh(form: Form): boolean {
   const file = programs[form].at(-1) ?? '';
   return existsSync(file) && statSync(file).mtimeMs > latestChange();
 }
 
-/** Builds what npm would install where it is missing, or older than a source. */
+/** Builds the npm package if it is missing or older than a source. */
 export function buildWhereStale(): void {
   if (isFresh('build')) return;
   process.stderr.write('npm run build …\n');
@@ -33,7 +33,7 @@ export function buildWhereStale(): void {
   if (status !== 0) throw new Error(`npm run build ended with ${status}: ${stderr}`);
 }
 
-/** Of the sources, in epoch ms. */
+/** The time of the newest source, in epoch ms. */
 function latestChange(): number {
   const entries = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile());

@@ -1,10 +1,12 @@
+import { hash } from 'node:crypto';
+import { licenseKeyFrom } from '../../src/domain/license-key.ts';
 import type { KeyRange, LoadRequest } from './load/job.ts';
 
-/** The product of every store that is measured, and its secret. */
+/** The product of every measured store, and its secret. */
 export const productKey = 'bench';
 export const secret = 'secret-of-the-measured-product';
 
-/** One license key, asked for again and again. */
+/** One license key for all requests. */
 export const oneKey: KeyRange = { first: 0, count: 1 };
 
 export const verify: LoadRequest = {
@@ -20,3 +22,8 @@ export const use: LoadRequest = {
   headers: { 'product-secret-key': secret, 'content-type': 'application/x-www-form-urlencoded' },
   body: 'license_key={key}',
 };
+
+/** The license key of a number: the same in every process, and distributed like random keys. */
+export function licenseKeyOf(number: number): string {
+  return licenseKeyFrom(hash('sha256', `license ${number}`, 'buffer'));
+}

@@ -12,16 +12,16 @@ export type Server = Started & {
   readonly socket: { readonly socket: string };
 };
 
-/** A Latchkey, and how it is administered. */
+/** A Latchkey server, and its admin access. */
 export type Latchkey = Server & {
   readonly configuration: string;
-  /** The headers of a caller who may do everything. */
+  /** The headers with the admin token. */
   readonly admin: { readonly authorization: string };
 };
 
 const bare = join(import.meta.dirname, 'reference/bare.ts');
 
-/** Starts the reference server; without options it keeps uses in memory. */
+/** Starts the reference server. By default it keeps uses in memory. */
 export async function startBare(bench: Bench, options: Partial<BareOptions> = {}): Promise<Server> {
   const socket = bench.socketPath();
   const all: BareOptions = { licenses: 1000, database: null, writer: null, hangs: false, ...options, socket };
@@ -30,23 +30,23 @@ export async function startBare(bench: Bench, options: Partial<BareOptions> = {}
   return bench.keep({ ...started, tcp: { port }, socket: { socket } });
 }
 
-/** How a Latchkey is started. */
+/** The options of a Latchkey server. */
 export type LatchkeyOptions = {
   /** A state directory of `stores.ts`. */
   readonly state: string;
-  /** Of an agent: its upstream. An authority has none. */
+  /** The upstream of an agent. An authority has none. */
   readonly upstream?: Server['tcp'];
   /** Further settings, as in the configuration file. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** What runs it, such as strace. */
+  /** A program that runs it, such as strace. */
   readonly under?: readonly string[];
-  /** The program in another form than the one that is measured. */
+  /** Another form of the program. */
   readonly program?: Argv;
-  /** Whether it has the environment of the systemd unit, which limits memory. */
+  /** Whether it has the environment of the systemd unit, which saves memory. */
   readonly asService?: boolean;
 };
 
-/** Starts Latchkey as people run it, and waits until it is ready. */
+/** Starts Latchkey as users do, and waits until it is ready. */
 export async function startLatchkey(bench: Bench, options: LatchkeyOptions): Promise<Latchkey> {
   const socket = bench.socketPath();
   const [file, ...first] = options.program ?? bench.program;
@@ -67,7 +67,7 @@ export async function startLatchkey(bench: Bench, options: LatchkeyOptions): Pro
   });
 }
 
-/** What the systemd unit sets, as `examples/latchkey.service` has it. */
+/** The environment of the systemd unit (`examples/latchkey.service`). */
 function serviceEnvironment(): NodeJS.ProcessEnv {
   const unit = readFileSync(join(root, 'examples/latchkey.service'), 'utf8');
   const [, assignments = ''] = /^Environment=(.*)$/m.exec(unit) ?? [];

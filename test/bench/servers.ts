@@ -2,10 +2,10 @@ import type { Bench } from './bench.ts';
 import { startBare, startLatchkey, type Latchkey, type Server } from './server.ts';
 import { copyOfStore } from './stores.ts';
 
-/** The reference, and both roles of Latchkey with the same license keys. */
+/** The reference server, and both roles of Latchkey with the same license keys. */
 export type Servers = { readonly bare: Server; readonly authority: Latchkey; readonly agent: Latchkey };
 
-/** How many license keys a store has where their number does not matter. */
+/** The number of license keys of a store if it does not matter. */
 const licenses = 1000;
 
 /** Starts a bare server, an authority, and an agent whose upstream is another bare server. */

@@ -8,27 +8,26 @@ import type { Transaction } from '../../src/service/tables.ts';
 import { checkpoint, openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
-import { licenseKeyOf } from './license-keys.ts';
-import { productKey, secret } from './sample.ts';
+import { licenseKeyOf, productKey, secret } from './sample.ts';
 import { startBare, startLatchkey } from './server.ts';
 
-/** What lies in a store. */
+/** The contents of a store. */
 export type StoreContents = {
   readonly role: 'authority' | 'agent';
-  /** License keys that it knows, from number 0. */
+  /** The number of license keys, from number 0. */
   readonly licenses: number;
-  /** Of an agent: uses that wait for its upstream, each of another key, from number 0. */
+  /** The waiting uses of an agent, each of another key, from number 0. */
   readonly waiting?: number;
-  /** Of an authority: whether each license was bought, one a millisecond up to `lastSaleAt`. */
+  /** Whether each license of an authority has a purchase, one per millisecond until `lastSaleAt`. */
   readonly areSold?: boolean;
 };
 
-/** When the last purchase of a store was made, in epoch ms. */
+/** The time of the last purchase of a store, in epoch ms. */
 export const lastSaleAt: number = Date.UTC(2026, 0, 1);
 
 const refreshMs = 6 * 3_600_000;
 
-/** A copy of a store, which is made once a run for the same contents. Gives its state directory. */
+/** Copies a store, which is created once per run for the same contents. Gives the state directory of the copy. */
 export async function copyOfStore(bench: Bench, contents: StoreContents): Promise<string> {
   const key = JSON.stringify(contents);
   const made = bench.stores.get(key) ?? makeStore(bench, contents);
@@ -41,8 +40,8 @@ export async function copyOfStore(bench: Bench, contents: StoreContents): Promis
 }
 
 /**
- * Makes a copy look as if it had always been here: an agent treats a copied store's waiting changes as uncertain, and
- * asks an upstream at another address about each key before it answers.
+ * Makes a copy look like an original. Otherwise an agent treats the waiting changes of a copied store as uncertain, and
+ * reads each key from an upstream at another address before it answers.
  */
 function moveTo(directory: string, from: string): void {
   using store = openStore({ directory });
@@ -53,12 +52,12 @@ function moveTo(directory: string, from: string): void {
   writing.database.exec("DELETE FROM setting WHERE name = 'upstream'");
 }
 
-/** The program itself makes an empty store with its product; its tables are filled in one transaction. */
+/** The program creates an empty store with its product. Then the tables are filled in one transaction. */
 async function makeStore(bench: Bench, contents: StoreContents): Promise<string> {
   const directory = await emptyStore(bench, contents);
   using store = openStore({ directory });
   using writing = openWriting(store.databasePath);
-  // Nothing is lost if this is: it goes faster in memory, and without waiting for the disk.
+  // This store may be lost, so it does not wait for the disk.
   writing.database.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -262144; BEGIN');
   if (contents.role === 'authority') fillAuthority(writing.transaction, contents);
   else fillAgent(writing.transaction, contents);
@@ -106,7 +105,7 @@ function fillAuthority({ licenses }: Transaction, contents: StoreContents): void
   }
 }
 
-/** Every key was just observed, as by the start that follows: what waits can be sent without reading it first. */
+/** Every key was read just now, so the waiting uses can be sent without a read. */
 function fillAgent(transaction: Transaction, { licenses, waiting = 0 }: StoreContents): void {
   const now = Date.now();
   const run = currentRun(transaction) + 1;
@@ -144,7 +143,7 @@ function addUse({ operations }: Transaction, subject: string, now: number): void
 
 const sorted = new Map<number, readonly string[]>();
 
-/** In the order of the table, in which they are written fastest; two stores of a million have the same. */
+/** Sorted in the order of the table, which is fastest to write. */
 function sortedKeys(count: number): readonly string[] {
   const keys = sorted.get(count) ?? Array.from({ length: count }, (_, number) => licenseKeyOf(number)).sort();
   sorted.set(count, keys);

@@ -1,7 +1,7 @@
 import type { Figure } from './figure.ts';
 import { isReached, type Goal, type Row, type Source, type Unit } from './theme.ts';
 
-/** The cells of a row: what, median, lowest and highest round, goal, whether it is reached, what it comes from. */
+/** The cells of a row: name, median, lowest and highest round, goal, whether it is reached, measured values. */
 function cellsOf({ what, unit, figure, goal, from, note }: Row): string[] {
   const sources = Object.entries(from).map(([name, source]) => `${name} ${showSource(source)}`);
   const last = [sources.join(', '), note ?? ''].filter((text) => text !== '').join('; ');
@@ -10,7 +10,7 @@ function cellsOf({ what, unit, figure, goal, from, note }: Row): string[] {
   return [what, show(figure.median, unit), showSpread(figure, unit), showGoal(goal, unit), verdict, last];
 }
 
-/** One row as it is measured, for a terminal. */
+/** A row for a terminal. */
 export function textLine(row: Row): string {
   const [what = '', median = '', spread = '', goal = '', verdict = '', last = ''] = cellsOf(row);
   const cells = [
@@ -26,7 +26,7 @@ export function textLine(row: Row): string {
 
 const marks = ['<!-- npm run bench -->', '<!-- end -->'] as const;
 
-/** A Markdown text with its table replaced, which stands between the two marks. */
+/** Replaces the table between the two marks of a Markdown text. */
 export function withTable(
   text: string,
   { heading, rows }: { heading: string; rows: readonly Row[] },
@@ -37,7 +37,7 @@ export function withTable(
   return [before, marks[0], `\n\n${heading}:\n\n${markdownTable(rows)}\n\n`, marks[1], after].join('');
 }
 
-/** As prettier would write it. */
+/** Formats the table as prettier does. */
 function markdownTable(rows: readonly Row[]): string {
   const withoutGoals = rows.map(cellsOf).map(([what = '', median = '', spread = '', , , last = '']) => {
     return [what, median, spread, last];

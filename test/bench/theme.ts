@@ -1,16 +1,16 @@
 import type { Bench } from './bench.ts';
 import { figure, type Figure } from './figure.ts';
 
-/** How a figure is to be read: `×` is a ratio to a reference, `/s` per second. */
+/** The unit of a figure: `×` is a ratio to a reference, `/s` means per second. */
 export type Unit = '×' | '/s' | 'ms' | 'MiB' | 'µs';
 
 export type Goal = { readonly atLeast: number } | { readonly atMost: number };
 
-/** What one contestant reached. */
+/** The result of one contestant. */
 export type Source = {
   readonly figure: Figure;
   readonly unit: Unit;
-  /** Processor time for each request, in µs; null where it was not looked at. */
+  /** Processor time per request in µs. Null: not measured. */
   readonly processorMicros: number | null;
 };
 
@@ -18,31 +18,31 @@ export type Source = {
 export type Row = {
   readonly what: string;
   readonly unit: Unit;
-  /** Null: not measured, and `note` says why. */
+  /** Null: not measured; `note` gives the reason. */
   readonly figure: Figure | null;
   readonly goal: Goal | null;
-  /** What the figure was computed from, by name. */
+  /** The results from which the figure was computed, by name. */
   readonly from: Readonly<Record<string, Source>>;
   readonly note: string | null;
 };
 
-/** Rows that belong together, and are chosen by one name on the command line: one file in `themes/`. */
+/** A group of rows with one name for the command line; one file in `themes/`. */
 export type Theme = {
   readonly name: string;
-  /** For the help, one line. */
+  /** One line for the help. */
   readonly about: string;
-  /** Only measured when it is named. */
+  /** Whether it runs only when the command line names it. */
   readonly isExtra?: boolean;
-  /** Measures, and gives the rows as they come. */
+  /** Measures and yields the rows one by one. */
   readonly measure: (bench: Bench) => AsyncIterable<Row>;
 };
 
-/** What one contestant reached in some rounds, in which its processor time was not looked at. */
+/** The results of one contestant in several rounds without its processor time. */
 export function plainSource(values: readonly number[], unit: Unit): Source {
   return { figure: figure(values), unit, processorMicros: null };
 }
 
-/** A row of one contestant, measured in some rounds, that is compared with nothing. */
+/** A row of one contestant that is not compared with another. */
 export function plainRow(
   what: string,
   unit: Unit,
@@ -52,7 +52,7 @@ export function plainRow(
   return { what, unit, figure: figure(values), goal, from, note };
 }
 
-/** A row of which nothing could be measured here. */
+/** A row that could not be measured on this machine. */
 export function notMeasured(what: string, unit: Unit, goal: Goal | null, why: string): Row {
   return { what, unit, figure: null, goal, from: {}, note: `not measured: ${why}` };
 }

@@ -5,9 +5,9 @@ import type { Target } from './job.ts';
 const headEnd = Buffer.from('\r\n\r\n');
 const lengthName = '\r\ncontent-length: ';
 
-/** One connection that is kept alive, with one request at a time on it; it reads no more of an answer than it must. */
+/** A keep-alive connection with one request at a time. It reads only the necessary part of a response. */
 export class Connection {
-  /** Called with the status of each answer. */
+  /** Called with the status of each response. */
   onAnswer: (status: number) => void = () => undefined;
   onBroken: () => void = () => undefined;
   readonly #socket: Socket;
@@ -44,7 +44,7 @@ export class Connection {
       return;
     }
     this.#received = Buffer.alloc(0);
-    // "HTTP/1.1 200": the status stands at a fixed place.
+    // "HTTP/1.1 200": the status has a fixed position.
     this.onAnswer(Number(received.toString('latin1', 9, 12)));
   }
 }

@@ -1,9 +1,9 @@
 /**
- * The load generator for all that wrk cannot do: Unix sockets, a fixed rate, each key once, and a load shorter
- * than a second. A process of its own: `node generator.ts JOB` prints its `LoadResult` as JSON.
+ * The load generator for the cases that wrk does not support: Unix sockets, a fixed rate, each key once, and a load
+ * that is shorter than a second. `node generator.ts JOB` prints its `LoadResult` as JSON.
  */
 import { randomUUID } from 'node:crypto';
-import { licenseKeyOf } from '../license-keys.ts';
+import { licenseKeyOf } from '../sample.ts';
 import { Connection } from './connection.ts';
 import { unique, type Job, type LoadRequest, type LoadResult } from './job.ts';
 
@@ -29,7 +29,7 @@ async function run(): Promise<LoadResult> {
 
 type Loaded = { latencies: number[]; failures: number; seconds: number };
 
-/** Each connection asks again as soon as it was answered. */
+/** Each connection sends the next request as soon as it has the response. */
 function closedLoop(connections: readonly Connection[], requests: readonly string[]): Promise<Loaded> {
   const { promise, resolve } = Promise.withResolvers<Loaded>();
   const latencies: number[] = [];
@@ -66,9 +66,9 @@ function closedLoop(connections: readonly Connection[], requests: readonly strin
 }
 
 /**
- * A request is sent when it is due, and late where every connection waits for an answer. Its latency counts from when
- * it was due: a stall counts for each request that should have been sent meanwhile. It does not sleep between
- * requests, since a timer would be up to 1 ms late.
+ * Sends each request when it is due, or later if every connection is busy. Latency counts from the due time, so a stall
+ * counts for every request that was due in the meantime. It does not sleep between requests: a timer would be up to
+ * 1 ms late.
  */
 function openLoop(
   connections: readonly Connection[],
@@ -86,7 +86,7 @@ function openLoop(
   const dueAt = (number: number): number => start + (number * 1000) / rate;
   const sendAllDue = (): void => {
     while (sent < total && dueAt(sent) <= performance.now()) {
-      // In turn: one that is never used would be closed.
+      // Uses the connections in turn: an unused connection would be closed.
       const connection = idle.shift();
       if (connection === undefined) break;
       const due = dueAt(sent);

@@ -1,10 +1,10 @@
 /** Where a server listens. */
 export type Target = { readonly port: number } | { readonly socket: string };
 
-/** In a header, a text that no other request has. */
+/** In a header, this text is replaced by a unique text. */
 export const unique = '{unique}';
 
-/** What is asked; `{key}` in the path or the body stands for a license key. */
+/** The request; `{key}` in the path or the body is replaced by a license key. */
 export type LoadRequest = {
   readonly method: 'GET' | 'PUT';
   readonly path: string;
@@ -12,28 +12,28 @@ export type LoadRequest = {
   readonly body: string;
 };
 
-/** License keys by their numbers, asked for in turn. */
+/** The license keys of these numbers, requested in turn. */
 export type KeyRange = { readonly first: number; readonly count: number };
 
-/** How a server is put under load. */
+/** A load for a server. */
 export type Job = {
   readonly target: Target;
   readonly request: LoadRequest;
   readonly keys: KeyRange;
   readonly connections: number;
-  /** Ends after so many seconds, or when each key was asked for once. */
+  /** Ends after this many seconds, or after each key was requested once. */
   readonly ending: { readonly seconds: number } | 'each key once';
   /**
-   * Requests a second, sent when they are due whether or not earlier ones were answered, and latency counted
-   * from then; null: each connection asks again as soon as it was answered.
+   * Requests per second. They are sent when they are due, and latency counts from the due time. Null: each connection
+   * sends the next request as soon as it has the response.
    */
   readonly rate: number | null;
 };
 
-/** What came of it; latencies in ms. */
+/** The result of a load. Latencies are in ms. */
 export type LoadResult = {
   readonly requests: number;
-  /** Answers with another status than 200, and connections that broke. */
+  /** Responses with another status than 200, and broken connections. */
   readonly failures: number;
   readonly seconds: number;
   readonly p50: number;

@@ -5,17 +5,17 @@ import { runWrk } from './wrk.ts';
 
 const ownGenerator = join(import.meta.dirname, 'generator.ts');
 
-/** A load, and what it cost the server. */
+/** The result of a load, and the processor time of the server. */
 export type Measured = LoadResult & {
   readonly connections: number;
   readonly perSecond: number;
-  /** Processor time of the server for each request, all its threads together, in µs; null where it is not told. */
+  /** Processor time of all threads of the server per request, in µs. Null: unknown. */
   readonly processorMicros: number | null;
-  /** How many processors the server used or waited for: below 1 it was not the limit; null where it is not told. */
+  /** The processors that the server used or waited for. Below 1 the server was not the limit. Null: unknown. */
   readonly busy: number | null;
 };
 
-/** Puts a server under load from a process of its own. Throws when a request failed. */
+/** Puts a server under load from another process. Throws if a request failed. */
 export async function load(pid: number, job: Job): Promise<Measured> {
   const before = processorTime(pid);
   const result = (await runWrk(job)) ?? (await runOwn(job));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { postgresProgram } from '../../support/postgres/postgres.ts';
 import { output } from '../process.ts';
 
-/** Transactions of one UPDATE, of any of so many keys, by so many clients, each of which has a connection. */
+/** Transactions with one UPDATE of a random key, by several clients with a connection each. */
 export type Updates = {
   readonly url: string;
   readonly table: string;
@@ -13,15 +13,15 @@ export type Updates = {
   readonly seconds: number;
 };
 
-/** How many transactions there were, and a second. */
+/** The number of transactions, in total and per second. */
 export type Transactions = { readonly count: number; readonly perSecond: number };
 
-/** Its time begins before all its clients are connected, which it leaves out of its rate, and which may take long. */
+/** Its time includes connecting the clients, which may take long; its rate does not. */
 const connectSeconds = [1, 4, 16];
 
 const processed = /actually processed: (\d+)/;
 
-/** What PostgreSQL's own load generator reaches, which prepares its statements. */
+/** The result of PostgreSQL's own load generator with prepared statements. */
 export async function runUpdates({ url, table, keys, clients, seconds }: Updates): Promise<Transactions> {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-pgbench-'));
   try {

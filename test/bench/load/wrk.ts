@@ -3,17 +3,17 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { licenseKeyOf } from '../license-keys.ts';
+import { licenseKeyOf } from '../sample.ts';
 import { output } from '../process.ts';
 import { unique, type Job, type LoadResult } from './job.ts';
 
 /** Whether wrk is installed. */
 export const hasWrk: boolean = spawnSync('wrk', ['-v'], { stdio: 'ignore' }).error === undefined;
 
-/** So many requests are written out before the load begins. */
+/** This many requests are generated before the load starts. */
 const mostKeys = 1_000;
 
-/** The same load by wrk, which costs the machine least; null where it is not installed or cannot make such a load. */
+/** Makes a load with wrk, which needs the least processor time. Null: wrk is not installed or cannot make this load. */
 export async function runWrk(job: Job): Promise<LoadResult | null> {
   const { target, ending, keys, connections, rate } = job;
   const isPossible = hasWrk && 'port' in target && ending !== 'each key once' && rate === null;
@@ -45,7 +45,7 @@ end
 `;
 }
 
-/** What wrk itself repeats, which costs it least. */
+/** One request that wrk repeats, which needs the least processor time. */
 function oneRequest({ request: { method, path, headers, body }, keys }: Job): string {
   const filled = (text: string): string => quote(text.replace('{key}', licenseKeyOf(keys.first)));
   return `
@@ -56,7 +56,7 @@ ${body === '' ? '' : `wrk.body = ${filled(body)}`}
 `;
 }
 
-/** A request for each license key, written out before the load begins. */
+/** One request per license key, generated before the load starts. */
 function requestsInTurn({ request: { method, path, headers, body }, keys }: Job): string {
   const listed = Array.from({ length: keys.count }, (_, index) => quote(licenseKeyOf(keys.first + index)));
   return `

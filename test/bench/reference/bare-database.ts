@@ -1,7 +1,7 @@
 /**
- * The server to compare a verify on PostgreSQL with: `node:http`, and the least that can be done. It checks the
- * secret, reads the license by its primary key with the same driver, and writes JSON.
- * `node bare-database.ts OPTIONS` prints where it listens as JSON.
+ * The reference server for a verify on PostgreSQL: `node:http` with the minimal work. It checks the secret, reads the
+ * license by its primary key with the same driver, and writes JSON.
+ * `node bare-database.ts OPTIONS` prints its addresses as JSON.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +14,7 @@ export type BareDatabaseOptions = {
 };
 
 const { url, table } = JSON.parse(process.argv[2] ?? '') as BareDatabaseOptions;
-// One connection for all, which is pipelined: with more of them it is slower.
+// One pipelined connection for all requests: more connections are slower.
 const client = new Client({ connectionString: url, pipeline: true });
 await client.connect();
 const text = `SELECT license_key, product_key, buyer_email, uses, enabled, created_at FROM ${table} WHERE license_key = $1`;

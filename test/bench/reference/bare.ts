@@ -1,30 +1,29 @@
 /**
- * The server to compare with: `node:http`, and the least that verify and use can do. It checks the secret, looks
- * into a Map, and writes JSON. A use adds one in the Map, or in a transaction of its own of SQLite, as durable as
- * Latchkey's, or has a thread write it. It also serves as the upstream of agents, and tells when it was asked for uses.
- * `node bare.ts OPTIONS` prints where it listens as JSON.
+ * The reference server: `node:http` with the minimal verify and use. It checks the secret, looks into a Map, and writes
+ * JSON. A use adds one in the Map, in its own SQLite transaction that is as durable as Latchkey's, or in a writing
+ * thread. The server is also the upstream of agents, and counts their uses.
+ * `node bare.ts OPTIONS` prints its addresses as JSON.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
-import { licenseKeyOf } from '../license-keys.ts';
-import { secret } from '../sample.ts';
+import { licenseKeyOf, secret } from '../sample.ts';
 import { LeastWriter, type LeastOptions } from './least-writer.ts';
 
 export type BareOptions = {
-  /** How many license keys it knows, from number 0. */
+  /** The number of license keys, from number 0. */
   readonly licenses: number;
-  /** A Unix socket to listen on besides TCP. */
+  /** A Unix socket to listen on, in addition to TCP. */
   readonly socket: string | null;
-  /** A new database file for uses; null: they are kept in memory. */
+  /** A new database file for uses. Null: uses are kept in memory. */
   readonly database: string | null;
-  /** What a thread writes uses to; null: there is none. */
+  /** The database file of the writing thread. Null: there is no thread. */
   readonly writer: Omit<LeastOptions, 'licenses'> | null;
   /** Takes requests and never answers. */
   readonly hangs: boolean;
 };
 
-/** What `GET /uses` tells: how many there were since `DELETE /uses`, and when the first and the last, in ms. */
+/** The response of `GET /uses`: the number of uses since `DELETE /uses`, and the first and last time in ms. */
 export type UsesSeen = { count: number; firstAt: number; lastAt: number };
 
 type License = { license_key: string; uses: number } & Record<string, unknown>;

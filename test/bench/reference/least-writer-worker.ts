@@ -1,10 +1,10 @@
 /**
- * The thread of `least-writer.ts`: one table of licenses, one of operations with the two indexes that find what is due
- * and what comes first, one transaction for all that has arrived, and nothing else.
+ * The thread of `least-writer.ts`. It has a table of licenses, and a table of operations with one index for due
+ * operations and one for the first of a queue. It writes everything that has arrived in one transaction.
  */
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import { licenseKeyOf } from '../license-keys.ts';
+import { licenseKeyOf } from '../sample.ts';
 import type { LeastCommand, LeastOptions } from './least-writer.ts';
 
 const { file, licenses, hasOutbox } = workerData as LeastOptions;
@@ -31,7 +31,7 @@ const send = database.prepare(
 const deliver = database.prepare("UPDATE outbox SET state = 'delivered' WHERE seq = ?");
 const confirm = database.prepare('UPDATE license SET uses = ? WHERE license_key = ?');
 
-/** Gives the count after a use, and the operation that is to be sent. */
+/** Gives the count after a use, and the operation to send. */
 function run(command: LeastCommand): number {
   switch (command.name) {
     case 'use': {

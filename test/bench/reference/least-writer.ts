@@ -1,6 +1,6 @@
 /**
- * About the least that a program of two threads can do to keep uses and operations as durably as Latchkey: what
- * Latchkey takes beyond it is for all else that it does.
+ * The minimal program with two threads that stores uses and operations as durably as Latchkey. The additional time of
+ * Latchkey is for its other features.
  */
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads';
 export type LeastOptions = {
   /** A new database file. */
   readonly file: string;
-  /** How many license keys there are, from number 0. */
+  /** The number of license keys, from number 0. */
   readonly licenses: number;
   /** Whether each use becomes an operation, as on an agent. */
   readonly hasOutbox: boolean;
@@ -18,7 +18,7 @@ export type LeastCommand =
   | { readonly name: 'use' | 'send'; readonly licenseKey: string }
   | { readonly name: 'answer'; readonly seq: number; readonly uses: number; readonly licenseKey: string };
 
-/** So many are posted before the turn of the event loop ends, as Latchkey does. */
+/** The maximum number of messages that are posted in one tick, as in Latchkey. */
 const enoughToPost = 16;
 
 export class LeastWriter {
@@ -33,7 +33,7 @@ export class LeastWriter {
     });
   }
 
-  /** Resolves when it is committed. */
+  /** Resolves after the commit. */
   async write(command: LeastCommand): Promise<number> {
     const { promise, resolve } = Promise.withResolvers<number>();
     this.#waiting.push(resolve);

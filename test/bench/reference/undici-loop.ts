@@ -1,19 +1,18 @@
 /**
- * The uses that an agent would send, by a bare loop over undici: `node undici-loop.ts OPTIONS` prints how many it
- * sent a second. With a file it commits that each is sent before it sends it, and the answer when it has it.
+ * Sends the uses of an agent by a bare loop over undici: `node undici-loop.ts OPTIONS` prints the uses per second.
+ * With a file it commits each use before it sends the use, and the response when it arrives.
  */
 import { Pool } from 'undici';
-import { licenseKeyOf } from '../license-keys.ts';
-import { use } from '../sample.ts';
+import { licenseKeyOf, use } from '../sample.ts';
 import { LeastWriter } from './least-writer.ts';
 
 export type LoopOptions = {
   readonly port: number;
   readonly uses: number;
   readonly concurrency: number;
-  /** How many are sent before: what is measured is not its own start. */
+  /** The number of uses that are sent before the measurement, as a warm-up. */
   readonly warmUp: number;
-  /** A new database file; null: nothing is kept. */
+  /** A new database file. Null: nothing is stored. */
   readonly file: string | null;
 };
 
@@ -54,7 +53,7 @@ async function sendDurably(to: LeastWriter, licenseKey: string): Promise<void> {
   await to.write({ name: 'answer', seq, uses: counted, licenseKey });
 }
 
-/** Gives the count that it was answered. */
+/** Gives the count of the response. */
 async function send(licenseKey: string): Promise<number> {
   const body = use.body.replace('{key}', licenseKey);
   const answer = await pool.request({ method: 'PUT', path: use.path, headers: use.headers, body });

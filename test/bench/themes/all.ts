@@ -17,7 +17,7 @@ import { statusTheme } from './status.ts';
 import { useTheme } from './use.ts';
 import { verifyTheme } from './verify.ts';
 
-/** Every theme, in the order of the table. To add one: a file beside this, and its name here. */
+/** Every theme, in the order of the table. A new theme is a file in this folder and a name in this list. */
 export const themes: readonly Theme[] = [
   verifyTheme,
   latencyTheme,

@@ -13,7 +13,7 @@ const concurrency = 64;
 
 export const boundsTheme: Theme = {
   name: 'bounds',
-  about: 'how far the least code would get that keeps uses and operations as durably, in two threads',
+  about: 'the least code that stores uses and operations as durably, in two threads',
   isExtra: true,
   async *measure(bench) {
     yield* uses(bench);
@@ -53,7 +53,7 @@ async function* uses(bench: Bench): AsyncIterable<Row> {
   yield compare(`${what}: least agent`, one.agent, one.transactions, how);
 }
 
-/** The same comparison as `drain`. Both are warmed up as an agent is after some rounds. */
+/** The same comparison as `drain`. Both contestants are warm, as an agent is after some rounds. */
 async function* drain(bench: Bench): AsyncIterable<Row> {
   const count = bench.count(5000);
   const upstream = await startBare(bench, { licenses: count });

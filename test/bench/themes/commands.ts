@@ -8,12 +8,12 @@ import type { Argv } from '../process.ts';
 import { programs } from '../program.ts';
 import { plainSource, type Theme } from '../theme.ts';
 
-/** They run until they are ended, play a whole story, or write where they stand. */
+/** These commands do not end, play a whole demo, or write files. */
 const others = new Set(['serve', 'sandbox', 'demo', 'init', 'service install', 'service uninstall']);
 
 export const commandsTheme: Theme = {
   name: 'commands',
-  about: 'how long each command takes where no daemon runs, beyond an empty Node',
+  about: 'how long each command takes without a daemon, beyond an empty Node',
   isExtra: true,
   async *measure(bench) {
     const folder = mkdtempSync(join(bench.directory, 'commands-'));
@@ -35,7 +35,7 @@ export const commandsTheme: Theme = {
   },
 };
 
-/** In ms; how it ends does not matter. */
+/** The time of a command in ms, whatever its exit code is. */
 async function time(bench: Bench, [file, ...argv]: Argv, cwd: string): Promise<number> {
   const before = performance.now();
   spawnSync(file, argv, { cwd, env: bench.environment, stdio: 'ignore' });

@@ -10,14 +10,14 @@ import { plainSource, type Theme } from '../theme.ts';
 import { runLoop } from '../undici-loop.ts';
 
 const concurrency = 64;
-/** More than can be sent. */
+/** A rate that is higher than possible. */
 const noRate = 1_000_000;
-/** How long an outbox may take. */
+/** The time limit for an outbox. */
 const longestMs = 60_000;
 
 export const drainTheme: Theme = {
   name: 'drain',
-  about: 'an outbox goes up to a plain upstream, against a bare undici loop',
+  about: 'an agent sends its outbox to a plain upstream, against a bare undici loop',
   async *measure(bench) {
     const uses = bench.count(5000);
     const upstream = await startBare(bench, { licenses: uses });
@@ -31,7 +31,7 @@ export const drainTheme: Theme = {
     };
     const measured = await bench.alternate(contestants);
     yield {
-      what: `drain of ${uses.toLocaleString('en')} uses, ${concurrency} concurrency, to a bare undici loop`,
+      what: `drain of ${uses.toLocaleString('en')} uses, ${concurrency} at once, to a bare undici loop`,
       unit: '×',
       figure: ratio(measured.agent, measured.loop),
       goal: { atLeast: 0.7 },
@@ -43,7 +43,7 @@ export const drainTheme: Theme = {
 
 type Drained = { readonly agent: Latchkey; readonly upstream: Server; readonly uses: number };
 
-/** Lets uses of as many keys gather, lets them go up, and gives how many the upstream got a second. */
+/** Collects uses of as many keys, sends them, and gives the rate at which the upstream received them. */
 async function drain(bench: Bench, { agent, upstream, uses }: Drained): Promise<number> {
   const admin = new LocalClient(`http://127.0.0.1:${agent.tcp.port}`, agent.admin);
   const count = `http://127.0.0.1:${upstream.tcp.port}/uses`;

@@ -9,10 +9,10 @@ import type { Theme } from '../theme.ts';
 
 export const eachOnceTheme: Theme = {
   name: 'each-once',
-  about: '10,000 different keys, each asked for once, against bare node:http',
+  about: '10,000 different keys, each requested once, against bare node:http',
   async *measure(bench) {
     const asked = bench.count(10_000);
-    // As many again are asked for before, to warm up.
+    // The same number of other keys is requested before, as a warm-up.
     const licenses = 2 * asked;
     const upstream = await startBare(bench, { licenses });
     const states = {
@@ -33,7 +33,7 @@ export const eachOnceTheme: Theme = {
   },
 };
 
-/** Asks a new process, which no cache helps: it has answered as many before, but for other keys. */
+/** Requests uncached keys from a new process, which was warmed up with other keys. */
 async function askEach(bench: Bench, starting: Promise<Server>, count: number): Promise<Measured> {
   await using server = await starting;
   const job = { target: server.tcp, request: verify, connections: 64, ending: 'each key once' } as const;

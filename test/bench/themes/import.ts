@@ -1,9 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Bench } from '../bench.ts';
-import { licenseKeyOf } from '../license-keys.ts';
 import { output } from '../process.ts';
-import { productKey } from '../sample.ts';
+import { licenseKeyOf, productKey } from '../sample.ts';
 import { startLatchkey } from '../server.ts';
 import { copyOfStore } from '../stores.ts';
 import { plainRow, type Theme } from '../theme.ts';

@@ -7,7 +7,7 @@ import { startBare, startLatchkey, type Latchkey } from '../server.ts';
 import { copyOfStore } from '../stores.ts';
 import { notMeasured, plainRow, type Goal, type Row, type Theme } from '../theme.ts';
 
-/** Verifies, as a multiple of the keys that are asked for. */
+/** The number of verifies per key. */
 const timesEach = 5;
 const goals = { idle: { atMost: 95 }, used: { atMost: 150 } } as const;
 
@@ -26,7 +26,7 @@ export const memoryTheme: Theme = {
         asService: true,
       });
       yield await rowOf(bench, agent, `resident memory of an agent as a service, ${form}, idle`, goals.idle);
-      // Load adds the same to every form, and takes long.
+      // Load adds the same memory to every form, and takes long.
       if (form !== bench.form) continue;
       const keys = { first: 0, count: licenses };
       for (let time = 0; time < timesEach; time += 1) {

@@ -12,11 +12,11 @@ import { oneKey, use, verify } from '../sample.ts';
 import type { Server } from '../server.ts';
 import { notMeasured, plainRow, plainSource, type Row, type Theme } from '../theme.ts';
 
-/** A load, and what it cost the database. */
+/** The result of a load, and the processor time of the database. */
 type Loaded = Measured & { readonly databaseMicros: number };
 
 const clients = 64;
-/** Connections of an authority to the database, as the configuration has them by default. */
+/** The default number of connections of an authority to the database. */
 const pool = 16;
 const goal = { atLeast: 0.6 };
 const allKeys = { first: 0, count: licenses };
@@ -91,7 +91,7 @@ async function* uses(
   yield databaseTime(name, { authority }, { ...byFew, ...byMany });
 }
 
-/** The processor time of PostgreSQL for a request, which is not in that of the authority. */
+/** The processor time of PostgreSQL per request, which the time of the authority does not include. */
 function databaseTime(
   what: string,
   of: Record<string, readonly Loaded[]>,

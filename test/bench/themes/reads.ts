@@ -11,7 +11,7 @@ import type { Theme } from '../theme.ts';
 
 const goal = { atMost: 20 };
 
-/** What is read of so many purchases, by what it is called. */
+/** The reads of many purchases, by name. */
 function readsOf(count: number): Readonly<Record<string, string>> {
   const deep = new URLSearchParams({
     limit: '100',
@@ -29,13 +29,13 @@ function readsOf(count: number): Readonly<Record<string, string>> {
 
 export const readsTheme: Theme = {
   name: 'reads',
-  about: 'the longest pause of verifies beside long reads of 1,000,000 purchases (two minutes)',
+  about: 'the longest pause of verifies during long reads of 1,000,000 purchases (two minutes)',
   isExtra: true,
   async *measure(bench) {
     const licenses = bench.count(1_000_000);
     const contents = { role: 'authority', licenses, areSold: true } as const;
     const asked = await startLatchkey(bench, { state: await copyOfStore(bench, contents) });
-    // Another process that reads the same takes the processors as well, and cannot hold up these verifies.
+    // Another process that reads the same uses the processors as well, but cannot block these verifies.
     const other = await startLatchkey(bench, { state: await copyOfStore(bench, contents) });
     for (const [name, path] of Object.entries(readsOf(licenses))) {
       const { without, beside } = await alternate(bench.effort.fewRounds, {
@@ -48,14 +48,14 @@ export const readsTheme: Theme = {
   },
 };
 
-/** Verifies at a rate that leaves the server room, so that a pause is seen as latency, while something is read. */
+/** Verifies at a low rate during a read, so that a pause shows as latency. */
 async function verifyBeside(
   bench: Bench,
   { tcp, pid }: Latchkey,
   { reader, path }: { reader: Latchkey; path: string },
 ): Promise<Measured> {
   const ended = new AbortController();
-  // The threads that read have started, as they have where somebody reads again and again.
+  // Starts the reading threads first, as on a server that runs for some time.
   await readOnce(reader, '/admin/v1/purchases?limit=1', ended.signal);
   const reading = readRepeatedly(reader, path, ended.signal);
   const ending = { seconds: bench.effort.seconds * 2 };
@@ -72,7 +72,7 @@ async function readRepeatedly(reader: Latchkey, path: string, signal: AbortSigna
   try {
     while (!signal.aborted) await readOnce(reader, path, signal);
   } catch (error) {
-    // An export takes longer than is measured.
+    // An export takes longer than the measurement.
     if (!signal.aborted) throw error;
   }
 }

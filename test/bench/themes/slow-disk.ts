@@ -11,7 +11,7 @@ const writers = 16;
 const what = `verify while ${writers} connections write, fsync slowed to 5 ms, authority`;
 const goal = { atLeast: 0.8 };
 
-/** Each fsync takes 5 ms longer; only those stop at the tracer, which is not the parent of the program. */
+/** Delays each fsync by 5 ms. Only fsync stops at the tracer. */
 const slowDisk =
   'strace -D -f --seccomp-bpf -qq -o /dev/null -e trace=fsync,fdatasync -e inject=fsync,fdatasync:delay_exit=5000'.split(
     ' ',
@@ -41,7 +41,7 @@ export const slowDiskTheme: Theme = {
   },
 };
 
-/** Why no disk can be slowed here; null: one can. */
+/** The reason why no disk can be slowed here. Null: it is possible. */
 function findMissing(): string | null {
   if (spawnSync('strace', ['-V'], { stdio: 'ignore' }).error !== undefined) return 'strace is not installed';
   const { status } = spawnSync('strace', [...slowDisk.slice(1), 'true'], { stdio: 'ignore' });

@@ -6,7 +6,7 @@ import { copyOfStore } from '../stores.ts';
 import { notMeasured, plainRow, type Theme } from '../theme.ts';
 
 const usesPerSecond = 50;
-/** More than is used, so that nothing gathers. */
+/** A rate above that of the uses, so that the outbox stays empty. */
 const settings = { sync: { rate: 1000, concurrency: 16 } };
 
 export const soakTheme: Theme = {
@@ -39,7 +39,7 @@ export const soakTheme: Theme = {
   },
 };
 
-/** Verifies of all keys as fast as it can, and uses beside them. */
+/** Verifies all keys as fast as possible, and uses keys at the same time. */
 async function loadForAWhile(
   bench: Bench,
   agent: Server,

@@ -15,7 +15,7 @@ export const startTheme: Theme = {
       empty: await copyOfStore(bench, { role: 'agent', licenses: 0 }),
       full: await copyOfStore(bench, { role: 'agent', licenses, waiting }),
     };
-    // It answers: each stop would wait for a request that hangs as long as one may take.
+    // The upstream answers. Otherwise each stop would wait for the timeout of a request.
     const upstream = (await startBare(bench)).tcp;
     const size = `${licenses.toLocaleString('en')} licenses and ${waiting.toLocaleString('en')} operations`;
     for (const form of bench.shippedForms()) {

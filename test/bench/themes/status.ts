@@ -13,7 +13,7 @@ type Round = { verifies: Measured; reads: Measured };
 
 export const statusTheme: Theme = {
   name: 'status',
-  about: '/statusz and /metrics with 1,000,000 records, and the longest pause of verifies beside them',
+  about: '/statusz and /metrics with 1,000,000 records, and the longest pause of verifies during them',
   async *measure(bench) {
     const licenses = bench.count(1_000_000);
     const contents = { role: 'agent', licenses, waiting: bench.count(100_000) } as const;
@@ -23,7 +23,7 @@ export const statusTheme: Theme = {
     for (const path of paths) {
       const request = { method: 'GET', path, headers: agent.admin, body: '' } as const;
       const { without, beside } = await bench.alternate({
-        // Of another server, since the reader itself takes processors away.
+        // Reads from another server, because the reader itself uses the processors.
         without: () => besideReads(bench, agent, readRepeatedly(bench, bare, verify)),
         beside: () => besideReads(bench, agent, readRepeatedly(bench, agent, request)),
       });
@@ -44,14 +44,14 @@ export const statusTheme: Theme = {
   },
 };
 
-/** Verifies at a rate that leaves the server room, so that a pause is seen as latency, while something is read. */
+/** Verifies at a low rate during a read, so that a pause shows as latency. */
 async function besideReads(bench: Bench, agent: Latchkey, reading: Promise<Measured>): Promise<Round> {
   const job = { target: agent.tcp, request: verify, keys: oneKey, connections: 8, rate: 1000 } as const;
   const [verifies, reads] = await Promise.all([bench.load(agent, job), reading]);
   return { verifies, reads };
 }
 
-/** Reads ten times a second. */
+/** Reads ten times per second. */
 async function readRepeatedly(bench: Bench, server: Server, request: LoadRequest): Promise<Measured> {
   return await bench.load(server, { target: server.tcp, request, keys: oneKey, connections: 1, rate: 10 });
 }

@@ -45,7 +45,7 @@ async function* many(bench: Bench, servers: Servers): AsyncIterable<Row> {
   yield compare(`${what}, agent, to authority`, { agent }, { authority }, { by, goal: { atLeast: 0.7 } });
 }
 
-/** Comes after many have warmed them up. */
+/** Runs last, when the servers are warm. */
 async function* one(bench: Bench, servers: Servers): AsyncIterable<Row> {
   const put = usesOver(bench, 1);
   const { authority, agent, transactions } = await alternate(bench.effort.fewRounds, {

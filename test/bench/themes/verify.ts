@@ -34,7 +34,7 @@ async function* rowsOf(
     authority: () => ask(servers.authority),
     agent: () => ask(servers.agent),
   };
-  // One connection comes after many have warmed them up.
+  // The measurement with one connection runs last, when the servers are warm.
   const measured = await (connections === 1
     ? alternate(bench.effort.fewRounds, contestants)
     : bench.alternate(contestants));
