@@ -23,7 +23,7 @@ export { startAgent, startAuthority } from './lifecycle/start.ts';
 export { queueCoupon, recordCouponAnswer, recordCouponListing } from './outbox/coupon-creation.ts';
 export { decideOperation } from './outbox/decision.ts';
 export { queueChange } from './outbox/license-change.ts';
-export { planStep } from './outbox/plan-step.ts';
+export { planStep } from './outbox/queue.ts';
 export { pruneOperations } from './outbox/queue.ts';
 export { endOutage, postpone, recordAnswer } from './outbox/record-answer.ts';
 export { recordRead } from './outbox/record-read.ts';

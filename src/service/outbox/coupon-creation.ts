@@ -9,8 +9,15 @@ import { done, refuse, refuseParameters, type Result } from '../../domain/proble
 import type { Context, Idempotency } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import type { MirroredCoupon } from '../agent/tables.ts';
-import { enqueue, refuseWhenFull, nextReconcileAt, move, scheduleHead, type SyncPolicy } from './queue.ts';
-import { send } from './plan-step.ts';
+import {
+  enqueue,
+  refuseWhenFull,
+  nextReconcileAt,
+  move,
+  scheduleHead,
+  type SyncPolicy,
+  send,
+} from './queue.ts';
 import type { Operation } from '../../domain/outbox/operation.ts';
 import { isRefused, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
 import { confirmTime } from '../lifecycle/clock-mark.ts';

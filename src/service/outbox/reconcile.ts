@@ -7,7 +7,8 @@ import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { nextReconcileAt, move, scheduleHead, type SyncPolicy } from './queue.ts';
 import { type UnexpectedCount, endSuperseded } from './record-answer.ts';
-import { boundUpstream, isOfOtherUpstream } from './upstream-state.ts';
+import { isOfOtherUpstream } from './upstream-state.ts';
+import { boundUpstream } from './sync-marks.ts';
 
 /** A read of a key, with the snapshot before it. */
 type Reconciliation = { snapshot: LicenseSnapshot; read: License; sentAt: number; policy: SyncPolicy };

@@ -104,3 +104,14 @@ export function shiftUnknownHistory(transaction: Transaction, byMs: number): voi
   const until = unknownHistoryUntil(transaction);
   if (until > 0) transaction.settings.set(unknownHistory, String(until + byMs));
 }
+
+/** The settings with the base URL of the upstream, and with its instance. */
+export const boundTo = 'upstream';
+export const boundInstance = 'upstream_instance';
+
+/** The upstream that operations are sent to: its base URL, and its instance if it names one. */
+export function boundUpstream({ settings }: Reader): string {
+  const instance = settings.get(boundInstance) ?? '';
+  const baseUrl = settings.get(boundTo) ?? '';
+  return instance === '' ? baseUrl : `${baseUrl} ${instance}`;
+}

@@ -8,10 +8,8 @@ import { storedProducts, storeProducts } from '../agent/products.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import { move, putSnapshot, scheduleHead, queueOfOperation } from './queue.ts';
-import { forgetLastSuccess, forgetRetryAfter } from './sync-marks.ts';
+import { forgetLastSuccess, forgetRetryAfter, boundInstance, boundTo, boundUpstream } from './sync-marks.ts';
 
-const boundTo = 'upstream';
-const boundInstance = 'upstream_instance';
 const boundSince = 'upstream_boot';
 const addressSince = 'upstream_address';
 
@@ -61,13 +59,6 @@ export function bindUpstream(
   // Waiting operations may have waited for another secret, key, proxy or `sync.backoff`.
   transaction.operations.endBackoff(context.elapsed);
   return done({ heldOperations, renamed, removed });
-}
-
-/** The upstream that operations are sent to: its base URL, and its instance if it names one. */
-export function boundUpstream({ settings }: Reader): string {
-  const instance = settings.get(boundInstance) ?? '';
-  const baseUrl = settings.get(boundTo) ?? '';
-  return instance === '' ? baseUrl : `${baseUrl} ${instance}`;
 }
 
 /** Whether another upstream said what the snapshot says. */
