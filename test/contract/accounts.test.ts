@@ -219,7 +219,7 @@ async function viewOf({ credentials }: Seller): Promise<string[]> {
 const everyRoute = routes.map((route) => [nameOf(route), route] as const);
 
 test.each(everyRoute)(
-  '%s tells and does a seller nothing of another’s, whatever the scope',
+  '%s shows and changes nothing of another seller, whatever the scope',
   async (_, route) => {
     const before = await viewOf(bob);
     expect(before.join(' ')).toContain(bob.belongings['license_key']);
@@ -244,7 +244,7 @@ test.each(everyRoute)(
 );
 
 test.each(everyRoute)(
-  '%s reads and writes the same for what is another seller’s and for what does not exist',
+  '%s answers the same for an object of another seller and for an object that does not exist',
   async (_, route) => {
     for (const [holder, headers] of ann.credentials) {
       const foreign = namingsOf(route, bob.belongings, ann.belongings);
@@ -280,7 +280,7 @@ test.each(['licenses', 'purchases'])(
   },
 );
 
-test('each seller may have the same coupon code once', async () => {
+test('two sellers may use the same coupon code', async () => {
   for (const { credentials } of [ann, bob]) {
     const headers = { ...credentials.get('the API key') };
     const payload = { coupon_type: 'multi', amount_off: 5, code: 'Winter' };
@@ -290,7 +290,7 @@ test('each seller may have the same coupon code once', async () => {
   }
 });
 
-test('what concerns the whole process is not for a seller', async () => {
+test('a seller cannot use the routes of the whole process', async () => {
   const headers = ann.credentials.get('a token for admin of the account') ?? {};
   const code = async (route: Route): Promise<unknown> => {
     const [, body] = await ask(route, headers, { place: '', url: route.path.replaceAll(/:\w+/g, 'x') });
@@ -307,7 +307,7 @@ test('what concerns the whole process is not for a seller', async () => {
   expect(status && (await code(status))).toBe('scope_missing');
 });
 
-test('a seller’s token cannot make one that reaches further', async () => {
+test('the token of a seller cannot issue a token for more', async () => {
   const headers = ann.credentials.get('a token for admin of the account') ?? {};
   const issue = async (payload: object): Promise<unknown> => {
     const url = '/admin/v1/tokens';
@@ -329,7 +329,7 @@ test('a seller’s token cannot make one that reaches further', async () => {
   expect(await issue({ scopes: ['ops'] })).toEqual(['scopes excluded']);
 });
 
-test('a token for everything is of no account unless it is asked for one', async () => {
+test('a token of the operator belongs to no account by default', async () => {
   const issued = await make('/admin/v1/tokens', { scopes: ['admin'] });
   expect(issued['account_id']).toBeNull();
   const headers = { authorization: `Bearer ${issued['token']}` };
@@ -338,7 +338,7 @@ test('a token for everything is of no account unless it is asked for one', async
   expect(accounts.body).toContain('Shop of bob');
 });
 
-test('the same requests by whoever runs the server do tell and do something', async () => {
+test('the same requests of the operator succeed', async () => {
   const told = new Set<string>();
   for (const [name, route] of everyRoute.filter(([, { path }]) => path.startsWith('/admin/'))) {
     for (const naming of namingsOf(route, bob.belongings, bob.belongings)) {
@@ -394,7 +394,7 @@ test.each(['licenses', 'purchases'])(
   },
 );
 
-test('whoever runs the server asks about a license key of any seller, and changes it', async () => {
+test('the operator can read and change a license key of any seller', async () => {
   const both = serverOf({ ...opened.app, dialect: dialects.payhip });
   const statusOf = async (method: 'GET' | 'PUT', url: string): Promise<number> =>
     (await both.inject({ method, url, headers: operator })).statusCode;

@@ -48,7 +48,7 @@ const dialectNames = ['specification', 'payhip'] as const;
 const cases = roles.flatMap((role) => dialectNames.map((dialect) => ({ role, dialect })));
 
 describe.each(roles)('an %s', (role) => {
-  test('answers people and probes the same in every dialect', async () => {
+  test('the routes for people and probes answer the same in every dialect', async () => {
     const playLocal = async (dialect: string): Promise<Record<string, string[]>> => {
       await using harness = await startDialectHarness(role, 'tcp', { dialect });
       return await play(harness, localCalls(harness.credentials));
@@ -58,18 +58,21 @@ describe.each(roles)('an %s', (role) => {
 });
 
 describe.each(cases)('an $role in the dialect $dialect', ({ role, dialect }) => {
-  test.each(['tcp', 'socket'] as const)('answers as written down over %s', async (listener) => {
-    await using harness = await startDialectHarness(role, listener, { dialect });
-    const file = join(folder, `${role}-${dialect}.json`);
-    const text = await format(JSON.stringify(await playSoftware(harness, role)), {
-      ...(await resolveConfig(file)),
-      parser: 'json',
-    });
-    await expect(text).toMatchFileSnapshot(file);
-  });
+  test.each(['tcp', 'socket'] as const)(
+    'the responses over %s are the recorded responses',
+    async (listener) => {
+      await using harness = await startDialectHarness(role, listener, { dialect });
+      const file = join(folder, `${role}-${dialect}.json`);
+      const text = await format(JSON.stringify(await playSoftware(harness, role)), {
+        ...(await resolveConfig(file)),
+        parser: 'json',
+      });
+      await expect(text).toMatchFileSnapshot(file);
+    },
+  );
 });
 
-test('every route of the store’s interface is asked in the table', () => {
+test("the recorded calls include every route of the store's API", () => {
   const credentials = { apiKey: 'a', secret: 's', token: 't', verifyToken: 'v' };
   const asked = [...storeCalls(credentials), ...offlineCalls(credentials)].map(({ method, path }) => ({
     method,

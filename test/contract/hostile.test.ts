@@ -523,12 +523,12 @@ describe('a daemon, on both of its listeners', () => {
   }
 
   describe.each(['tcp', 'socket'] as const)('over %s', (name) => {
-    test.each(cases)('refuses %s', async (_, bytes, status, code) => {
+    test.each(cases)('the daemon refuses %s', async (_, bytes, status, code) => {
       // An answer to HEAD has no body.
       const refusal = [status, bytes.startsWith('HEAD') ? null : code];
       expect(await send(patient, name, bytes)).toEqual({ refusal, next: [200, 0] });
     });
-    test.concurrent.each(slow)('does not wait for ever: %s', async (_, bytes, status, code) => {
+    test.concurrent.each(slow)('the daemon does not wait forever: %s', async (_, bytes, status, code) => {
       expect(await send(hasty, name, bytes)).toEqual({ refusal: [status, code], next: [200, 0] });
     });
   });
@@ -543,17 +543,17 @@ describe('a daemon, on both of its listeners', () => {
     '127.1',
     '2130706433',
     '0x7f.0.0.1',
-  ])('over TCP it does not answer to the name %s', async (name) => {
+  ])('over TCP the daemon does not answer to the name %s', async (name) => {
     const { refusal } = await send(patient, 'tcp', head(live, `Host: ${name}`));
     expect(refusal).toEqual([403, 'host_forbidden']);
   });
 
-  test('a body that is too large is refused also after a caller has asked whether to send it', async () => {
+  test('a body that is too large is refused, also with Expect: 100-continue', async () => {
     const bytes = body('a'.repeat(20_000), form, 'Expect: 100-continue');
     expect((await sendRaw(patient.listeners.tcp, bytes)).raw).toContain('HTTP/1.1 413 ');
   });
 
-  test('what follows a good request on its connection is refused by itself', async () => {
+  test('an invalid request after a valid request on the same connection is refused', async () => {
     const good = `GET /api/v2/license/verify?license_key=KEY HTTP/1.1\r\n${host}\r\n${ours}\r\n\r\n`;
     const change = 'PUT /api/v2/license/disable HTTP/1.1';
     const text = 'license_key=NONE';
@@ -570,7 +570,7 @@ describe('a daemon, on both of its listeners', () => {
     }
   });
 
-  test('it has not complained, crashed or failed', async () => {
+  test('the daemon has logged no error and has not crashed', async () => {
     for (const { daemon, http } of [patient, hasty]) {
       expect(daemon.complaints).toBe('');
       expect(daemon.lines.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);

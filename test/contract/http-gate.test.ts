@@ -208,11 +208,11 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     lines('GET /livez HTTP/1.1', host, 'Content-Length: 0'),
     lines('GET /livez HTTP/1.1', host, 'Expect: something'),
     lines('HEAD /livez HTTP/1.1', host),
-  ])('a plain request is answered: %j', async (bytes) => {
+  ])('a valid request is answered: %j', async (bytes) => {
     expect((await send(bytes)).status).toBe(200);
   });
 
-  test('limits as large as the configuration takes them refuse nothing', async () => {
+  test('the largest limits of the configuration refuse nothing', async () => {
     await using wide = await serveApp({}, { limits: largest });
     const answer = await send(lines('GET /livez HTTP/1.1', host, ...headers(100)), wide);
     expect(answer.status).toBe(200);
@@ -226,7 +226,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     '10.0.0.1',
     '[::2]',
     '0.0.0.0',
-  ])('a page that calls itself %s reaches nothing over TCP', async (name) => {
+  ])('a request with the Host header %s is refused over TCP only', async (name) => {
     const answer = await send(lines('GET /livez HTTP/1.1', `Host: ${name}`));
     // No page can open a Unix socket, and clients of one put any name there.
     const expected = listener === 'socket' ? { status: 'ok' } : { status: 403, code: 'host_forbidden' };

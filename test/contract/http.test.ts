@@ -144,7 +144,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect(data(refund)).toMatchObject({ refunded: true, license: { enabled: false } });
     });
 
-    test('the key of another product is as unknown as one that does not exist', async () => {
+    test('the key of another product is not found, like a key that does not exist', async () => {
       const other = data(await http.post('/admin/v1/products', { headers: admin, json: { name: 'Other' } }));
       const headers = { 'product-secret-key': String(other['secret']) };
       const { request_id: _, ...foreign } = (await verify(licenseKey, headers)).body as Data;
@@ -153,7 +153,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect(foreign).toMatchObject({ status: 404, code: 'license_not_found' });
     });
 
-    test('a key that is too long to exist is unknown, an empty or missing one is a fault', async () => {
+    test('an overlong key is not found, and an empty or missing key is invalid', async () => {
       expect(problem(await verify('K'.repeat(101))).code).toBe('license_not_found');
       expect(problem(await change('usage', 'K'.repeat(101))).code).toBe('license_not_found');
       for (const query of ['', '?license_key=', '?license_key=%20', '?other=1']) {
@@ -166,7 +166,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       }
     });
 
-    test('a change takes its key from the body alone, verify from the query alone', async () => {
+    test('a change reads its license key only from the body, and a verify only from the query', async () => {
       const inQuery = await http.put(`/api/v2/license/usage?license_key=${licenseKey}`, { headers: secret });
       expect(problem(inQuery).faults).toEqual(['license_key:required']);
     });
@@ -244,7 +244,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect([answer.status, problem(answer).code]).toEqual([400, 'duplicate_parameter']);
     });
 
-    test('the same member name deeper in a JSON body is no duplicate', async () => {
+    test('the same member name at another level of a JSON body is not a duplicate', async () => {
       const body = JSON.stringify({
         license_key: licenseKey,
         note: { license_key: '":{', also: ['license_key'] },
@@ -279,13 +279,13 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect([answer.status, problem(answer).code]).toEqual([413, 'body_too_large']);
     });
 
-    test('an Idempotency-Key on a read is no matter, whatever it is', async () => {
+    test('an Idempotency-Key on a read is ignored', async () => {
       const headers = { ...secret, 'idempotency-key': '"' };
       const answer = await http.get(`/api/v2/license/verify?license_key=${licenseKey}`, { headers });
       expect(answer.status).toBe(200);
     });
 
-    test('JSON null is the same as not sent', async () => {
+    test('a JSON null counts as a missing parameter', async () => {
       const answer = await put('application/json', '{"license_key":null}');
       expect(problem(answer).faults).toEqual(['license_key:required']);
     });
@@ -297,7 +297,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     const coupons = (headers: Record<string, string | string[]>): Promise<HttpAnswer> =>
       http.get('/api/v2/coupons', { headers });
 
-    test('without a credential the answer says how to send one', async () => {
+    test('a response to a request without a credential says how to send one', async () => {
       for (const headers of [{}, seller, { 'product-secret-key': '' }, { authorization: 'Basic eDp5' }]) {
         const answer = await usage(headers);
         expect([answer.status, problem(answer).code]).toEqual([401, 'credentials_missing']);
@@ -313,14 +313,14 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       }
     });
 
-    test('a product secret is no API key, and the other way round', async () => {
+    test('a product secret is not accepted as an API key, and an API key not as a product secret', async () => {
       expect(problem(await coupons({ 'service-api-key': secret['product-secret-key'] })).code).toBe(
         'credentials_invalid',
       );
       expect(problem(await usage({ 'product-secret-key': apiKey })).code).toBe('credentials_invalid');
     });
 
-    test('of both headers at once the one of the endpoint decides', async () => {
+    test('if both credential headers are sent, the one of the endpoint counts', async () => {
       expect((await usage({ ...seller, ...secret })).status).toBe(200);
       expect((await usage({ 'service-api-key': 'wrong', ...secret })).status).toBe(200);
       expect((await coupons({ ...seller, 'product-secret-key': 'wrong' })).status).toBe(200);
@@ -374,8 +374,8 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     });
   });
 
-  describe('creating a coupon', () => {
-    test('answers 201, where it is, and all twelve fields', async () => {
+  describe('the creation of a coupon', () => {
+    test('creating a coupon answers 201 with its location and all twelve fields', async () => {
       const code = freshCode();
       const answer = await createCoupon({ coupon_type: 'multi', percent_off: '20', code, notes: '' });
       expect(answer.status).toBe(201);
@@ -492,12 +492,12 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       ],
       ['a limit of nothing', { amount_off: '5', usage_limit: '0' }, ['usage_limit:out_of_range']],
       ['a misspelt parameter', { amount_off: '5', usage_limits: '3' }, ['usage_limits:unknown']],
-    ])('%s is refused', async (_, sent, faults) => {
+    ])('creating a coupon with %s is refused', async (_, sent, faults) => {
       const answer = await createCoupon({ coupon_type: 'multi', code: freshCode(), ...sent });
       expect([answer.status, problem(answer)]).toEqual([422, { code: 'parameters_invalid', faults }]);
     });
 
-    test('every fault is told at once, those of the catalogue too', async () => {
+    test('creating a coupon reports all errors at once, including errors of the catalogue', async () => {
       const answer = await createCoupon({
         coupon_type: 'single',
         product_key: 'nope',
@@ -517,7 +517,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       ]);
     });
 
-    test('a value is never repeated in an answer', async () => {
+    test('an error never repeats a value of the request', async () => {
       const answer = await createCoupon({
         coupon_type: 'CANARY',
         code: 'CANARY WORD',
@@ -526,14 +526,14 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect(JSON.stringify(answer.body)).not.toContain('CANARY');
     });
 
-    test('a code is unique without regard to case, and kept as it is given', async () => {
+    test('a coupon code is unique without regard to case, and is stored as it was sent', async () => {
       const code = `Summer-${listener}`;
       expect(data(await createCoupon({ coupon_type: 'multi', percent_off: '5', code }))['code']).toBe(code);
       const again = await createCoupon({ coupon_type: 'multi', percent_off: '5', code: code.toUpperCase() });
       expect([again.status, problem(again).code]).toEqual([409, 'coupon_code_taken']);
     });
 
-    test('a product with a recurring price is refused', async () => {
+    test('a coupon for a product with a recurring price is refused', async () => {
       const json = { name: 'Subscription', recurring: true };
       const product = data(await http.post('/admin/v1/products', { headers: admin, json }));
       const answer = await createCoupon({
@@ -549,8 +549,8 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     });
   });
 
-  describe('reading coupons', () => {
-    test('the list ascends, counts all, and says where the next are while more follow', async () => {
+  describe('the coupon list', () => {
+    test('the coupon list ascends, has the total, and links the next page while there is one', async () => {
       const account = data(await http.post('/admin/v1/accounts', { headers: admin, json: { name: 'L' } }));
       const headers = { 'service-api-key': String(account['api_key']) };
       for (const code of ['C', 'B', 'A']) {
@@ -569,7 +569,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect(codesOf(await http.get('/api/v2/coupons?offset=3', { headers }))).toEqual([]);
     });
 
-    test('ten are listed when nothing else is asked for', async () => {
+    test('the coupon list has ten coupons by default', async () => {
       for (let index = 0; index < 11; index += 1) {
         await createCoupon({ coupon_type: 'multi', amount_off: '1', code: freshCode() });
       }
@@ -585,7 +585,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       ['limit=%2B5', 'limit:not_an_integer'],
       ['offset=-1', 'offset:out_of_range'],
       ['offset=99999999999999999999', 'offset:not_an_integer'],
-    ])('%s is refused, never clamped', async (query, fault) => {
+    ])('the coupon list refuses %s and does not clamp it', async (query, fault) => {
       const answer = await http.get(`/api/v2/coupons?${query}`, { headers: seller });
       expect([answer.status, problem(answer).faults]).toEqual([422, [fault]]);
     });
@@ -598,7 +598,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       },
     );
 
-    test('a coupon of another account is unknown', async () => {
+    test('a coupon of another account is not found', async () => {
       const made = data(await createCoupon({ coupon_type: 'multi', amount_off: '1', code: freshCode() }));
       const account = data(await http.post('/admin/v1/accounts', { headers: admin, json: { name: 'O' } }));
       const answer = await http.get(`/api/v2/coupons/${String(made['id'])}`, {
@@ -615,7 +615,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
         form: { license_key: key },
       });
 
-    test('the same request under the same key counts once, quoted or bare, as a form or JSON', async () => {
+    test('a request repeated under its idempotency key counts once, with or without quotes, as a form or JSON', async () => {
       const key = await issue();
       const first = await use(key, `"once-${listener}"`);
       const second = await use(key, `once-${listener}`);
@@ -628,7 +628,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect(data(await verify(key))['uses']).toBe(1);
     });
 
-    test('the stored status, body and location come again', async () => {
+    test('a repeated request gets the stored status, body and location', async () => {
       const headers = { 'idempotency-key': `coupon-${listener}` };
       const form = { coupon_type: 'multi', amount_off: '1', code: freshCode() };
       const first = await createCoupon(form, headers);
@@ -640,14 +640,14 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       ]);
     });
 
-    test('another request under the same key is refused', async () => {
+    test('another request under a used idempotency key is refused', async () => {
       const key = await issue();
       await use(key, `other-${listener}`);
       const answer = await use(licenseKey, `other-${listener}`);
       expect([answer.status, problem(answer).code]).toEqual([422, 'idempotency_key_reused']);
     });
 
-    test('keys live per credential', async () => {
+    test('each credential has its own idempotency keys', async () => {
       const key = await issue();
       await use(key, `mine-${listener}`);
       const answer = await http.put('/api/v2/license/usage', {
@@ -657,14 +657,14 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect(answer.status).toBe(200);
     });
 
-    test('a refusal is not stored', async () => {
+    test('a refusal is not stored under an idempotency key', async () => {
       const later = `LATER-${listener}`;
       expect((await use(later, `refused-${listener}`)).status).toBe(404);
       await issue({ license_key: later });
       expect((await use(later, `refused-${listener}`)).status).toBe(200);
     });
 
-    test('an answer that carries a secret is not stored', async () => {
+    test('a response that contains a secret is not stored under an idempotency key', async () => {
       const headers = { ...admin, 'idempotency-key': `secret-${listener}` };
       const json = { name: 'Twice' };
       const first = data(await http.post('/admin/v1/products', { headers, json }));
@@ -680,7 +680,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       },
     );
 
-    test('a key with a space in it is refused with the advice to quote it, and taken quoted', async () => {
+    test('an unquoted idempotency key with a space is refused with a hint, and accepted in quotes', async () => {
       const spaced = `order 17 ${listener}`;
       const refused = (await use(licenseKey, spaced)).body;
       expect(refused).toMatchObject({
@@ -690,7 +690,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect((await use(await issue(), `"${spaced}"`)).status).toBe(200);
     });
 
-    test('a key of 255 characters is not too long', async () => {
+    test('an idempotency key may have 255 characters', async () => {
       expect((await use(await issue(), `"${listener}${'k'.repeat(255 - listener.length)}"`)).status).toBe(
         200,
       );
@@ -698,21 +698,21 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
   });
 
   describe('routes', () => {
-    test('a path that does not exist is 404', async () => {
+    test('an unknown path is 404', async () => {
       for (const path of ['/', '/api/v2', '/api/v2/license', '/api/v2/coupons/1/x', '/API/v2/coupons']) {
         const answer = await http.get(path);
         expect([answer.status, problem(answer).code]).toEqual([404, 'route_not_found']);
       }
     });
 
-    test('a method that a path does not have is 405, and the answer says which it has', async () => {
+    test('an unsupported method is 405, and the response lists the supported methods', async () => {
       const answer = await http.delete('/api/v2/coupons');
       expect([answer.status, problem(answer).code]).toEqual([405, 'method_not_allowed']);
       expect(answer.headers['allow']).toBe('POST, GET, HEAD');
       expect((await http.get('/api/v2/license/usage')).headers['allow']).toBe('PUT');
     });
 
-    test('the interface describes itself without a credential', async () => {
+    test('the OpenAPI description needs no credential', async () => {
       const answer = await http.get('/openapi.json');
       expect([answer.status, (answer.body as Data)['openapi']]).toEqual([200, '3.1.0']);
     });

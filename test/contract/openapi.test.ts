@@ -74,7 +74,7 @@ test.each(dialectNames)(
   },
 );
 
-test('the linter finds what is wrong', async () => {
+test('the linter finds errors in an invalid description', async () => {
   await using shop = await openShop('specification');
   const config = await createConfig({ extends: ['recommended-strict'] });
   const source = JSON.stringify(shop.written)
@@ -174,7 +174,7 @@ const sentIn = [
 ] as const;
 
 test.each(sentIn)(
-  'whatever is sent as described, or nearly so, is answered as described, and never by a failure: $dialect',
+  'requests that follow the description, or nearly do, get the described responses and no 500: $dialect',
   async ({ dialect, under }) => {
     await using shop = await openShop(dialect);
     const { http, description } = shop;
