@@ -1,14 +1,14 @@
 /**
- * How long a test waits for what comes to be at some time, in ms. It only ends what hangs: a machine that is busy with
- * others takes twenty times as long as one that is not. Less than a test has (`test/vitest.config.ts`), so that what was
- * waited for is told.
+ * How long a test waits for a condition, in ms. It only ends tests that hang: a busy machine takes twenty times as long
+ * as an idle one. It is shorter than the timeout of a test (`test/vitest.config.ts`), so that the failure names the
+ * condition.
  */
 export const patienceMs: number = 100_000;
 
-/** The same where many things come one after the other. */
+/** The same for many steps in a row. */
 export const longPatienceMs: number = 250_000;
 
-/** The same for `vi.waitFor`, and for `expect.poll` where it is not by default. */
+/** Options for `vi.waitFor`, and for `expect.poll` with another interval. */
 export const patience: { readonly timeout: number; readonly interval: number } = {
   timeout: patienceMs,
   interval: 20,

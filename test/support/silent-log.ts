@@ -1,12 +1,12 @@
 import type { Log } from '../../src/service/ports.ts';
 import type { UpstreamMeter } from '../../src/service/status.ts';
 
-function nothing(): void {
-  // Nobody listens.
+function noop(): void {
+  // Discards everything.
 }
 
-/** A log that nobody reads. */
-export const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+/** A log that discards everything. */
+export const silent: Log = { debug: noop, info: noop, warn: noop, error: noop };
 
-/** A meter that nobody reads. */
-export const uncounted: UpstreamMeter = { answered: nothing, unexpected: nothing };
+/** A meter that discards everything. */
+export const uncounted: UpstreamMeter = { answered: noop, unexpected: noop };

@@ -3,12 +3,12 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A directory that lives as long as the scope that owns it. */
+/** A directory that is removed at the end of its scope. */
 export interface TemporaryDirectory extends AsyncDisposable {
   readonly path: string;
 }
 
-/** Makes an empty directory, short enough in name to hold a Unix socket, and removes it on dispose. */
+/** Creates an empty directory, whose path is short enough for a Unix socket. Dispose removes the directory. */
 export function temporaryDirectory(below: string = tmpdir()): TemporaryDirectory {
   const path = mkdtempSync(join(below, 'latchkey-'));
   return {

@@ -25,7 +25,7 @@ export const credentials: Readonly<Record<string, string>> = {
 
 export type LicenseChangeKind = 'usage' | 'decrease' | 'disable' | 'enable';
 
-/** Parts of a configuration, each laid over that of the harness. */
+/** Parts of a configuration, which are merged into the configuration of the harness. */
 export interface Configuration {
   readonly listen?: object;
   readonly upstream?: object;
@@ -77,11 +77,11 @@ export interface Statusz {
   readonly clock: { suspect: boolean; high_water: string };
 }
 
-/** An agent process with a client of each kind; disposing of it kills it as a power cut would. */
+/** An agent process and a client for it. Dispose kills the process, as a power cut does. */
 export class Agent implements AsyncDisposable {
   readonly process: DaemonProcess;
   readonly client: HttpClient;
-  /** The headers of whoever may do everything. */
+  /** The headers with the admin token. */
   readonly admin: Readonly<Record<string, string>>;
 
   constructor(running: DaemonProcess, directory: string) {
@@ -98,7 +98,7 @@ export class Agent implements AsyncDisposable {
     });
   }
 
-  /** Verifies keys until the upstream has vouched for each, however slow this machine is. */
+  /** Verifies keys until the upstream has confirmed each of them. */
   async learn(licenseKeys: readonly string[]): Promise<void> {
     const isKnown = async (key: string): Promise<boolean> => (await this.verify(key)).status === 200;
     await Promise.all(licenseKeys.map((key) => eventually(() => isKnown(key), longPatienceMs)));
@@ -122,7 +122,7 @@ export class Agent implements AsyncDisposable {
     return this.client.post('/api/v2/coupons', { headers: { ...credentials, ...headers }, form: whole });
   }
 
-  /** Asks the part of the interface that people use. */
+  /** Sends a request with the admin token. */
   async ask(path: string, method: 'get' | 'post' = 'get'): Promise<unknown> {
     const answer = await this.client[method](path, { headers: this.admin });
     if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
@@ -133,14 +133,14 @@ export class Agent implements AsyncDisposable {
     return (await this.ask('/statusz')) as Statusz;
   }
 
-  /** The operations in a state; without one, all that are not finished. */
+  /** The operations in a state. Without a state, all that are not finished. */
   async operations(state?: string): Promise<readonly ListedOperation[]> {
     const query = state === undefined ? '' : `&state=${state}`;
     const body = await this.ask(`/admin/v1/outbox?limit=100${query}`);
     return (body as { data: { operations: ListedOperation[] } }).data.operations;
   }
 
-  /** Waits until nothing is left in the outbox that moves by itself: what is held waits for a person. */
+  /** Waits until only held operations are left in the outbox: they wait for a person. */
   async atRest(): Promise<void> {
     await eventually(async () => {
       const { pending, in_flight: inFlight, uncertain, held } = (await this.status()).outbox;
@@ -149,9 +149,8 @@ export class Agent implements AsyncDisposable {
   }
 
   /**
-   * Does what a person does about enables whose answer was lost: no read can tell whether they arrived and
-   * were revoked since, so each is held until somebody sends it again, or gives it up where another change
-   * has followed.
+   * Decides held enables as a person does: sends them again, or drops those that another change has followed. Enables
+   * with a lost response are held because no read shows whether they arrived and were revoked later.
    */
   async decideHeldEnables(isWanted: (licenseKey: string) => boolean = () => true): Promise<void> {
     for (;;) {
@@ -176,7 +175,7 @@ export class Agent implements AsyncDisposable {
   }
 }
 
-/** An upstream with a ledger, a network before it that can be broken, and a place for an agent to live in. */
+/** An upstream with a ledger, a network in front of it that can fail, and a state directory for an agent. */
 export class AgentHarness implements AsyncDisposable {
   readonly upstream: PlainUpstream;
   readonly proxy: FaultProxy;
@@ -205,13 +204,13 @@ export class AgentHarness implements AsyncDisposable {
     return laidOver(defaultConfiguration(this.proxy.url), this.#configuration);
   }
 
-  /** The agent that runs now; throws when there is none. */
+  /** The running agent. Throws if there is none. */
   get agent(): Agent {
-    if (this.#agent === null) throw new Error('no agent runs on this harness');
+    if (this.#agent === null) throw new Error('no agent runs in this harness');
     return this.#agent;
   }
 
-  /** Starts the agent, or another one in the place of the one that runs, which is killed. */
+  /** Starts the agent. Kills the running agent first. */
   async startAgent(changes: Configuration = {}, environment: Record<string, string> = {}): Promise<Agent> {
     await this.#agent?.kill();
     this.#agent = null;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Program } from './command-line.ts';
 import { serveBy, type DaemonProcess } from './daemon-process.ts';
 import { hasProgram } from './installed.ts';
-import { madeOnce } from '../made-once.ts';
+import { buildOnce } from '../build-once.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
 /** What a clean root needs and is not here; null: one can be made. */
@@ -68,7 +68,7 @@ export function makeCleanRoot(): CleanRoot {
 
 /** Made anew each day, since what it knows of the packages that can be installed grows old. */
 function cleanRootArchive(): string {
-  return madeOnce('clean-root', new Date().toISOString().slice(0, 10), (archive) => {
+  return buildOnce('clean-root', new Date().toISOString().slice(0, 10), (archive) => {
     const directory = mkdtempSync(join(tmpdir(), 'latchkey-'));
     // Not the directory itself, which only its owner may enter.
     const path = join(directory, 'root');

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { vi, type MockInstance } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { createOutput } from '../../../src/cli/output.ts';
-import { compiledCode } from '../made-once.ts';
+import { compileCache } from '../build-once.ts';
 import { patienceMs } from '../patience.ts';
 
 /** What a command line came to. */
@@ -67,7 +67,7 @@ export const fromSource: Program = [
 
 /** The environment of a program besides what else it is given: one from source is compiled once for all tests. */
 export function compiledOnce(program: Program): Record<string, string> {
-  return program === fromSource ? { NODE_COMPILE_CACHE: compiledCode } : {};
+  return program === fromSource ? { NODE_COMPILE_CACHE: compileCache } : {};
 }
 
 /** Runs a command line as people do: a process of its own, which is ended where it hangs. */

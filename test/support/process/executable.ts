@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash, type Hash } from 'node:crypto';
 import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { madeOnce } from '../made-once.ts';
+import { buildOnce } from '../build-once.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
@@ -11,7 +11,7 @@ export const isBuildable: boolean = process.platform === 'linux';
 
 /** Builds the executable as a developer does, once for the same sources; gives its path, for reading and running. */
 export function buildExecutable(): string {
-  return madeOnce('executable', sourcesDigest(), (file) => {
+  return buildOnce('executable', sourcesDigest(), (file) => {
     const { status, stderr } = spawnSync('npm', ['run', '--silent', 'build:executable'], {
       cwd: root,
       encoding: 'utf8',
