@@ -1,5 +1,5 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -137,6 +137,9 @@ test('a Node program runs the agent inside itself', async () => {
     '--declaration',
     'false',
   ]);
+  for (const file of globSync('store/**/*.sql', { cwd: join(root, 'src') })) {
+    cpSync(join(root, 'src', file), join(installed, 'dist', file));
+  }
   cpSync(join(root, 'package.json'), join(installed, 'package.json'));
   symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'));
   await using store = await startStore();
