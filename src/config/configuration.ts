@@ -17,7 +17,7 @@ const history = section(
     }),
   }),
 ).meta({
-  description: 'The history of changes that is kept for each license key (`latchkey license history`).',
+  description: 'The history of changes of each license key (`latchkey license history`).',
 });
 
 const metrics = section(
@@ -43,7 +43,7 @@ const log = section(
   }),
 ).meta({
   description:
-    'The log on standard output, one line per event. If it cannot be written, for example because the disk is full, the process continues and keeps up to 4 MiB of it until it can.',
+    'The log on standard output, one line per event. If it cannot be written, for example because the disk is full, the process continues and keeps up to 4 MiB of log lines in memory.',
 });
 
 /** The whole file, with every default that does not depend on the machine (place.ts). */

@@ -19,18 +19,18 @@ interface Variable {
 
 const prefix = 'LATCHKEY_';
 
-/** What names the file, and what commands and the client library read (examples/guides/client.md): no keys. */
+/** Variables that are no settings: the name of the file, and what commands and the client library read. */
 const others = new Set(['LATCHKEY_CONFIG', 'LATCHKEY_TOKEN', 'LATCHKEY_TOKEN_FILE', 'LATCHKEY_URL']);
 
-/** What Kubernetes sets in every container when a Service is called `latchkey`: no key of ours. */
+/** Kubernetes sets these in every container if a Service is called `latchkey`. */
 const kubernetes =
   /^LATCHKEY_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP)(_\w+)?|PORT=\w+:\/\/.*)(=|$)/;
 
 /**
- * Reads `LATCHKEY_<PATH>` variables, `__` between levels; a list's item is its position.
+ * Reads `LATCHKEY_<PATH>` variables, with `__` between levels; an item of a list has its position as a level.
  *
- * A value is taken as it stands, but `true`, `false`, and `null` or nothing (not given), and
- * what begins with a bracket, a brace or a quotation mark, which is YAML.
+ * A value is text, except for `true`, `false`, and `null` or an empty value (not given). A value that begins with a
+ * bracket, a brace or a quotation mark is YAML.
  */
 export function readEnvironment(environment: Environment): EnvironmentValues {
   const variables: Variable[] = [];
@@ -64,7 +64,7 @@ function readValue(text: string): { readonly value: unknown } | { readonly fault
   return 'value' in yaml ? { value: yaml.value } : { fault: yaml[0]?.text ?? 'is not valid YAML' };
 }
 
-/** Names the variable nearest to a path: one that holds it, or one that holds a part of it. */
+/** Names the variable that sets a path, or a part of it. */
 function nameOf(variables: readonly Variable[], path: KeyPath): string {
   const near = variables.filter((variable) =>
     variable.path.every((step, index) => index >= path.length || step === String(path[index])),

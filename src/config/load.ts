@@ -16,60 +16,60 @@ import { readTlsFiles, type TlsSettings } from './file/tls-files.ts';
 import type { Tree } from './file/tree.ts';
 import { containsSecret, warnOfPlainHttp, warnOfReadableFiles } from './fault/warning.ts';
 
-/** What the command line gives; the rest is taken from this process. */
+/** The options of the command line; everything else comes from this process. */
 export interface LoadOptions {
   /** `--config`. */
   readonly file?: string | undefined;
-  /** The text of that file, where it is not written yet. */
+  /** The text of that file, if the file is not written yet. */
   readonly text?: string | undefined;
-  /** Further flags, in the file's own names and shape: `{ listen: { tcp: '127.0.0.1:0' } }`. */
+  /** Further flags, in the names and form of the file: `{ listen: { tcp: '127.0.0.1:0' } }`. */
   readonly flags?: Tree | undefined;
-  /** Default: this process's. */
+  /** Default: the environment of this process. */
   readonly environment?: Environment | undefined;
-  /** Is told of a `latchkey.yaml` in the working directory that cannot be relied on, and why. */
+  /** Called if `./latchkey.yaml` is skipped as untrusted, with the reason. */
   readonly onPassedOver?: ((path: string, reason: string) => void) | undefined;
 }
 
-/** A valid configuration, and the files that it came from. */
+/** A valid configuration, and its files. */
 export interface LoadedConfiguration {
   readonly ok: true;
   readonly configuration: Configuration;
   readonly file: string | null;
-  /** Where a file was looked for that nobody named, up to the place that had it. */
+  /** The default places that were searched, up to the one that has a file. */
   readonly places: readonly string[];
-  /** The files that hold secrets: those that were read, and the private key of TLS. */
+  /** The files that contain secrets, including the private key of TLS. */
   readonly secretFiles: readonly string[];
-  /** The configuration file, if a secret stands in it. */
+  /** The configuration file, if it contains a secret. */
   readonly fileWithSecrets: string | null;
-  /** What is valid but gives secrets away; written like a fault. */
+  /** Valid settings that could disclose secrets, in the form of errors. */
   readonly warnings: readonly Fault[];
 }
 
-/** A valid configuration, or every fault of it. */
+/** A valid configuration, or all errors. */
 export type ConfigurationResult =
   LoadedConfiguration | { readonly ok: false; readonly faults: readonly Fault[] };
 
-/** Loads this process's configuration: for the start, for SIGHUP and for `config check`. */
+/** Loads the configuration of this process: at the start, on SIGHUP and for `config check`. */
 export function loadConfiguration(options: LoadOptions = {}): ConfigurationResult {
   return parseConfiguration(processSources(options));
 }
 
-/** The configuration file of the working directory; null where there is none, or another one comes before it. */
+/** The configuration file in the working directory; null if there is none, or another file takes precedence. */
 export function findLocalFile(options: LoadOptions = {}): string | null {
   const sources = processSources(options);
   const { file } = readSources(sources).raw;
   return file === join(sources.directory, localFileName) ? file : null;
 }
 
-/** Finds the daemon that this user's commands talk to; the user need not be able to read the secrets. */
+/** Finds the daemon that the commands of this user talk to; the user need not be able to read the secrets. */
 export function locateDaemon(options: LoadOptions = {}): LocationResult {
   return parseLocation(processSources(options));
 }
 
 /**
- * Makes a configuration from its sources (src/config/README.md, Where a value comes from).
+ * Parses a configuration from its sources (src/config/README.md, Where a value comes from).
  *
- * All faults are reported together, but those of a text that is not YAML stand alone.
+ * All errors are reported together, except that a text that is not YAML is reported alone.
  */
 export function parseConfiguration(sources: Sources): ConfigurationResult {
   const { raw, faults } = readSources(sources);
@@ -108,7 +108,7 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
   };
 }
 
-/** The certificates are used when connections are opened; a file that cannot be used is reported here. */
+/** Reports unusable certificates now; they are used when connections are opened. */
 function checkCaFiles(
   configuration: Omit<Configuration, 'role'> | undefined,
   raw: Raw,
@@ -125,7 +125,7 @@ function checkCaFiles(
   });
 }
 
-/** Certificates that no server could use are reported here too; the files are read again when the server listens. */
+/** Reports unusable files of TLS now; the server reads them again when it listens. */
 function checkTlsFiles(tls: TlsSettings | null, raw: Raw, { readFile }: Sources): Fault[] {
   const read = tls === null ? null : readTlsFiles(tls, readFile);
   if (read === null || read.ok) return [];

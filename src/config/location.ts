@@ -7,24 +7,24 @@ import { path } from './types.ts';
 import { isTree, valueAt } from './file/tree.ts';
 import { type NamedBy, readSources, type Sources } from './source.ts';
 
-/** Where a running daemon is to be found. */
+/** Where to find a running daemon. */
 export interface Location {
   readonly stateDir: string;
   readonly socket: string | null;
   readonly tcp: Address | null;
-  /** Whether the records are in a database (`store.postgres`), and not in the state directory. */
+  /** Whether the data is in a database (`store.postgres`) instead of the state directory. */
   readonly hasDatabase: boolean;
-  /** Whether it is an agent's. */
+  /** Whether the daemon is an agent. */
   readonly hasUpstream: boolean;
-  /** What names the state directory. */
+  /** The source that sets the state directory. */
   readonly namedBy: NamedBy;
   /** The configuration file that was read. */
   readonly file: string | null;
-  /** Where a file was looked for that nobody named, up to the place that had it. */
+  /** The default places that were searched, up to the one that has a file. */
   readonly places: readonly string[];
 }
 
-/** A location, or what stands in the way of knowing it. */
+/** A location, or the errors that prevent finding it. */
 export type LocationResult =
   | { readonly ok: true; readonly location: Location }
   | { readonly ok: false; readonly faults: readonly Fault[] };
@@ -32,10 +32,10 @@ export type LocationResult =
 const schema = z.object({ state_dir: path, listen: z.object(endpoints) });
 
 /**
- * Reads only where the daemon listens, without its secrets and whatever else may be wrong.
+ * Reads only where the daemon listens: secrets are not needed, and other settings may have errors.
  *
- * With a state directory among the flags the file need not be readable: `listen.json` in there
- * tells the rest.
+ * If a flag names the state directory, the file need not be readable: `listen.json` in that directory has the
+ * addresses.
  */
 export function parseLocation(sources: Sources): LocationResult {
   const { raw, faults } = readSources(sources);

@@ -9,11 +9,11 @@ export interface Machine {
   /** The user's home directory. */
   readonly home: string;
   readonly platform: NodeJS.Platform;
-  /** Whether a person reads what this process prints. */
+  /** Whether standard output is a terminal. */
   readonly isTerminal?: boolean;
 }
 
-/** The user's and the system's configuration file, looked for in this order when none is named. */
+/** The configuration files of the user and of the system: searched in this order if no file is named. */
 export function findConfigurationFiles(machine: Machine): readonly string[] {
   const user = join(directory(machine, 'XDG_CONFIG_HOME') ?? join(machine.home, '.config'), 'latchkey');
   return [join(user, 'config.yaml'), '/etc/latchkey/config.yaml'];
@@ -60,7 +60,7 @@ function findSocket(machine: Machine, stateDir: string): string {
   return join(user === undefined ? stateDir : join(user, 'latchkey'), 'latchkey.sock');
 }
 
-/** The environment variable that a default path follows from; null: the path is no default. */
+/** The environment variable that determines a default path; null if the path is not a default. */
 export function variableBehind(path: string, machine: Machine): string | null {
   const stateDir = findStateDirectory(machine);
   if (path !== stateDir && path !== findSocket(machine, stateDir)) return null;
@@ -75,7 +75,7 @@ function isIn(path: string, folder: string | undefined): boolean {
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
-/** Reads a directory variable: systemd may list several (`:` between), and XDG says to ignore a relative one. */
+/** Reads a variable with a directory: systemd may list several (separated by `:`), and XDG ignores relative paths. */
 function directory(machine: Machine, name: string): string | undefined {
   const text = machine.environment[name];
   const first = machine.platform === 'win32' ? text : text?.split(':')[0];

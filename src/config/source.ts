@@ -6,30 +6,30 @@ import { defaultsOf } from './place.ts';
 
 /** Everything that a configuration can come from. */
 export interface Sources extends FileSources {
-  /** What the command line sets, in the file's own names and shape; `undefined` is not set. */
+  /** The settings of the command line, in the names and form of the file; `undefined` means not set. */
   readonly flags?: Tree | undefined;
-  /** Whether every user of the machine may read a file that is there; not asked on Windows. */
+  /** Whether every user of the machine may read a file; not called on Windows. */
   readonly isWorldReadable?: (path: string) => boolean;
 }
 
-/** What gives a value. */
+/** The source of a value. */
 export type NamedBy = 'flag' | 'environment' | 'file' | 'default';
 
-/** All values as they were given, before any is parsed. */
+/** All values as given, before they are parsed. */
 export interface Raw {
   /** With the defaults that depend on the machine, without nulls, lists as lists. */
   readonly tree: Tree;
-  /** The file that was read. */
+  /** The file that was read; null if there is none. */
   readonly file: string | null;
-  /** What stands in that file. */
+  /** The content of that file. */
   readonly fileTree: unknown;
-  /** Says where the file was named, as far as `file` is not null. */
+  /** The source that names the file. */
   readonly fileOrigin: string;
-  /** Where a file was looked for that nobody named, up to the place that had it. */
+  /** The default places that were searched, up to the one that has a file. */
   readonly places: readonly string[];
-  /** Says where the value at a path comes from. */
+  /** Says which source sets the value at a path. */
   readonly originOf: (path: KeyPath) => string;
-  /** What names the state directory. */
+  /** The source that sets the state directory. */
   readonly stateNamedBy: NamedBy;
 }
 
@@ -40,7 +40,7 @@ interface Layer {
 }
 
 /**
- * Lays flags over environment over file (src/config/README.md, Where a value comes from).
+ * Merges the sources: flags win over the environment, and the environment over the file (src/config/README.md, Where a value comes from).
  *
  * Relative paths of flags and environment are made absolute from the working directory.
  */
@@ -73,7 +73,7 @@ function namesState({ tree }: Layer): boolean {
   return (valueAt(tree, ['state_dir']) ?? null) !== null;
 }
 
-/** Names the strongest layer that holds the path, or the nearest thing around it. */
+/** Names the strongest source that sets the path, or the nearest section around it. */
 function findOrigin(layers: readonly Layer[], path: KeyPath): string {
   for (let length = path.length; length > 0; length -= 1) {
     const around = path.slice(0, length);

@@ -148,7 +148,7 @@ export const secret = textual(
 
 /** The key of a file that holds a secret. The secret replaces it before the settings are parsed (file/secret-file.ts). */
 export function secretFile(key: string, meta: Pick<SettingMeta, 'reload'> = {}) {
-  return path.optional().meta({ ...meta, description: `A file that holds \`${key}\`, and nothing else.` });
+  return path.optional().meta({ ...meta, description: `A file that contains \`${key}\`, and nothing else.` });
 }
 
 export const baseUrl = textual(

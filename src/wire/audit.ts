@@ -20,7 +20,7 @@ export type ActObject = z.infer<typeof actObject>;
 
 export const actList = z.object({ acts: z.array(actObject) }).meta({ id: 'ActList' });
 
-/** Fits into the headers of a request also when each character takes 12 bytes. */
+/** Fits into the headers of a request even if each character takes 12 bytes. */
 const soughtText = text(500);
 
 /** `GET /admin/v1/audit`. */

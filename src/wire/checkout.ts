@@ -40,7 +40,7 @@ export const quoteObject = z.object(quoteShape).meta({ id: 'Quote' });
 
 export type QuoteObject = z.infer<typeof quoteObject>;
 
-/** Writes a quote; an agent says that it knows of its own redemptions alone. */
+/** Writes a quote; an agent adds that it knows only its own redemptions. */
 export function serializeQuote(quote: Quote, role: RoleName): QuoteObject {
   return {
     code: quote.code,
@@ -78,7 +78,7 @@ const line = parameters(
   { unknown: 'refused', id: 'CartLine' },
 );
 
-/** The parameters of a cart. Unknown ones are refused: a misspelt one must not make a wrong price. */
+/** The parameters of a cart. Unknown parameters are refused: a misspelt one must not change the price. */
 export const cartParameters: ParameterSet<{ cart: Cart }> = {
   schema: head.schema
     .extend({ items: z.array(line.schema).min(1).max(maximumCartLines) })
@@ -91,7 +91,7 @@ export const cartParameters: ParameterSet<{ cart: Cart }> = {
     const faults = [reading, ...read].flatMap((each) => (each.ok ? [] : each.faults));
     if (subtotalOf(lines) > Number.MAX_SAFE_INTEGER) faults.push(tooMuch);
     if (code === undefined || faults.length > 0) return { ok: false, values: {}, faults };
-    // Customers paste codes with white space around them, and no code has any.
+    // Customers paste codes with white space around them; no code contains any.
     const cart = { code: code.trim(), currency: currency?.toUpperCase() ?? null, lines };
     return { ok: true, values: { cart } };
   },
@@ -145,7 +145,7 @@ export function serializeRedemption(
     order,
     ...serializeQuote(quote, role),
     redeemed_at: formatDatetime(redeemedAt),
-    // The limit was held when it was recorded: whoever counts the redemptions records them.
+    // The limit was checked in the transaction that recorded the redemption.
     over_limit: false,
   };
 }
@@ -170,7 +170,7 @@ export const redemptionParameters: ParameterSet<{ order: string; cart: Cart }> =
   },
 };
 
-/** Which redemptions to list: those of a coupon. */
+/** Selects the redemptions of a coupon. */
 export const redemptionQuery = parameters({
   coupon_id: integer(Number.MIN_SAFE_INTEGER),
   ...pageShape('redemptions'),

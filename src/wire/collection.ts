@@ -27,7 +27,7 @@ export const collectionQuery = parameters({
   ...pageShape('collections'),
 });
 
-/** `PUT /admin/v1/collections/{collection_id}`: all of it, so that nothing is changed by being left out. */
+/** `PUT /admin/v1/collections/{collection_id}`: all members are required, so that leaving one out changes nothing. */
 export const collectionChange = parameters(
   { name, product_keys: texts },
   { unknown: 'refused', id: 'CollectionChange' },

@@ -1,4 +1,4 @@
-/** One request that is answered so; of what every run makes anew, the answer shows one. */
+/** A request and its response; generated values in the response are examples. */
 export type Example = {
   path?: Readonly<Record<string, string | number>>;
   query?: Readonly<Record<string, string | number>>;
@@ -78,7 +78,7 @@ const token = {
 };
 const byKey = { license_key: licenseKey };
 
-/** By the name of an operation; sent one after another, each is answered as it says. */
+/** By operation id; sent in this order, each request gets its response. */
 export const examples: Readonly<Record<string, Example>> = {
   getLiveness: { status: 200, answer: { status: 'ok', reasons: [] } },
   getReadiness: { status: 200, answer: { status: 'ok', reasons: [] } },

@@ -33,7 +33,7 @@ export function serializeLicense(license: License): LicenseObject {
   };
 }
 
-/** A license as an authority lists it: the object of the specification, and what is known of its sale. */
+/** A license in the list of an authority: the object of the specification, and its sale. */
 const soldLicenseObject = z
   .object({
     ...licenseMembers,
@@ -53,14 +53,14 @@ export function serializeSoldLicense(license: SoldLicense): SoldLicenseObject {
   };
 }
 
-/** A license as a store writes it that also tells the name of its product, and perhaps more. */
+/** A license in the dialect of a store that adds the name of the product, and perhaps more. */
 export const namedLicenseObject = z
   .looseObject({ ...licenseMembers, product_name: z.string().optional() })
   .meta({ id: 'NamedLicense' });
 
 export type NamedLicenseObject = z.infer<typeof namedLicenseObject>;
 
-/** Writes a license with whatever the upstream told of it, and the name of its product where that is known. */
+/** Writes a license with all members that the upstream sent, and the name of the product if it is known. */
 export function serializeNamedLicense(license: License, productName: string | null): NamedLicenseObject {
   return {
     ...serializeLicense(license),
@@ -69,7 +69,7 @@ export function serializeNamedLicense(license: License, productName: string | nu
   };
 }
 
-/** A license key in its stored form; null when no key can look like this. White space alone counts as missing. */
+/** A license key in its stored form; null if no key can look like this. White space alone counts as missing. */
 export function licenseKeyText(maximum?: number): z.ZodType<string | null> {
   const schema = { maxLength: maximumLicenseKeyLength, pattern: String.raw`\S` };
   return refined(text(maximum), schema, (given, issues) =>
@@ -85,7 +85,7 @@ export const licenseParameters = parameters(
   { id: 'LicenseKey' },
 );
 
-/** A license key that is looked for; one that no key can look like is '', which no license has. */
+/** A license key to search for; a text that cannot be a key becomes '', which no license has. */
 export const soughtLicenseKey: z.ZodType<string> = licenseKeyText()
   .transform((key) => key ?? '')
   .meta({ override: ({ jsonSchema }) => delete jsonSchema.maxLength });

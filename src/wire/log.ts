@@ -1,4 +1,4 @@
-/** What a log line tells of a request: never a license key, a secret or a query. */
+/** The fields of the log line of a request: never a license key, a secret or a query. */
 export type RequestLine = {
   /** Null when the request could not be parsed; the route is null where there is none. */
   method: string | null;
@@ -9,7 +9,7 @@ export type RequestLine = {
   durationMs: number;
 };
 
-/** Names the fields of a log line. */
+/** The fields of a log line, with their names in the log. */
 export function serializeRequestLine({
   requestId,
   durationMs,
@@ -18,7 +18,7 @@ export function serializeRequestLine({
   return { ...same, request_id: requestId, duration_ms: durationMs };
 }
 
-/** Names the fields of a log line about what was not expected. */
+/** The fields of the log line of an unexpected error. */
 export function serializeErrorLine(requestId: string, error: unknown): Record<string, unknown> {
   return { request_id: requestId, err: error };
 }

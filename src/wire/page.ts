@@ -3,7 +3,7 @@ import { maxOffset, type Page, type PageKey } from '../domain/page.ts';
 import { integer, kind, orDefault, refined, refuse } from './types.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
-/** What each list is sorted by: what its cursors hold. */
+/** The types of the sort key of each list: cursors contain them. */
 const sortKeys = {
   accounts: ['string'],
   acts: ['number', 'number'],
@@ -18,10 +18,10 @@ const sortKeys = {
   tokens: ['string'],
 } as const;
 
-/** A list by the name of its member in the answer. */
+/** A list, by the name of its member in the response. */
 export type ListName = keyof typeof sortKeys;
 
-/** Longer than any cursor that an answer has held: a key has at most 100 characters. */
+/** Longer than any cursor in a response: a key has at most 100 characters. */
 const maxCursorLength = 1_024;
 const cursorPattern = /^[A-Za-z0-9_-]+$/;
 
@@ -54,17 +54,17 @@ export function pageShape(list: ListName): PageShape {
   return { limit: orDefault(integer(1, 100), 10), offset: orDefault(offset, 0), cursor: cursor.optional() };
 }
 
-/** The parameters of a list that takes no others. */
+/** The parameters of a list without filters. */
 export function pageQuery(list: ListName): ParameterSet<Page> {
   return parameters(pageShape(list));
 }
 
-/** Writes the cursor of a row. It names its list, so that no other list takes it. */
+/** Writes the cursor of a row. The cursor names its list, so that no other list accepts it. */
 export function writeCursor(list: ListName, key: PageKey): string {
   return Buffer.from(JSON.stringify([list, ...key])).toString('base64url');
 }
 
-/** The key of a row; null: no page of this list has such a cursor. */
+/** The key of a row; null if the cursor is not of this list. */
 function readCursor(list: ListName, given: unknown): PageKey | null {
   if (typeof given !== 'string' || given.length > maxCursorLength || !cursorPattern.test(given)) return null;
   const [name, ...key] = parseArray(Buffer.from(given, 'base64url').toString());
@@ -82,7 +82,7 @@ function parseArray(text: string): unknown[] {
   }
 }
 
-/** `\0` and broken surrogates are in no key, and not every engine can compare them. */
+/** Keys never contain `\0` or broken surrogates, and not every database can compare them. */
 function isOf(types: readonly string[]): (value: unknown, index: number) => boolean {
   return (value, index) =>
     typeof value === types[index] &&

@@ -2,22 +2,22 @@ import { z } from 'zod';
 import type { ParameterFault } from '../domain/problem/problem.ts';
 import { readerOf, type Issue, type Issues } from './types.ts';
 
-/** Parameters as they were sent, by name; those sent empty are not among them. */
+/** Parameters as sent, by name; empty ones are left out. */
 export type RawParameters = ReadonlyMap<string, unknown>;
 
-/** What is read of them. */
+/** The part of a map that is read. */
 export type Readable = { get(name: string): unknown; keys(): Iterable<string> };
 
 export const noParameters: RawParameters = new Map();
 
-/** What was read: all of it, or what is readable and every fault. */
+/** The values, or the valid values and all errors. */
 export type ParsedParameters<Values> =
   { ok: true; values: Values } | { ok: false; values: Partial<Values>; faults: readonly ParameterFault[] };
 
 /** The parameters of a request: `schema` for the documentation, `read` for the request. */
 export type ParameterSet<Values> = {
   readonly schema: z.ZodObject;
-  /** `within`: what stands before each name in a fault. */
+  /** `within`: a prefix of the names in errors. */
   read(raw: Readable, within?: string): ParsedParameters<Values>;
 };
 
@@ -30,8 +30,8 @@ type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
 type ValuesOf<S extends Shape> = { [Name in keyof S & string as Camel<Name>]: z.output<S[Name]> };
 
 /**
- * Makes a set of parameters from their names on the wire; inside, the same names are in camelCase. `id` names
- * those of a body in the description.
+ * Declares the parameters of a request under their names on the wire; inside the program, names are in camelCase.
+ * `id` is the name of the schema in the OpenAPI document.
  */
 export function parameters<S extends Shape>(
   shape: S,
@@ -45,7 +45,7 @@ export function parameters<S extends Shape>(
   const known = new Set(Object.keys(shape));
   let schema: z.ZodObject | null = null;
   return {
-    // A process that is asked for no description makes none.
+    // Built on first use: only the OpenAPI document needs it.
     get schema() {
       schema ??= (unknown === 'refused' ? z.strictObject(shape) : z.object(shape)).meta(
         id === undefined ? {} : { id },
@@ -62,7 +62,7 @@ export function parameters<S extends Shape>(
         else faults.push(...found.issues.splice(0).map((issue) => parameterFault(`${within}${name}`, issue)));
       }
       if (unknown === 'refused') faults.push(...unknownFaults(raw, known, within));
-      // Each value is the output of its own schema, which the compiler cannot follow through the loop.
+      // Each value is the output of its schema; the compiler cannot follow this through the loop.
       if (faults.length === 0) return { ok: true, values: values as ValuesOf<S> };
       return { ok: false, values: values as Partial<ValuesOf<S>>, faults };
     },
@@ -85,7 +85,7 @@ function unknownFaults(raw: Readable, known: ReadonlySet<string>, within: string
   const faults: ParameterFault[] = [];
   for (const name of raw.keys()) {
     if (known.has(name)) continue;
-    // What a caller sent is repeated only in part.
+    // The name comes from the caller and can be long.
     const parameter = `${within}${name.slice(0, 64).toWellFormed()}`;
     faults.push({ parameter, code: 'unknown', detail: 'There is no such parameter.' });
     if (faults.length === maximumUnknown) break;
@@ -93,7 +93,7 @@ function unknownFaults(raw: Readable, known: ReadonlySet<string>, within: string
   return faults;
 }
 
-/** All parameters but one. */
+/** All parameters except one. */
 export function without(raw: Readable, name: string): Readable {
   const others = [...raw.keys()].filter((each) => each !== name);
   return new Map(others.map((each) => [each, raw.get(each)]));

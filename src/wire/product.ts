@@ -44,7 +44,7 @@ export const productParameters = parameters(
   { id: 'NewProduct' },
 );
 
-/** `PUT /admin/v1/products/{product_key}`: all of it, so that nothing is changed by being left out. */
+/** `PUT /admin/v1/products/{product_key}`: all members are required, so that leaving one out changes nothing. */
 export const productChange = parameters(
   { name, recurring: boolean, archived: boolean },
   { unknown: 'refused', id: 'ProductChange' },

@@ -26,7 +26,7 @@ export const purchaseList = z
   })
   .meta({ id: 'PurchaseList' });
 
-/** The end of the second that is named: answers tell dates in whole seconds. */
+/** The end of the given second: responses contain dates in whole seconds. */
 const wholeSecond: z.ZodType<number> = datetime.transform((given) => Math.floor(given / 1000) * 1000 + 999);
 
 /** `GET /admin/v1/purchases`. */

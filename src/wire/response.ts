@@ -25,7 +25,7 @@ export const problemObject = z
 
 export type ProblemObject = z.infer<typeof problemObject>;
 
-/** Writes a problem as RFC 9457 wants it. */
+/** Writes a problem according to RFC 9457. */
 export function serializeProblem(problem: Problem, requestId: string): ProblemObject {
   const { title, status } = problems[problem.code];
   return {
@@ -41,8 +41,8 @@ export function serializeProblem(problem: Problem, requestId: string): ProblemOb
 }
 
 /**
- * How a store says no that has no problems (RFC 9457). The store itself adds `data: []`, which is true in JavaScript:
- * a program that asks only whether there is `data` would take each refusal for a valid key.
+ * The error of a store that has no problems (RFC 9457). The store also sends `data: []`, which we leave out: it is
+ * truthy in JavaScript, so a program that only checks `data` would accept each refusal as a valid key.
  */
 export const refusalObject = z
   .object({ error: z.literal(true), message: z.string() })

@@ -4,8 +4,8 @@ import { isLonger } from '../domain/text.ts';
 import { shortestSecret } from '../service/access/secret.ts';
 
 /*
- * The kinds of parameters. Each reads a form's text and JSON's own values alike, and refuses with a code
- * and a sentence that goes on after the parameter's name.
+ * The types of parameters. Each accepts the text of a form and the values of JSON, and reports an error as a code and
+ * a sentence that continues after the name of the parameter.
  */
 
 export type Issues = { issues: z.core.$ZodRawIssue[] };
@@ -13,10 +13,10 @@ type Schema = Readonly<Record<string, unknown>>;
 
 type Read<Given, Value> = (given: Given, issues: Issues) => Value;
 
-/** How each kind reads, without a schema around it: that takes a tenth of the time, and imports read a million cells. */
+/** The reader of each type, to bypass zod: this takes a tenth of the time, and an import reads a million cells. */
 const readers = new WeakMap<z.ZodType, Read<unknown, unknown>>();
 
-/** One parameter: what is sent in, what the value is inside. Missing is refused unless made optional. */
+/** A type of parameters; `schema` is its JSON Schema. A missing parameter is an error unless the type is optional. */
 export function kind<Value>(schema: Schema, read: Read<unknown, Value>): z.ZodType<Value> {
   const readGiven: Read<unknown, Value> = (given, issues) =>
     given === undefined ? refuse(issues, 'required', 'is required') : read(given, issues);
@@ -25,7 +25,7 @@ export function kind<Value>(schema: Schema, read: Read<unknown, Value>): z.ZodTy
   return made;
 }
 
-/** A kind whose value is read further; `schema` says what that adds to the first. */
+/** A type that checks or changes the value of another; `schema` is what this adds to the JSON Schema. */
 export function refined<First, Value>(
   first: z.ZodType<First>,
   schema: Schema,
@@ -42,14 +42,14 @@ export function refined<First, Value>(
   return made;
 }
 
-/** What is wrong with a parameter; `code` `custom`: as `params.code` says. */
+/** An error of a parameter; if `code` is `custom`, the code is in `params`. */
 export type Issue = {
   code?: string | undefined;
   message?: string | undefined;
   params?: Record<string, unknown> | undefined;
 };
 
-/** Prepares the reading of one parameter: it gives the value, or adds what is wrong with it to the issues. */
+/** Returns a function that reads a parameter: it returns the value, or adds errors to the issues. */
 export function readerOf(schema: z.ZodType): Read<unknown, unknown> {
   const read = readers.get(schema);
   if (read !== undefined) return read;
@@ -64,7 +64,7 @@ export function readerOf(schema: z.ZodType): Read<unknown, unknown> {
   };
 }
 
-/** Refuses what was sent, with a code and a sentence that goes on after the parameter's name. */
+/** Adds an error: a code, and a sentence that continues after the name of the parameter. */
 export function refuse({ issues }: Issues, code: string, message: string): never {
   issues.push({ code: 'custom', input: undefined, message, params: { code } });
   return z.NEVER;
@@ -75,7 +75,7 @@ function isText(given: unknown): given is string {
   return typeof given === 'string' && given.isWellFormed() && !given.includes('\0');
 }
 
-/** Text, of at least one character unless more are asked for. */
+/** Text with a minimum and a maximum length. */
 export function text(maximum = 16_384, minimum = 1): z.ZodType<string> {
   return kind({ type: 'string', minLength: minimum, maxLength: maximum }, (given, issues) => {
     if (!isText(given)) return refuse(issues, 'not_text', 'must be text');
@@ -88,13 +88,13 @@ export function text(maximum = 16_384, minimum = 1): z.ZodType<string> {
   });
 }
 
-/** What people call a thing of theirs. */
+/** A display name. */
 export const name: z.ZodType<string> = text(200);
 
-/** What names a thing of the catalogue in other requests. */
+/** An id by which other requests name a thing of the catalogue. */
 export const identifier: z.ZodType<string> = text(100);
 
-/** The name of a thing that is to be added. `.` and `..` would be lost from the paths that name it. */
+/** The id of a thing to add. Clients remove `.` and `..` from paths. */
 export const newIdentifier: z.ZodType<string> = refined(
   identifier,
   { pattern: String.raw`^(?!\.{1,2}$)` },
@@ -103,8 +103,8 @@ export const newIdentifier: z.ZodType<string> = refined(
 );
 
 /**
- * An e-mail address, as browsers take it in a form (WHATWG HTML, valid e-mail address), or an international one
- * (RFC 6531).
+ * An e-mail address, as browsers accept it in a form (WHATWG HTML, valid e-mail address), or an international
+ * address (RFC 6531).
  */
 export const email: z.ZodType<string> = refined(text(320), { format: 'idn-email' }, (given, issues) => {
   const address = given.trim().normalize('NFC');
@@ -113,12 +113,12 @@ export const email: z.ZodType<string> = refined(text(320), { format: 'idn-email'
     : refuse(issues, 'not_an_email', 'must be an e-mail address');
 });
 
-/** An e-mail address that is looked for. */
+/** An e-mail address to search for. */
 export const soughtEmail: z.ZodType<string> = refined(text(320), {}, (given) =>
   given.trim().normalize('NFC'),
 );
 
-/** Letters beyond ASCII, and all that is like them: no control characters, no white space, nothing invisible. */
+/** Characters beyond ASCII, except control characters, white space and invisible characters. */
 const internationalLetter = /[^\0-\x7f\p{C}\p{Z}]/gu;
 
 const secretPattern = /^[!-~]([ -~]*[!-~])?$/;
@@ -133,7 +133,7 @@ export const secret: z.ZodType<string> = text(200, shortestSecret)
     override: { type: 'string', minLength: shortestSecret, maxLength: 200, pattern: secretPattern.source },
   });
 
-/** Text that a pattern describes. */
+/** Text that matches a pattern. */
 export function textLike(pattern: RegExp, maximum: number, message: string): z.ZodType<string> {
   const schema: Schema = { type: 'string', minLength: 1, maxLength: maximum, pattern: portable(pattern) };
   return kind(schema, (given, issues) => {
@@ -149,13 +149,13 @@ export function textLike(pattern: RegExp, maximum: number, message: string): z.Z
   });
 }
 
-/** A pattern as every language reads it: not all of them know the classes of Unicode. */
+/** A pattern that all languages understand: some do not support Unicode classes. */
 function portable({ source }: RegExp): string {
   const controls = String.raw`\x00-\x1f\x7f-\x9f`;
   return source.replaceAll(String.raw`\P{Cc}`, `[^${controls}]`).replaceAll(String.raw`\p{Cc}`, controls);
 }
 
-/** A whole number in decimal digits, or JSON's number. */
+/** An integer, as decimal digits or as a JSON number. */
 export function integer(minimum: number, maximum: number = Number.MAX_SAFE_INTEGER): z.ZodType<number> {
   const range = maximum === Number.MAX_SAFE_INTEGER ? `${minimum} or more` : `from ${minimum} to ${maximum}`;
   const kindOfNumber = minimum === Number.MIN_SAFE_INTEGER ? 'an integer' : `an integer, ${range}`;
@@ -167,10 +167,10 @@ export function integer(minimum: number, maximum: number = Number.MAX_SAFE_INTEG
   });
 }
 
-/** Also small numbers as JSON writes them (`1e-7`): what an answer or an export said can be sent as text. */
+/** Includes small numbers as JSON writes them (`1e-7`): values from a response or an export can be sent as text. */
 const numberText = /^-?\d{1,24}(?:\.\d{1,24})?(?:e-\d{1,3})?$/;
 
-/** A hundred, as text: what only comes out as 100, since a number holds 17 digits, is another percentage. */
+/** A hundred as text: 100.00000000000000001 is not 100, although the number is rounded to 100. */
 const hundredText = /^0*100(?:\.0+)?$/;
 
 /** A percentage above 0, at most 100 (specification 2.1). */
@@ -208,7 +208,7 @@ export const boolean: z.ZodType<boolean> = kind({ type: 'boolean' }, (given, iss
   return refuse(issues, 'not_a_boolean', 'must be true or false');
 });
 
-/** One of a few words. */
+/** One of several values. */
 export function oneOf<Word extends string>(words: readonly Word[]): z.ZodType<Word> {
   return kind(
     { type: 'string', enum: [...words] },
@@ -218,7 +218,7 @@ export function oneOf<Word extends string>(words: readonly Word[]): z.ZodType<Wo
   );
 }
 
-/** A JSON list of whatever, at least one item and at most `maximum`. */
+/** A JSON list of any items: at least one, at most `maximum`. */
 export function listOf(maximum: number): z.ZodType<readonly unknown[]> {
   return kind({ type: 'array', minItems: 1, maxItems: maximum }, (given, issues) => {
     if (!Array.isArray(given)) return refuse(issues, 'not_a_list', 'must be a list');
@@ -237,7 +237,7 @@ export const texts: z.ZodType<readonly string[]> = kind(
   },
 );
 
-/** A JSON list of a few words, at least one of them. */
+/** A JSON list of enum values: at least one. */
 export function someOf<Word extends string>(words: readonly Word[]): z.ZodType<readonly Word[]> {
   const schema: Schema = { type: 'array', items: { type: 'string', enum: [...words] }, minItems: 1 };
   return kind(schema, (given, issues) => {
@@ -250,7 +250,7 @@ export function someOf<Word extends string>(words: readonly Word[]): z.ZodType<r
   });
 }
 
-/** A parameter that has a value also when it is not sent. */
+/** A parameter with a default. */
 export function orDefault<Value extends string | number | boolean>(
   given: z.ZodType<Value>,
   value: Value,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { effective } from '../../src/config/show.ts';
 import { configurationOf, faultsOf } from '../support/builders/config-builders.ts';
 
-test('without any configuration this is an authority with the defaults of the contract', () => {
+test('without any configuration the process is an authority with the documented defaults', () => {
   const configuration = configurationOf();
   expect(configuration.role).toBe('authority');
   expect(effective(configuration)).toEqual({
@@ -63,13 +63,13 @@ test.each([
   expect(configurationOf({ text }).listen.unknown).toBe(unknown);
 });
 
-test('a dialect that is not text leaves the fault of the dialect alone', () => {
+test('an invalid dialect is reported without a further error about listen.unknown', () => {
   expect(faultsOf({ text: 'listen: { dialect: [payhip] }' })).toEqual([
     expect.stringMatching(/^listen\.dialect: must be one of/),
   ]);
 });
 
-test('an upstream makes this an agent with the header names of the specification', () => {
+test('a configuration with an upstream is an agent that uses the header names of the specification', () => {
   const { role, upstream } = configurationOf({ text: 'upstream: { base_url: "https://api.example.com//" }' });
   expect(role).toBe('agent');
   expect(upstream).toEqual({
@@ -86,7 +86,7 @@ test('an upstream makes this an agent with the header names of the specification
   });
 });
 
-test('the file of the contract is understood', () => {
+test('a file with all sections of the documentation is parsed', () => {
   const configuration = configurationOf({
     text: `
 state_dir: /var/lib/latchkey

@@ -4,7 +4,7 @@ import { faultsOf, folder } from '../support/builders/config-builders.ts';
 const here = `${folder}/config.yaml`;
 const agent = 'upstream: { base_url: "http://localhost" }\n';
 
-test('every fault is told at once, each with the place it comes from', () => {
+test('all errors of a configuration are reported at once, each with the source of its value', () => {
   expect(
     faultsOf({
       text: `listen:
@@ -177,20 +177,20 @@ test.each([
   ['log: &a { level: *a }', 'file: has an alias'],
   ['- a', 'file: must be a mapping'],
   ['__proto__: { log: {} }', '__proto__: unknown key'],
-])('%s is refused: %s', (text, fault) => {
+])('the configuration `%s` is refused: %s', (text, fault) => {
   const faults = faultsOf({ text });
   expect(faults).toHaveLength(1);
   expect(faults[0]).toContain(fault);
 });
 
-test('a fault of the text itself has its line', () => {
+test('a syntax error in a file or a variable is reported with its line or its variable', () => {
   expect(faultsOf({ text: 'log:\n  level: info\n\tformat: json' })[0]).toContain(`${here} line 3`);
   expect(faultsOf({ environment: { LATCHKEY_PRODUCTS: '[{' } })[0]).toContain(
     'environment LATCHKEY_PRODUCTS',
   );
 });
 
-test('a variable is named for what it gave, however like others it is', () => {
+test('an error names the environment variable that set the value, even if other variables have similar names', () => {
   const environment = {
     LATCHKEY_UPSTREAM__BASE_URL: 'ftp://x',
     LATCHKEY_UPSTREAM__TIMEOUT: '1s',
@@ -204,7 +204,7 @@ test('a variable is named for what it gave, however like others it is', () => {
 test.each([
   ['that begins at 1', ['1']],
   ['with a gap', ['0', '2']],
-])('a list of single items %s is none, and no item takes the place of another', (_, positions) => {
+])('single list items from the environment %s are refused as not a list', (_, positions) => {
   const items = positions.flatMap((at) => [
     [`LATCHKEY_PRODUCTS__${at}__KEY`, `P${at}`],
     [`LATCHKEY_PRODUCTS__${at}__SECRET`, `s${at}`],
@@ -216,27 +216,35 @@ test.each([
 });
 
 test.each([
-  ['the nearest key is meant', { LATCHKEY_LISTEN__SOKETS: 'x' }, 'did you mean sockets?'],
-  ['two letters away is near', { LATCHKEY_LISTEN__SOCKET_MODEST: 'x' }, 'did you mean socket_mode?'],
-  ['three are not', { LATCHKEY_SYNC__WRITERSABC: 'x' }, 'unknown key (from'],
-  ['nor are two of three letters', { LATCHKEY_LISTEN__TXX: 'x' }, 'unknown key (from'],
-])('of a key that is not known %s', (_, environment, told) => {
+  ['the nearest key is suggested', { LATCHKEY_LISTEN__SOKETS: 'x' }, 'did you mean sockets?'],
+  [
+    'a key two letters away is suggested',
+    { LATCHKEY_LISTEN__SOCKET_MODEST: 'x' },
+    'did you mean socket_mode?',
+  ],
+  ['a key three letters away is not suggested', { LATCHKEY_SYNC__WRITERSABC: 'x' }, 'unknown key (from'],
+  [
+    'a key of three letters with two different letters is not suggested',
+    { LATCHKEY_LISTEN__TXX: 'x' },
+    'unknown key (from',
+  ],
+])('the error of an unknown key suggests a key at most two letters away: %s', (_, environment, told) => {
   expect(faultsOf({ environment })).toEqual([expect.stringContaining(told)]);
 });
 
-test('what is wrong by default says so', () => {
+test('an error in a default value names the default as its source', () => {
   expect(faultsOf({ environment: { XDG_STATE_HOME: `/${'x'.repeat(100)}` } })).toEqual([
     'listen.socket: must be a path of at most 107 bytes, or false (from default)',
   ]);
 });
 
-test('a variable with one underscore between levels is told apart from a key', () => {
+test('the error of a variable with one underscore between levels suggests the nested key', () => {
   expect(faultsOf({ environment: { LATCHKEY_LOG_LEVEL: 'debug' } })).toEqual([
     'log_level: unknown key; did you mean log.level? (from environment LATCHKEY_LOG_LEVEL)',
   ]);
 });
 
-test('an unknown key cannot break or flood its line', () => {
+test('control characters in an unknown key are replaced and a long key is cut', () => {
   expect(faultsOf({ text: `"a\\nb${'c'.repeat(100)}": 1` })).toEqual([
     `a?b${'c'.repeat(61)}: unknown key (from ${here} line 1)`,
   ]);
@@ -245,7 +253,7 @@ test('an unknown key cannot break or flood its line', () => {
   ]);
 });
 
-test('what looks wrong and is not is taken', () => {
+test('unusual but valid values are accepted', () => {
   for (const text of [
     'listen: { tcp: "[::1]:0" }',
     'listen: { tcp: "localhost:80" }',

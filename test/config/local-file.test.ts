@@ -30,35 +30,35 @@ afterEach(() => {
 
 const judge = (): LocalFile => judgeLocalFile(file, me);
 
-test('a file that only this user can write is taken', () => {
+test('a file that only this user can write is used', () => {
   expect(judge()).toBe('safe');
   chmodSync(file, 0o644);
   expect(judge()).toBe('safe');
 });
 
-test('no file is no reason to say anything, nor is a directory that cannot be looked into', () => {
+test('a missing file and an unreadable directory count as absent', () => {
   rmSync(file);
   expect(judge()).toBe('absent');
   expect(judgeLocalFile(join(file, 'beyond', 'latchkey.yaml'), me)).toBe('absent');
 });
 
-test('a file that everybody can write is not taken', () => {
+test('a file that all users can write is not used', () => {
   chmodSync(file, 0o606);
   expect(judge()).toEqual({ distrust: 'other users can write to it' });
 });
 
-test('a file in a directory like /tmp is not taken, whoever it belongs to', () => {
+test('a file in a world-writable directory is not used', () => {
   chmodSync(directory, 0o1777);
   expect(judge()).toEqual({ distrust: 'other users can write to its directory' });
 });
 
-test('what is no file is not taken', () => {
+test('a directory in place of the file is not used', () => {
   rmSync(file);
   mkdirSync(file, { mode: 0o700 });
   expect(judge()).toEqual({ distrust: 'it is not a regular file' });
 });
 
-test('a link is followed to what this user alone can write, and nowhere else', () => {
+test('a link is followed only to a file that only this user can write', () => {
   const target = join(directory, 'target.yaml');
   rmSync(file);
   symlinkSync(target, file);
@@ -69,24 +69,24 @@ test('a link is followed to what this user alone can write, and nowhere else', (
   expect(judge()).toEqual({ distrust: 'other users can write to it' });
 });
 
-test('Windows has no such bits', () => {
+test('permission bits are ignored on Windows', () => {
   chmodSync(file, 0o666);
   expect(judgeLocalFile(file, null)).toBe('safe');
 });
 
-test.skipIf(!isRoot)('a user takes what is root’s, root does not take what is a user’s', () => {
+test.skipIf(!isRoot)('a user uses a file of root, but root does not use a file of a user', () => {
   expect(judgeLocalFile(file, stranger)).toBe('safe');
   chownSync(file, stranger, stranger);
   expect(judge()).toEqual({ distrust: `it belongs to user ${stranger}, and this is user 0` });
   expect(judgeLocalFile(file, stranger)).toBe('safe');
 });
 
-test.skipIf(!isRoot)('in the directory of another user nothing is taken, not even what is one’s own', () => {
+test.skipIf(!isRoot)('no file is used in the directory of another user', () => {
   chownSync(directory, stranger, stranger);
   expect(judge()).toEqual({ distrust: `its directory belongs to user ${stranger}, and this is user 0` });
 });
 
-test.skipIf(!isRoot)('a link that another user made is not followed, also to one’s own file', () => {
+test.skipIf(!isRoot)('a link of another user is not followed, even to a file of this user', () => {
   const target = join(directory, 'target.yaml');
   writeFileSync(target, '', { mode: 0o600 });
   rmSync(file);
@@ -96,7 +96,7 @@ test.skipIf(!isRoot)('a link that another user made is not followed, also to one
 });
 
 test.skipIf(!isRoot)(
-  'a group may write that has its user’s number and is therefore of that user alone; another may read',
+  'a file is used if it is writable by the private group of its owner, but not by any other group',
   () => {
     chmodSync(file, 0o660);
     chownSync(file, stranger, stranger);

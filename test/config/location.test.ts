@@ -6,7 +6,7 @@ import { loadConfiguration, locateDaemon } from '../../src/config/load.ts';
 import { parseLocation } from '../../src/config/location.ts';
 import { denied, configSources } from '../support/builders/config-builders.ts';
 
-test('a caller finds the daemon although it may not read the secrets and the file has faults elsewhere', () => {
+test('the daemon is found even if the secrets are unreadable and other settings are invalid', () => {
   const text =
     'state_dir: /s\nlisten: { tcp: 127.0.0.1:1, sokcet: x }\nupstream: { api_key_file: /root/key }\nx: 1';
   expect(parseLocation(configSources({ text, files: { '/root/key': denied() } }))).toMatchObject({
@@ -15,7 +15,7 @@ test('a caller finds the daemon although it may not read the secrets and the fil
   });
 });
 
-test('a section whose every line is commented out is as good as none', () => {
+test('a section without any keys counts as not given', () => {
   const text = 'state_dir: /s\nstore:\nupstream:\nlisten:\n';
   expect(parseLocation(configSources({ text }))).toMatchObject({
     ok: true,
@@ -23,7 +23,7 @@ test('a section whose every line is commented out is as good as none', () => {
   });
 });
 
-test('it is told whether the records are in a database, and whether it is an agent', () => {
+test('the location says whether the daemon uses a database and whether it is an agent', () => {
   const told = (text: string): unknown => parseLocation(configSources({ text }));
   const url = 'postgres://a@localhost/b';
   expect(told(`store: { postgres: { url: "${url}" } }`)).toMatchObject({
@@ -34,20 +34,20 @@ test('it is told whether the records are in a database, and whether it is an age
   });
 });
 
-test('listeners that are switched off are not looked for', () => {
+test('the location has no address for listeners that are switched off', () => {
   const result = parseLocation(
     configSources({ flags: { state_dir: '/s', listen: { tcp: false, socket: false } } }),
   );
   expect(result).toMatchObject({ ok: true, location: { stateDir: '/s', socket: null, tcp: null } });
 });
 
-test('a file that may not be read matters only to a caller who does not say where the state is', () => {
+test('an unreadable file is an error unless a flag names the state directory', () => {
   const files = { '/etc/latchkey/config.yaml': denied() };
   expect(parseLocation(configSources({ files }))).toMatchObject({ ok: false, faults: [{ key: 'file' }] });
   expect(parseLocation(configSources({ files, flags: { state_dir: '/s' } }))).toMatchObject({ ok: true });
 });
 
-test('a wrong location is a fault', () => {
+test('an invalid listen address is an error of the location', () => {
   expect(parseLocation(configSources({ text: 'listen: { tcp: nowhere }' }))).toMatchObject({
     ok: false,
     faults: [{ key: 'listen.tcp', origin: '/srv/latchkey/config.yaml line 1' }],

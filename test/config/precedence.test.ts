@@ -13,7 +13,7 @@ import {
 
 const levelOf = (what: Parameters<typeof configurationOf>[0]) => configurationOf(what).log.level;
 
-test('flags beat the environment, the environment beats the file, the file beats the default', () => {
+test('flags win over the environment, the environment over the file, and the file over the default', () => {
   const text = 'log: { level: warn }';
   const environment = { LATCHKEY_LOG__LEVEL: 'error' };
   expect(levelOf({})).toBe('info');
@@ -22,7 +22,7 @@ test('flags beat the environment, the environment beats the file, the file beats
   expect(levelOf({ text, environment, flags: { log: { level: 'debug' } } })).toBe('debug');
 });
 
-test('what a stronger source does not mention is kept from the weaker ones', () => {
+test('a value that a stronger source does not set comes from a weaker source', () => {
   const { sync } = configurationOf({
     text: 'sync: { concurrency: 9, backoff: { first: 2s } }',
     environment: { LATCHKEY_SYNC__BACKOFF__MAX: '1m' },
@@ -31,7 +31,7 @@ test('what a stronger source does not mention is kept from the weaker ones', () 
   expect(sync).toMatchObject({ rate: 50, concurrency: 9, backoff: { firstMs: 2000, maxMs: 60_000 } });
 });
 
-test('null, or an empty variable, is the same as not given', () => {
+test('null or an empty variable restores the default', () => {
   const text = 'log: { level: null }\nsync:\nupstream: { base_url: "http://localhost" }';
   const configuration = configurationOf({
     text,
@@ -47,7 +47,7 @@ test('null, or an empty variable, is the same as not given', () => {
   }
 });
 
-test('a variable takes scalars as they are, and lists and mappings as YAML or JSON', () => {
+test('an environment variable contains plain text, or lists and mappings as YAML or JSON', () => {
   const configuration = configurationOf({
     environment: {
       LATCHKEY_LISTEN__TCP: 'false',
@@ -68,7 +68,7 @@ test('a variable takes scalars as they are, and lists and mappings as YAML or JS
   expect(configuration.products[0]?.secret.reveal()).toBe('0012');
 });
 
-test('a variable can reach into a list by position', () => {
+test('an environment variable can set a single item of a list by its position', () => {
   const { products } = configurationOf({
     text: 'upstream: { base_url: "http://localhost" }\nproducts: [{ key: A }]',
     environment: {
@@ -84,13 +84,13 @@ test('a variable can reach into a list by position', () => {
   ]);
 });
 
-test('a part of a list beats the whole of it, whichever variable comes first', () => {
+test('a variable for a list item wins over the variable for the whole list', () => {
   const parts = { LATCHKEY_PRODUCTS__0__SECRET: 'of its own', LATCHKEY_PRODUCTS: '[{ key: A, secret: a }]' };
   const environment = { LATCHKEY_UPSTREAM__BASE_URL: 'http://localhost', ...parts };
   expect(configurationOf({ environment }).products[0]?.secret.reveal()).toBe('of its own');
 });
 
-test('a variable can reach the eleventh item of a list in the file', () => {
+test('an environment variable can change the eleventh item of a list in the file', () => {
   const items = Array.from({ length: 11 }, (_, index) => `{ key: P${index}, secret: s${index} }`);
   const { products } = configurationOf({
     text: `upstream: { base_url: "http://localhost" }\nproducts: [${items.join(', ')}]`,
@@ -104,12 +104,12 @@ test.each([
   ['brackets, braces and quotation marks further on are text', 'a"b {c} [d] #e', 'a"b {c} [d] #e'],
   ['white space around it is dropped, as a file with CRLF leaves it', ' hush \r', 'hush'],
   ['a text in quotes is what is in them', '"null"', 'null'],
-])('a variable is taken literally: %s', (_, value, secret) => {
+])('an environment variable is read literally: %s', (_, value, secret) => {
   const environment = { LATCHKEY_UPSTREAM__BASE_URL: 'http://localhost', LATCHKEY_UPSTREAM__API_KEY: value };
   expect(configurationOf({ environment }).upstream?.apiKey?.reveal()).toBe(secret);
 });
 
-test('text that looks like a number stays the text that was written', () => {
+test('text that looks like a number is not changed', () => {
   const { products, listen } = configurationOf({
     text: 'upstream: { base_url: "http://localhost" }\nlisten: { socket_mode: 0660 }\nproducts: [{ key: 1e5, secret: 00123456789012345678901 }]',
   });
@@ -118,7 +118,7 @@ test('text that looks like a number stays the text that was written', () => {
   expect(listen.socketMode).toBe(0o660);
 });
 
-test('relative paths start at the file that names them, or at the working directory', () => {
+test('relative paths in a file start at its folder, and all others at the working directory', () => {
   const { stateDir, listen, upstream } = configurationOf({
     text: 'state_dir: state\nlisten: { socket: a.sock, sockets: [{ path: b.sock }] }\nupstream: { base_url: "http://localhost", ca_file: ../ca.pem }',
     environment: { LATCHKEY_LISTEN__SOCKET: 'c.sock' },
@@ -207,11 +207,11 @@ test.for<[string, ConfigInput, Partial<Location>]>([
       places: ['/work/latchkey.yaml', '/home/ada/.config/latchkey/config.yaml', '/etc/latchkey/config.yaml'],
     },
   ],
-])('a state directory is told together with what names it: %s', ([, sources, location]) => {
+])('the location of the daemon says which source names the state directory: %s', ([, sources, location]) => {
   expect(parseLocation(configSources(sources))).toMatchObject({ ok: true, location });
 });
 
-test('a file that is named must be there, a default one must be readable if it is there', () => {
+test('a named file must exist, and a default file must be readable if it exists', () => {
   expect(faultsOf({ file: 'a.yaml' })).toEqual([
     'file: cannot read /work/a.yaml: no such file or directory (from flag)',
   ]);
@@ -223,7 +223,7 @@ test('a file that is named must be there, a default one must be readable if it i
   ]);
 });
 
-test('the variables that Kubernetes sets for a service called latchkey are not ours', () => {
+test('variables that Kubernetes sets for a service called latchkey are ignored', () => {
   expect(
     faultsOf({
       environment: {
@@ -239,7 +239,7 @@ test('the variables that Kubernetes sets for a service called latchkey are not o
   ]);
 });
 
-test('the log is written for people on a terminal, unless a format is chosen', () => {
+test('the default log format is pretty on a terminal and json elsewhere', () => {
   const formatOn = (isTerminal: boolean, text = 'log: { level: info }'): string => {
     const result = parseConfiguration({ ...configSources({ text }), isTerminal });
     return result.ok ? result.configuration.log.format : 'refused';

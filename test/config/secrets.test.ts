@@ -11,7 +11,7 @@ test.each([
   ['is empty', '\n'],
   ['must hold one line of visible ASCII', 'hush\nhush'],
   ['must hold one line of visible ASCII', 'hush\u0000'],
-])('a secret file is refused: %s', (reason, content) => {
+])('a secret file is refused without showing its content: %s', (reason, content) => {
   const faults = faultsOf({ text: withKeyFile, files: { [`${folder}/key`]: content } });
   expect(faults).toHaveLength(1);
   expect(faults[0]).toContain(`${folder}/key`);
@@ -19,12 +19,12 @@ test.each([
   expect(faults[0]).not.toContain('hush');
 });
 
-test('only the newline at its end is taken off a secret file', () => {
+test('only the trailing newline of a secret file is removed', () => {
   const { upstream } = configurationOf({ text: withKeyFile, files: { [`${folder}/key`]: 'a b\r\n' } });
   expect(upstream?.apiKey?.reveal()).toBe('a b');
 });
 
-test('a secret and its file may come from different sources, but not both', () => {
+test('setting a secret and its file is an error, even if they come from different sources', () => {
   const environment = { LATCHKEY_UPSTREAM__API_KEY: 'k' };
   expect(faultsOf({ text: withKeyFile, environment })).toEqual([
     `upstream.api_key_file: is given as well as api_key: remove one of them (from ${folder}/config.yaml line 1)`,
@@ -38,13 +38,13 @@ test('a secret and its file may come from different sources, but not both', () =
 test.each([
   ['url_file: away', 'store.postgres.url_file: cannot read'],
   ['url_file: away, url: "postgres://me@localhost/shop"', 'store.postgres.url_file: is given as well as url'],
-])('of the URL of a database nothing else is said where its file has a fault: %s', (keys, fault) => {
+])('an unreadable file with the database URL is the only error about the URL: %s', (keys, fault) => {
   const faults = faultsOf({ text: `store: { postgres: { ${keys} } }` });
   expect(faults).toHaveLength(1);
   expect(faults[0]).toContain(fault);
 });
 
-test('of two products whose secret files have a fault nothing is said to be the same', () => {
+test('two products with unreadable secret files are not reported as having the same secret', () => {
   const products = '[{ key: A, secret_file: /away }, { key: B, secret_file: /away }]';
   const faults = faultsOf({ text: `upstream: { base_url: "http://localhost" }\nproducts: ${products}` });
   expect(faults.map((fault) => fault.split(':')[0])).toEqual([
@@ -53,7 +53,7 @@ test('of two products whose secret files have a fault nothing is said to be the 
   ]);
 });
 
-test('the same secret in the files of two products is refused', () => {
+test('two products with the same secret in different files are refused', () => {
   const products = '[{ key: A, secret_file: /one }, { key: B, secret_file: /two }]';
   const text = `upstream: { base_url: "http://localhost" }\nproducts: ${products}`;
   expect(faultsOf({ text, files: { '/one': 'hush\n', '/two': 'hush' } })).toEqual([
@@ -61,7 +61,7 @@ test('the same secret in the files of two products is refused', () => {
   ]);
 });
 
-test('no rendering of a configuration shows a secret', () => {
+test('no way to print a configuration shows a secret', () => {
   const configuration = configurationOf({
     text: `
 upstream: { base_url: "http://localhost", api_key: hush-1, proxy: "http://me:hush-2@proxy:3128" }
@@ -82,7 +82,7 @@ products: [{ key: A, secret: hush-3 }]`,
     expect(rendering).not.toContain('hush');
 });
 
-test('no fault shows a secret, wherever it was put by mistake', () => {
+test('no error shows a secret that stands in the wrong place', () => {
   const texts = [
     'upstream: { base_url: "https://me:hush@x", api_key: "hush\\n1", proxy: "hush" }',
     'upstream: { base_url: hush, timeout: hush, headers: hush }\nproducts: hush',
@@ -103,7 +103,7 @@ test('no fault shows a secret, wherever it was put by mistake', () => {
   }
 });
 
-test('certificates that cannot be read are a fault of the configuration', () => {
+test('an unreadable certificate file is an error of the configuration', () => {
   expect(faultsOf({ text: 'upstream: { base_url: "http://localhost", ca_file: none.pem }' })).toEqual([
     `upstream.ca_file: cannot read ${folder}/none.pem: no such file or directory (from ${folder}/config.yaml line 1)`,
   ]);

@@ -96,7 +96,7 @@ const rest = fc.record(
   optional,
 );
 
-test('what is shown, read again, shows the same: as flags, as JSON and as YAML', () => {
+test('a shown configuration can be read again as flags, JSON and YAML', () => {
   fc.assert(
     fc.property(rest, fc.option(agent, { nil: {} }), (sections, role) => {
       const shown = effective(configurationOf({ flags: { ...sections, ...role } }));
@@ -107,7 +107,7 @@ test('what is shown, read again, shows the same: as flags, as JSON and as YAML',
   );
 });
 
-test('an authority and an agent, shown and read again, are the same but for the secrets', () => {
+test('the shown configuration of an authority reads back as the same configuration', () => {
   fc.assert(
     fc.property(rest, (sections) => {
       const configuration = configurationOf({ flags: sections });

@@ -20,7 +20,7 @@ test.each([
     'postgres://seller@localhost/shop?host=/run/postgresql',
     { ...secure, host: '/run/postgresql', isSecure: false },
   ],
-])('%s is a database', (url, location) => {
+])('the database URL %s is parsed', (url, location) => {
   expect(parseDatabaseUrl(url)).toEqual(location);
 });
 
@@ -35,6 +35,6 @@ test.each([
   'postgres://seller@localhost/shop?sslmode=require',
   'postgres://seller@db.example/shop?options=-csearch_path=x',
   'postgres://seller:%zz@db.example/shop',
-])('%s is none that is used', (url) => {
+])('the database URL %s is refused', (url) => {
   expect(parseDatabaseUrl(url)).toBeNull();
 });

@@ -17,7 +17,7 @@ function withFiles(certText: string, keyText: string): ConfigInput {
   return { text, files: { [cert]: certText, [key]: keyText } };
 }
 
-test('a certificate and its key are taken, by paths from the folder of the file', () => {
+test('the paths of a certificate and its key start at the folder of the configuration file', () => {
   const { listen } = configurationOf(withFiles(certificate, privateKey));
   expect(listen.tls).toEqual({ certFile: cert, keyFile: key });
 });
@@ -47,18 +47,18 @@ test.each([
     ),
   ],
   [{ text: `listen: { tls: { cert_file: a } }` }, `listen.tls.key_file: is missing (from ${file} line 1)`],
-])('what no server could show is a fault %#', (given, fault) => {
+])('files that no TLS server could use are an error (case %#)', (given, fault) => {
   expect(faultsOf(given)).toEqual([fault]);
 });
 
-test('TLS needs a TCP listener', () => {
+test('TLS without a TCP listener is an error', () => {
   const given = withFiles(certificate, privateKey);
   expect(faultsOf({ ...given, flags: { listen: { tcp: false } } })).toEqual([
     `listen.tls: needs listen.tcp, which is switched off (from ${file} line 2)`,
   ]);
 });
 
-test('a private key that every user can read is warned of', () => {
+test('a private key that every user can read causes a warning', () => {
   const given = withFiles(certificate, privateKey);
   expect(warningsOf(given)).toEqual([]);
   expect(warningsOf({ ...given, worldReadable: [key, cert] })).toEqual([

@@ -36,7 +36,7 @@ test.each(['16KB', '16k', '-1', '', '1.5'])('"%s" is not a size', (text) => {
   expect(parseSize(text)).toBeUndefined();
 });
 
-test('durations and sizes are read as they are written', () => {
+test('a written duration or size reads back as the same value', () => {
   fc.assert(
     fc.property(fc.nat({ max: 2 ** 50 }), (quantity) => {
       expect(parseDuration(formatDuration(quantity))).toBe(quantity);

@@ -8,7 +8,7 @@ test.each([
   'http://10.0.0.1:8787',
   'http://[2001:db8::1]',
   'http://localhost.example',
-])('secrets that go to %s without encryption are warned of', (url) => {
+])('an upstream at %s causes a warning that secrets are not encrypted', (url) => {
   expect(warningsOf({ text: `upstream:\n  base_url: "${url}"` })).toEqual([
     `upstream.base_url: is plain http to another machine: anyone on the network path can read the secrets; use https (from ${here} line 2)`,
   ]);
@@ -20,7 +20,7 @@ test.each([
   'http://LOCALHOST',
   'http://127.0.0.2:1',
   'http://[::1]:1',
-])('the way to %s is not warned of', (url) => {
+])('an upstream at %s causes no warning', (url) => {
   expect(warningsOf({ text: `upstream: { base_url: "${url}" }` })).toEqual([]);
 });
 
@@ -35,21 +35,21 @@ test.each([
   ],
   ['an API key', 'upstream: { base_url: "http://localhost", api_key: hush }'],
   ['the password of a proxy', 'upstream: { base_url: "http://localhost", proxy: "http://me:hush@proxy" }'],
-])('a file with %s in it is warned of when every user can read it', (_, text) => {
+])('a configuration file that contains %s causes a warning if every user can read it', (_, text) => {
   expect(warningsOf({ text, files, worldReadable: [here] })).toEqual([
     `file: ${here} holds a secret and can be read by every user of this machine: chmod 0600 (from flag)`,
   ]);
   expect(warningsOf({ text, files })).toEqual([]);
 });
 
-test('a file that holds no secret may be read by every user, wherever the secrets are', () => {
+test('a configuration file without secrets may be readable by every user', () => {
   const text =
     'upstream: { base_url: "http://localhost", api_key_file: /etc/key, proxy: "http://proxy" }\nproducts: [{ key: A }]';
   const environment = { LATCHKEY_PRODUCTS__0__SECRET: 'hush' };
   expect(warningsOf({ text, environment, files, worldReadable: [here] })).toEqual([]);
 });
 
-test('a secret file is warned of when every user can read it', () => {
+test('a secret file causes a warning if every user can read it', () => {
   const text = `upstream: { base_url: "http://localhost", api_key_file: /etc/key }
 products:
   - key: A
@@ -62,7 +62,7 @@ products:
   expect(warningsOf({ text, files, worldReadable: ['/etc/key'] })).toHaveLength(1);
 });
 
-test('Windows has no permission bits to warn of', () => {
+test('permission bits cause no warning on Windows', () => {
   const text = `listen: { socket: false }\n${agent}products: [{ key: A, secret: hush }]`;
   expect(warningsOf({ text, worldReadable: [here] })).toHaveLength(1);
   expect(warningsOf({ text, worldReadable: [here], platform: 'win32' })).toEqual([]);

@@ -61,13 +61,13 @@ const schemes = {
 };
 const named = routes.map((route) => [`${route.method} ${route.path}`, route] as const);
 
-test('every route is described under a name of its own, and nothing else is', () => {
+test('every route is in the document with a unique operation id, and nothing else is', () => {
   const operations = Object.values(description.paths).flatMap((path) => Object.values(path));
   expect(operations).toHaveLength(routes.length);
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(routes.length);
 });
 
-test('every body of JSON has a name, and so has every object within', () => {
+test('every JSON body and every object in it has a named schema', () => {
   const unnamed: string[] = [];
   const look = (node: unknown, path: string): void => {
     if (typeof node !== 'object' || node === null) return;
@@ -81,14 +81,14 @@ test('every body of JSON has a name, and so has every object within', () => {
   expect(unnamed).toEqual([]);
 });
 
-test('every heading is explained', () => {
+test('every tag has a description', () => {
   expect(written.tags.filter(({ description: told }) => told === '')).toEqual([]);
   const explained = written.tags.map(({ name }) => name);
   expect(new Set(explained)).toEqual(new Set(routes.map(({ tag }) => tag)));
 });
 
 test.each(named)(
-  '%s: the description asks for the credentials that the server asks for, and tells the scope',
+  '%s: the document lists the credentials that the server accepts, and the scope',
   (_, route) => {
     const { access } = route;
     const expected =
@@ -105,7 +105,7 @@ test.each(named)(
   },
 );
 
-test('the credentials are described by the headers that carry them', () => {
+test('the security schemes name the headers of the credentials', () => {
   expect(description.components.securitySchemes).toMatchObject({
     apiKey: { type: 'apiKey', in: 'header', name: 'service-api-key' },
     productSecret: { type: 'apiKey', in: 'header', name: 'product-secret-key' },
@@ -113,7 +113,7 @@ test('the credentials are described by the headers that carry them', () => {
   });
 });
 
-test.each(named)('%s: path, query and headers are described', (_, route) => {
+test.each(named)('%s: the document describes the path, the query and the headers', (_, route) => {
   const operation = operationOf(route);
   const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => [name, true]);
   expect(parametersIn('path', operation)).toEqual(inPath);
@@ -128,7 +128,7 @@ test.each(named)('%s: path, query and headers are described', (_, route) => {
 });
 
 test.each(named.filter(([, { body }]) => body !== undefined))(
-  '%s: what the description requires of a body is what an empty body is refused for',
+  '%s: an empty body is refused because of the members that the document requires',
   (_, route) => {
     const content = operationOf(route).requestBody?.content ?? {};
     const { 'text/csv': csv, ...parsed } = content;
@@ -150,7 +150,7 @@ test.each(named.filter(([, { body }]) => body !== undefined))(
   },
 );
 
-test('a change of the first version is described with its parameters in the body or in the query', () => {
+test('the routes of the first version describe their parameters in the body and in the query', () => {
   const { paths } = dereferenced(
     describeRoutes(routesOf(dialects.payhip), { version: '1.2.3', dialect: dialects.payhip }),
   ) as Description;
@@ -165,17 +165,17 @@ test('a change of the first version is described with its parameters in the body
   expect(operationOf({ method: 'PUT', path: '/api/v2/license/usage' }).requestBody?.required).toBe(true);
 });
 
-test('a refusal is said to tell a code; where it does not, what asks for one', () => {
+test('the description says that errors have a code, or how clients get a code in the dialect of a store', () => {
   const of = (dialect: Dialect): string =>
     (describeRoutes(routesOf(dialect), { version: '1.2.3', dialect }) as Description).info.description;
-  const told = ' tell a stable `code`: each is explained by `latchkey explain CODE`.';
+  const told = 'Every error has a stable `code`; `latchkey explain CODE` explains it.';
   expect(of(dialects.specification).endsWith(told)).toBe(true);
   expect(of(dialects.payhip)).toContain(
-    `${told} Under \`/api\` they tell a \`message\` alone, as another store does, unless \`Accept\` asks for \`application/problem+json\`.`,
+    `${told} Under \`/api\`, an error is only a \`message\`, as another store sends it, unless \`Accept\` asks for \`application/problem+json\`.`,
   );
 });
 
-test('refusals are described in the form of the store under /api, and as problems elsewhere', () => {
+test('errors are described in the form of the store under /api, and as problems elsewhere', () => {
   const dialect = dialects.payhip;
   const { paths } = dereferenced(
     describeRoutes(routesOf(dialect), { version: '1.2.3', dialect }),
@@ -198,7 +198,7 @@ test('the parameters of a coupon are described by the schemas that check them', 
   });
 });
 
-test('the parameters of a list are described with their bounds and defaults', () => {
+test('the parameters of a list are described with their limits and defaults', () => {
   expect(operationOf({ method: 'GET', path: '/api/v2/coupons' }).parameters).toMatchObject([
     { name: 'limit', in: 'query', schema: { type: 'integer', minimum: 1, maximum: 100, default: 10 } },
     { name: 'offset', in: 'query', schema: { type: 'integer', minimum: 0, maximum: 10_000, default: 0 } },
@@ -208,7 +208,7 @@ test('the parameters of a list are described with their bounds and defaults', ()
 
 test.each(
   named.filter(([, { path }]) => /^\/(?:api|admin|agent)\//.test(path) && !/\/(?:backup|export)$/.test(path)),
-)('%s: the answer is described as data and nothing beside it; refusals as problems', (_, route) => {
+)('%s: successful responses are described as data alone, and errors as problems', (_, route) => {
   const { responses } = operationOf(route);
   for (const [status, { content = {} }] of Object.entries(responses)) {
     if (status === '204') continue;
@@ -218,18 +218,18 @@ test.each(
   }
 });
 
-test('a quote, of which no answer is kept, is not said to refuse an idempotency key that was used', () => {
+test('the route of a quote does not list a reused idempotency key, because its response is not stored', () => {
   const refusing = routes.filter((route) => refusalsOf(route).includes('idempotency_key_reused'));
   const paths = refusing.map(({ path }) => path);
   expect(paths).toContain('/agent/v1/redemptions');
   expect(paths).not.toContain('/agent/v1/quote');
 });
 
-test('an idempotency key is said to make safe what is kept under it, and nothing else', () => {
+test('an idempotency key is described as safe only for routes whose response is stored', () => {
   const safe = routes.filter((route) => {
     const { parameters = [] } = operationOf(route);
     const key = parameters.find(({ name }) => name === 'Idempotency-Key');
-    return key?.description?.startsWith('Makes a repetition of the request safe') === true;
+    return key?.description?.startsWith('Makes it safe to repeat the request') === true;
   });
   expect(safe).toEqual(routes.filter((route) => refusalsOf(route).includes('idempotency_key_reused')));
   expect(safe.map(({ path }) => path)).not.toContain('/admin/v1/tokens');
@@ -241,7 +241,7 @@ function codesOf({ responses }: Operation): string[] {
   return told.flatMap((text) => [...text.matchAll(/^- `(\w+)`: /gm)].map(([, code = '']) => code));
 }
 
-test('every problem is described at a route that can answer it, but for those of no route', () => {
+test('every problem is described at a route that can return it, except for problems without a route', () => {
   const told = new Set(routes.flatMap((route) => codesOf(operationOf(route))));
   const untold = Object.keys(problems).filter((code) => !told.has(code));
   // The first is of the first version alone, in another dialect.
@@ -267,7 +267,7 @@ test.each<[string, string, string[]]>([
   );
 });
 
-test('what may be left out may be sent empty in a form or a query, and as null in JSON', () => {
+test('optional parameters may be empty in a form or a query, and null in JSON', () => {
   const { requestBody, parameters } = operationOf({ method: 'POST', path: '/api/v2/coupons' });
   const notesIn = (type: string): object | undefined =>
     requestBody?.content[type]?.schema.properties?.['notes'];
@@ -280,13 +280,13 @@ test('what may be left out may be sent empty in a form or a query, and as null i
   expect(key.map((each) => 'allowEmptyValue' in each)).toEqual([false]);
 });
 
-test('nothing is told that only this program needs', () => {
+test('the document contains no artifacts of this program', () => {
   const text = JSON.stringify(written.components.schemas);
   const alien = ['"readOnly"', '-9007199254740991', '"format":"date-time","pattern"'];
   expect(alien.filter((each) => text.includes(each))).toEqual([]);
 });
 
-test('an id of a coupon has no bounds in a path: any integer that no coupon has is not found', () => {
+test('the id of a coupon in a path has no limits: an unknown integer is not found', () => {
   const ids = named
     .filter(([, { path }]) => path.includes('/coupons/:id'))
     .flatMap(([, route]) => operationOf(route).parameters?.filter((each) => each.in === 'path') ?? []);
@@ -294,16 +294,16 @@ test('an id of a coupon has no bounds in a path: any integer that no coupon has 
   for (const { schema } of ids) expect(Object.keys(schema).toSorted()).toEqual(['description', 'type']);
 });
 
-test('no answer but a success is called done', () => {
+test('only successful responses are described as a success', () => {
   const done = routes.flatMap((route) =>
     Object.entries(operationOf(route).responses).flatMap(([status, { description: told }]) =>
-      told === 'Done.' ? [status] : [],
+      told === 'Success.' ? [status] : [],
     ),
   );
   expect(new Set(done)).toEqual(new Set(['200', '201', '204']));
 });
 
-test('what an upstream refuses is described where its own status is', () => {
+test('errors of an upstream are described at the status of the upstream', () => {
   const { responses } = operationOf({ method: 'POST', path: '/api/v2/coupons' });
   const told = Object.keys(responses).filter((status) =>
     responses[status]?.description.includes('`upstream_refused`'),
@@ -319,7 +319,7 @@ test('a license and a coupon have the members of the specification', () => {
   );
 });
 
-test('a route that needs no credential is one of three', () => {
+test('only three routes need no credential', () => {
   const open = routes.filter(({ access }) => access === 'anyone').map(({ path }) => path);
   expect(open.toSorted((one, other) => one.localeCompare(other))).toEqual([
     '/livez',

@@ -1,4 +1,4 @@
-/** The environment of this process is not as it must be; the message says what to change. */
+/** The environment of this process does not work; the message says what to change. */
 export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError';
 }

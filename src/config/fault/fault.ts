@@ -1,10 +1,10 @@
 import { getSystemErrorMessage } from 'node:util';
 
-/** The way to a value: mapping keys and list positions from the root. */
+/** The path to a value: keys of mappings and positions in lists, starting at the root. */
 export type KeyPath = readonly (string | number)[];
 
 /**
- * One thing that is wrong with a configuration.
+ * One error of a configuration.
  *
  * The text never repeats a value, because the value may be a secret in the wrong place.
  */
@@ -16,12 +16,12 @@ export interface Fault {
   readonly origin: string;
 }
 
-/** Writes a fault as its one line of a report. */
+/** Writes an error as one line. */
 export function formatFault(fault: Fault): string {
   return `${fault.key}: ${fault.text} (from ${fault.origin})`;
 }
 
-/** Writes a path in dotted form; what could break the line or flood it is taken out of the names. */
+/** Writes a path in dotted form; control characters are replaced and long names cut, so that the line stays intact. */
 export function formatKey(path: KeyPath): string {
   return path
     .map((step) => (typeof step === 'number' ? `[${step}]` : `.${formatName(step)}`))

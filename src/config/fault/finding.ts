@@ -1,4 +1,4 @@
-/** What was looked at and how it stands; `advice` says what to do when it is not well. */
+/** The result of one check; `advice` says what to do about a problem. */
 export type Finding = { level: 'ok' | 'warn' | 'fail'; what: string; advice: string | null };
 
 export function ok(what: string): Finding {

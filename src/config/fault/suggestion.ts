@@ -1,6 +1,6 @@
 /**
- * Finds the key that a mistyped one was probably meant to be: at most two letters away, or a level
- * down (`LATCHKEY_LOG_LEVEL`, where two underscores are between levels).
+ * Suggests the key that was probably meant: at most two letters different, or one level deeper
+ * (`LATCHKEY_LOG_LEVEL` has one underscore between the levels instead of two).
  */
 export function suggest(mistyped: string, words: readonly string[]): string | undefined {
   const near = words

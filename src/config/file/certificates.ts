@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { formatReason } from '../fault/fault.ts';
 
-/** The certificates of a PEM file and nothing else of the file, or why the file cannot be used. */
+/** The certificates of a PEM file, without the rest of the file; or why the file cannot be used. */
 export type CertificatesResult =
   | {
       readonly ok: true;
@@ -64,7 +64,7 @@ function unusable(text: string): CertificatesResult {
   return { ok: false, text };
 }
 
-/** The PEM blocks of a text; the last one may lack its end. */
+/** The PEM blocks of a text; the last block may lack its end. */
 function blocksIn(text: string): Block[] {
   const blocks: { label: string; text: string }[] = [];
   let isInside = false;

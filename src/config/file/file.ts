@@ -7,14 +7,14 @@ import { metaOf, settingsOf } from '../schema.ts';
 import { isTree } from './tree.ts';
 import { parseYaml } from './yaml.ts';
 
-/** What decides which file is read, and how; `readFile` throws the file system's error. */
+/** What decides which file is read, and how; `readFile` throws the error of the file system. */
 export interface FileSources extends Machine {
   /** The file that the command line names. */
   readonly file?: string | undefined;
   /** The working directory. */
   readonly directory: string;
   readonly readFile: (path: string) => string;
-  /** Looks at the file in the working directory before it is read; without this none is looked for there. */
+  /** Checks the file in the working directory before it is read; without this check no file is searched there. */
   readonly judgeLocalFile?: (path: string) => LocalFile;
 }
 
@@ -26,17 +26,17 @@ export interface FileValues {
   readonly tree: unknown;
   /** The file that was read; `null` when none is there. */
   readonly file: string | null;
-  /** What named it: `flag`, `environment LATCHKEY_CONFIG` or `default`. */
+  /** The source that names the file: `flag`, `environment LATCHKEY_CONFIG` or `default`. */
   readonly origin: string;
-  /** Where a file was looked for that nobody named, up to the place that had it. */
+  /** The default places that were searched, up to the one that has a file. */
   readonly places: readonly string[];
   readonly faults: readonly Fault[];
   readonly originOf: (path: KeyPath) => string;
 }
 
 /**
- * Finds and reads the configuration file: one that is named must exist, one at a default place need not.
- * `isStateNamed`: the state directory says which daemon is meant, not the file that lies in the working directory.
+ * Finds and reads the configuration file. A named file must exist, a file at a default place need not.
+ * `isStateNamed`: the state directory already names the daemon, so the file in the working directory is ignored.
  */
 export function readConfigurationFile(sources: FileSources, isStateNamed: boolean): FileValues {
   const { file, directory, environment } = sources;

@@ -2,7 +2,7 @@ import { lstatSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { formatReason } from '../fault/fault.ts';
 
-/** What lies in the working directory under a name that nobody gave; `distrust`: why it must not be taken. */
+/** The state of a file in the working directory that was not named; `distrust`: why the file must not be used. */
 export type LocalFile = 'absent' | 'safe' | { readonly distrust: string };
 
 const root = 0;
@@ -10,11 +10,11 @@ const writableByGroup = 0o020;
 const writableByAll = 0o002;
 
 /**
- * Whether a file that just lies here can only be of this user or of root.
+ * Whether only this user or root can have put a file here.
  *
- * In a place like /tmp anybody can leave a file that leads the commands of others to a daemon of his own; and who
- * can write to the directory can put another file there, or what the file names by a relative path. `user`: the
- * number of this user; null on Windows, which has no such numbers.
+ * In a directory like /tmp, another user could leave a file that leads commands to a daemon of that user. A user who
+ * can write to the directory can replace the file, and files that it names by a relative path. `user`: the number of
+ * this user; null on Windows, which has no such numbers.
  */
 export function judgeLocalFile(path: string, user: number | null): LocalFile {
   const named = lookAt(path);
@@ -31,7 +31,7 @@ export function judgeLocalFile(path: string, user: number | null): LocalFile {
   }
 }
 
-/** Null also where this user may not look: nobody put a file there for this user. */
+/** Also null if this user may not read the directory. */
 function lookAt(path: string): Stats | null {
   try {
     return lstatSync(path);
@@ -53,7 +53,7 @@ function distrustOwner({ uid }: Stats, name: string, user: number): string | nul
   return uid === user || uid === root ? null : `${name} belongs to user ${uid}, and this is user ${user}`;
 }
 
-/** A group with its user's number is of that user alone: where users have such, all they make is writable by it. */
+/** A group with the number of its user belongs to that user alone; where such groups exist, new files are writable by them. */
 function isWritableByOthers({ mode, uid, gid }: Stats): boolean {
   return (mode & writableByAll) !== 0 || ((mode & writableByGroup) !== 0 && gid !== uid);
 }

@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 const maximumBytes = 16 * 1024 * 1024;
 const chunkBytes = 64 * 1024;
 
-/** Reads a file, or a pipe, that a person has named; one without an end, such as /dev/zero, is too large. */
+/** Reads a file or a pipe that a person named; an endless file, such as /dev/zero, is reported as too large. */
 export function readNamedFile(path: string): string {
   const file = openSync(path, 'r');
   try {

@@ -1,6 +1,6 @@
 import type { KeyPath } from '../fault/fault.ts';
 
-/** A mapping as it was written, nothing about it known yet. */
+/** A mapping before it is parsed. */
 export type Tree = { readonly [key: string]: unknown };
 
 export function isTree(value: unknown): value is Tree {
@@ -21,7 +21,7 @@ export function normalized(value: unknown): unknown {
   return isList ? entries.map(([, item]) => item) : Object.fromEntries(entries);
 }
 
-/** Finds what stands at a path; `undefined` when nothing does. */
+/** Returns the value at a path; `undefined` if there is none. */
 export function valueAt(root: unknown, path: KeyPath): unknown {
   let value = root;
   for (const step of path) {
@@ -31,7 +31,7 @@ export function valueAt(root: unknown, path: KeyPath): unknown {
   return value;
 }
 
-/** Lays one value over another: mappings key by key, single items over a list's, all else replaces. */
+/** Merges a stronger value into a weaker one: mappings key by key, single items into a list; other values replace. */
 export function overlay(base: unknown, over: unknown): unknown {
   if (over === undefined) return base;
   if (!isTree(over)) return over;
@@ -41,7 +41,7 @@ export function overlay(base: unknown, over: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
-/** Lists the single values in a tree with the way to each; an empty list is one. */
+/** Lists the single values in a tree with their paths; an empty list counts as a single value. */
 export function leavesOf(value: unknown, path: KeyPath = []): readonly (readonly [KeyPath, unknown])[] {
   if (typeof value !== 'object' || value === null) return [[path, value]];
   if (Array.isArray(value) && value.length === 0) return [[path, '[]']];

@@ -1,27 +1,27 @@
 import { type Document, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
 import type { KeyPath } from '../fault/fault.ts';
 
-/** A YAML text that was understood, with the line on which each of its values is written. */
+/** A parsed YAML text, with the line of each value. */
 export interface YamlText {
   readonly value: unknown;
   readonly lineOf: (path: KeyPath) => number;
 }
 
-/** What YAML itself objects to; the text is made of the parser's code, never of the source. */
+/** An error of the YAML parser; its text contains the code of the error, and nothing from the file. */
 export interface YamlFault {
   readonly line: number;
   readonly text: string;
 }
 
-/** What stands in a text where its bytes were not UTF-8. */
+/** Node decodes bytes that are not UTF-8 as this character. */
 const replacementCharacter = '\u{FFFD}';
 
 /**
  * Reads YAML (and so JSON) in which only `true`, `false` and `null` are special.
  *
- * Numbers stay the text that was written, so that a secret `0012`, a mode `0660` or a product key
- * `1e5` is not changed; the keys that want a number read it from the text. Aliases are refused: a
- * file this small does not need them, and they can refer to themselves.
+ * Numbers stay text, so that a secret `0012`, a mode `0660` or a product key `1e5` is not changed; numeric
+ * settings parse the text. Aliases are refused: a file this small does not need them, and they can refer to
+ * themselves.
  */
 export function parseYaml(text: string): YamlText | readonly YamlFault[] {
   const lines = new LineCounter();
@@ -52,7 +52,7 @@ export function parseYaml(text: string): YamlText | readonly YamlFault[] {
     : { value: document.toJS(), lineOf: (path) => lineAt(findOffset(document, path)) };
 }
 
-/** Finds where a path's last step is written: a mapping's key or a list's item. */
+/** Finds the offset of the last step of a path: the key of a mapping or the item of a list. */
 function findOffset(document: Document, path: KeyPath): number {
   let node: unknown = document.contents;
   let offset = offsetOf(node);

@@ -9,28 +9,28 @@ export const freshness = section(
     .strictObject({
       fresh: duration
         .prefault(formatDuration(defaultFreshnessPolicy.freshMs))
-        .meta({ description: 'Up to this age an answer is `fresh`.' }),
+        .meta({ description: 'Up to this age a license is `fresh`.' }),
       stale: duration
         .prefault(formatDuration(defaultFreshnessPolicy.staleMs))
-        .meta({ description: 'Up to this age an answer is `stale`.' }),
+        .meta({ description: 'Up to this age a license is `stale`.' }),
       grace: duration.prefault(formatDuration(defaultFreshnessPolicy.graceMs)).meta({
         description:
-          'Up to this age an answer is `grace`; beyond it, verifying an enabled key gives 503 until the upstream answers.',
+          'Up to this age a license is `grace`. After that, verifying an enabled key returns 503 until the upstream responds.',
       }),
       refresh: wait.prefault('6h').meta({
         description:
-          'How often a known key is read again from the upstream. A change applies to a key from its next read on.',
+          'How often a known key is read again from the upstream. A change of this setting applies to a key from its next read on.',
       }),
       unknown: duration
         .prefault('60s')
-        .meta({ description: 'How long the upstream’s 404 is remembered for a key that was never seen.' }),
+        .meta({ description: 'How long a 404 of the upstream is cached for a key that was never seen.' }),
       gone: duration.prefault('24h').meta({
-        description: 'How long reads of a known key must keep getting 404 before it is refused as gone.',
+        description: 'How long reads of a known key must return 404 before the key is refused.',
       }),
     })
     .refine(({ fresh, stale }) => fresh <= stale, rule(['fresh', 'stale'], 'must not be longer than stale'))
     .refine(({ stale, grace }) => stale <= grace, rule(['stale', 'grace'], 'must not be longer than grace')),
 ).meta({
   description:
-    'How long an agent relies on the upstream’s last answer for a key. Its age is counted from that answer.',
+    'How long an agent relies on what the upstream last said about a license key. The age is counted from that response.',
 });

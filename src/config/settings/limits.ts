@@ -14,7 +14,7 @@ export const limits = section(
       .prefault('8KiB')
       .meta({ description: 'The maximum size of all headers of a request together.' }),
     request_timeout: wait.prefault('10s').meta({
-      description: 'How long a whole request may take to arrive; its answer may take longer.',
+      description: 'How long a whole request may take to arrive; the response may take longer.',
     }),
     body_bytes: size.prefault('16KiB').meta({
       description:
@@ -35,19 +35,18 @@ export const limits = section(
     }),
     misses: rate.prefault(2).meta({
       description:
-        'How often one credential may have an agent look up a key that is not known here; each product that is asked counts, and a key that exists does not. A burst may be ten seconds’ worth. Further look-ups wait, half as many as there may be connections, and at most 30 s; more are refused.',
+        'How often one credential may make an agent look up an unknown key at the upstream. Each product that is asked counts; keys that exist do not count. A burst may use the look-ups of ten seconds. Further look-ups wait for at most 30 s; at most half as many as `connections` can wait, and more are refused.',
       unit: 'look-ups a second',
       reload: 'applies',
     }),
     failed_rate: rate.prefault(5).meta({
       description:
-        'How many requests with a wrong credential, from all callers together, are answered 401; any more get 429.',
+        'How many requests with a wrong credential get 401, for all callers together; further requests get 429.',
       unit: 'requests a second',
       reload: 'applies',
     }),
   }),
 ).meta({
-  description:
-    'How much callers may ask of this process. A request over a limit is refused, never truncated.',
+  description: 'Limits for callers. A request over a limit is refused, never truncated.',
   reload: 'restart',
 });

@@ -33,7 +33,7 @@ const grant = section(
         .meta({ description: 'What a caller may do.' }),
       product: optional(text).meta({
         description:
-          'The key of the one product whose license keys can be reached; without it, those of all products can.',
+          'The key of the only product whose license keys can be used. If omitted, the license keys of all products can be used.',
       }),
     })
     .refine(({ scopes }) => scopes.length > 0, rule(['scopes'], 'must name at least one scope'))
@@ -50,7 +50,7 @@ const socket = section(
     group: optional(text).meta({ description: 'The group that owns it, by name or number.' }),
     grant: optional(grant).meta({
       description:
-        'What every caller of this socket may do without a credential. If omitted, a credential is needed.',
+        'What every caller of this socket may do without a credential. If omitted, callers need a credential.',
     }),
   }),
 );
@@ -138,11 +138,11 @@ export const listen = section(
       sockets: z.array(socket).prefault([]).meta({ description: 'Additional Unix sockets.' }),
       dialect: z.enum(dialectNames).prefault('specification').meta({
         description:
-          'How callers of `/api` are answered: as the specification and RFC 9457 say, or like a store that existing software was written for (src/http/README.md, Dialects).',
+          'The dialect of responses of `/api`: that of the specification and RFC 9457, or that of a store for which existing software was written (src/http/README.md, Dialects).',
       }),
       unknown: z.enum(['problem', 'reset']).meta({
         description:
-          'What to answer when nothing can be said about a license key, for example because the upstream is away and the key was never seen, or because a limit refuses the request: `problem` sends a problem (503, 429), `reset` closes the connection without an answer. Much existing software treats any answer that it cannot read as "invalid", but tolerates a connection that fails.',
+          'What to do if nothing is known about a license key, for example because the upstream is unavailable and the key was never seen, or because a limit refuses the request: `problem` sends a problem (503, 429), `reset` closes the connection without a response. Much existing software treats any response that it cannot read as "invalid", but tolerates a failed connection.',
         defaultText: '`reset` if `listen.dialect` is `payhip`, else `problem`',
       }),
       header_aliases: headerAliases.prefault({}).meta({
@@ -151,7 +151,7 @@ export const listen = section(
       }),
       drain_delay: duration.prefault('0s').meta({
         description:
-          'How long requests are still answered after SIGTERM, while `/readyz` already returns 503 and each answer closes its connection. Set it to the time that a proxy takes to notice; at most 10m.',
+          'How long requests are still served after SIGTERM, while `/readyz` already returns 503 and each response closes its connection. Set it to the time that a proxy needs to notice; at most 10m.',
       }),
       allow_remote: z.boolean().prefault(false).meta({
         description: 'Must be true before `listen.tcp` may be an address that other machines can reach.',

@@ -18,11 +18,11 @@ const postgres = section(
       url_file: secretFile('url'),
       listen_url: optional(secret).meta({
         description:
-          'The URL of the same database past a pooler. It is needed if `url` leads through one that lends connections for single transactions (PgBouncer in transaction mode), because each copy listens there for changes that others make. If omitted, they listen at `url`.',
+          'The URL of the same database past a pooler. It is needed if `url` leads through one that lends connections for single transactions (PgBouncer in transaction mode), because each copy listens there for the changes of other copies. If omitted, copies listen at `url`.',
       }),
       listen_url_file: secretFile('listen_url'),
       schema: text.prefault('latchkey').meta({
-        description: 'The schema of its tables, which the first start or `latchkey store move` creates.',
+        description: 'The schema of the tables. The first start or `latchkey store move` creates it.',
       }),
       pool: count.prefault(16).meta({
         description:
@@ -31,10 +31,10 @@ const postgres = section(
       }),
       statement_timeout: wait
         .prefault('5s')
-        .meta({ description: 'How long a statement may take before it is given up.' }),
+        .meta({ description: 'How long a statement may take before it is cancelled.' }),
       ca_file: optional(path).meta({
         description:
-          'The certificate (PEM) of the authority that signed the server’s; no other is trusted then. If omitted, those of the system and those that Node contains.',
+          'The certificate (PEM) of the authority that signed the certificate of the server; no other authority is trusted then. If omitted, the authorities of the system and of Node are trusted.',
       }),
     })
     .refine(({ url }) => parseDatabaseUrl(url.reveal()) !== null, rule(['url'], urlForm))
@@ -55,7 +55,7 @@ export const store = section(
   z.strictObject({
     postgres: optional(postgres).meta({
       description:
-        'A PostgreSQL database (15 or later) that any number of copies of an authority share. If omitted, the records are in `state_dir`, for one process alone.',
+        'A PostgreSQL database (15 or later) that any number of copies of an authority share. If omitted, the data is in `state_dir`, for a single process.',
     }),
   }),
-).meta({ description: 'Where an authority keeps its records.', reload: 'restart' });
+).meta({ description: 'Where an authority keeps its data.', reload: 'restart' });

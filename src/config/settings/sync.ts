@@ -21,29 +21,29 @@ const backoff = section(
 const breaker = section(
   z.strictObject({
     failures: count.prefault(defaultBreakerPolicy.failures).meta({
-      description: 'After this many in a row, nothing is sent but a probe.',
+      description: 'After this many failures in a row, only probes are sent.',
       unit: 'failures',
     }),
     open: wait
       .prefault(formatDuration(defaultBreakerPolicy.openMs))
-      .meta({ description: 'How long to wait before the probe is sent.' }),
+      .meta({ description: 'How long to wait before a probe is sent.' }),
   }),
 );
 
 export const sync = section(
   z.strictObject({
     rate: rate.prefault(5).meta({
-      description: 'The maximum request rate to the upstream; a burst may be two seconds’ worth.',
+      description: 'The maximum request rate to the upstream. A burst may use the requests of two seconds.',
       unit: 'requests a second',
     }),
     concurrency: count.prefault(4).meta({
       description:
-        'How many keys are processed at the same time, over at most twice as many connections plus two.',
+        'How many license keys are processed at the same time. The upstream sees at most twice as many connections, plus two.',
       unit: 'license keys',
     }),
     reconcile_after: wait.prefault(formatDuration(defaultReconcileAfterMs)).meta({
       description:
-        'How long to wait after a lost answer before the key is read back; it must exceed the longest time that a request can be in transit.',
+        'How long to wait after a lost response before the key is read back. It must be longer than a request can be in transit.',
     }),
     writers: z.enum(['many', 'single']).prefault('many').meta({
       description:
@@ -51,15 +51,15 @@ export const sync = section(
     }),
     on_uncertain: z.enum(['infer', 'hold']).prefault('infer').meta({
       description:
-        'What happens to an operation whose answer was lost when another writer could explain the count: `infer` reconciles it as the count suggests, `hold` leaves it for a person to decide.',
+        'What happens to an operation whose response was lost if another writer could explain the count: `infer` decides as the count suggests, `hold` waits for the decision of a person.',
     }),
     max_pending: count.prefault(1_000_000).meta({
-      description: 'Once this many wait for the upstream, further changes are refused with 507.',
+      description: 'If this many operations wait for the upstream, further changes are refused with 507.',
       unit: 'operations',
     }),
     backoff: backoff.prefault({}).meta({
       description: 'How long an operation that was not applied waits before it is sent again.',
     }),
-    breaker: breaker.prefault({}).meta({ description: 'When the upstream is considered away.' }),
+    breaker: breaker.prefault({}).meta({ description: 'When the upstream is considered unavailable.' }),
   }),
 ).meta({ description: 'How an agent sends changes to the upstream and reads keys from it.' });

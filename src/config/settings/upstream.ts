@@ -41,13 +41,14 @@ const headers = section(
 const agent = section(
   z
     .strictObject({
-      base_url: baseUrl.meta({ description: 'Base URL of its API; `/api/v2/…` is appended.' }),
+      base_url: baseUrl.meta({ description: 'Base URL of the API; `/api/v2/…` is appended.' }),
       dialect: z.enum(dialectNames).prefault('specification').meta({
         description:
-          'How it answers where the specification leaves it open, for example when a key is unknown.',
+          'How the upstream responds where the specification leaves it open, for example if a key is unknown.',
       }),
       api_key: optional(secret).meta({
-        description: 'The API key of your account there. Without one, coupons are not served.',
+        description:
+          'The API key of your account at the upstream. Without an API key, coupons are not available.',
         reload: 'applies',
       }),
       api_key_file: secretFile('api_key', { reload: 'applies' }),
@@ -60,10 +61,10 @@ const agent = section(
       }),
       timeout: wait
         .prefault('10s')
-        .meta({ description: 'How long a request may take until its answer is complete.' }),
+        .meta({ description: 'How long a request may take until the response is complete.' }),
       probe: wait.prefault('30s').meta({
         description:
-          'After this long without any request, a read is sent to find out whether the upstream is still there.',
+          'After this long without a request, a read is sent to check whether the upstream is still available.',
         reload: 'applies',
       }),
       ca_file: optional(path).meta({
@@ -72,7 +73,7 @@ const agent = section(
       }),
       connect_to: optional(destination).meta({
         description:
-          'Where to connect instead of the address that the name in `base_url` resolves to, for a machine on which that name resolves to this very process. `Host`, the TLS server name and the certificate remain those of `base_url`; no proxy is used.',
+          'Where to connect instead of the address that the name in `base_url` resolves to, for a machine on which that name resolves to this process. `Host`, the TLS server name and the certificate remain those of `base_url`; no proxy is used.',
       }),
       proxy: optional(proxyUrl).meta({
         description:
@@ -87,7 +88,7 @@ const agent = section(
 
 export const upstream = optional(agent).meta({
   description:
-    'The server that an agent asks and reports to. Without this section, the process is an authority, whose own store decides.',
+    'The server from which an agent reads licenses and to which it sends changes. Without this section, the process is an authority with its own store.',
   reload: 'restart',
 });
 
@@ -96,9 +97,9 @@ const product = section(
     key: text.meta({ description: 'The key of the product.' }),
     name: optional(text).meta({
       description:
-        'Its display name: used as `product_name` in the dialect `payhip` until the upstream provides one.',
+        'The display name: used as `product_name` in the dialect `payhip` until the upstream provides one.',
     }),
-    secret: secret.meta({ description: 'Its secret at the upstream.' }),
+    secret: secret.meta({ description: 'The secret of the product at the upstream.' }),
     secret_file: secretFile('secret'),
   }),
 );

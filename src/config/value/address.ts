@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Where to listen on TCP; an IPv6 host has no brackets, port 0 is any free one. */
+/** Where to listen on TCP; an IPv6 host has no brackets, port 0 means any free port. */
 export interface Address {
   readonly host: string;
   readonly port: number;
@@ -10,7 +10,7 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-/** Where to connect to; an IPv6 host has no brackets, and a port that is null is decided elsewhere. */
+/** Where to connect to; an IPv6 host has no brackets; port null means the usual port. */
 export interface Destination {
   readonly host: string;
   readonly port: number | null;
@@ -25,7 +25,7 @@ export function parseAddress(text: string): Address | undefined {
   return bracketed === undefined || isIP(bracketed) === 6 ? { host: host.toLowerCase(), port } : undefined;
 }
 
-/** Writes an address as it is read. */
+/** Writes an address in the form that `parseAddress` reads. */
 export function formatAddress({ host, port }: Address): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
@@ -38,12 +38,12 @@ export function parseDestination(text: string): Destination | undefined {
   return address?.port === 0 ? undefined : address;
 }
 
-/** Writes a destination as it is read. */
+/** Writes a destination in the form that `parseDestination` reads. */
 export function formatDestination({ host, port }: Destination): string {
   return port === null ? host : formatAddress({ host, port });
 }
 
-/** Whether only this machine can reach the host; of names, only `localhost` is known to be so. */
+/** Whether only this machine can reach the host; the only name that counts is `localhost`. */
 export function isLoopback(host: string): boolean {
   const version = isIP(host);
   return version === 0 ? host === 'localhost' : loopback.check(host, version === 4 ? 'ipv4' : 'ipv6');

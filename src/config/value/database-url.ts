@@ -8,7 +8,7 @@ export type DatabaseLocation = {
   user: string;
   password: string;
   database: string;
-  /** Whether TLS is spoken, and the certificate of the server checked with its name. */
+  /** Whether the connection uses TLS and verifies the certificate and the name of the server. */
   isSecure: boolean;
 };
 
@@ -16,8 +16,8 @@ const usualPort = 5432;
 
 /**
  * Reads a URL such as `postgres://user:password@host:5432/database?sslmode=verify-full`, or `postgres://user@localhost/database?host=/run/postgresql`
- * for a Unix socket; null where it is none. The connection is secured, with the certificate checked, unless the URL says `sslmode=disable`
- * and the host is this machine; a socket needs none. Nothing is taken from the environment.
+ * for a Unix socket; null if the URL is not valid. The connection uses TLS with the certificate verified, unless the URL says
+ * `sslmode=disable` and the host is this machine, or the host is a socket. The environment is ignored.
  */
 export function parseDatabaseUrl(given: string): DatabaseLocation | null {
   const url = URL.parse(given);

@@ -1,7 +1,7 @@
-/** What is shown in place of a secret. */
+/** Shown instead of a secret. */
 export const mask = '***';
 
-/** A secret that is never printed by accident: as text and as JSON it is `***`, and `inspect` shows nothing of it. */
+/** A secret that is never printed by accident: as text and as JSON it is `***`, and `inspect` does not show it. */
 export class Secret {
   readonly #value: string;
 

@@ -23,7 +23,7 @@ export const payhip: Dialect = {
     schema: refusalObject,
     mediaType: 'application/json',
     exception:
-      'Under `/api` they tell a `message` alone, as another store does, unless `Accept` asks for `application/problem+json`.',
+      'Under `/api`, an error is only a `message`, as another store sends it, unless `Accept` asks for `application/problem+json`.',
     present: (problem) => ({ status: statusOf(problem), body: serializeRefusal(messageOf(problem)) }),
   },
 };

@@ -13,9 +13,9 @@ import { describeOperation, type Operation, describeSchemas, namesWithin } from 
 
 const description = `Checks license keys and counts their uses beside your software.
 
-Bodies are JSON, or forms where the route lists them. A parameter that is sent empty in a form or a query counts as not sent, and so does null in JSON; numbers and booleans may be sent as text. Refusals tell a stable \`code\`: each is explained by \`latchkey explain CODE\`.`;
+Bodies are JSON, or forms where the route lists them. A parameter that is sent empty in a form or a query counts as not sent, and so does null in JSON; numbers and booleans may be sent as text. Every error has a stable \`code\`; \`latchkey explain CODE\` explains it.`;
 
-/** Describes the routes as OpenAPI 3.1, from the schemas that validate their requests. */
+/** Describes the routes in OpenAPI 3.1, from the schemas that validate their requests. */
 export function describeRoutes(
   routes: readonly Route[],
   { version, dialect }: { version: string; dialect: Dialect },
@@ -34,7 +34,7 @@ export function describeRoutes(
         title: 'Latchkey',
         version,
         description: exception === null ? description : `${description} ${exception}`,
-        contact: { name: 'Whoever runs this server' },
+        contact: { name: 'The operator of this server' },
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: '/' }],
@@ -70,7 +70,7 @@ type Document = {
   components: { schemas: Readonly<Record<string, unknown>> };
 };
 
-/** Tells what no schema of zod does: how absence is sent, which differs from JSON to a form and to a query; and examples. */
+/** Adds what zod schemas cannot express: examples, and that null (JSON) or an empty value (form, query) means absent. */
 function completed(document: Document, dialect: Dialect): object {
   const { paths, components } = document;
   const { schemas } = components;
@@ -87,7 +87,7 @@ function completed(document: Document, dialect: Dialect): object {
     ...document,
     paths: mapValues(paths, (path, operations) =>
       mapValues(operations, (_, operation) => {
-        // The examples under /api are those of the specification.
+        // The examples of /api are in the dialect of the specification.
         const isOther = dialect !== specification && path.startsWith('/api/');
         return describeOperation(operation, isOther ? undefined : examples[operation.operationId]);
       }),
@@ -128,7 +128,7 @@ function conditionsOf(route: Route): string {
   return sentences.join(' ');
 }
 
-/** Scopes are told in the description: only OAuth could list them here. */
+/** Scopes are in the description: only OAuth schemes can list them here. */
 function security(access: Access): Record<string, string[]>[] {
   if (access === 'anyone') return [];
   return [

@@ -20,48 +20,48 @@ const freshness: Record<Freshness, true> = {
 const instant = { type: 'string', format: 'date-time' };
 const count = { type: 'integer', minimum: 0 };
 
-/** The headers of answers, by name (src/http/README.md, Agent headers). */
+/** The headers of responses, by name (src/http/README.md, Agent headers). */
 export const answerHeaders: Readonly<Record<string, Header>> = {
   [instanceHeader]: {
-    description: 'The id of the store that answers.',
+    description: 'The id of the store that sent the response.',
     schema: { type: 'string', format: 'uuid' },
   },
   [requestIdHeader]: {
-    description: 'The id of the request, by which logs name it: the caller’s own, if it sent one.',
+    description: 'The id of the request in the log: the id that the caller sent, or a new one.',
     schema: { type: 'string', minLength: 1, maxLength: 128 },
   },
   [provenance.freshness]: {
     description:
-      'How much the answer is worth: `authoritative` is the truth itself, the others are of an agent.',
+      'How fresh the response is: `authoritative` comes from the authority, all others from an agent.',
     schema: { type: 'string', enum: Object.keys(freshness) },
   },
   [provenance.confirmedAt]: {
-    description: 'When the upstream last confirmed this; absent on an authority, and when it has not.',
+    description: 'When the upstream last confirmed this; absent on an authority, and if it never did.',
     schema: instant,
   },
   [provenance.graceUntil]: {
-    description: 'When an agent stops answering this without its upstream.',
+    description: 'Until when an agent sends this response without its upstream.',
     schema: instant,
   },
   [provenance.pending]: {
-    description: 'How many changes of this the upstream has not confirmed yet.',
+    description: 'How many changes the upstream has not confirmed yet.',
     schema: count,
   },
   Age: { description: 'Seconds since the confirmation (RFC 9111).', schema: count },
   'Cache-Status': {
-    description: 'Whether the upstream was asked for this answer (RFC 9211).',
+    description: 'Whether the response comes from the cache or the upstream was asked (RFC 9211).',
     schema: { type: 'string', enum: ['latchkey; hit', 'latchkey; fwd=miss'] },
   },
-  'X-Total-Count': { description: 'How many there are on all pages together.', schema: count },
+  'X-Total-Count': { description: 'The number of items on all pages together.', schema: count },
   Link: {
-    description: 'The next page, while there is one (RFC 8288).',
+    description: 'The next page, if there is one (RFC 8288).',
     schema: { type: 'string', pattern: '^<[^>]*>; rel="next"$' },
   },
   Location: {
-    description: 'The path of what was made.',
+    description: 'The path of the created resource.',
     schema: { type: 'string', format: 'uri-reference' },
   },
-  'Retry-After': { description: 'After how many seconds another try helps.', schema: count },
+  'Retry-After': { description: 'After how many seconds to try again.', schema: count },
   'WWW-Authenticate': {
     description: 'How to send a credential (RFC 6750).',
     schema: { type: 'string', pattern: '^Bearer ' },
@@ -71,7 +71,7 @@ export const answerHeaders: Readonly<Record<string, Header>> = {
 const everywhere = [instanceHeader, requestIdHeader];
 const page = ['X-Total-Count', 'Link'];
 
-/** The headers of a route's successes. */
+/** The headers of the successful responses of a route. */
 export function headersOf({ headers = [], query }: Route, status: number): Record<string, Reference> {
   const { shape = {} } = query?.schema ?? {};
   return references([
@@ -82,7 +82,7 @@ export function headersOf({ headers = [], query }: Route, status: number): Recor
   ]);
 }
 
-/** The headers of refusals with a status. */
+/** The headers of error responses with a status. */
 export function refusalHeaders(status: string): Record<string, Reference> {
   return references([
     ...everywhere,

@@ -1,7 +1,7 @@
 import type { ProblemCode } from '../../domain/problem/problem-table.ts';
 import type { Route } from '../route.ts';
 
-/** Of any request, before its route is asked. */
+/** Problems of any request, before its route runs. */
 const ofGate: readonly ProblemCode[] = [
   'malformed_request',
   'duplicate_parameter',
@@ -51,12 +51,12 @@ export function refusalsOf(route: Route): readonly ProblemCode[] {
   ];
 }
 
-/** Whether an answer is kept for a second request: no secret is, nor what changes nothing. */
+/** Whether the response is stored under the idempotency key: not if it contains a secret, or nothing was changed. */
 export function keepsAnswers({ method, answersSecret, readsOnly }: Route): boolean {
   return method !== 'GET' && answersSecret !== true && readsOnly !== true;
 }
 
-/** What an agent refuses that knows too little while its upstream is away. */
+/** Problems of an agent that does not know enough while its upstream is away. */
 function ofUpstream({ headers = [], isVerdict, access }: Route): readonly ProblemCode[] {
   if (!headers.includes('provenance')) return [];
   if (isVerdict === true) return ['license_not_found', 'upstream_unreachable', 'verdict_expired'];

@@ -11,11 +11,11 @@ export const formType = 'application/x-www-form-urlencoded';
 const idempotencyKey = z.string().regex(idempotencyKeyPattern).optional();
 const keptUnderKey = idempotencyKey.meta({
   description:
-    'Makes a repetition of the request safe: it is answered as the first one was, and changes nothing.',
+    'Makes it safe to repeat the request: a repetition gets the same response, and changes nothing.',
 });
 const notKept = idempotencyKey.meta({
   description:
-    'Refuses a repetition while the request is being answered. After that it is carried out anew: this answer is not kept.',
+    'Refuses a repetition while the request is in progress. A later repetition is executed again: this response is not stored.',
 });
 const prefer = z.string().optional().meta({
   description: '`wait=N` waits up to N seconds, 30 at most, for the upstream’s confirmation (RFC 7240).',
@@ -57,12 +57,12 @@ function bodyOf(
   };
 }
 
-/** The schema of a body as a form: always one of its own, since generated clients choose the media type by it. */
+/** A form has a schema of its own, because generated clients choose the media type by the schema. */
 function formOf(schema: z.ZodObject): { $ref: string } {
   return { $ref: `#/components/schemas/${schema.meta()?.id ?? ''}${formSuffix}` };
 }
 
-/** Whether a form can carry what a body has to have: text, but no lists. */
+/** Whether a form can carry the required members of a body: text, but no lists. */
 function fitsForm({ shape }: z.ZodObject): boolean {
   return !Object.values(shape).some(
     (member) => !member.safeParse(undefined).success && isList(createSchema(member, { io: 'input' }).schema),
@@ -73,7 +73,7 @@ function isList(schema: ReturnType<typeof createSchema>['schema']): boolean {
   return typeof schema === 'object' && 'type' in schema && schema.type === 'array';
 }
 
-/** What stands in a path: by what is before it, since an id is of what it follows. */
+/** The parameters of paths, with the segment before them, which says what an id names. */
 const described: Readonly<Record<string, z.ZodType>> = {
   'accounts/:id': z.string().meta({ description: 'The id of an account.' }),
   'products/:id': z.string().meta({ description: 'The key of a product.' }),

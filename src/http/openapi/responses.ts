@@ -8,7 +8,7 @@ import type { Route } from '../route.ts';
 import { headersOf, refusalHeaders } from './headers.ts';
 import { refusalsOf } from './refusals.ts';
 
-/** What no caller decides by: told of in one place for all statuses between 400 and 499, or 500 and 599. */
+/** Statuses that clients do not distinguish; they are documented as 4XX and 5XX. */
 const ranges: Readonly<Record<string, string>> = {
   408: '4XX',
   413: '4XX',
@@ -18,7 +18,7 @@ const ranges: Readonly<Record<string, string>> = {
   508: '5XX',
 };
 
-/** Everything that a route may answer: what it answers itself, and refusals with their codes. */
+/** All responses of a route: its own, and errors with their codes. */
 export function responsesOf(route: Route, form: RefusalForm): ZodOpenApiResponsesObject {
   const codes = new Map<string, ProblemCode[]>();
   for (const code of new Set(refusalsOf(route))) {
@@ -36,7 +36,7 @@ export function responsesOf(route: Route, form: RefusalForm): ZodOpenApiResponse
   };
 }
 
-/** What an upstream refuses a coupon with, as a rule. */
+/** The usual statuses with which an upstream refuses a coupon. */
 const ofUpstream = [400, 409, 422];
 
 function statusesOf(code: ProblemCode, form: RefusalForm): ReadonlySet<string> {
@@ -45,12 +45,12 @@ function statusesOf(code: ProblemCode, form: RefusalForm): ReadonlySet<string> {
     return ranges[own] ?? String(own);
   };
   if (code !== 'upstream_refused') return new Set([statusOf()]);
-  // Its status is the upstream's own, whichever that is; a status that is told by itself is not of the range.
+  // The status is that of the upstream, which can be any; statuses that are listed are not in the range.
   return new Set([...ofUpstream.map(statusOf), '4XX']);
 }
 
 function answered(schema: z.ZodType | null, status: number): ZodOpenApiResponseObject {
-  const description = status < 300 ? 'Done.' : 'Not so, for the reasons that are told.';
+  const description = status < 300 ? 'Success.' : 'Refused; see `detail` and `errors`.';
   if (schema === null) return { description };
   return { description, content: { [mediaType(schema)]: { schema } } };
 }
@@ -62,7 +62,7 @@ function mediaType(schema: z.ZodType): string {
   return schema instanceof z.ZodFile ? 'application/octet-stream' : 'application/json';
 }
 
-/** The refusals that are the same everywhere, by the name of their component. */
+/** Errors that are the same for all routes, by the names of their components. */
 const shared: Readonly<Record<string, string>> = {
   401: 'Unauthorized',
   429: 'TooManyRequests',
@@ -74,7 +74,7 @@ function refused(status: string, codes: readonly ProblemCode[], form: RefusalFor
   const name = shared[status];
   if (name === undefined) return describeRefusal(status, codes, form);
   const id = form === specification.refusal ? name : `${name}AsStore`;
-  // A component has to be the same object wherever it is named.
+  // zod-openapi requires the same object for each use of a component.
   const component = components.get(id) ?? { id, ...describeRefusal(status, codes, form) };
   components.set(id, component);
   return component;

@@ -1,6 +1,6 @@
 import type { Example } from '../../wire/examples.ts';
 
-/** JSON Schema, as far as it is changed here. */
+/** JSON Schema: the part that is changed here. */
 type Schema = {
   type?: string | readonly string[];
   format?: string;
@@ -20,34 +20,34 @@ type Named = Readonly<Record<string, unknown>>;
 /** A parameter of a path, a query or a header. */
 export type Parameter = { name: string; in: string; required?: boolean; schema: Schema };
 
-/** Stands behind the name of a body for the same as a form. */
+/** The suffix of the schema of a form. */
 export const formSuffix = 'Form';
 
-/** Tells in JSON Schema what zod tells otherwise, or at more length than people read; `names` are those of bodies. */
+/** Simplifies the JSON Schema of zod, and makes optional members of bodies nullable; `names` are the schemas of bodies. */
 export function describeSchemas(
   schemas: Named,
   names: { json: ReadonlySet<string>; form: ReadonlySet<string> },
 ): Named {
   const described: Record<string, Schema> = {};
   for (const [name, schema] of Object.entries(schemas)) {
-    const told = everywhere(schema, tell) as Schema;
-    // In a body of JSON, null is the same as not sent (src/http/README.md, Bodies and responses).
-    described[name] = names.json.has(name) ? withOptional(told, nullable) : told;
+    const simplified = everywhere(schema, simplify) as Schema;
+    // In a JSON body, null means not sent (src/http/README.md, Bodies and responses).
+    described[name] = names.json.has(name) ? withOptional(simplified, nullable) : simplified;
     const form = `${name}${formSuffix}`;
-    if (names.form.has(form)) described[form] = withOptional(told, possiblyEmpty);
+    if (names.form.has(form)) described[form] = withOptional(simplified, possiblyEmpty);
   }
   return described;
 }
 
-/** Tells that a parameter of a query which may be left out may also be sent empty. */
+/** An optional parameter of a query may also be sent empty. */
 export function describeParameter(parameter: Parameter): Parameter {
-  // An id that this program could not hold is not found, as any other that nothing has.
-  if (parameter.in === 'path') return { ...parameter, schema: tell(parameter.schema) };
+  // An id beyond the range of safe integers is not an error: it is not found.
+  if (parameter.in === 'path') return { ...parameter, schema: simplify(parameter.schema) };
   if (parameter.in !== 'query' || parameter.required === true) return parameter;
   return { ...parameter, allowEmptyValue: true, schema: possiblyEmpty(parameter.schema) } as Parameter;
 }
 
-/** The names of the schemas that a part of a document is made of, through all that it names. */
+/** The names of all schemas that a part of a document references, directly or indirectly. */
 export function namesWithin(part: unknown, schemas: Named, found: Set<string> = new Set()): Set<string> {
   if (typeof part !== 'object' || part === null) return found;
   const name = '$ref' in part ? /^#\/components\/schemas\/(.+)$/.exec(String(part.$ref))?.[1] : undefined;
@@ -63,34 +63,34 @@ function everywhere(node: unknown, change: (node: Schema) => Schema): unknown {
   return change(Object.fromEntries(children) as Schema);
 }
 
-function tell(schema: Schema): Schema {
+function simplify(schema: Schema): Schema {
   const { anyOf: [plain, ...others] = [], ...rest } = schema;
-  // The two types in place of `anyOf` are read by more generators.
+  // More generators understand two types than `anyOf`.
   if (plain?.type !== undefined && others.every(({ type }) => type === 'null')) {
     return { ...rest, ...nullable(plain) };
   }
-  const told = { ...schema };
-  // What only says that a list is not changed within this program.
-  delete told.readOnly;
-  if (told.format === 'date-time') delete told.pattern;
-  if (told.minimum === Number.MIN_SAFE_INTEGER) {
-    delete told.minimum;
-    delete told.maximum;
+  const simplified = { ...schema };
+  // `readonly()` only says that this program does not change a list.
+  delete simplified.readOnly;
+  if (simplified.format === 'date-time') delete simplified.pattern;
+  if (simplified.minimum === Number.MIN_SAFE_INTEGER) {
+    delete simplified.minimum;
+    delete simplified.maximum;
   }
-  return told;
+  return simplified;
 }
 
 function withOptional(schema: Schema, change: (member: Schema) => Schema): Schema {
   const { properties, required = [] } = schema;
   if (properties === undefined) return schema;
-  const told = Object.entries(properties).map(([name, its]) => [
+  const simplified = Object.entries(properties).map(([name, its]) => [
     name,
     required.includes(name) ? its : change(its),
   ]);
-  return { ...schema, properties: Object.fromEntries(told) as Record<string, Schema> };
+  return { ...schema, properties: Object.fromEntries(simplified) as Record<string, Schema> };
 }
 
-/** A text in a form or a query may be empty, which is the same as not sent. */
+/** An empty text in a form or a query means not sent. */
 function possiblyEmpty(schema: Schema): Schema {
   if (schema.type !== 'string' || schema.pattern !== undefined) return schema;
   const { minLength: _, ...rest } = schema;
@@ -107,7 +107,7 @@ function nullable(schema: Schema): Schema {
 
 type Content = Readonly<Record<string, { schema: object; example?: unknown }>>;
 
-/** An operation of a finished document, as far as it is changed here. */
+/** An operation of a complete document: the part that is changed here. */
 export type Operation = {
   operationId: string;
   parameters?: readonly Parameter[];
@@ -115,7 +115,7 @@ export type Operation = {
   responses: Readonly<Record<string, { content?: Content }>>;
 };
 
-/** Tells of an operation what may be sent empty, and an example. */
+/** Adds to an operation which parameters may be sent empty, and an example. */
 export function describeOperation(operation: Operation, example: Example | undefined): Operation {
   const { parameters = [], requestBody, responses } = operation;
   const { path = {}, query = {}, body, status = 0, answer } = example ?? {};

@@ -1,18 +1,18 @@
 import { Readable } from 'node:stream';
 import type { Options } from 'csv-parse';
 
-/** A record of a CSV file by the names of its columns, or what is wrong with it; `line` is the one it ends on. */
+/** A record of a CSV file by the names of its columns, or its error; `line` is the last line of the record. */
 export type CsvRow = { line: number } & ({ cells: Readonly<Record<string, string>> } | { detail: string });
 
-/** Why a file cannot be read, or not any further; the message is for people. */
+/** The file cannot be read, or cannot be read further; the message is for people. */
 export class CsvUnreadable extends Error {}
 
-/** How a file's columns are called from here on; a column without a name is not read. */
+/** Renames the columns of a file; a column without a name is ignored. */
 export type ToColumns = (header: readonly string[]) => readonly string[];
 
 /**
- * The columns of a header that differ from a known one, which it does not have, in letter case alone: passed over they
- * would be missed.
+ * The columns of a header that differ from a missing known column only in letter case: ignoring them would lose their
+ * values.
  */
 export function findMiswritten(
   header: readonly string[],
@@ -32,8 +32,8 @@ const separators = [
 ] as const;
 
 /**
- * What is wrong with a header of a single cell that is parted by something else than commas, as spreadsheets write it
- * in much of the world; null: nothing.
+ * The error of a header whose cells are separated by something other than commas, as spreadsheets write it in much of
+ * the world; null if there is none.
  */
 export function separatorFault(header: readonly string[]): string | null {
   const [only = '', ...others] = header;
@@ -46,18 +46,18 @@ export function separatorFault(header: readonly string[]): string | null {
 type Parsed = { record: string[]; raw: string; info: { empty_lines: number } };
 
 /**
- * The most characters of a record: more than any that can be exported, and few, since a quote that is never
- * closed must not take a whole file for one cell.
+ * The maximum length of a record: longer than any exported record, but limited, because a quote that is never closed
+ * would make one cell of the whole file.
  */
 const maximumRecordLength = 65_536;
 
-/** The most columns of a header. */
+/** The maximum number of columns. */
 const maximumColumns = 1000;
 
-/** Rows that are handed on together. */
+/** How many rows are yielded together. */
 const rowsAtOnce = 500;
 
-/** How much text the parser reads before other work of the process has its turn. */
+/** How much text is parsed before other work of the process runs. */
 const charactersAtOnce = 65_536;
 
 const options: Options = {
@@ -65,7 +65,7 @@ const options: Options = {
   info: true,
   raw: true,
   relax_column_count: true,
-  // A row with a misplaced quote is refused below, by its line; the parser would lose count of the lines.
+  // Rows with a misplaced quote are refused below, with their line; the parser would lose count of the lines.
   relax_quotes: true,
   skip_empty_lines: true,
   max_record_size: maximumRecordLength,
@@ -75,10 +75,10 @@ const misquoted =
   'has a misplaced quote: a cell with quotes in it is quoted as a whole, and each in it doubled';
 
 /**
- * Reads CSV (RFC 4180) in UTF-8 as a stream, some rows at a time: with or without byte order mark, any line ends,
- * quoted cells, empty rows passed over. An empty cell counts as not given. Throws `CsvUnreadable` when it is not
- * UTF-8, has no header, one that names a column twice or one with a misplaced quote, and behind the last row before a
- * quote that is never closed, or a row that is too long.
+ * Reads CSV (RFC 4180) in UTF-8 as a stream, some rows at a time: with or without a byte order mark, with any line
+ * ends and with quoted cells. Empty rows are skipped, and an empty cell counts as not given. Throws `CsvUnreadable` if
+ * the file is not UTF-8, has no header, or its header names a column twice or has a misplaced quote. A quote that is
+ * never closed and a row that is too long are reported after the rows before them.
  */
 export async function* readCsv(
   source: AsyncIterable<Uint8Array>,
@@ -101,9 +101,9 @@ export async function* readCsv(
   table.end();
 }
 
-/** The lines that are whole, and what follows them. */
+/** The complete lines, and the rest. */
 function splitLines(text: string): { lines: string[]; rest: string } {
-  // A carriage return at the end may be half of a line end.
+  // A carriage return at the end may be the first half of a line end.
   const sure = text.endsWith('\r') ? text.slice(0, -1) : text;
   const end = Math.max(sure.lastIndexOf('\n'), sure.lastIndexOf('\r')) + 1;
   const lines = text.slice(0, end).split(/\r\n|\n|\r/);
@@ -111,7 +111,7 @@ function splitLines(text: string): { lines: string[]; rest: string } {
   return { lines, rest: text.slice(end) };
 }
 
-/** Whether lines are rows and commas part cells, as in most files: they need no parser, which takes longer. */
+/** Whether each line is a row and each comma separates cells, as in most files: they need no parser, which is slower. */
 function isPlain(text: string, lines: readonly string[]): boolean {
   return !text.includes('"') && lines.every((line) => line.length <= maximumRecordLength);
 }
@@ -123,11 +123,11 @@ async function* readQuoted(
   table: Table,
 ): AsyncGenerator<readonly CsvRow[]> {
   let isCutOff = false;
-  // Loaded where a file needs it: commands that read none start without it.
+  // Loaded on first use: most commands start without it.
   const { parse } = await import('csv-parse');
   const parser = parse({
     ...options,
-    // An error would also drop the records that were read and not yet taken.
+    // An error would also drop records that were parsed but not yet yielded.
     skip_records_with_error: true,
     on_skip: () => {
       isCutOff = true;
@@ -138,7 +138,7 @@ async function* readQuoted(
   let emptyLines = 0;
   try {
     for await (const { record, raw, info } of text.pipe(parser) as AsyncIterable<Parsed>) {
-      // The parser's own count takes the two characters of a line end within quotes for two lines.
+      // The parser counts the two characters of a line end within quotes as two lines.
       table.pass(info.empty_lines - emptyLines);
       emptyLines = info.empty_lines;
       table.readInto(rows, record, 1 + lineEndsIn(record), areQuotesInPlace(raw));
@@ -147,7 +147,7 @@ async function* readQuoted(
       rows = [];
     }
   } catch (error) {
-    // What is before the fault is read.
+    // The rows before the error are valid.
     yield rows;
     throw error;
   }
@@ -171,7 +171,7 @@ async function* slices(text: string): AsyncGenerator<string> {
 /** A cell that is quoted as a whole, is a formula for text (`="00126"`), or has no quotes; and what ends the cell. */
 const cellWithQuotes = /(?:="[^",\r\n]*"|(?:"[^"]*")+|[^",\r\n]*)(?:(,)|(?=[\r\n]*$))/y;
 
-/** Whether each quote of a record is where a quote may be. `raw` is the record with the line ends around it. */
+/** Whether each quote of a record is at a valid place. `raw` is the record with the line ends around it. */
 function areQuotesInPlace(raw: string): boolean {
   // Matches cell by cell: an expression for the whole record would overflow V8's stack on a long record.
   cellWithQuotes.lastIndex = raw.search(/[^\r\n]/);
@@ -181,7 +181,7 @@ function areQuotesInPlace(raw: string): boolean {
   }
 }
 
-/** Makes rows of the records of a file, of which the first is its header. */
+/** Turns the records of a file into rows; the first record is the header. */
 class Table {
   readonly #toColumns: ToColumns;
   #columns: readonly string[] | null = null;
@@ -193,7 +193,7 @@ class Table {
     this.#toColumns = toColumns;
   }
 
-  /** Counts lines that are no records. */
+  /** Counts lines without a record. */
   pass(emptyLines: number): void {
     this.#lines += emptyLines;
   }
@@ -208,7 +208,7 @@ class Table {
     return rows;
   }
 
-  /** Reads a record of so many lines. */
+  /** Reads a record that has this many lines. */
   readInto(rows: CsvRow[], record: readonly string[], lines: number, isWellQuoted = true): void {
     this.#lines += lines;
     // Spreadsheets write rows of empty cells, also above the header.
@@ -221,7 +221,7 @@ class Table {
     else rows.push({ line: this.#line, detail: misquoted });
   }
 
-  /** Throws where the file had no header, or is not read to its end. */
+  /** Throws if the file has no header, or was not read to its end. */
   end(isCutOff = false): void {
     if (isCutOff) {
       const fault = `a quote is not closed, or a row has more than ${maximumRecordLength} characters`;

@@ -9,24 +9,24 @@ import { serializeCoupon, type CouponObject } from '../coupon.ts';
 
 type Cell = string | number | boolean | null;
 
-/** What is exported of a noun: its columns, as an import reads them, and a row. */
+/** The columns of an export, which an import reads as well, and a function that writes a row. */
 type ExportShape<Item> = { columns: readonly string[]; row: (item: Item) => Record<string, Cell> };
 
-/** A page of an export: what it is limited to, and the last key of the page before; null: there is none. */
+/** Which page of an export to read: the filter, and the last key of the page before; null for the first page. */
 export type ExportOrder =
   | { noun: 'licenses' | 'purchases'; filter: ExportFilter; after: string | null }
   | { noun: 'coupons'; accountId: string; after: number | null };
 
-/** A page as CSV, and its last key, behind which the next page begins; null: nothing follows. */
+/** A page as CSV, and its last key, after which the next page begins; null for the last page. */
 export type ExportPage = { csv: string; last: string | number | null };
 
-/** So many rows are in memory at once. */
+/** The maximum number of rows in memory. */
 const pageLength = 500;
 
-/** Without `quoted_match` only the record delimiter itself would be quoted, not the halves of it. */
+/** Without `quoted_match`, only the whole record delimiter would be quoted, not a single CR or LF. */
 const csvOptions = { record_delimiter: '\r\n', quoted_match: /[\r\n]/, cast: { boolean: String } };
 
-/** Reads a page of an export and writes it as CSV (RFC 4180), such that `readCsv` reads the same. */
+/** Reads a page of an export and writes it as CSV (RFC 4180), so that `readCsv` reads the same values. */
 export async function exportPage(
   reader: Pick<AuthorityReader, 'licenses' | 'purchases' | 'coupons'>,
   order: ExportOrder,
@@ -50,7 +50,7 @@ export async function exportPage(
   }
 }
 
-/** The first page begins with the names of the columns. */
+/** The first page begins with the header. */
 function pageOf<Item>(
   { after }: ExportOrder,
   items: readonly Item[],

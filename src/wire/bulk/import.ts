@@ -6,10 +6,10 @@ import { boolean, kind, orDefault, refuse, refined } from '../types.ts';
 import type { ParameterSet, Readable } from '../parameters.ts';
 import { isInstant, parseDatetime } from '../../domain/datetime.ts';
 
-/** The most rows of one request. */
+/** The maximum number of rows in one request. */
 export const maximumRows = 10_000;
 
-/** Rows that came as CSV; those of JSON come as a list of objects. */
+/** Rows of CSV; the rows of JSON are a list of objects. */
 export class CsvRows {
   readonly header: readonly string[];
   readonly rows: readonly CsvRow[];
@@ -20,7 +20,7 @@ export class CsvRows {
   }
 }
 
-/** Rows as they were read: each with its number, from 1, or for CSV its line. */
+/** The rows of an import: each with its number, starting at 1, or for CSV its line. */
 export type ReadRows<Values> = {
   read: readonly (Values & { row: number })[];
   rejected: readonly RejectedRow[];
@@ -28,7 +28,7 @@ export type ReadRows<Values> = {
 
 type RawRow = { row: number } & ({ cells: Readable } | { detail: string });
 
-/** A parameter that is a list of rows; what is wrong with one of them is that row's alone. */
+/** A parameter that is a list of rows; an error in a row rejects only this row. */
 export function rowsOf<Values>(fields: ParameterSet<Values>): z.ZodType<ReadRows<Values>> {
   const columns = new Set(Object.keys(fields.schema.shape));
   return kind({ type: 'array' }, (given, issues) => {
@@ -44,12 +44,12 @@ export function rowsOf<Values>(fields: ParameterSet<Values>): z.ZodType<ReadRows
   });
 }
 
-/** The rows, for the documentation; `rowsOf` reads them. */
+/** The rows for the OpenAPI document; `rowsOf` reads them. */
 export function describedRows({ schema }: ParameterSet<unknown>): z.ZodType {
   return z.array(schema).max(maximumRows);
 }
 
-/** Other columns of a file are passed over: stores export many. */
+/** Other columns of a file are ignored: stores export many. */
 function fromCsv({ rows }: CsvRows, columns: ReadonlySet<string>): RawRow[] {
   return rows.map((given) => {
     if ('detail' in given) return { row: given.line, detail: given.detail };
@@ -67,12 +67,12 @@ function fromJson(given: unknown): RawRow[] | null {
   });
 }
 
-/** Columns of text that people write, which is taken as it is. */
+/** Columns with free text, which is not trimmed. */
 const freeTexts: ReadonlySet<string> = new Set(['notes']);
 
 /**
- * The cells of a row, and of these columns alone where they are named. White space around a cell is dropped, and an
- * empty cell counts as not sent.
+ * The cells of a row, limited to `columns` if they are given. White space around a cell is removed, and an empty cell
+ * counts as not sent.
  */
 class Cells implements Readable {
   readonly #given: Readonly<Record<string, unknown>>;
@@ -112,12 +112,12 @@ function readRows<Values>(rows: readonly RawRow[], fields: ParameterSet<Values>)
   return { read, rejected };
 }
 
-/** A row has no member for the parameter: most details begin with it, and here it is told, too. */
+/** A rejected row has no member for the parameter; most details begin with its name, and this one names it as well. */
 function rejectedFor(row: number, { parameter, code, detail }: ParameterFault): RejectedRow {
   return { row, code, detail: code === 'unknown' ? `There is no parameter ${parameter}.` : detail };
 }
 
-/** How rows are imported: all or none, or only tried. */
+/** Whether all rows are imported or none, and whether the import is only tried. */
 export type ImportOptions = { atomic: boolean; dryRun: boolean };
 
 export const importShape: { atomic: z.ZodType<boolean>; dry_run: z.ZodType<boolean> } = {
@@ -125,7 +125,7 @@ export const importShape: { atomic: z.ZodType<boolean>; dry_run: z.ZodType<boole
   dry_run: orDefault(boolean, false),
 };
 
-/** The rows of an import; `complete` makes a row of what was read, or says what it lacks. */
+/** The rows of an import; `complete` turns the values of a row into a row, or rejects it. */
 export function importRows<Values, Row extends { row: number }>(
   { read, rejected }: ReadRows<Values>,
   { atomic: isAtomic, dryRun: isDryRun }: ImportOptions,
@@ -164,7 +164,7 @@ const states: ReadonlyMap<string, boolean> = new Map([
 
 /** `true` or `false`, `yes` or `no`, `1` or `0`, in any letter case. */
 export const stateCell: z.ZodType<boolean> = kind(
-  // CSV has no other types than text.
+  // Cells of CSV are text.
   { type: 'boolean' },
   (given, issues) =>
     states.get(String(given).toLowerCase()) ??
