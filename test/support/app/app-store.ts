@@ -21,7 +21,7 @@ import { VirtualTime } from '../harness/virtual-clock.ts';
 /** Where the authorities of this project keep their records; null: on SQLite. */
 export const postgresOfProject: DatabaseAddress | null = inject('postgres') ?? null;
 
-/** The setting of an authority by which it keeps its records where those of its project do, apart from all others. */
+/** The setting that gives an authority a database of its own on the engine of the test project. */
 export function storeOfProject(): { store?: { postgres: { url: string; schema: string; pool: number } } } {
   if (postgresOfProject === null) return {};
   return { store: { postgres: { url: urlOf(postgresOfProject), schema: newSchema(), pool: 4 } } };
@@ -35,7 +35,7 @@ function newSchema(): string {
 export interface AppStore extends AsyncDisposable, Pick<App, 'reader' | 'writer' | 'backup'> {
   /** Null on PostgreSQL, where there are only authorities. */
   readonly local: { readonly reader: Reader; readonly transaction: Transaction } | null;
-  /** Writes past the interface, for what it cannot make. */
+  /** Writes directly to the store, for data that the API cannot create. */
   write<Value>(work: (transaction: AuthorityTransaction) => Awaitable<Value>): Promise<Value>;
 }
 

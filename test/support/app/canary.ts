@@ -1,4 +1,4 @@
-/** A word that stands in every secret and license key of a test, and nowhere else. */
+/** A word that is part of every secret and license key of a test, and of nothing else. */
 const canary = 'canary';
 
 /** What of some canaries a text gives away, in any letter case and in the forms in which bytes are written. */

@@ -34,11 +34,11 @@ export interface TestApp extends AsyncDisposable {
   readonly write: AppStore['write'];
   /** All tables of an agent, to write past the interface. */
   agentTables(): Transaction;
-  /** What is on record, in order: who, what, on what, and the rest. */
+  /** The audit events, in order: who, action, object, and the rest. */
   record(): Promise<readonly string[]>;
 }
 
-/** `onCall` is told the name of every call of a table and of every write. */
+/** `onCall` gets the name of every call of a table and of every write. */
 export async function openApp(
   changes: Partial<App> = {},
   onCall: ((name: string) => void) | null = null,
@@ -110,7 +110,7 @@ export async function openApp(
   };
 }
 
-/** The tables and the writer of a store, each call of which is told. */
+/** The tables and the writer of a store; each call is reported. */
 function watched(
   { reader, writer }: AppStore,
   onCall: (name: string) => void,

@@ -14,7 +14,7 @@ export const secret = 'secret-of-the-editor';
 /** Parts of a configuration, laid over that of a daemon on one port of TCP. */
 export type Tree = Readonly<Record<string, unknown>> & { listen?: object };
 
-/** An answer of a verify: its status, what it says of the license or why not, and how much that is worth. */
+/** The response of a verify: its status, the license or the problem, and the freshness. */
 export type Verified = Readonly<Record<string, unknown>> & {
   status: number;
   freshness: string | undefined;
@@ -98,7 +98,7 @@ export class Remembering implements AsyncDisposable {
     if (answer?.status !== 200) throw new Error(`${kind}: ${answer?.status}`);
   }
 
-  /** Asks as whoever may do everything; gives `data`. */
+  /** Sends a request with the admin token, and gives `data`. */
   async admin(method: 'get' | 'post' | 'put' | 'delete', path: string, json?: object): Promise<unknown> {
     const token = readFileSync(join(this.#home.path, 'state', 'admin.token'), 'utf8').trim();
     const headers = { authorization: `Bearer ${token}` };

@@ -20,7 +20,7 @@ export interface ConfigInput {
   /** The files that every user of the machine may read. */
   readonly worldReadable?: readonly string[];
   readonly platform?: NodeJS.Platform;
-  /** What is thought of the file in the working directory, where there is one; default: it is safe. */
+  /** Whether the file in the working directory is trusted. Default: it is. */
   readonly local?: LocalFile;
 }
 
@@ -72,7 +72,7 @@ export function denied(): Error {
   return Object.assign(new Error('EACCES'), { code: 'EACCES', errno: -13 });
 }
 
-/** The error of a path through what is no directory. */
+/** The error of a path through a file that is not a directory. */
 export function notADirectory(): Error {
   return Object.assign(new Error('ENOTDIR'), { code: 'ENOTDIR', errno: -20 });
 }

@@ -9,7 +9,7 @@ const jsonType = { 'content-type': 'application/json' };
 const verifyPath = '/api/v2/license/verify';
 const changes = ['usage', 'decrease', 'disable', 'enable'] as const;
 
-/** What software asks of the store's interface: what goes well and what is refused, in the order in which it is asked. */
+/** Calls of the store's API, successful and refused, in their order. */
 export function storeCalls(credentials: Credentials): readonly NamedCall[] {
   return [
     ...licenseCalls(credentials),

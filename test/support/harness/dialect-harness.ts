@@ -142,7 +142,7 @@ async function issueToken({ addresses }: Daemon, token: string): Promise<string>
 
 type Where = ({ port: number } | { socketPath: string }) & { agent: Agent };
 
-/** The status line, the headers as they were written, and the body; or that there was no answer at all. */
+/** The status line, the unchanged headers and the body, or a note that there was no response. */
 async function exchange(where: Where, { method, path, headers = {}, body }: Call): Promise<string[]> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const host = 'port' in where ? { host: '127.0.0.1' } : {};

@@ -7,7 +7,7 @@ import type { CouponPage } from '../../../src/service/ports.ts';
  * sure that there is no more, brings nothing.
  */
 export class HeldLists {
-  /** Whether the test answers those requests too. */
+  /** Whether the test answers these requests, too. */
   byPage = false;
   #last: Outcome<CouponPage> | null = null;
 

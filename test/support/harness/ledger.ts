@@ -1,23 +1,23 @@
 import { deepStrictEqual as equal, ok } from 'node:assert';
 import type { Database } from '../../../src/store/postgres/database.ts';
 
-/** How often the coupon may be redeemed that all orders want. */
+/** The redemption limit of the coupon that all orders use. */
 export const redemptionLimit = 20;
 /** The uses that the licenses begin with which are used and unused: none of them ever comes to 0. */
 export const firstUses = 1_000_000;
 
-/** What was said of a change that nobody asks for twice. */
+/** The response to a change that is sent once. */
 export type Told = 'done' | 'undone' | 'unknown';
 
-/** What the callers of an authority were told, to be compared with what is stored. */
+/** The responses that callers of an authority got, to be compared with the stored data. */
 export class Ledger {
-  /** Begins the names of all that is told of here. */
+  /** The prefix of all names in this ledger. */
   readonly name: string;
   /** The counts that the uses of one license were answered with. */
   readonly counted: number[] = [];
   /** By license: how often it was changed, and by how much its uses were. */
   readonly changed: Map<string, { changes: number; uses: number }> = new Map();
-  /** By license, each used once and never again: what was said of that. */
+  /** The response to the only use of each license, by license. */
   readonly usedOnce: Map<string, Told> = new Map();
   /** By license, used by many without a key: how often each was said. */
   readonly usedByMany: Map<string, Record<Told, number>> = new Map();
@@ -32,7 +32,7 @@ export class Ledger {
   /** How often the coupon that all want was redeemed, and how often it was used up. */
   redeemed = 0;
   usedUp = 0;
-  /** What was no answer, or one that is to be asked for again. */
+  /** Missing responses, and responses that ask for a retry. */
   readonly wrong: Map<string, number> = new Map();
 
   constructor(name: string) {
@@ -73,7 +73,7 @@ export class Ledger {
   }
 }
 
-/** Fails where anything that was answered is not stored, or anything is stored that was not answered. */
+/** Fails if an answered change is not stored, or a stored change was not answered. */
 export async function compare(ledger: Ledger, database: Database): Promise<void> {
   await compareLicenses(ledger, database);
   await compareSales(ledger, database);
@@ -92,7 +92,7 @@ async function compareLicenses({ name, ...ledger }: Ledger, { query, names }: Da
   const of = (key: string): { changes: number; uses: number } => stored.get(key) ?? { changes: 0, uses: 0 };
   const count = ledger.counted.length;
   equal(of(`${name}-COUNTED`), { changes: count, uses: count });
-  // Each use was the only one that has made this count.
+  // Each use has a count of its own.
   const inOrder = ledger.counted.toSorted((one, other) => one - other);
   equal(
     inOrder,

@@ -10,7 +10,7 @@ import { AgentHarness, key, minute, productKey, second, valueOf } from './servic
 import { silent, uncounted } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
 
-/** A request about a license that has arrived upstream, and waits for what the test lets become of it. */
+/** A license request that has arrived at the upstream and waits for an outcome from the test. */
 export type Arrived = {
   kind: 'verify' | LicenseOperationKind;
   productKey: string;
@@ -18,7 +18,7 @@ export type Arrived = {
   answer: (outcome: Outcome<License>) => Promise<void>;
 };
 
-/** A request about coupons that waits likewise: how it asks, and what becomes of it. */
+/** A coupon request that waits for an outcome from the test. */
 export type ArrivedCoupon =
   | { kind: 'list'; offset: number; answer: (outcome: Outcome<CouponPage>) => Promise<void> }
   | { kind: 'get'; id: number; answer: (outcome: Outcome<Coupon>) => Promise<void> }
@@ -37,7 +37,7 @@ export class ManualHarness extends AgentHarness {
   readonly lists: HeldLists = new HeldLists();
   /** Aborted, it ends the loops that a test has started with it. */
   readonly ending: AbortController = new AbortController();
-  /** Aborted, it cuts short what is in flight. */
+  /** Aborts the requests in flight. */
   readonly lifetime: AbortController = new AbortController();
   /** What the store throws instead of taking a write of the loops. */
   fault: StorageError | null = null;
@@ -85,7 +85,7 @@ export class ManualHarness extends AgentHarness {
     });
   }
 
-  /** Lets time pass for the store and for whoever sleeps. */
+  /** Lets time pass for the store and for every sleeper. */
   async passes(ms: number): Promise<void> {
     const until = this.time.elapsed + ms;
     for (let next = this.time.nextAt(); next !== null && next <= until; next = this.time.nextAt()) {

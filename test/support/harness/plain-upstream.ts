@@ -25,7 +25,7 @@ export interface LedgerEntryDraft {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** One request and what became of it. */
+/** One request and its outcome. */
 export interface LedgerEntry extends LedgerEntryDraft {
   /** Whether it changed a license or made a coupon. */
   counted: boolean;
@@ -100,7 +100,7 @@ export const truncateBody: Fault = { kind: 'truncated', ending: 'clean' };
 /** Carried out, then the connection ends in the middle of the 200's body. */
 export const cutBody: Fault = { kind: 'truncated', ending: 'cut' };
 
-/** Sends the caller elsewhere, nothing carried out. */
+/** Redirects the caller without applying the change. */
 export function redirect(location: string, status = 307): Fault {
   return { kind: 'replaced', counted: false, status, headers: { location }, body: '' };
 }
@@ -202,7 +202,7 @@ export interface UpstreamChoices {
   readonly apiKeyHeader: string;
   /** What a request about a license key is answered that is unknown or another product's. */
   readonly unknownKey: (body: unknown) => { status: number; body: unknown };
-  /** Members of a license object beside those of specification 2.2. */
+  /** Members of a license object in addition to those of specification 2.2. */
   readonly licenseExtra: (license: UpstreamLicense) => Readonly<Record<string, unknown>>;
   /** Whether `/api/v1/license/…` is there too: the API key speaks for the product that `product_link` names. */
   readonly firstVersion: boolean;
@@ -330,7 +330,7 @@ export class PlainUpstream implements AsyncDisposable {
     this.#apiKey = apiKey;
   }
 
-  /** Counts what was carried out for a key, whatever was answered. */
+  /** Counts the applied changes of a key, whatever the response was. */
   countsOf(licenseKey: string): Counts {
     const counted = this.ledger.filter(
       (entry) => entry.licenseKey === licenseKey && entry.counted && movesCounter(entry),
@@ -351,7 +351,7 @@ export class PlainUpstream implements AsyncDisposable {
     if (this.#server !== undefined) return;
     const server = createServer((request, response) => void this.#receive(request, response));
     this.#server = server;
-    // While it is stopped, nobody else must get its port and answer there.
+    // While it is stopped, no other program may take its port.
     this.#port ||= await freePort();
     server.listen(this.#port, '127.0.0.1');
     await once(server, 'listening');

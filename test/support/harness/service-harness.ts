@@ -285,10 +285,10 @@ export async function createAgent(
   return harness;
 }
 
-/** What the upstream tells beside the count. */
+/** The members of the upstream's response other than the count. */
 type SaidBeside = Partial<Pick<License, 'enabled' | 'extra'>>;
 
-/** Nobody can tell whether it was applied. */
+/** It is unknown whether the change was applied. */
 export const lost: Ambiguous = {
   outcome: 'ambiguous',
   status: null,

@@ -27,17 +27,17 @@ const hour = 60 * minute;
 const never = new AbortController().signal;
 const product = 'press';
 
-/** What an answer becomes, by what is asked and about which key; null: what it would have been. */
+/** Replaces a response, by request and key. Null: the normal response. */
 type Corrupt = (what: 'verify' | LicenseOperationKind, key: string) => Outcome<never> | null;
 
 /** An upstream in memory, which answers after 20 ms. */
 export class Vendor implements Upstream {
   readonly licenses: Map<string, License> = new Map<string, License>();
-  /** What it was asked, in order. */
+  /** The requests, in order. */
   readonly asked: string[] = [];
-  /** What comes instead of doing what was asked. */
+  /** The response that replaces the change, which is not applied. */
   instead: Corrupt = () => null;
-  /** What comes instead of the answer, after doing what was asked. */
+  /** The response that replaces the real response, after the change was applied. */
   loses: Corrupt = () => null;
   /** For how long a cache on the way has kept the answers to reads, in ms. */
   cachedForMs = 0;
@@ -142,7 +142,7 @@ export class SyncHarness implements Disposable {
       reconcileAfterMs: this.#options.policy.reconcileAfterMs,
     });
     this.sync.limiter.waitUntil(retryAfterUntil(this.store));
-    // It ends with the process, whose loops nobody waits for.
+    // The rejection ends with the process; no test waits for its loops.
     this.sync.run(this.#process.ending.signal).catch(() => undefined);
     await this.time.settle();
   }
@@ -165,7 +165,7 @@ export class SyncHarness implements Disposable {
     return this.licensing.verify(allProducts, licenseKey, signal, asker);
   }
 
-  /** The process ends: what is under way is cut short. */
+  /** Ends the process: running requests are aborted. */
   end(): void {
     this.#process.ending.abort();
   }

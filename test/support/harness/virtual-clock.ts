@@ -27,7 +27,7 @@ export class VirtualTime {
     return this.#elapsed;
   }
 
-  /** How many sleep at this moment, those for ever included. */
+  /** The number of sleepers, including those that sleep forever. */
   get sleeping(): number {
     return this.#sleepers.size;
   }
@@ -37,7 +37,7 @@ export class VirtualTime {
     return new VirtualClock(this, { wall, mark, upSince: this.#elapsed });
   }
 
-  /** When the next one wakes, in ms since the beginning; null when nobody will by time alone. */
+  /** When the next sleeper wakes, in ms since the start. Null: no sleeper has a time. */
   nextAt(): number | null {
     const next = this.#next(Infinity);
     return next === null || next.at === Infinity ? null : next.at;
@@ -62,7 +62,7 @@ export class VirtualTime {
     if (!holds()) throw new Error(`it did not come about within ${withinMs} ms of virtual time`);
   }
 
-  /** Lets time pass until nobody sleeps any more, but for ever; throws when that takes longer. */
+  /** Lets time pass until only sleepers without a time are left. Throws if that takes longer. */
   async runUntilIdle(withinMs: number): Promise<void> {
     await this.runUntil(() => this.nextAt() === null, withinMs);
   }
@@ -75,7 +75,7 @@ export class VirtualTime {
     return promise;
   }
 
-  /** For `VirtualClock`: those who sleep by it never wake. */
+  /** Used by `VirtualClock`: its sleepers never wake. */
   forget(owner: VirtualClock): void {
     for (const sleeper of this.#sleepers) if (sleeper.owner === owner) sleeper.forget();
   }
@@ -211,7 +211,7 @@ export class VirtualClock implements Clock {
     return { at: base, isConfirmed };
   }
 
-  /** The process is gone: whoever sleeps by this clock never wakes, and never hears of it. */
+  /** Ends the process: the sleepers of this clock never wake. */
   stop(): void {
     this.#isStopped = true;
     this.#time.forget(this);

@@ -5,7 +5,7 @@ import { freePort } from './free-port.ts';
 /** What the network does; everything but `pass` is a way in which it fails. */
 export type NetworkFault =
   | { readonly kind: 'pass' }
-  /** Nothing listens, and what was connected is reset. */
+  /** Nothing listens, and open connections are reset. */
   | { readonly kind: 'refuse' }
   /** Connections are accepted and everything sent on them is swallowed. */
   | { readonly kind: 'blackhole' }
@@ -15,7 +15,7 @@ export type NetworkFault =
   | { readonly kind: 'reset_answer'; readonly containing?: string }
   /** The request arrives; its answer never does, and the connection stays open. */
   | { readonly kind: 'half_open' }
-  /** The first `afterBytes` bytes of what is answered from now on arrive, then the connection ends. */
+  /** The first `afterBytes` bytes of later responses arrive, then the connection ends. */
   | { readonly kind: 'cut_answer'; readonly afterBytes: number }
   /** Everything arrives, `delayMs` late each way. */
   | { readonly kind: 'latency'; readonly delayMs: number };
@@ -95,7 +95,7 @@ export class FaultProxy implements AsyncDisposable {
   async #listen(): Promise<void> {
     if (this.#server !== undefined) return;
     this.#server = createServer({ noDelay: true }, (client) => this.#accept(client));
-    // While it refuses, nobody else must get its port and answer there.
+    // While it refuses connections, no other program may take its port.
     this.#port ||= await freePort();
     this.#server.listen(this.#port, '127.0.0.1');
     await once(this.#server, 'listening');
@@ -188,7 +188,7 @@ class DelayLine {
   }
 }
 
-/** Puts a proxy in front of a port on this machine; it passes everything until told otherwise. */
+/** Starts a proxy in front of a port on this machine. Without a fault it passes everything. */
 export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   const proxy = new FaultProxy(targetPort);
   await proxy.become({ kind: 'pass' });

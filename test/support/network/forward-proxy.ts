@@ -5,7 +5,7 @@ import { listen } from './listener.ts';
 
 export interface Forwarder extends AsyncDisposable {
   readonly url: string;
-  /** What it was asked for, in order: an absolute URI, or `CONNECT host:port`. */
+  /** The requests, in order: an absolute URI, or `CONNECT host:port`. */
   readonly asked: string[];
 }
 

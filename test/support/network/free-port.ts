@@ -3,10 +3,10 @@ import { createServer } from 'node:net';
 
 /** Ports that no system gives away by itself, neither to who listens on any nor to who connects. */
 const [first, last] = [12_000, 31_999];
-/** One after the other, and so none twice: whoever was given one may listen on it only seconds later. */
+/** Ports are given in order, so none is given twice: a test may listen on its port only seconds later. */
 let next = first + Math.floor(Math.random() * (last - first + 1));
 
-/** A port of loopback that nobody listens on at this moment, and that nobody gets by chance after it. */
+/** A loopback port on which nothing listens, and which the system gives to no other program by chance. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = next;

@@ -74,7 +74,7 @@ export function withoutInstant(answer: string): string {
 
 let heads = 0;
 
-/** The same request with a head that nobody has sent before. */
+/** The same request with a head that was never sent before. */
 export function withNewHead(bytes: string): string {
   heads += 1;
   return bytes.replace('\r\n', `\r\nX-Head: ${heads}\r\n`);

@@ -5,7 +5,7 @@ import { certificate, privateKey } from './certificate.ts';
 
 export interface Listener extends AsyncDisposable {
   readonly port: number;
-  /** For one that speaks plain HTTP. */
+  /** The URL of a plain HTTP listener. */
   readonly url: string;
 }
 

@@ -32,7 +32,7 @@ export interface Proxy extends AsyncDisposable {
 export type ProxyPlace = {
   /** With `cert.pem`, `key.pem` and `ca.pem`, as `latchkey certificate make` writes them. */
   readonly directory: string;
-  /** host:port of what is behind it. */
+  /** host:port of the server behind the proxy. */
   readonly behind: string;
 };
 

@@ -46,7 +46,7 @@ async function openShop({ all: [copy], database }: Copies, name: string): Promis
   );
 }
 
-/** One who uses the authority at any of its copies, and tells a ledger what it was answered. */
+/** A caller that uses the copies of an authority, and writes the responses to a ledger. */
 class Caller {
   readonly #copies: readonly Copy[];
   readonly #ledger: Ledger;
@@ -216,7 +216,7 @@ class Caller {
     }
   }
 
-  /** Null: there was no answer. What is no answer that anybody may get fails. */
+  /** Null: there was no response. Fails for a response that no caller may get. */
   async #ask(send: Send, headers: Readonly<Record<string, string>>): Promise<HttpAnswer | null> {
     this.#place += 1;
     const copy = this.#copies[this.#place % this.#copies.length];

@@ -19,7 +19,7 @@ type Call = {
 export interface Copy extends AsyncDisposable {
   readonly stateDir: string;
   readonly adminToken: string;
-  /** Asks as whoever may do everything, unless another token or header is given; POST where there is a body. */
+  /** Sends a request, with the admin token by default. With a body, it is a POST. */
   call(path: string, call?: Call): Promise<Response>;
   /** What `api.key` holds; null: there is no such file. */
   readonly apiKey: string | null;

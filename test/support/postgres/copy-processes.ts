@@ -15,7 +15,7 @@ const schema = 'copies';
 export interface Copies extends AsyncDisposable {
   readonly server: PostgresServer;
   readonly all: readonly Copy[];
-  /** What is stored, past the copies and their networks. */
+  /** The stored data, read without the copies and their networks. */
   readonly database: Database;
 }
 
@@ -54,7 +54,7 @@ export class Copy implements AsyncDisposable {
     this.#process = null;
   }
 
-  /** The headers of whoever may do everything, by the token of this copy. */
+  /** The headers with the admin token of this copy. */
   get admin(): Readonly<Record<string, string>> {
     const token = readFileSync(join(this.#directory, 'state', 'admin.token'), 'utf8').trim();
     return { authorization: `Bearer ${token}` };

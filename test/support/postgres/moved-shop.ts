@@ -1,4 +1,4 @@
-/** Calls an authority; by its admin token where no headers are given. */
+/** Calls an authority, by default with its admin token. */
 export type Caller = (
   method: 'GET' | 'POST' | 'PUT' | 'DELETE',
   path: string,
@@ -18,12 +18,12 @@ type Write = {
 };
 type Answered = { status: number; body: unknown };
 
-/** What was made in a shop, and what the writes were answered that may be repeated. */
+/** The objects of a shop, and the responses of the writes that may be repeated. */
 export interface Shop {
   readonly writes: readonly (Write & { answered: Answered })[];
   readonly licenseKeys: readonly string[];
   readonly lastCouponId: number;
-  /** Credentials of every kind: a secret, one that was rolled, a token, an API key. */
+  /** Credentials of every kind: a secret, a rolled secret, a token, an API key. */
   readonly callers: readonly Record<string, string>[];
 }
 
@@ -175,7 +175,7 @@ export async function repeatWrites(call: Caller, shop: Shop): Promise<Answered[]
 
 type ShownToken = { token_id: string; last_used_at: unknown };
 
-/** Leaves out what is of a request or a process: its id, the tokens of files, and when a token was used last. */
+/** Removes values of a request or a process: ids, tokens of files, and times of the last use. */
 function withoutProcess(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body;
   const { request_id: _, ...rest } = body as Record<string, unknown>;

@@ -24,7 +24,7 @@ export const hasPostgres: boolean = postgresPrograms !== null;
 /** A server of its own in a temporary directory, on loopback and a Unix socket. */
 export interface PostgresServer extends AsyncDisposable {
   readonly address: DatabaseAddress;
-  /** The process that all its others are children of. */
+  /** The parent of all its processes. */
   readonly pid: () => number;
   /** A store in an empty schema of its own, with the present tables. */
   store(settings?: Partial<DatabaseSettings>): Promise<Database>;
@@ -44,7 +44,7 @@ export function userOfServer(): { uid: number; gid: number } | Record<string, ne
 
 /** How a server is started. */
 export type PostgresOptions = {
-  /** The directory that its data lie below, where not in the usual place for temporary files. */
+  /** The parent directory of its data. Default: the directory for temporary files. */
   readonly below?: string;
   readonly sharedBuffers?: string;
   /** One that is not is faster, and may lose everything when it is stopped `immediate`. */

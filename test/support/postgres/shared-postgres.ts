@@ -4,12 +4,12 @@ import { startPostgres } from './postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The server that all files of a project share; it keeps nothing that outlives it. */
+    /** The server that all files of a project share. Its data are temporary. */
     postgres: DatabaseAddress | undefined;
   }
 }
 
-/** Runs once before the files of a project, and ends what it has started after them. */
+/** Runs once before the files of a project, and stops the server after them. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await startPostgres({ isDurable: false });
   project.provide('postgres', server.address);

@@ -34,7 +34,7 @@ export async function startStandby(primary: DatabaseAddress): Promise<Standby> {
   await call('pg_basebackup', ...from, '-D', data, '-R', '-X', 'stream', '-c', 'fast');
   const port = await freePort();
   const listening = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${directory}`;
-  // It may allow no fewer connections than the one that it follows.
+  // A standby must allow at least as many connections as its primary.
   const options = `${listening} -c max_connections=150 -c shared_buffers=32MB`;
   await call('pg_ctl', '-D', data, '-o', options, '-l', join(directory, 'log'), '-w', '-s', 'start');
   starting.defer(async () => {

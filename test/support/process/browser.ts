@@ -35,7 +35,7 @@ type Playwright = {
 
 /** Starts a real browser without a screen, with a new profile; every name ending in `.example` is this machine. */
 export async function startBrowser(): Promise<Browser> {
-  // Its own types are those of a page, which nothing else here may know.
+  // The types of a page must not be visible in other files.
   const { chromium } = createRequire(import.meta.url)('playwright-core') as Playwright;
   const profile = temporaryDirectory();
   const context = await chromium.launchPersistentContext(profile.path, {

@@ -66,7 +66,7 @@ export function makeCleanRoot(): CleanRoot {
   };
 }
 
-/** Made anew each day, since what it knows of the packages that can be installed grows old. */
+/** Built again each day, because its package lists become outdated. */
 function cleanRootArchive(): string {
   return buildOnce('clean-root', new Date().toISOString().slice(0, 10), (archive) => {
     const directory = mkdtempSync(join(tmpdir(), 'latchkey-'));

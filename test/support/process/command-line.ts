@@ -56,7 +56,7 @@ async function runHere(argv: readonly string[]): Promise<Outcome> {
   return { code, out, err };
 }
 
-/** What is started, with its first arguments. */
+/** The program, with its first arguments. */
 export type Program = readonly [file: string, ...argv: string[]];
 
 /** The program as it is in this repository. */
@@ -65,12 +65,12 @@ export const fromSource: Program = [
   fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url)),
 ];
 
-/** The environment of a program besides what else it is given: one from source is compiled once for all tests. */
+/** The default environment of a program. Programs from source share one compile cache. */
 export function compiledOnce(program: Program): Record<string, string> {
   return program === fromSource ? { NODE_COMPILE_CACHE: compileCache } : {};
 }
 
-/** Runs a command line as people do: a process of its own, which is ended where it hangs. */
+/** Runs a command line in a process, which is killed if it hangs. */
 export function runProcess(
   argv: readonly string[],
   environment: Readonly<Record<string, string>> = {},

@@ -6,7 +6,7 @@ import { hasProgram } from './installed.ts';
 
 const builder = join(import.meta.dirname, '../../../src/packaging/debian-package.ts');
 
-/** What it takes to build the package and to try it in a clean root, and is not here; null: nothing is missing. */
+/** What is missing to build the package and to test it in a clean root. Null: nothing. */
 export const missingForPackage: string | null =
   missingForCleanRoot ?? (hasProgram('dpkg-shlibdeps') ? null : 'dpkg-shlibdeps (dpkg-dev)');
 

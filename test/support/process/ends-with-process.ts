@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 
-/** Waits until nobody can write to its input any more: whoever started it is gone, however that went. */
+/** Waits until its input is closed: the process that started it has ended. */
 const script = `read -r _; kill -QUIT "$(head -n 1 "$1/postmaster.pid")"; shift; rm -rf "$@"`;
 
 /**

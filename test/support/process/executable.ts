@@ -6,7 +6,7 @@ import { buildOnce } from '../build-once.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
-/** Where `npm run build:executable` was tried; elsewhere its tests are skipped. */
+/** The systems on which `npm run build:executable` is supported. Elsewhere its tests are skipped. */
 export const isBuildable: boolean = process.platform === 'linux';
 
 /** Builds the executable as a developer does, once for the same sources; gives its path, for reading and running. */
@@ -21,7 +21,7 @@ export function buildExecutable(): string {
   });
 }
 
-/** Of all that it is made from: what `examples/Dockerfile`, too, makes it from, and the Node that becomes part of it. */
+/** The hash of everything that goes into the executable: the files that `examples/Dockerfile` copies, and Node. */
 function sourcesDigest(): string {
   const digest = createHash('sha256').update(`${process.version} ${process.arch}`);
   for (const path of ['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json']) add(digest, path);

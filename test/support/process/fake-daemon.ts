@@ -21,7 +21,7 @@ export interface Reply {
   readonly body: unknown;
 }
 
-/** What is written into `listen.json`; the instance is the daemon's own where it is left out. */
+/** The content of `listen.json`. Default instance: the daemon's own. */
 export interface Announcement {
   readonly socket: string | null;
   readonly tcp: string | null;

@@ -17,7 +17,7 @@ export async function makeImage(): Promise<Image> {
   for (const path of wordsOf(build, /^COPY (.+) \S+$/gm)) {
     cpSync(join(repository, path), join(context, path), { recursive: true });
   }
-  // The base image has Node and its npm, and packages of this machine stand for those of Debian.
+  // The base image contains Node and npm. Packages of this machine replace those of Debian.
   const env = machineEnvironment(place.path);
   env['PATH'] = `${dirname(process.execPath)}:${machinePath}`;
   for (const command of commandsOf(build).filter((each) => !each.startsWith('apt-get '))) {
@@ -70,7 +70,7 @@ export class Image implements AsyncDisposable {
     return serveBy(['unshare', '--mount', 'sh', ...script]);
   }
 
-  /** Runs the health check in a container that was started; gives its exit code and what it printed. */
+  /** Runs the health check in a started container, and gives its exit code and output. */
   check(container: DaemonProcess): { status: number | null; stdout: string } {
     const into = [
       '--target',

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../../..');
 
-/** Puts the compiled client where `npm install latchkey` would, in a program's directory. */
+/** Installs the compiled client in the directory of a program, as `npm install latchkey` does. */
 export async function installClient(directory: string): Promise<void> {
   const installed = join(directory, 'node_modules/latchkey');
   const commonJs = join(installed, 'dist/client/cjs');
@@ -27,7 +27,7 @@ export async function installClient(directory: string): Promise<void> {
   await writeFile(join(commonJs, 'package.json'), '{"type":"commonjs"}');
 }
 
-/** Runs the TypeScript compiler. Rejects with what it says. */
+/** Runs the TypeScript compiler. Rejects with its output. */
 export async function compile(...options: string[]): Promise<void> {
   const compiler = join(root, 'node_modules/typescript/bin/tsc');
   await run(process.execPath, [compiler, ...options]).catch((error: unknown) => {

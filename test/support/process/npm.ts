@@ -5,13 +5,13 @@ import { promisify } from 'node:util';
 
 const root = join(import.meta.dirname, '../../..');
 
-/** The PATH of this machine, without what npm puts in front of it for the scripts of this package. */
+/** The PATH of this machine without the folders that npm adds for the scripts of this package. */
 export const machinePath: string = (process.env['PATH'] ?? '')
   .split(delimiter)
   .filter((folder) => !folder.includes('node_modules'))
   .join(delimiter);
 
-/** What is downloaded once need not be downloaded again. */
+/** npm's cache, so that nothing is downloaded twice. */
 const cache = execFileSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).trim();
 
 /** The environment of somebody who runs npm with an empty home; what npm set for this process is left out. */
@@ -20,7 +20,7 @@ export function machineEnvironment(home: string): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(given), PATH: machinePath, HOME: home, npm_config_cache: cache };
 }
 
-/** Runs npm as somebody does who has an empty home; gives what it printed. */
+/** Runs npm with an empty home directory, and gives its output. */
 export async function npm(home: string, ...argv: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)('npm', argv, { env: machineEnvironment(home), cwd: home });
   return stdout;
@@ -34,7 +34,7 @@ export function packPackage(folder: string): string {
   return join(folder, /latchkey-[\d.]+\.tgz/.exec(stdout)?.[0] ?? '');
 }
 
-/** The Node of this machine, besides that of this package; null: there is none. */
+/** The Node of this machine, other than the Node of this package. Null: there is none. */
 export function machineNode(): string | null {
   const files = machinePath.split(delimiter).map((folder) => join(folder, 'node'));
   return files.find(isExecutable) ?? null;

@@ -15,7 +15,7 @@ export class OperatedMachine implements AsyncDisposable {
   readonly root: string;
   readonly #configuration: object;
   #daemon: DaemonProcess | null = null;
-  /** What each command printed as JSON, where it takes `--json`. */
+  /** The JSON output of each command that has `--json`. */
   readonly answers: unknown[] = [];
 
   constructor(root: string, configuration: object) {

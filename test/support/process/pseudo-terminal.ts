@@ -17,7 +17,7 @@ export function openPseudoTerminal(
   { columns, environment = {} }: { columns: number; environment?: Readonly<Record<string, string>> },
 ): PseudoTerminal {
   const command = `stty cols ${columns} rows 24; exec ${argv.map(quoteForShell).join(' ')}`;
-  // A person's terminal, wherever the tests run: what they inherit of CI and colours would decide otherwise.
+  // The environment of a person's terminal: inherited variables of CI and colours would change the output.
   const { CI: _ci, NO_COLOR: _noColor, FORCE_COLOR: _forceColor, ...inherited } = process.env;
   const env = { ...inherited, TERM: 'xterm-256color', ...environment };
   const child = spawn('script', ['--quiet', '--flush', '--return', '--command', command, '/dev/null'], {

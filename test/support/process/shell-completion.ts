@@ -22,7 +22,7 @@ export function isInstalled(program: string): boolean {
   return spawnSync(program, ['--version']).status === 0;
 }
 
-/** A folder for the PATH with a `latchkey` in it, which answers completion, and else writes what it was given. */
+/** A folder for the PATH with a `latchkey` that answers completion requests, and otherwise prints its arguments. */
 function makeProgram(folder: string): { readonly path: string; readonly given: string } {
   const [program, given] = ['latchkey', 'given'].map((name) => join(folder, name)) as [string, string];
   const source = fromSource.map(quote).join(' ');
@@ -53,7 +53,7 @@ export const completeInBash: Complete = async (script, lines, folder) => {
   return splitLines(stdout);
 };
 
-/** Presses tab and enter after each line in an interactive bash, and gives the words of what was run. */
+/** Presses tab and enter after each line in an interactive bash, and gives the words of the command that ran. */
 export const typeInBash: Complete = async (script, lines, folder) => {
   await using directory = temporaryDirectory();
   const { path, given } = makeProgram(directory.path);

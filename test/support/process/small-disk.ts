@@ -8,7 +8,7 @@ export interface SmallDisk extends AsyncDisposable {
   readonly path: string;
   /** Takes all the room there is but `leftKib`. */
   fill(leftKib: number): void;
-  /** Gives back what was taken. */
+  /** Frees the used space. */
   clear(): void;
 }
 
@@ -20,7 +20,7 @@ async function isMountable(): Promise<boolean> {
   return disk !== null;
 }
 
-/** Mounts a file system of so many KiB; throws where that is not allowed. */
+/** Mounts a file system of this size in KiB. Throws if mounting is not allowed. */
 export function smallDisk(kib: number): SmallDisk {
   const disk = mount(kib);
   if (disk === null) throw new Error('nothing may be mounted here');

@@ -8,7 +8,7 @@ import { patienceMs } from '../patience.ts';
 export interface Terminal extends AsyncDisposable {
   /** All that was shown so far, without colours and movements. */
   readonly screen: string;
-  /** Waits until this is shown after what was waited for before, then types. */
+  /** Waits until this text is shown after the previous text, then types. */
   answer(question: string, keys: string): Promise<void>;
   /** Resolves with the exit code. */
   readonly ended: Promise<number | null>;

@@ -17,7 +17,7 @@ export interface ClientExample {
   readonly name: string;
   /** Whether it also speaks over the socket. */
   readonly hasSocket: boolean;
-  /** What it needs: commands that have to succeed. */
+  /** Commands that must succeed, or the program cannot run here. */
   readonly needs: readonly Command[];
   /** Builds it in a copy of its folder, and gives its command. */
   readonly build: (directory: string) => Promise<Command>;
@@ -129,7 +129,7 @@ export const clientExamples: readonly ClientExample[] = [
   },
 ];
 
-/** What is missing here; null: nothing is. */
+/** The missing requirement. Null: nothing is missing. */
 export async function missingFor({ needs }: ClientExample): Promise<string | null> {
   for (const need of needs) {
     if (!(await succeeds(need))) return `${need.join(' ')} does not work here`;
@@ -143,7 +143,7 @@ export async function buildExample({ name, build }: ClientExample, directory: st
   return await build(copy);
 }
 
-/** Runs a program to its end, or ends it where it hangs; gives what it printed, and its exit code. */
+/** Runs a program, which is killed if it hangs, and gives its output and exit code. */
 export async function runExample(
   [program, ...options]: Command,
   given: readonly string[],

@@ -2,7 +2,7 @@ import { commands } from '../../../src/cli/commands.ts';
 import { type Chapter, readChapters } from '../../../src/cli/syntax/chapter.ts';
 import type { Term } from '../../../src/cli/syntax/declaration.ts';
 
-/** A heading and tables for each command, made of what it declares. */
+/** A heading and tables for each command, from its declaration. */
 export async function commandsBook(): Promise<string> {
   const [program, ...chapters] = await readChapters({ words: [], entry: null }, commands);
   if (program === undefined) throw new Error('there is no program');

@@ -110,7 +110,7 @@ export interface ProgramSettings {
   readonly activation: string;
 }
 
-/** Runs a program once and gives what it concluded, such as `VALID`; an error of its own is thrown. */
+/** Runs a program once and gives its conclusion, such as `VALID`. Throws if the program fails. */
 export async function conclude(
   [program, ...args]: ProgramCommand,
   settings: ProgramSettings,
