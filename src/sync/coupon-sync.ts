@@ -95,7 +95,7 @@ export class CouponSync implements CouponFetch {
     } catch (error) {
       this.#parts.log.error(
         { err: error, operation: operation.id },
-        'the answer to a coupon was not recorded',
+        'the response to a coupon creation was not stored',
       );
     }
     return outcome;
@@ -128,7 +128,8 @@ export class CouponSync implements CouponFetch {
       const { id, requestId, progress, lastError: error } = recorded.value;
       const about = { operation: id, state: progress.state, error, requestId };
       // A cancelled creation was refused to its caller, and nothing is left of it.
-      if (!['delivered', 'cancelled'].includes(progress.state)) log.warn(about, 'a coupon was not delivered');
+      if (!['delivered', 'cancelled'].includes(progress.state))
+        log.warn(about, 'a coupon creation was not delivered');
     }
   }
 
@@ -189,7 +190,7 @@ export class CouponSync implements CouponFetch {
     for (const coupon of unreadable) {
       if (this.#unreadable.has(nameOfUnreadable(coupon))) continue;
       const { id, fault: error } = coupon;
-      this.#parts.log.warn({ coupon: id, error }, 'a coupon of the upstream cannot be read: it is left out');
+      this.#parts.log.warn({ coupon: id, error }, 'a coupon of the upstream cannot be read and is left out');
     }
     this.#unreadable = new Set(unreadable.map(nameOfUnreadable));
   }
@@ -237,7 +238,7 @@ export class CouponSync implements CouponFetch {
 /** The outcome; a cached response reconciles nothing and counts as not applied. */
 function fromUpstream<Value>(outcome: Outcome<Value>): Outcome<Value> {
   if (outcome.outcome !== 'applied' || !outcome.isCached) return outcome;
-  return notApplied('cached', 'a cache on the way answered, not the upstream');
+  return notApplied('cached', 'a cache answered, not the upstream');
 }
 
 function found<Said, Value>(outcome: Outcome<Said>, valueOf: (said: Said) => Value): CouponLookup<Value> {
@@ -254,7 +255,10 @@ function hiddenBy({ fault }: UnreadableCoupon): NotApplied {
 }
 
 /** After a 401 or 403, this API key is not used until a probe succeeds. */
-const refusedKey = heldBack('unauthorized', 'the upstream refused it, and it is not asked again yet');
+const refusedKey = heldBack(
+  'unauthorized',
+  'the upstream refused the API key, which is not used until it is tested again',
+);
 
 /** How many coupons a page may have (specification 4.2). */
 const mostAtOnce = 100;
@@ -321,14 +325,14 @@ function isNo(outcome: NotApplied | Ambiguous): boolean {
 /** The upstream ignores the offset, so the rest of its list is unknown. */
 const samePage = notApplied(
   'rejected',
-  'the upstream answers the same coupons at another offset, so that its list cannot be read whole',
+  'the upstream returns the same coupons at every offset, so its list cannot be read completely',
 );
 
 /** A coupon that is not on the pages that were read may exist. */
 function tooLong(count: number): NotApplied {
   return notApplied(
     'rejected',
-    `the upstream has more than ${count} coupons, so that its list cannot be read whole`,
+    `the upstream has more than ${count} coupons, so its list cannot be read completely`,
   );
 }
 

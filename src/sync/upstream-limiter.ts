@@ -261,7 +261,7 @@ export class UpstreamLimiter {
     // A failure of one key alone says nothing about the upstream, but a failed probe does.
     if (this.#health.state !== 'down' && (!isAnswered || wasProbe)) {
       this.#health.become('down');
-      log.warn({ error: outcome.detail }, 'the upstream is away: answering from local state');
+      log.warn({ error: outcome.detail }, 'the upstream is unavailable: answering from local state');
     }
     onChange();
   }

@@ -85,7 +85,7 @@ function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Va
     // Only a JSON object is the upstream's verdict; a firewall sends a page.
     return 'fault' in body ? ambiguous(body.fault) : refused(reasonOf(status), message);
   }
-  if (status === 304) return ambiguous('a cache says that nothing has changed, which was not asked');
+  if (status === 304) return ambiguous('a cache answered 304 to an unconditional request');
   return ambiguous(status < 400 ? redirectText(answer, hidden) : message);
 }
 
@@ -137,13 +137,13 @@ function bodyOf({ headers, text }: Answered): Parsed<JsonObject> {
   const body = readObject(text);
   const coding = headerOf(headers, 'content-encoding') ?? 'identity';
   if ('value' in body || /^identity$/i.test(coding)) return body;
-  return { fault: 'the answer is compressed, which was not asked for: a proxy?' };
+  return { fault: 'the response is compressed, which was not requested: a proxy?' };
 }
 
 /** A request that came back to this agent did not reach the upstream, whatever the response says. */
 const reachedItself = notApplied(
   'unreachable',
-  'this agent has reached itself: upstream.base_url leads to its own listener; set upstream.connect_to',
+  'this agent’s upstream points to itself: upstream.base_url leads to its own listener; set upstream.connect_to',
 );
 
 function statusText(status: number, what: string | null): string {
@@ -222,12 +222,12 @@ const failures: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
   // Node's own texts for these codes name options of Node or places in the source of OpenSSL.
   DEPTH_ZERO_SELF_SIGNED_CERT: 'a self-signed certificate that is not trusted here',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'what answers does not speak TLS',
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'what answers does not speak TLS',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'the server does not speak TLS',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the server does not speak TLS',
   // Only CONNECT has a time limit of its own for the response headers.
   UND_ERR_HEADERS_TIMEOUT: 'the proxy did not answer in time',
-  UND_ERR_SOCKET: 'connection closed before the whole answer came',
-  UND_ERR_HEADERS_OVERFLOW: 'the headers of the answer are too large',
+  UND_ERR_SOCKET: 'connection closed before the response was complete',
+  UND_ERR_HEADERS_OVERFLOW: 'the response headers are too large',
   // undici asserts that nothing is answered 101 without an upgrade.
   ERR_ASSERTION: 'the answer breaks HTTP',
   UND_ERR_DESTROYED: 'the client is closed',

@@ -28,7 +28,7 @@ const asksForOne: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'ch
  */
 const payhip: Dialect = {
   refusalOf(answer, request) {
-    if (isChallenge(answer)) return { reason: 'challenged', what: 'a firewall asks for a proof' };
+    if (isChallenge(answer)) return { reason: 'challenged', what: 'a firewall asks for proof of a human' };
     if (isUnknown(answer, request)) return { reason: 'missing', what: 'the store does not know it' };
     return null;
   },

@@ -19,7 +19,7 @@ export type Exchange = Answered | Failed;
 const maximumAnswerBytes = 1_048_576;
 
 /** Why a response was not read to its end. */
-export const tooLarge: Error = new Error('the answer is larger than 1 MiB');
+export const tooLarge: Error = new Error('the response is larger than 1 MiB');
 
 /** What ends a request before its response: an abort, or the time limit. */
 type Ends = { signal: AbortSignal; timeoutMs: number };
@@ -95,7 +95,9 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
   }
 
   readonly #onTimeout = (): void => {
-    this.#fail(new Error(this.#controller === null ? 'no connection in time' : 'no whole answer in time'));
+    this.#fail(
+      new Error(this.#controller === null ? 'no connection in time' : 'no complete response in time'),
+    );
   };
 
   readonly #onAbort = (): void => {

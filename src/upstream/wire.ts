@@ -104,7 +104,7 @@ export function readLicense(body: unknown, licenseKey: string): Parsed<License> 
   if ('fault' in reading) return reading;
   const { license_key, product_link, buyer_email, uses, enabled, date, ...others } = reading.value.data;
   if (foldKey(license_key) !== foldKey(licenseKey)) {
-    return { fault: 'the answer is about another license key' };
+    return { fault: 'the response is about another license key' };
   }
   const extra = boundedExtra(others);
   return {
@@ -146,7 +146,7 @@ export function readCoupon(body: unknown, expected: (coupon: Coupon) => boolean)
   const reading = read(couponAnswer, body);
   if ('fault' in reading) return reading;
   const { data } = reading.value;
-  return expected(data) ? { value: data } : { fault: 'the answer is about another coupon' };
+  return expected(data) ? { value: data } : { fault: 'the response is about another coupon' };
 }
 
 /**
@@ -222,13 +222,15 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Reads a body that must be a JSON object. */
 export function readObject(text: string): Parsed<JsonObject> {
-  if (text.trim() === '') return { fault: 'the answer is empty' };
+  if (text.trim() === '') return { fault: 'the response is empty' };
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? { value } : { fault: 'the answer is not a JSON object' };
+    return isObject(value) ? { value } : { fault: 'the response is not a JSON object' };
   } catch {
     return {
-      fault: isHtml(text) ? 'the answer is HTML, not JSON: a firewall or proxy?' : 'the answer is not JSON',
+      fault: isHtml(text)
+        ? 'the response is HTML, not JSON: a firewall or proxy?'
+        : 'the response is not JSON',
     };
   }
 }

@@ -180,8 +180,8 @@ test('connect_to is told as the way, and the name of the upstream need not lead 
 
 test.each([
   ['a firewall’s challenge', every(challengePage()), /is not the API: HTTP 403/],
-  ['a firewall’s page', every(firewallPage()), /is not the API: HTTP 403: the answer is HTML/],
-  ['another web server', every(corruptBody()), /is not the API: HTTP 200: the answer is HTML/],
+  ['a firewall’s page', every(firewallPage()), /is not the API: HTTP 403: the response is HTML/],
+  ['another web server', every(corruptBody()), /is not the API: HTTP 200: the response is HTML/],
 ])('%s is told from the API', async (_, fault, message) => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
@@ -353,7 +353,7 @@ test('a certificate that is not trusted is told from a server without TLS, each 
   const url = plain.url.replace('http:', 'https:');
   const unencrypted = await examine(directory.path, { base_url: url });
   expect(linesOf(unencrypted, 'fail')).toEqual([
-    `${url} cannot be reached: what answers does not speak TLS  →  check upstream.base_url, upstream.proxy, and the firewall of this machine`,
+    `${url} cannot be reached: the server does not speak TLS  →  check upstream.base_url, upstream.proxy, and the firewall of this machine`,
   ]);
 });
 

@@ -163,7 +163,7 @@ const challenged = {
   outcome: 'not_applied',
   reason: 'challenged',
   status: 403,
-  detail: 'HTTP 403: a firewall asks for a proof',
+  detail: 'HTTP 403: a firewall asks for proof of a human',
 };
 
 test.each([
@@ -260,7 +260,7 @@ test('an agent sends its instance with each request and recognizes its own respo
       outcome: 'not_applied',
       reason: 'unreachable',
       status: null,
-      detail: expect.stringContaining('this agent has reached itself'),
+      detail: expect.stringContaining('this agent’s upstream points to itself'),
     });
   }
   expect(it.store.ledger[0]?.headers['latchkey-instance']).toBe('me');

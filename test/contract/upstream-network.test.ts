@@ -189,7 +189,7 @@ test.each(['half_open', 'blackhole'] as const)('a %s connection ends at the time
   await setImmediate();
   expect(isKnown).toBe(false);
   time.pass(1);
-  expect(await asked).toEqual({ ...ambiguous, detail: 'no whole answer in time' });
+  expect(await asked).toEqual({ ...ambiguous, detail: 'no complete response in time' });
   expect(server.countsOf(key).net).toBe(kind === 'half_open' ? 1 : 0);
 });
 

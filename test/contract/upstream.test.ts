@@ -215,9 +215,9 @@ const refused = (reason: string, status: number): object => ({
   status,
   detail: `HTTP ${status}: Refused`,
 });
-const html = 'the answer is HTML, not JSON: a firewall or proxy?';
-const lost = 'connection closed before the whole answer came';
-const late = ambiguous('no whole answer in time');
+const html = 'the response is HTML, not JSON: a firewall or proxy?';
+const lost = 'connection closed before the response was complete';
+const late = ambiguous('no complete response in time');
 const cases: readonly (readonly [string, Fault, object])[] = [
   ['the answer is lost', loseAnswer, ambiguous(lost)],
   ['the request is lost', loseRequest, ambiguous(lost)],
@@ -229,17 +229,17 @@ const cases: readonly (readonly [string, Fault, object])[] = [
   ['a firewall answers 403', firewallPage(403), ambiguous(`HTTP 403: ${html}`)],
   ['a hoster answers 404', firewallPage(404), ambiguous(`HTTP 404: ${html}`)],
   ['the body is a page', corruptBody(), ambiguous(`HTTP 200: ${html}`)],
-  ['the body is a list', corruptBody('[]'), ambiguous('HTTP 200: the answer is not a JSON object')],
-  ['the body is half', truncateBody, ambiguous('HTTP 200: the answer is not JSON')],
+  ['the body is a list', corruptBody('[]'), ambiguous('HTTP 200: the response is not a JSON object')],
+  ['the body is half', truncateBody, ambiguous('HTTP 200: the response is not JSON')],
   ['the body is cut', cutBody, { outcome: 'ambiguous', retryAfterMs: null }],
-  ['the body is empty', emptyAnswer(200), ambiguous('HTTP 200: the answer is empty')],
-  ['a 204 comes', emptyAnswer(204), ambiguous('HTTP 204: the answer is empty')],
-  ['a 400 is empty', emptyAnswer(400), ambiguous('HTTP 400: the answer is empty')],
+  ['the body is empty', emptyAnswer(200), ambiguous('HTTP 200: the response is empty')],
+  ['a 204 comes', emptyAnswer(204), ambiguous('HTTP 204: the response is empty')],
+  ['a 400 is empty', emptyAnswer(400), ambiguous('HTTP 400: the response is empty')],
   ['it is a redirect', redirect('/elsewhere'), ambiguous('HTTP 307: redirects are not followed')],
   [
     'the body is endless',
     corruptBody(' '.repeat(2_000_000)),
-    { ...ambiguous('the answer is larger than 1 MiB'), isTooLarge: true },
+    { ...ambiguous('the response is larger than 1 MiB'), isTooLarge: true },
   ],
   ['it refuses', refusal(422), refused('refused', 422)],
   ['it forbids', refusal(403), refused('unauthorized', 403)],

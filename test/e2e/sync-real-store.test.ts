@@ -247,7 +247,7 @@ test('a host that is mapped to the agent’s own machine is told at once, and pa
     upstream: { base_url: `http://localhost:${port}`, timeout: '60s' },
   };
   const agent = await harness.startAgent(mapped);
-  const itself = /this agent has reached itself/;
+  const itself = /this agent’s upstream points to itself/;
   for (const ask of [() => agent.verify('KEY'), () => agent.change('usage', 'KEY')]) {
     const answer = await ask();
     expect([answer.status, codeOf(answer)]).toEqual([503, 'upstream_unreachable']);

@@ -280,9 +280,9 @@ test('an agent that speaks TLS and reaches itself says so, also where nobody tru
   const products = [{ key: 'RGsF', secret: 'the-product-secret' }];
   await using daemon = await startDaemonProcess(directory.path, { ...configuration, upstream, products });
   const config = ['--config', join(directory.path, 'config.yaml')];
-  const { error } = await daemon.said('the upstream is away: answering from local state');
-  expect(error).toMatch(/this agent has reached itself.*connect_to/);
-  expect((await runProcess(['status', ...config])).out).toMatch(/this agent has reached itself/);
+  const { error } = await daemon.said('the upstream is unavailable: answering from local state');
+  expect(error).toMatch(/this agent’s upstream points to itself.*connect_to/);
+  expect((await runProcess(['status', ...config])).out).toMatch(/this agent’s upstream points to itself/);
   for (const command of [['doctor'], ['config', 'check', '--connect']]) {
     expect((await runProcess([...command, ...config])).out).toMatch(
       /^fail .* leads to this agent itself {2}→ {2}set upstream\.connect_to/m,
@@ -299,7 +299,7 @@ test('an upstream is trusted for its own certificate, not for that of the agent�
   const upstream = { base_url: `https://localhost:${portOf(store)}`, probe: '1s' };
   const products = [{ key: 'RGsF', secret: 'the-product-secret' }];
   await using daemon = await startDaemonProcess(directory.path, { ...configuration, upstream, products });
-  const { error } = await daemon.said('the upstream is away: answering from local state');
+  const { error } = await daemon.said('the upstream is unavailable: answering from local state');
   expect(error).toBe('a certificate of an authority that is not trusted here');
 });
 

@@ -231,7 +231,7 @@ describe('a coupon that is created on an agent', () => {
     await harness.writer.write('queueCoupon', { terms, isSentNow: false, maxPending: 10 });
     run(harness);
     await (await arrived(harness, 'create')).answer(no('refused'));
-    expect(harness.warnings).toEqual(['a coupon was not delivered']);
+    expect(harness.warnings).toEqual(['a coupon creation was not delivered']);
   });
 
   it('is not warned of where who asks for it is told that the upstream will not have it', async () => {

@@ -723,7 +723,7 @@ describe('a read that a cache on the way answered', () => {
     await agent.read(agent.cacheSays(5, 30 * second));
     expect(agent.stateOf(use)).toBe('uncertain');
     expect(agent.dueIn('counter')).toBeGreaterThan(0);
-    expect(agent.operation(use).lastError).toBe('a cache on the way answered, not the upstream');
+    expect(agent.operation(use).lastError).toBe('a cache answered, not the upstream');
     agent.pass(minute);
     await agent.read(agent.says(6));
     expect(agent.stateOf(use)).toBe('delivered');

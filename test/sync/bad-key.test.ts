@@ -3,7 +3,7 @@ import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { minute, second, startSyncHarness, type SyncHarness } from '../support/harness/sync-harness.ts';
 
 const broken: Outcome<never> = { outcome: 'ambiguous', status: 500, detail: 'HTTP 500', retryAfterMs: null };
-const silence: Outcome<never> = { ...broken, status: null, detail: 'no whole answer in time' };
+const silence: Outcome<never> = { ...broken, status: null, detail: 'no complete response in time' };
 
 /** An agent that knows both keys; from now on the upstream fails at the bad one. */
 async function createBadKey(how: Outcome<never>): Promise<SyncHarness> {

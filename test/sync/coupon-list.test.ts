@@ -68,7 +68,7 @@ it('a list of which a page is too large is asked for in smaller ones', async () 
   const isTooLarge: Outcome<never> = {
     outcome: 'ambiguous',
     status: null,
-    detail: 'the answer is larger than 1 MiB',
+    detail: 'the response is larger than 1 MiB',
     retryAfterMs: null,
     isTooLarge: true,
   };
@@ -105,7 +105,7 @@ it('a list that is told at once, whatever is asked for, is read whole', async ()
 it('a full page that is shown at another offset too is not taken for a list', async () => {
   expect(await readCouponList(withCoupons(150, { pages: false }).ask, 1)).toMatchObject({
     outcome: 'not_applied',
-    detail: expect.stringContaining('the same coupons at another offset') as string,
+    detail: expect.stringContaining('the same coupons at every offset') as string,
   });
 });
 

@@ -142,7 +142,7 @@ describe('a creation whose answer was lost', () => {
     for (const answer of [0, 1]) await office.listings[answer]?.(firstPage);
     expect(office.listings).toHaveLength(2);
     expect(office.stateOf(id)).toBe('uncertain');
-    expect(office.operation(id).lastError).toContain('the same coupons at another offset');
+    expect(office.operation(id).lastError).toContain('the same coupons at every offset');
     expect(mirroredSince(office.store)).toBeNull();
   });
 

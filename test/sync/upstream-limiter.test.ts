@@ -161,7 +161,7 @@ describe('the way to an upstream', () => {
     const line = new Line();
     line.observe(applied, lost, lost, lost, applied, applied);
     expect(line.told).toEqual([
-      'the upstream is away: answering from local state',
+      'the upstream is unavailable: answering from local state',
       'the upstream answers again',
     ]);
   });

@@ -93,14 +93,14 @@ describe('an answer', () => {
   });
 
   test.each([
-    ['', 'the answer is empty'],
-    ['[]', 'the answer is not a JSON object'],
-    ['"no"', 'the answer is not a JSON object'],
-    ['null', 'the answer is not a JSON object'],
-    ['404', 'the answer is not a JSON object'],
-    ['{"error":', 'the answer is not JSON'],
-    ['not found', 'the answer is not JSON'],
-    ['\n<!doctype html><p>', 'the answer is HTML, not JSON: a firewall or proxy?'],
+    ['', 'the response is empty'],
+    ['[]', 'the response is not a JSON object'],
+    ['"no"', 'the response is not a JSON object'],
+    ['null', 'the response is not a JSON object'],
+    ['404', 'the response is not a JSON object'],
+    ['{"error":', 'the response is not JSON'],
+    ['not found', 'the response is not JSON'],
+    ['\n<!doctype html><p>', 'the response is HTML, not JSON: a firewall or proxy?'],
   ])('of 4xx or 2xx saying %j is ambiguous: %s', (text, fault) => {
     expect(outcomeOf(404, text)).toMatchObject({ outcome: 'ambiguous', detail: `HTTP 404: ${fault}` });
     expect(outcomeOf(200, text)).toMatchObject({ outcome: 'ambiguous', detail: `HTTP 200: ${fault}` });
@@ -112,7 +112,7 @@ describe('an answer', () => {
     expect(outcomeOf(404, '\u001f\ufffd', { 'content-encoding': coding })).toMatchObject(compressed);
     expect(outcomeOf(200, '{"data":"x"}', { 'content-encoding': coding })).toMatchObject({ value: 'x' });
     expect(outcomeOf(200, 'x', { 'content-encoding': 'identity' })).toMatchObject({
-      detail: 'HTTP 200: the answer is not JSON',
+      detail: 'HTTP 200: the response is not JSON',
     });
   });
 
@@ -136,7 +136,7 @@ describe('an answer', () => {
   });
 
   test('304 is told as a cache’s, since it leads nowhere', () => {
-    const detail = 'HTTP 304: a cache says that nothing has changed, which was not asked';
+    const detail = 'HTTP 304: a cache answered 304 to an unconditional request';
     expect(outcomeOf(304, '')).toMatchObject({ outcome: 'ambiguous', detail });
   });
 
@@ -303,7 +303,7 @@ describe('a failure', () => {
   });
 
   test.each([
-    ['UND_ERR_HEADERS_OVERFLOW', 'the headers of the answer are too large'],
+    ['UND_ERR_HEADERS_OVERFLOW', 'the response headers are too large'],
     ['ERR_ASSERTION', 'the answer breaks HTTP'],
   ])('of the answer, %s, is told without what undici adds for its own people', (code, expected) => {
     const message = 'The expression evaluated to a falsy value:\n\n  assert(upgrade)\n';
@@ -311,7 +311,7 @@ describe('a failure', () => {
   });
 
   test.each([
-    ['ERR_SSL_WRONG_VERSION_NUMBER', 'what answers does not speak TLS'],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'the server does not speak TLS'],
     ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'TLS failed: tlsv1 alert protocol version'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'a self-signed certificate that is not trusted here'],
     ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'a certificate of an authority that is not trusted here'],

@@ -163,7 +163,7 @@ describe('a license answer', () => {
 
   test('about another key is none, and the fault repeats neither', () => {
     const reading = readLicense({ data: license }, 'OTHER');
-    expect(reading).toEqual({ fault: 'the answer is about another license key' });
+    expect(reading).toEqual({ fault: 'the response is about another license key' });
   });
 
   test.each([{}, { data: null }, { data: [license] }, license])('is not %j', (body) => {

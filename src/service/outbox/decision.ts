@@ -66,7 +66,7 @@ function asRetried(operation: Operation): Operation {
 }
 
 function riskOf({ kind }: Operation): string {
-  const doubt = 'retried: an earlier attempt of it may have been applied';
+  const doubt = 'retried: an earlier attempt may have been applied';
   return kind === 'create_coupon'
     ? `${doubt}, so that it is looked for upstream before it is sent again`
     : `${doubt}, so that it may be applied twice`;

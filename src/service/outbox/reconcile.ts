@@ -153,7 +153,8 @@ function reconcileUncertainState(
     endSuperseded(transaction, head, context);
   } else if (head.kind === 'enable') {
     // The enable never arrived, or the key was disabled since. Sending it again could undo that revocation.
-    const lastError = 'the answer was lost and the key is disabled: it never arrived, or was revoked since';
+    const lastError =
+      'the response was lost and the key is disabled: the enable never arrived, or the key was disabled since';
     move(transaction, { ...head, lastError }, { type: 'hold' });
   } else {
     move(transaction, head, { type: 'read_absent', certain: true });
@@ -209,7 +210,7 @@ function questionEarlier(
     }
   }
   if (isOurs) {
-    const lastError = 'the count upstream moved while this process was away';
+    const lastError = 'the upstream’s count changed while this process was stopped';
     scheduleHead(transaction, licenseKey, 'counter', { at: reconcileAt, lastError });
   }
   return isOurs;

@@ -274,7 +274,7 @@ export function refuseOperation(
   { cause, detail }: { cause: DeathCause; detail: string },
 ): Operation {
   const lastError = mayHaveBeenApplied(operation)
-    ? `${detail}; an earlier attempt of it may have been applied`
+    ? `${detail}; an earlier attempt may have been applied`
     : detail;
   return move(transaction, { ...operation, lastError }, { type: 'refused', cause });
 }

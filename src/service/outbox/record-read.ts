@@ -128,7 +128,7 @@ function recordCached(
     : {};
   const readAs = isNewer ? 'known' : 'unanswered';
   const at = { ...context, draw: context.random.draw(), readAs } as const;
-  const detail = 'a cache on the way answered, not the upstream';
+  const detail = 'a cache answered, not the upstream';
   const failure = { detail, retryAfterMs: null, outage: false };
   postponeDueQueues(transaction, licenseKey, { ...command, failure }, context);
   putSnapshot(transaction, { ...before, ...seen, refreshAt: nextRefreshAt(before, policy, at) });
