@@ -54,7 +54,7 @@ const floors: Readonly<Record<string, Allowance>> = {
   cli: {
     folders: ['domain', 'config', 'wire'],
     // One maker of directories; the lock of a state directory, which says whether a daemon that cannot be reached runs.
-    files: ['store/sqlite/files/lock.ts', 'store/sqlite/files/make-directory.ts'],
+    files: ['store/sqlite/files/lock.ts', 'store/sqlite/files/private-file.ts'],
     modules: true,
   },
   // Scripts of their own, which build what is shipped.

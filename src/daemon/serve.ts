@@ -8,7 +8,7 @@ import type { ConfigurationResult, LoadedConfiguration } from '../config/load.ts
 import { variableBehind } from '../config/place.ts';
 import { ListenError } from '../http/listen.ts';
 import { StorageError, type Log } from '../service/ports.ts';
-import { PostgresAway, PostgresRefused } from '../store/postgres/refusal.ts';
+import { PostgresAway, PostgresRefused } from '../store/postgres/faults.ts';
 import {
   DatabaseRefused,
   StateDirectoryHeld,

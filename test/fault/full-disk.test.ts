@@ -69,14 +69,14 @@ test.runIf(canMount)(
     await using upstream = await upstreamWith('KEY');
     await using agent = await startAgent(disk, upstream);
     await agent.learn(['KEY']);
-    const ballast = join(disk.path, 'state', 'latchkey.ballast');
-    expect(existsSync(ballast)).toBe(true);
+    const reserve = join(disk.path, 'state', 'latchkey.reserve');
+    expect(existsSync(reserve)).toBe(true);
 
     await upstream.stop();
     disk.fill(1024);
     let taken = await useUntilFull(agent, 'KEY');
     expect(taken).toBeGreaterThan(0);
-    expect(existsSync(ballast)).toBe(false);
+    expect(existsSync(reserve)).toBe(false);
     await agent.process.said('the disk is full: changes are refused until there is free space');
     expect(await isStorageFull(agent)).toBe('1');
     expect(await storageOf(agent, disk)).toBe('full');
@@ -94,7 +94,7 @@ test.runIf(canMount)(
     await takesUsesAgain(agent, 'KEY');
     taken += 1;
     await agent.process.said('the disk has free space again: changes are accepted');
-    expect(existsSync(ballast)).toBe(true);
+    expect(existsSync(reserve)).toBe(true);
     expect(await isStorageFull(agent)).toBe('0');
     expect(await storageOf(agent, disk)).toBe('ok');
     await agent.atRest();
@@ -114,7 +114,7 @@ test.runIf(canMount)(
     await upstream.stop();
     disk.fill(0);
     await useUntilFull(agent, 'KEY');
-    // The room of the ballast, too.
+    // The room of the reserve, too.
     disk.fill(0);
     agent.process.signal('SIGHUP');
     await agent.process.said('the configuration was reloaded');
@@ -140,7 +140,7 @@ test.runIf(canMount)(
       await upstream.until(() => upstream.countsOf('KEY').net === 1);
       disk.fill(0);
       await useUntilFull(agent, 'KEY');
-      // The room of the ballast, too.
+      // The room of the reserve, too.
       disk.fill(0);
       await upstream.stop();
       agent.process.signal('SIGTERM');
@@ -184,7 +184,7 @@ test.runIf(canMount)(
       before.signal('SIGTERM');
       await before.ended;
     }
-    rmSync(join(disk.path, 'state', 'latchkey.ballast'));
+    rmSync(join(disk.path, 'state', 'latchkey.reserve'));
     disk.fill(0);
     await using daemon = spawnDaemon(disk.path, { listen: { tcp: '127.0.0.1:0' } });
     expect(await daemon.ended).toBe(1);

@@ -16,7 +16,7 @@ import type { Environment } from '../../config/environment.ts';
 import type { Finding } from '../../config/fault/finding.ts';
 import { type LoadedConfiguration, loadConfiguration } from '../../config/load.ts';
 import { type DialectName, dialectNames } from '../../domain/dialect.ts';
-import { makeDirectory } from '../../store/sqlite/files/make-directory.ts';
+import { makeDirectory } from '../../store/sqlite/files/private-file.ts';
 import { type Command, defineCommand, noteKey, textOption } from '../command.ts';
 import { toLoadOptions } from '../configuration.ts';
 import { exitCode } from '../exit-code.ts';

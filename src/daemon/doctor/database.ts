@@ -4,8 +4,7 @@ import { formatReason } from '../../config/fault/fault.ts';
 import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
 import { placeOf, type DatabaseAddress } from '../../store/postgres/client.ts';
 import { Database } from '../../store/postgres/database.ts';
-import { sqlState, sqlStates } from '../../store/postgres/faults.ts';
-import { reasonOf, refusalOf } from '../../store/postgres/refusal.ts';
+import { sqlState, sqlStates, reasonOf, refusalOf } from '../../store/postgres/faults.ts';
 import { namesIn } from '../../store/postgres/names.ts';
 import {
   isHeard,

@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatReason } from '../../config/fault/fault.ts';
 import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
-import { freeBytes } from '../../store/sqlite/ballast.ts';
+import { freeBytes } from '../../store/sqlite/reserve.ts';
 import { findIntrusion } from '../../store/sqlite/files/state-directory.ts';
 
 const mine = 0o700;

@@ -4,7 +4,7 @@ import type { RoleName } from '../../domain/role.ts';
 import { counted } from '../../domain/text.ts';
 import { DatabaseRefused, sqliteCode } from '../../store/sqlite/faults.ts';
 import { type Contents, readContents } from '../../store/sqlite/files/contents.ts';
-import { findDamage } from '../../store/sqlite/files/damage.ts';
+import { findDamage } from '../../store/sqlite/files/backup.ts';
 import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { findNewerSchema } from '../../store/sqlite/files/migrations.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';

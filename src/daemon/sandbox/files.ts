@@ -5,8 +5,7 @@ import { z } from 'zod';
 import { formatReason } from '../../config/fault/fault.ts';
 import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
 import { shortestSecret } from '../../service/access/secret.ts';
-import { makeDirectory } from '../../store/sqlite/files/make-directory.ts';
-import { readOwnFile, replaceFile } from '../../store/sqlite/files/private-file.ts';
+import { makeDirectory, readOwnFile, replaceFile } from '../../store/sqlite/files/private-file.ts';
 import { agentConfiguration } from './agent.ts';
 import type { SandboxStore } from './store.ts';
 

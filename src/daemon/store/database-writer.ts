@@ -3,7 +3,7 @@ import { StorageError, type Clock, type Log, type WriteOptions } from '../../ser
 import type { CommandOf, CommandResult, UseCaseName } from '../../service/writer.ts';
 import { look, type DatabaseCondition, type FoundCondition } from '../../store/postgres/condition.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import { reasonOf } from '../../store/postgres/refusal.ts';
+import { reasonOf } from '../../store/postgres/faults.ts';
 import { epochMs } from '../../store/postgres/statements.ts';
 import type { PostgresWriter } from '../../store/postgres/writer.ts';
 import { pause, type TimeSource } from '../system/clock.ts';

@@ -14,7 +14,7 @@ import {
   StateDirectoryUnusable,
   storageFault,
 } from '../../store/sqlite/faults.ts';
-import { findDamage } from '../../store/sqlite/files/damage.ts';
+import { findDamage } from '../../store/sqlite/files/backup.ts';
 import { sha256 } from '../system/random.ts';
 import { keepSecretFile, readSecretFile } from '../system/secret-files.ts';
 

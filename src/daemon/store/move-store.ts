@@ -1,14 +1,13 @@
 import type { Configuration } from '../../config/configuration.ts';
 import { roleOf } from '../../service/lifecycle/role.ts';
-import type { Contents } from '../../store/move/contents.ts';
-import { move, MoveUnequal, type Progress } from '../../store/move/move.ts';
+import { type Contents, move, MoveUnequal, type Progress } from '../../store/move/move.ts';
 import { openSource } from '../../store/move/source.ts';
 import { MoveInDoubt } from '../../store/move/target.ts';
-import { PostgresAway, PostgresRefused } from '../../store/postgres/refusal.ts';
+import { PostgresAway, PostgresRefused } from '../../store/postgres/faults.ts';
 import { openReading } from '../../store/sqlite/connection.ts';
 import { DatabaseRefused } from '../../store/sqlite/faults.ts';
 import { takeDirectory } from '../../store/sqlite/files/open.ts';
-import { checkBackup, draftFrom } from '../../store/sqlite/files/restore.ts';
+import { checkBackup, draftFrom } from '../../store/sqlite/files/backup.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { directAddressOf, type PostgresSettings } from './database-settings.ts';
 import { isStoreRefusal, makeOwn } from './restore.ts';

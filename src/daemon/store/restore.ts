@@ -15,7 +15,7 @@ import {
 import { localWriter } from '../../store/sqlite/local-writer.ts';
 import { takeDirectory } from '../../store/sqlite/files/open.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
-import { checkBackup, draftFrom, putInPlace } from '../../store/sqlite/files/restore.ts';
+import { checkBackup, draftFrom, putInPlace } from '../../store/sqlite/files/backup.ts';
 import { PersistentClock } from '../system/clock.ts';
 import { sha256, systemRandom } from '../system/random.ts';
 

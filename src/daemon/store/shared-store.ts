@@ -11,10 +11,15 @@ import { runUseCase } from '../../service/run.ts';
 import type { AuthorityReader } from '../../service/tables.ts';
 import type { Writer } from '../../service/writer.ts';
 import { Database } from '../../store/postgres/database.ts';
-import { storageErrorOf } from '../../store/postgres/faults.ts';
+import {
+  storageErrorOf,
+  PostgresRefused,
+  refusalOf,
+  PostgresAway,
+  reasonOf,
+} from '../../store/postgres/faults.ts';
 import { migrate } from '../../store/postgres/migrations.ts';
 import { Notices } from '../../store/postgres/notices.ts';
-import { PostgresRefused, refusalOf, PostgresAway, reasonOf } from '../../store/postgres/refusal.ts';
 import { PostgresWriter, type PostgresRun } from '../../store/postgres/writer.ts';
 import { takeDirectory } from '../../store/sqlite/files/open.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { findDamage } from '../../store/sqlite/files/damage.ts';
+import { findDamage } from '../../store/sqlite/files/backup.ts';
 import type { DamageMessage } from '../store/damage-watch.ts';
 
 const { databasePath } = workerData as { databasePath: string };

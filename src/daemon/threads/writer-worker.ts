@@ -5,10 +5,9 @@ import { isEssential } from '../../service/lifecycle/full-disk.ts';
 import type { WriterContext } from '../../service/ports.ts';
 import { runUseCase } from '../../service/run.ts';
 import type { WriteRequest } from '../../service/writer.ts';
-import { Ballast } from '../../store/sqlite/ballast.ts';
+import { ReserveFile, ReservedCommitter } from '../../store/sqlite/reserve.ts';
 import { largestBatch, prepareCommitter, type Committer } from '../../store/sqlite/commit.ts';
 import { checkpoint, openWriting } from '../../store/sqlite/connection.ts';
-import { ReservedCommitter } from '../../store/sqlite/reserve.ts';
 import { sha256, systemRandom } from '../system/random.ts';
 import {
   type DiskSpaceMessage,
@@ -27,26 +26,26 @@ const lookAgainMs = 1000;
 /** Reports when the disk is full, and allocates the reserve file again as soon as there is free space. */
 export class DiskSpaceWatch implements Disposable {
   readonly #port: MessagePort;
-  readonly #ballast: Ballast;
+  readonly #reserve: ReserveFile;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(port: MessagePort, ballast: Ballast) {
+  constructor(port: MessagePort, reserve: ReserveFile) {
     this.#port = port;
-    this.#ballast = ballast;
+    this.#reserve = reserve;
   }
 
   /** Allocates the reserve file and reports the result, which says that the writer is ready. */
   begin(): void {
-    if (this.#ballast.take()) this.#report(false);
+    if (this.#reserve.take()) this.#report(false);
     else this.look();
   }
 
   /** Checks whether the reserve file had to be released. */
   look(): void {
-    if (this.#ballast.isTaken || this.#timer !== null) return;
+    if (this.#reserve.isTaken || this.#timer !== null) return;
     this.#report(true);
     this.#timer = setInterval(() => {
-      if (!this.#ballast.take()) return;
+      if (!this.#reserve.take()) return;
       this[Symbol.dispose]();
       this.#report(false);
     }, lookAgainMs);
@@ -75,14 +74,14 @@ const fillingBytes = 1024 * 1024;
  */
 function work(port: Port, { databasePath, role }: WriterData): void {
   const connection = openWriting(databasePath, role);
-  const ballast = new Ballast(dirname(databasePath), () => systemRandom.bytes(fillingBytes));
+  const reserve = new ReserveFile(dirname(databasePath), () => systemRandom.bytes(fillingBytes));
   const plain = prepareCommitter<Write>(connection, {
     run: (transaction, { request, context }) => runUseCase(transaction, request, context),
     isRefusal,
-    lacksRoom: () => ballast.lacksRoom(),
+    lacksRoom: () => reserve.lacksRoom(),
   });
-  const committer = new ReservedCommitter(plain, ballast, ({ request }) => isEssential(request.name));
-  const room = new DiskSpaceWatch(port, ballast);
+  const committer = new ReservedCommitter(plain, reserve, ({ request }) => isEssential(request.name));
+  const room = new DiskSpaceWatch(port, reserve);
   const receive = async (message: WriterMessage): Promise<void> => {
     if (message === 'close') {
       room[Symbol.dispose]();

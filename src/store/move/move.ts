@@ -1,7 +1,6 @@
+import { createHash } from 'node:crypto';
 import type { DatabaseAddress } from '../postgres/client.ts';
-import { copyText } from './copy-text.ts';
-import { ContentsSum, type Contents } from './contents.ts';
-import type { Source } from './source.ts';
+import type { Source, Value } from './source.ts';
 import { movedTables, type MovedTable } from './tables.ts';
 import { Target } from './target.ts';
 
@@ -18,7 +17,7 @@ export class MoveUnequal extends Error {
 /** How far a move is: of each row once when it is copied, and once when it is read back. */
 export type Progress = { table: string; isCheck: boolean; done: number; total: number };
 
-export type Move = {
+type Move = {
   source: Source;
   address: DatabaseAddress;
   schema: string;
@@ -114,4 +113,54 @@ class ProgressCount {
     this.#done += rows;
     this.#given.onProgress({ table: name, isCheck, done: this.#done, total: this.#total });
   }
+}
+
+/** How many rows a table has, and the SHA-256 of them all in the order of their key, in hexadecimal. */
+export type Contents = { rows: number; sha256: string };
+
+/** So many rows are hashed together. */
+const hashedTogether = 500;
+
+/** Adds up what a table contains, row by row. */
+class ContentsSum {
+  readonly #hash = createHash('sha256');
+  #lines = '';
+  #rows = 0;
+
+  add(row: readonly Value[]): void {
+    this.#lines += `${JSON.stringify(row)}\n`;
+    this.#rows += 1;
+    if (this.#rows % hashedTogether === 0) this.#flush();
+  }
+
+  end(): Contents {
+    this.#flush();
+    return { rows: this.#rows, sha256: this.#hash.digest('hex') };
+  }
+
+  #flush(): void {
+    this.#hash.update(this.#lines);
+    this.#lines = '';
+  }
+}
+
+/** What stands for a character in the text format of COPY (https://www.postgresql.org/docs/current/sql-copy.html). */
+const escapes: Readonly<Record<string, string>> = {
+  '\\': String.raw`\\`,
+  '\n': String.raw`\n`,
+  '\r': String.raw`\r`,
+  '\t': String.raw`\t`,
+};
+
+/** Gives what writes a row of a table as a line for COPY. */
+function copyText({ columns, booleans }: MovedTable): (row: readonly Value[]) => string {
+  const isBoolean = columns.map((column) => booleans.includes(column));
+  return (row) => `${row.map((value, index) => cell(value, isBoolean[index] === true)).join('\t')}\n`;
+}
+
+function cell(value: Value, isBoolean: boolean): string {
+  if (value === null) return String.raw`\N`;
+  if (typeof value === 'string') return value.replaceAll(/[\\\n\r\t]/g, (found) => escapes[found] ?? found);
+  if (!isBoolean) return String(value);
+  return value === 0 ? 'f' : 't';
 }

@@ -3,10 +3,9 @@ import { pipeline } from 'node:stream/promises';
 import { Client } from 'pg';
 import { from } from 'pg-copy-streams';
 import { patientConfig, placeOf, type DatabaseAddress } from '../postgres/client.ts';
-import { isSurelyUndone, sqlState } from '../postgres/faults.ts';
+import { isSurelyUndone, sqlState, PostgresAway, refusalOf } from '../postgres/faults.ts';
 import { makeTables } from '../postgres/migrations.ts';
 import { namesIn, type Names } from '../postgres/names.ts';
-import { PostgresAway, refusalOf } from '../postgres/refusal.ts';
 import type { Value } from './source.ts';
 import type { MovedTable } from './tables.ts';
 

@@ -1,8 +1,7 @@
 import type { Connection } from './connection.ts';
 import type { Database } from './database.ts';
-import { isTimeout, sqlState, sqlStates, transactionFault } from './faults.ts';
+import { isTimeout, sqlState, sqlStates, transactionFault, refusalOf } from './faults.ts';
 import { examineAgain } from './migrations.ts';
-import { refusalOf } from './refusal.ts';
 
 /**
  * How a database can be used. `refused`: it is of no use for this copy until somebody sees to it; all others pass by

@@ -4,9 +4,8 @@ import type { AuthorityReader } from '../../service/tables.ts';
 import { placeOf, poolConfig, type ConnectionSettings, type DatabaseAddress } from './client.ts';
 import { Connection } from './connection.ts';
 import { isTimeout, sqlState, sqlStates, readErrorOf, transactionFault } from './faults.ts';
-import { Lookups, type AfterTurn } from './lookups.ts';
+import { Lookups, type AfterTurn, SharedReads } from './shared-reads.ts';
 import { namesIn, type Names } from './names.ts';
-import { SharedReads } from './shared-reads.ts';
 import { queryOf, type Row, type SqlValue } from './statements.ts';
 import { prepareReader } from './tables.ts';
 

@@ -1,10 +1,9 @@
 import { readSchema } from '../schema-file.ts';
 import type { Connection } from './connection.ts';
 import type { Database } from './database.ts';
-import { sqlStates } from './faults.ts';
+import { sqlStates, PostgresRefused, refusalOf } from './faults.ts';
 import { advisory } from './locks.ts';
 import { tableNames, type Names } from './names.ts';
-import { PostgresRefused, refusalOf } from './refusal.ts';
 import type { Row } from './statements.ts';
 
 /**

@@ -1,9 +1,8 @@
 import { Client } from 'pg';
 import { clientConfig, deadlines, placeOf, type DatabaseAddress } from './client.ts';
-import { isTimeout } from './faults.ts';
+import { isTimeout, refusalOf } from './faults.ts';
 import { examine } from './migrations.ts';
 import { namesIn, type Names } from './names.ts';
-import { refusalOf } from './refusal.ts';
 import { epochMs, type Row, type SqlValue } from './statements.ts';
 
 /** What an operator may want to know of a database that can be reached. Times are ms. */

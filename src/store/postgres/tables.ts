@@ -7,12 +7,11 @@ import { couponReads, couponTable } from './tables/coupon.ts';
 import { historyReads, historyTable } from './tables/access/history.ts';
 import { idempotencyReads, idempotencyTable } from './tables/access/idempotency.ts';
 import { licenseReads, licenseTable } from './tables/license.ts';
-import { oldCredentialReads, oldCredentialTable } from './tables/access/old-credential.ts';
+import { oldCredentialReads, oldCredentialTable, tokenReads, tokenTable } from './tables/access/token.ts';
 import { productReads, productTable } from './tables/product.ts';
 import { purchaseReads, purchaseTable } from './tables/purchase.ts';
 import { redemptionReads, redemptionTable } from './tables/redemption.ts';
 import { settingReads, settingTable } from './tables/setting.ts';
-import { tokenReads, tokenTable } from './tables/access/token.ts';
 
 /** Makes the reads of every table. */
 export function prepareReader(source: Source): AuthorityReader {

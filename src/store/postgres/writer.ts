@@ -10,8 +10,7 @@ import type { AuthorityTransaction, Awaitable } from '../../service/tables.ts';
 import type { CommandResult, UseCaseName, WriteRequest, Writer } from '../../service/writer.ts';
 import { CommitInDoubt, type Connection } from './connection.ts';
 import type { Database } from './database.ts';
-import { GroupedChanges } from './grouped-changes.ts';
-import { runTogether } from './keyed-change.ts';
+import { GroupedChanges, runTogether } from './grouped-changes.ts';
 import { KeyInUse, sqlState, sqlStates, storageErrorOf, transactionFault } from './faults.ts';
 import {
   housework,

@@ -1,10 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Traced } from '../../domain/outbox/operation.ts';
 import { StorageError } from '../../service/ports.ts';
-import type { Awaitable, Change, Transaction } from '../../service/tables.ts';
+import type { Awaitable, Change, Transaction, SettingTable } from '../../service/tables.ts';
 import type { WritingConnection } from './connection.ts';
 import { mayWantRoom, storageFault } from './faults.ts';
-import { RememberedSettings } from './remembered-settings.ts';
 import { prepareCount } from './statements.ts';
 
 /** The largest number of commands in one commit: a larger batch would keep its first command waiting. */
@@ -18,7 +17,7 @@ export type CommandOutcome =
   { result: unknown; traced?: readonly Traced[]; changes?: readonly Change[] } | { error: unknown };
 
 /** How the commands of a batch are run. */
-export type CommandRun<Command> = {
+type CommandRun<Command> = {
   /** May await its tables and nothing else. */
   run: (transaction: Transaction, command: Command) => Awaitable<unknown>;
   /** Whether a result is a refusal, which is rolled back. */
@@ -226,4 +225,32 @@ function lossOf(outcome: CommandOutcome): unknown {
 
 function refuseAll(commands: readonly unknown[], error: unknown): CommandOutcome[] {
   return commands.map(() => ({ error }));
+}
+
+/** Single facts about the store, each read once a transaction: all that is delivered in it asks for the same ones. */
+class RememberedSettings implements SettingTable {
+  readonly #table: SettingTable;
+  readonly #values = new Map<string, string | null>();
+
+  constructor(table: SettingTable) {
+    this.#table = table;
+  }
+
+  get(name: string): string | null {
+    const known = this.#values.get(name);
+    if (known !== undefined) return known;
+    const value = this.#table.get(name);
+    this.#values.set(name, value);
+    return value;
+  }
+
+  set(name: string, value: string): void {
+    this.#table.set(name, value);
+    this.#values.set(name, value);
+  }
+
+  /** Reads anew from now on: another transaction begins, or something in this one was undone. */
+  forget(): void {
+    this.#values.clear();
+  }
 }

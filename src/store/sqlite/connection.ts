@@ -1,9 +1,9 @@
-import type { RoleName } from '../../domain/role.ts';
 import { DatabaseSync } from 'node:sqlite';
+import { dirname } from 'node:path';
+import type { RoleName } from '../../domain/role.ts';
 import type { Reader, Transaction } from '../../service/tables.ts';
 import { StateDirectoryUnusable } from './faults.ts';
 import { prepareReader, prepareTransaction } from './tables.ts';
-import { keepTemporaryFilesBeside } from './temporary-files.ts';
 
 /** The one connection that writes. */
 export interface WritingConnection extends Disposable {
@@ -85,4 +85,24 @@ export function openReading(databasePath: string): ReadingConnection {
   const reader = prepareReader(database);
   const open = opening.move();
   return { database, reader, [Symbol.dispose]: () => open.dispose() };
+}
+
+/**
+ * Lets what SQLite must be able to undo, or has to sort, go into a file in the directory of the database as soon as it
+ * is more than 64 KiB: in memory, each statement walks through all that there is, and /tmp may be full or not to be
+ * written when the state directory is neither. The pragma is deprecated, but the only way that a thread of Node has.
+ */
+export function keepTemporaryFilesBeside(database: DatabaseSync): void {
+  const path = database.location();
+  if (path === null) return;
+  const directory = dirname(path).replaceAll("'", "''");
+  database.exec(`PRAGMA temp_store = FILE; PRAGMA temp_store_directory = '${directory}'`);
+}
+
+/** How long another program is waited for that has locked the file, in ms. */
+const lockWaitMs = 1_000;
+
+/** Opens a database for a look at it, also beside a process that writes to it. */
+export function openReadOnly(path: string): DatabaseSync {
+  return new DatabaseSync(path, { readOnly: true, timeout: lockWaitMs });
 }

@@ -10,15 +10,15 @@ import { idempotencyReads, idempotencyTable } from './tables/access/idempotency.
 import { licenseReads, licenseTable } from './tables/license.ts';
 import { mirrorReads, mirrorTable } from './tables/agent/mirror.ts';
 import { snapshotReads, snapshotTable } from './tables/agent/license-snapshot.ts';
-import { oldCredentialReads, oldCredentialTable } from './tables/access/old-credential.ts';
+import { oldCredentialReads, oldCredentialTable, tokenReads, tokenTable } from './tables/access/token.ts';
 import { operationReads, operationTable } from './tables/outbox/operation.ts';
 import { preloadReads, preloadTable } from './tables/agent/preload.ts';
 import { productReads, productTable } from './tables/product.ts';
 import { purchaseReads, purchaseTable } from './tables/purchase.ts';
 import { redemptionReads, redemptionTable } from './tables/redemption.ts';
 import { settingReads, settingTable } from './tables/setting.ts';
-import { collectTrace } from './trace.ts';
-import { tokenReads, tokenTable } from './tables/access/token.ts';
+import type { Traced } from '../../domain/outbox/operation.ts';
+import type { Trace } from '../../service/outbox/tables.ts';
 
 /** Prepares the reads of every table. */
 export function prepareReader(database: DatabaseSync): Reader {
@@ -69,4 +69,19 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     oldCredentials: oldCredentialTable(database),
   };
   return collectFrom(tables, changes);
+}
+
+/** Collects what happens to operations, until the committer takes it. */
+function collectTrace(): Trace {
+  let collected: Traced[] = [];
+  return {
+    add(traced) {
+      collected.push(traced);
+    },
+    take() {
+      const taken = collected;
+      collected = [];
+      return taken;
+    },
+  };
 }

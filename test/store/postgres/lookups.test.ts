@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Lookups } from '../../../src/store/postgres/lookups.ts';
+import { Lookups } from '../../../src/store/postgres/shared-reads.ts';
 import type { Row } from '../../../src/store/postgres/statements.ts';
 
 const statement = {

@@ -4,11 +4,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { backUpInThread } from '../../../src/daemon/store/backups.ts';
-import { backUp } from '../../../src/store/sqlite/files/backup.ts';
+import { backUp, draftFrom, putInPlace } from '../../../src/store/sqlite/files/backup.ts';
 import { openWriting } from '../../../src/store/sqlite/connection.ts';
 import { DatabaseRefused } from '../../../src/store/sqlite/faults.ts';
 import { newestSchema } from '../../../src/store/sqlite/files/migrations.ts';
-import { draftFrom, putInPlace } from '../../../src/store/sqlite/files/restore.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { account, createTestStore, type TestStore } from '../../support/builders/store-builders.ts';
 

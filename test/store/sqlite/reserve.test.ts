@@ -2,18 +2,22 @@ import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { StorageError } from '../../../src/service/ports.ts';
-import { Ballast, freeSpaceToStart, openWithRoom } from '../../../src/store/sqlite/ballast.ts';
+import {
+  ReserveFile,
+  freeSpaceToStart,
+  openWithRoom,
+  ReservedCommitter,
+} from '../../../src/store/sqlite/reserve.ts';
 import type { CommandOutcome, Committer } from '../../../src/store/sqlite/commit.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
-import { ReservedCommitter } from '../../../src/store/sqlite/reserve.ts';
 import { canMount, smallDisk } from '../../support/process/small-disk.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 const mebibyte = 1024 * 1024;
 const filling = (): Uint8Array => Buffer.alloc(mebibyte, 7);
 
-/** Commits everything, but for what is called large while the ballast is there to be given back. */
-function committerOn(ballast: Ballast): Committer<string> & { readonly batches: string[][] } {
+/** Commits everything, but for what is called large while the reserve is there to be given back. */
+function committerOn(reserve: ReserveFile): Committer<string> & { readonly batches: string[][] } {
   const batches: string[][] = [];
   return {
     batches,
@@ -21,7 +25,7 @@ function committerOn(ballast: Ballast): Committer<string> & { readonly batches: 
     async commitBatch(commands) {
       batches.push([...commands]);
       return commands.map((command): CommandOutcome =>
-        command.includes('large') && ballast.isTaken
+        command.includes('large') && reserve.isTaken
           ? { error: new StorageError('full', null) }
           : { result: command },
       );
@@ -33,12 +37,12 @@ function toldBy(outcomes: readonly CommandOutcome[]): unknown[] {
   return outcomes.map((outcome) => ('result' in outcome ? outcome.result : 'full'));
 }
 
-test('on a full disk the ballast is given back, what is essential is done again, and the rest refused in its place', async () => {
+test('on a full disk the reserve is given back, what is essential is done again, and the rest refused in its place', async () => {
   await using directory = temporaryDirectory();
-  const ballast = new Ballast(directory.path, filling);
-  expect(ballast.take()).toBe(true);
-  const inner = committerOn(ballast);
-  const committer = new ReservedCommitter(inner, ballast, (command) => command.startsWith('essential'));
+  const reserve = new ReserveFile(directory.path, filling);
+  expect(reserve.take()).toBe(true);
+  const inner = committerOn(reserve);
+  const committer = new ReservedCommitter(inner, reserve, (command) => command.startsWith('essential'));
 
   expect(toldBy(await committer.commitBatch(['a', 'essential']))).toEqual(['a', 'essential']);
   const mixed = ['a', 'large', 'essential large', 'essential', 'large'];
@@ -50,51 +54,51 @@ test('on a full disk the ballast is given back, what is essential is done again,
     'full',
   ]);
   expect(committer.isFull).toBe(true);
-  expect(existsSync(join(directory.path, 'latchkey.ballast'))).toBe(false);
+  expect(existsSync(join(directory.path, 'latchkey.reserve'))).toBe(false);
 
   inner.batches.length = 0;
   expect(toldBy(await committer.commitBatch(['a', 'essential', 'b']))).toEqual(['full', 'essential', 'full']);
   expect(inner.batches).toEqual([['essential']]);
-  ballast.take();
+  reserve.take();
   expect(toldBy(await committer.commitBatch(['a']))).toEqual(['a']);
 });
 
-test('the ballast of a process before is taken over; one that was cut short is written anew', async () => {
+test('the reserve of a process before is taken over; one that was cut short is written anew', async () => {
   await using directory = temporaryDirectory();
-  const path = join(directory.path, 'latchkey.ballast');
-  new Ballast(directory.path, filling).take();
+  const path = join(directory.path, 'latchkey.reserve');
+  new ReserveFile(directory.path, filling).take();
   expect([statSync(path).size, statSync(path).mode & 0o777]).toEqual([8 * mebibyte, 0o600]);
-  expect(new Ballast(directory.path, filling).isTaken).toBe(true);
+  expect(new ReserveFile(directory.path, filling).isTaken).toBe(true);
   writeFileSync(path, 'cut short');
-  const ballast = new Ballast(directory.path, filling);
-  expect(ballast.isTaken).toBe(false);
-  expect([ballast.take(), statSync(path).size]).toEqual([true, 8 * mebibyte]);
+  const reserve = new ReserveFile(directory.path, filling);
+  expect(reserve.isTaken).toBe(false);
+  expect([reserve.take(), statSync(path).size]).toEqual([true, 8 * mebibyte]);
 });
 
 test.runIf(canMount)(
-  'a disk with too little room has no ballast, and one that was filled gives it back at the start (skipped where nothing may be mounted)',
+  'a disk with too little room has no reserve, and one that was filled gives it back at the start (skipped where nothing may be mounted)',
   async () => {
     await using disk = smallDisk(16 * 1024);
     disk.fill(9 * 1024);
-    expect(new Ballast(disk.path, filling).take()).toBe(false);
+    expect(new ReserveFile(disk.path, filling).take()).toBe(false);
     disk.clear();
-    expect(new Ballast(disk.path, filling).take()).toBe(true);
+    expect(new ReserveFile(disk.path, filling).take()).toBe(true);
     freeSpaceToStart(disk.path);
-    expect(new Ballast(disk.path, filling).isTaken).toBe(true);
+    expect(new ReserveFile(disk.path, filling).isTaken).toBe(true);
     disk.fill(512);
     freeSpaceToStart(disk.path);
-    expect(new Ballast(disk.path, filling).isTaken).toBe(false);
+    expect(new ReserveFile(disk.path, filling).isTaken).toBe(false);
   },
 );
 
-test('a store that does not open for want of room is opened once more without the ballast', async () => {
+test('a store that does not open for want of room is opened once more without the reserve', async () => {
   await using directory = temporaryDirectory();
-  const ballast = (): boolean => new Ballast(directory.path, filling).isTaken;
-  new Ballast(directory.path, filling).take();
+  const reserve = (): boolean => new ReserveFile(directory.path, filling).isTaken;
+  new ReserveFile(directory.path, filling).take();
   const opened: boolean[] = [];
   const open = (errcode: number): void => {
-    opened.push(ballast());
-    if (ballast()) throw Object.assign(new Error('from SQLite'), { errcode });
+    opened.push(reserve());
+    if (reserve()) throw Object.assign(new Error('from SQLite'), { errcode });
   };
   expect(() => openWithRoom(directory.path, () => open(11))).toThrow('from SQLite');
   // A quota refuses a page that is shared with other processes.
@@ -110,10 +114,10 @@ test.runIf(canMount)(
   'whether a disk has room for a little more is tried (skipped where nothing may be mounted)',
   async () => {
     await using disk = smallDisk(16 * 1024);
-    const ballast = new Ballast(disk.path, filling);
-    expect(ballast.lacksRoom()).toBe(false);
+    const reserve = new ReserveFile(disk.path, filling);
+    expect(reserve.lacksRoom()).toBe(false);
     disk.fill(1024);
-    expect(ballast.lacksRoom()).toBe(true);
+    expect(reserve.lacksRoom()).toBe(true);
     expect(readdirSync(disk.path)).toEqual(['filler']);
   },
 );

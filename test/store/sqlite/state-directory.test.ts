@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Ballast } from '../../../src/store/sqlite/ballast.ts';
+import { ReserveFile } from '../../../src/store/sqlite/reserve.ts';
 import { StateDirectoryRefused } from '../../../src/store/sqlite/faults.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
 import { replaceFile } from '../../../src/store/sqlite/files/private-file.ts';
@@ -72,7 +72,7 @@ test.for([0o770, 0o707, 0o777, 0o1777])(
   },
 );
 
-test.for(['latchkey.db', 'latchkey.lock', 'latchkey.ballast', 'admin.token', 'listen.json'])(
+test.for(['latchkey.db', 'latchkey.lock', 'latchkey.reserve', 'admin.token', 'listen.json'])(
   'a directory or a pipe in the place of %s is refused, with how to go on',
   async (name) => {
     await using temporary = temporaryDirectory();
@@ -112,7 +112,7 @@ test.runIf(isRoot)(
 
 const files = ['latchkey.db', 'latchkey.lock', 'admin.token', 'api.key', 'listen.json'];
 
-test.for([...files, 'latchkey.db-wal', 'latchkey.ballast', 'backup.new'])(
+test.for([...files, 'latchkey.db-wal', 'latchkey.reserve', 'backup.new'])(
   '%s in it that is a link is refused, and what it leads to left alone',
   async (name) => {
     await using temporary = temporaryDirectory();
@@ -161,15 +161,15 @@ test('a file that is made takes the place of a link, and does not follow it', as
   await using store = createTestStore();
   const precious = join(store.directory, 'precious');
   writeFileSync(precious, 'text');
-  for (const name of ['listen.json', 'listen.json.new', 'latchkey.ballast']) {
+  for (const name of ['listen.json', 'listen.json.new', 'latchkey.reserve']) {
     symlinkSync(precious, join(store.directory, name));
   }
   replaceFile(join(store.directory, 'listen.json'), 'other');
-  const ballast = new Ballast(store.directory, () => Buffer.alloc(1024 * 1024, 1));
-  expect(ballast.take()).toBe(true);
+  const reserve = new ReserveFile(store.directory, () => Buffer.alloc(1024 * 1024, 1));
+  expect(reserve.take()).toBe(true);
   expect(readFileSync(precious, 'utf8')).toBe('text');
   expect(readFileSync(join(store.directory, 'listen.json'), 'utf8')).toBe('other');
-  for (const name of ['listen.json', 'latchkey.ballast']) {
+  for (const name of ['listen.json', 'latchkey.reserve']) {
     const status = lstatSync(join(store.directory, name));
     expect([name, status.isFile(), status.mode & 0o777]).toEqual([name, true, 0o600]);
   }

@@ -5,7 +5,7 @@ import { formatReason } from '../../../config/fault/fault.ts';
 import { type Command, defineCommand, textOption, UsageError } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
 import { formatFields, instant, type Shown } from '../../format.ts';
-import { makeDirectory } from '../../../store/sqlite/files/make-directory.ts';
+import { makeDirectory } from '../../../store/sqlite/files/private-file.ts';
 import type { MadeCertificate } from './certificate-maker.ts';
 import { trustAdvice } from './certificate-trust.ts';
 

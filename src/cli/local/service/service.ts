@@ -12,7 +12,7 @@ import { exitCode } from '../../exit-code.ts';
 import { hintFor, quoteForShell } from '../../hint.ts';
 import type { Output } from '../../output.ts';
 import type { Syntax } from '../../syntax/declaration.ts';
-import { makeDirectory } from '../../../store/sqlite/files/make-directory.ts';
+import { makeDirectory } from '../../../store/sqlite/files/private-file.ts';
 import {
   defaultStateDir,
   formatUnit,

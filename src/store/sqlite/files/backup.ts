@@ -1,17 +1,32 @@
-import { closeSync, openSync } from 'node:fs';
+import {
+  closeSync,
+  openSync,
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { StorageError } from '../../../service/ports.ts';
-import { storageFault } from '../faults.ts';
-import { openReadOnly } from './read-only.ts';
+import { storageFault, DatabaseRefused, StateDirectoryUnusable, tellsDamage } from '../faults.ts';
+import { openReadOnly, checkpoint } from '../connection.ts';
+import { beginsAsDatabase, findDatabase, syncDirectory } from './database-file.ts';
+import { migrateCopy } from './migrations.ts';
+import { databaseIn, stateFiles } from './state-directory.ts';
 
 /**
- * Writes a database as it stands at this moment to a new file, for its owner alone; whoever writes to it
- * meanwhile is not held up. (SQLite's own `backup()` would be, and fails when its first step meets a
- * transaction of its connection.) Throws `StorageError` when the disk is full; what was written is
- * left. The file is what `latchkey backup` hands on byte for byte: a backup of another form is made here.
+ * Writes a snapshot of a database to a new file with mode 600, without blocking writers. (SQLite's own `backup()` blocks them,
+ * and fails if its first step meets a transaction of its connection.) Throws `StorageError` if the disk is full, and
+ * leaves the incomplete file. `latchkey backup` delivers the file byte for byte.
  */
 export function backUp(databasePath: string, path: string): void {
   try {
-    // SQLite writes into an empty file; one of its own making would be readable by others.
+    // SQLite writes into an existing empty file. A file that it creates itself would be readable by others.
     closeSync(openSync(path, 'wx', 0o600));
     using database = openReadOnly(databasePath);
     database.prepare('VACUUM INTO ?').run(path);
@@ -23,4 +38,119 @@ export function backUp(databasePath: string, path: string): void {
 function isFull(error: unknown): boolean {
   const isOfTheSystem = error instanceof Error && 'code' in error && error.code === 'ENOSPC';
   return isOfTheSystem || storageFault(error) === 'full';
+}
+
+/** A copy of a backup in a state directory. Disposing it removes the copy, unless `putInPlace` has moved it. */
+interface Draft extends Disposable {
+  /** A database of the present schema, for `openWriting`. */
+  readonly path: string;
+}
+
+/** Refuses a file that cannot be a backup. The errors do not advise to restore a backup. */
+export function checkBackup(path: string): void {
+  const status = statSync(path, { throwIfNoEntry: false });
+  if (status === undefined) throw new DatabaseRefused(path, 'there is no such file.');
+  if (status.size === 0) throw new DatabaseRefused(path, 'it is empty.');
+  if (status.isFile() && !beginsAsDatabase(path)) {
+    throw new DatabaseRefused(path, 'it is not an SQLite database.');
+  }
+  findDatabase(path);
+}
+
+/**
+ * Copies a backup into a directory that no other process uses, checks the copy and migrates it. Only reads the backup.
+ * Throws `DatabaseRefused` if the backup is not an intact database of Latchkey.
+ */
+export function draftFrom(backup: string, directory: string): Draft {
+  checkBackup(backup);
+  const path = `${databaseIn(directory)}.new`;
+  const remove = (): void => {
+    for (const left of [path, `${path}-wal`, `${path}-shm`]) rmSync(left, { force: true });
+  };
+  using drafting = new DisposableStack();
+  drafting.defer(remove);
+  remove();
+  copyPrivately(backup, path);
+  // A state directory that was copied while a daemon ran has its latest changes in the write-ahead log.
+  if (existsSync(`${backup}-wal`)) copyPrivately(`${backup}-wal`, `${path}-wal`);
+  // The copy is checked, not the backup, because SQLite creates files beside a database that it opens.
+  const damage = damageOf(path, directory);
+  if (damage !== null) throw new DatabaseRefused(backup, `it is damaged: ${damage}`);
+  migrateCopy(path, backup);
+  const draft = drafting.move();
+  return { path, [Symbol.dispose]: () => draft.dispose() };
+}
+
+function damageOf(draft: string, directory: string): string | null {
+  try {
+    return findDamage(draft);
+  } catch (error) {
+    throw new StateDirectoryUnusable(directory, error);
+  }
+}
+
+/**
+ * Replaces the database of a directory by a draft, which must be closed. Keeps the old database beside it and returns its
+ * path; returns null if there was none.
+ */
+export function putInPlace({ path: draft }: Draft, directory: string): string | null {
+  const path = databaseIn(directory);
+  const kept = statSync(path, { throwIfNoEntry: false }) === undefined ? null : freeNameBeside(path);
+  if (kept !== null) {
+    checkpointFile(path);
+    renameSync(path, kept);
+    if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${kept}-wal`);
+  }
+  for (const left of [`${path}-wal`, `${path}-shm`]) rmSync(left, { force: true });
+  renameSync(draft, path);
+  syncDirectory(directory);
+  return kept;
+}
+
+function copyPrivately(from: string, to: string): void {
+  copyFileSync(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+  chmodSync(to, 0o600);
+}
+
+/** The databases that `putInPlace` has kept in a directory. */
+export function findReplaced(directory: string): readonly string[] {
+  if (!existsSync(directory)) return [];
+  const kept = new RegExp(String.raw`^${RegExp.escape(stateFiles.database)}\.replaced(-\d+)?$`);
+  return readdirSync(directory)
+    .filter((name) => kept.test(name))
+    .map((name) => join(directory, name));
+}
+
+/** A kept database may be the only one with some changes, so it is never overwritten. */
+function freeNameBeside(path: string): string {
+  for (let count = 1; ; count += 1) {
+    const name = count === 1 ? `${path}.replaced` : `${path}.replaced-${count}`;
+    if (!existsSync(name)) return name;
+  }
+}
+
+function checkpointFile(path: string): void {
+  using database = new DatabaseSync(path);
+  checkpoint({ database });
+}
+
+/**
+ * Checks a whole database, even while another process writes to it. Returns what is wrong, or null. Throws if the database
+ * cannot be read for another reason, such as a full disk or too many open files: restoring a backup would not help.
+ */
+export function findDamage(databasePath: string): string | null {
+  try {
+    using database = openReadOnly(databasePath);
+    const verdict = database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'];
+    // SQLite prints several lines below a headline.
+    return verdict === 'ok'
+      ? null
+      : String(verdict)
+          .replace(/^\*{3}.*\*{3}\n/, '')
+          .trim()
+          .replaceAll(/\s+/g, ' ');
+  } catch (error) {
+    if (error instanceof Error && tellsDamage(error)) return error.message;
+    throw error;
+  }
 }

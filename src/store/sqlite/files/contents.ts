@@ -2,8 +2,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { adminTokenId, defaultAccountId } from '../../../domain/access/principal.ts';
 import type { OperationState, UnfinishedState } from '../../../domain/outbox/operation.ts';
 import { findDatabase } from './database-file.ts';
-import { openReadOnly } from './read-only.ts';
-import { findReplaced } from './restore.ts';
+import { openReadOnly } from '../connection.ts';
+import { findReplaced } from './backup.ts';
 import { databaseIn } from './state-directory.ts';
 
 /** How many operations are in each state in which one is not finished. */

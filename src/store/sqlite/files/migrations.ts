@@ -2,9 +2,8 @@ import { closeSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { readSchema } from '../../schema-file.ts';
 import { DatabaseRefused } from '../faults.ts';
-import { keepTemporaryFilesBeside } from '../temporary-files.ts';
+import { keepTemporaryFilesBeside, openReadOnly } from '../connection.ts';
 import { createFile } from './private-file.ts';
-import { openReadOnly } from './read-only.ts';
 
 /**
  * The migrations from schema 1 (`schema.sql`) to the present schema, in SQL: the first leads to schema 2. A released migration

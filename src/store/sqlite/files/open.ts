@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs';
-import { freeSpaceToStart, openWithRoom } from '../ballast.ts';
+import { freeSpaceToStart, openWithRoom } from '../reserve.ts';
 import { createDatabase, findDatabase } from './database-file.ts';
 import {
   DatabaseRefused,
@@ -11,7 +11,7 @@ import {
   tellsDamage,
 } from '../faults.ts';
 import { holdDirectory } from './lock.ts';
-import { makeDirectory } from './make-directory.ts';
+import { makeDirectory } from './private-file.ts';
 import { migrate, migrations, type OnMigration } from './migrations.ts';
 import { databaseIn, findIntrusion } from './state-directory.ts';
 

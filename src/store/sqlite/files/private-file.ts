@@ -7,16 +7,19 @@ import {
   renameSync,
   rmSync,
   writeFileSync,
+  existsSync,
+  mkdirSync,
 } from 'node:fs';
+import { dirname } from 'node:path';
 
-/** Makes a file for its owner alone, in the place of what has its name; follows no link. Gives its descriptor. */
+/** Creates a file with mode 600, and removes what had its name before. Follows no link. Returns the descriptor. */
 export function createFile(path: string): number {
   rmSync(path, { force: true });
-  // `x` is O_EXCL, which fails where anything, also a link, took the name meanwhile.
+  // `x` is O_EXCL: it fails if something, even a link, has taken the name meanwhile.
   return openSync(path, 'wx', 0o600);
 }
 
-/** Writes a file in one step, so that nobody reads half of it; for its owner alone. */
+/** Replaces a file atomically: a reader sees the old text or the new one. Its mode is 600. */
 export function replaceFile(path: string, text: string): void {
   const draft = `${path}.new`;
   const file = createFile(draft);
@@ -29,12 +32,29 @@ export function replaceFile(path: string, text: string): void {
   renameSync(draft, path);
 }
 
-/** Reads a file, but not through a link; null when there is none. */
+/** Reads a file, but follows no link. Returns null if there is no file. */
 export function readOwnFile(path: string): string | null {
   try {
     return readFileSync(path, { encoding: 'utf8', flag: constants.O_RDONLY | constants.O_NOFOLLOW });
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw error;
+  }
+}
+
+/**
+ * Creates a directory and its parents. The option `recursive` of Node 26 never returns for a path where nothing can be created, such
+ * as /proc.
+ */
+export function makeDirectory(path: string, mode: number = 0o777): void {
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    // On Windows, the root of a drive fails with another code.
+    if (code === 'EEXIST' || existsSync(path)) return;
+    if (code !== 'ENOENT' || dirname(path) === path) throw error;
+    makeDirectory(dirname(path), mode);
+    mkdirSync(path, { mode });
   }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 export const stateFiles = {
   database: 'latchkey.db',
   lock: 'latchkey.lock',
-  ballast: 'latchkey.ballast',
+  reserve: 'latchkey.reserve',
   backup: 'backup.new',
   adminToken: 'admin.token',
   apiKey: 'api.key',

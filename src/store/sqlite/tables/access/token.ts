@@ -1,6 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Token } from '../../../../domain/access/token.ts';
-import type { TokenReads, TokenTable } from '../../../../service/access/tables.ts';
+import type {
+  TokenReads,
+  TokenTable,
+  OldCredential,
+  OldCredentialReads,
+  OldCredentialTable,
+} from '../../../../service/access/tables.ts';
 import { prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
 import { afterText } from '../cursor.ts';
 import { ofAccount } from '../reach.ts';
@@ -52,6 +58,38 @@ export function tokenTable(database: DatabaseSync): TokenTable {
     },
     remove(tokenId) {
       remove({ tokenId });
+    },
+  };
+}
+
+/** Prepares the reads of credentials that were rolled and go on for a while. */
+export function oldCredentialReads(database: DatabaseSync): OldCredentialReads {
+  const byDigest = prepareQuery(
+    database,
+    'SELECT kind, id, until FROM old_credential WHERE kind = ? AND digest = ?',
+    (row: OldCredential): OldCredential => ({ ...row }),
+  );
+  return { byDigest: (kind, digest) => byDigest.first(kind, digest) };
+}
+
+/** Prepares the table of credentials that were rolled: one of an owner at most. */
+export function oldCredentialTable(database: DatabaseSync): OldCredentialTable {
+  const put = prepareChange(
+    database,
+    'INSERT OR REPLACE INTO old_credential (kind, id, digest, until) VALUES (:kind, :id, :digest, :until)',
+  );
+  const remove = prepareChange(database, 'DELETE FROM old_credential WHERE kind = :kind AND id = :id');
+  const prune = prepareChange(database, 'DELETE FROM old_credential WHERE until <= :before');
+  return {
+    ...oldCredentialReads(database),
+    put({ kind, id, until }, digest) {
+      put({ kind, id, until, digest });
+    },
+    remove({ kind, id }) {
+      remove({ kind, id });
+    },
+    prune(before) {
+      prune({ before });
     },
   };
 }
