@@ -129,7 +129,7 @@ function redirectText({ headers }: Answered, hidden: readonly string[]): string 
   const target = URL.parse(headerOf(headers, 'location') ?? '');
   const detail = 'redirects are not followed';
   if (target === null || !/^https?:$/.test(target.protocol)) return detail;
-  return `${detail}: this one leads to ${told(target.origin, hidden)}`;
+  return `${detail}: this one leads to ${quote(target.origin, hidden)}`;
 }
 
 /** The JSON object of a response. No request asks for compression, and a compressed response is not decompressed. */
@@ -282,11 +282,11 @@ function codeOf(error: Error): string {
 export function messageOf(body: Readonly<Record<string, unknown>>, hidden: readonly string[]): string | null {
   const text = [body['detail'], body['message'], body['error']].find((value) => typeof value === 'string');
   if (text === undefined) return null;
-  return told([...new Set([text, ...faultsIn(body)])].join(' '), hidden) || null;
+  return quote([...new Set([text, ...faultsIn(body)])].join(' '), hidden) || null;
 }
 
 /** A foreign text on one line, at most 200 characters, with `***` in place of every hidden text. */
-function told(text: string, hidden: readonly string[]): string {
+function quote(text: string, hidden: readonly string[]): string {
   return cleaned(masked(text, hidden));
 }
 

@@ -145,9 +145,9 @@ function holdUncertainElsewhere(transaction: Transaction, before: string, { elap
   // Every snapshot until now, also of this run, is from the former upstream.
   transaction.settings.set(boundSince, String(beginRun(transaction)));
   const now = boundUpstream(transaction);
-  const inDoubt = transaction.operations.uncertainElsewhere(now).filter((each) => !setsValue(each));
-  for (const operation of inDoubt) holdElsewhere(transaction, operation, { before, elapsed });
-  return inDoubt.length;
+  const uncertain = transaction.operations.uncertainElsewhere(now).filter((each) => !setsValue(each));
+  for (const operation of uncertain) holdElsewhere(transaction, operation, { before, elapsed });
+  return uncertain.length;
 }
 
 /** Products are compared by their ids, which never change. */
