@@ -3,7 +3,7 @@ import type { Reader, Transaction } from '../tables.ts';
 
 /** The number of what began with this start of the process, or with another upstream since; from 1. */
 export function currentRun(reader: Reader): number {
-  return Number(reader.settings.get('boot') ?? 0);
+  return Number(reader.settings.get('run') ?? 0);
 }
 
 /** Whether a count was seen before the current run. */
@@ -13,18 +13,18 @@ export function isOfEarlierRun(reader: Reader, snapshot: LicenseSnapshot): boole
 
 /** The highest `seq` of an operation when the process started. */
 export function lastSeqBefore(reader: Reader): number {
-  return Number(reader.settings.get('boot_seq') ?? 0);
+  return Number(reader.settings.get('run_seq') ?? 0);
 }
 
 /** Counts a start of the process. */
 export function countStart(transaction: Transaction): void {
   beginRun(transaction);
-  transaction.settings.set('boot_seq', String(transaction.operations.lastSeq()));
+  transaction.settings.set('run_seq', String(transaction.operations.lastSeq()));
 }
 
 /** Makes every count that was seen until now one of an earlier run; returns the number of the one that begins. */
 export function beginRun(transaction: Transaction): number {
   const run = currentRun(transaction) + 1;
-  transaction.settings.set('boot', String(run));
+  transaction.settings.set('run', String(run));
   return run;
 }

@@ -10,7 +10,7 @@ import type { Reader, Transaction } from '../tables.ts';
 import { move, putSnapshot, scheduleHead, queueOfOperation } from './queue.ts';
 import { forgetLastSuccess, forgetRetryAfter, boundInstance, boundTo, boundUpstream } from './sync-marks.ts';
 
-const boundSince = 'upstream_boot';
+const boundSince = 'upstream_run';
 const addressSince = 'upstream_address';
 
 /** The upstream and the products of the configuration. */

@@ -264,7 +264,7 @@ CREATE TABLE license_snapshot (
   -- The configured product under whose secret the key was found.
   product_key TEXT NOT NULL,
   confirmed_at INTEGER NOT NULL,
-  -- The start of this process in which the upstream was last read (setting `boot`).
+  -- The start of this process in which the upstream was last read (setting `run`).
   run INTEGER NOT NULL,
   many_writers INTEGER NOT NULL CHECK (many_writers IN (0, 1)),
   -- The first 404 of the upstream, and whether the key counts as removed.

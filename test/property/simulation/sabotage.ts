@@ -150,7 +150,7 @@ function trusting(writer: Writer, { database }: Machine): Writer {
     const result = await write();
     if (name === 'decideOperation') {
       database.exec(
-        `UPDATE license_snapshot SET run = (SELECT CAST(value AS INTEGER) FROM setting WHERE name = 'boot') WHERE run = 0`,
+        `UPDATE license_snapshot SET run = (SELECT CAST(value AS INTEGER) FROM setting WHERE name = 'run') WHERE run = 0`,
       );
     }
     return result;
