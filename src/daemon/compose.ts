@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { version } from '../config/version.ts';
-import { TokenUses } from '../service/access/token-use.ts';
+import { TokenUses } from '../service/access/token.ts';
 import { appOf } from './app.ts';
 import { Daemon } from './daemon.ts';
 import { Health } from './health.ts';

@@ -3,7 +3,7 @@ import type { Configuration } from '../config/configuration.ts';
 import type { Memory } from '../http/memory.ts';
 import { storedProducts } from '../service/agent/products.ts';
 import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
-import { logKey } from '../service/lifecycle/log-key.ts';
+import { logKey } from '../service/lifecycle/start.ts';
 import type { Log } from '../service/ports.ts';
 import { openReading } from '../store/sqlite/connection.ts';
 import type { OnMigration } from '../store/sqlite/files/migrations.ts';

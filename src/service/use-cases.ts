@@ -1,7 +1,7 @@
 /* Every use case that writes, by its name. This is the only list: what is not here cannot be called. */
 export { issueToken, revokeToken } from './access/token.ts';
-export { pruneOldCredentials } from './access/old-credential.ts';
-export { keepTokenUses } from './access/token-use.ts';
+export { pruneOldCredentials } from './access/credential.ts';
+export { keepTokenUses } from './access/token.ts';
 export { pruneHistory } from './access/history.ts';
 export { keepAnswer, pruneIdempotency } from './access/idempotency.ts';
 export { touchSnapshot } from './agent/license-snapshot.ts';
@@ -18,7 +18,7 @@ export { changeLicense } from './authority/license.ts';
 export { addProduct, rollProductSecret, updateProduct } from './authority/product.ts';
 export { addPurchase, refundPurchase } from './authority/purchase.ts';
 export { markTime } from './lifecycle/clock-mark.ts';
-export { restore } from './lifecycle/restore.ts';
+export { restore } from './lifecycle/start.ts';
 export { startAgent, startAuthority } from './lifecycle/start.ts';
 export { queueCoupon, recordCouponAnswer, recordCouponListing } from './outbox/coupon-creation.ts';
 export { decideOperation } from './outbox/decision.ts';

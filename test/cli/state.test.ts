@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
-import type { Token } from '../../src/domain/access/token.ts';
+import type { Token } from '../../src/domain/access/principal.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { buildCoupon } from '../support/builders/coupon-builders.ts';
 import { latchkey } from '../support/process/command-line.ts';

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Principal } from '../../src/domain/access/principal.ts';
-import { scopes, type Scope } from '../../src/domain/access/scope.ts';
+import { type Principal, scopes, type Scope } from '../../src/domain/access/principal.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { scopes, scopesOfOneProduct, type Scope } from '../../src/domain/access/scope.ts';
+import { scopes, scopesOfOneProduct, type Scope } from '../../src/domain/access/principal.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';

@@ -5,7 +5,7 @@ import { syncControl } from '../../src/daemon/role/agent.ts';
 import { dialectNames, type DialectName } from '../../src/domain/dialect.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { agentLicensing } from '../../src/service/agent/license.ts';
-import { lastProductName } from '../../src/service/agent/product.ts';
+import { lastProductName } from '../../src/service/agent/products.ts';
 import { StorageError, type StorageFault } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
 import { adminToken, authorityStatus, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';

@@ -10,7 +10,7 @@ import { type ProblemCode, problems } from '../../src/domain/problem/problem-tab
 
 const source = join(import.meta.dirname, '../../src');
 const book = join(source, 'http/PROBLEMS.md');
-const tables = new Set(['problem-table.ts', 'server-problems.ts'].map((name) => join('domain', name)));
+const tables = new Set([join('domain', 'problem-table.ts')]);
 
 /** The book of problems, made from the table and the causes; `npm run docs` writes it. */
 async function problemBook(): Promise<string> {

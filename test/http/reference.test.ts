@@ -9,7 +9,7 @@ import {
   provenanceHeaderNames,
   requestIdHeader,
 } from '../../src/domain/header-names.ts';
-import { scopes } from '../../src/domain/access/scope.ts';
+import { scopes } from '../../src/domain/access/principal.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
 import type { Route } from '../../src/http/route.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { rememberedTime } from '../../src/service/lifecycle/clock-mark.ts';
-import { lastProductName } from '../../src/service/agent/product.ts';
+import { lastProductName } from '../../src/service/agent/products.ts';
 import {
   createAgent,
   hour,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { productSecretScopes } from '../../src/domain/access/scope.ts';
+import { productSecretScopes } from '../../src/domain/access/principal.ts';
 import {
   agentCredentials,
   authorityCredentials,
@@ -8,8 +8,7 @@ import {
   type CredentialKind,
   type Credentials,
 } from '../../src/service/access/credential.ts';
-import { TokenUses } from '../../src/service/access/token-use.ts';
-import type { NewToken } from '../../src/service/access/token.ts';
+import { TokenUses, type NewToken } from '../../src/service/access/token.ts';
 import { AgentHarness, hour, minute, Harness, valueOf } from '../support/harness/service-harness.ts';
 
 const digest = (secret: string): string => createHash('sha256').update(secret).digest('hex');

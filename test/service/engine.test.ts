@@ -1,7 +1,7 @@
 import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { authorityCredentials } from '../../src/service/access/credential.ts';
-import { TokenUses } from '../../src/service/access/token-use.ts';
+import { TokenUses } from '../../src/service/access/token.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
 import { runUseCase } from '../../src/service/run.ts';

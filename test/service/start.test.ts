@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { rememberedTime } from '../../src/service/lifecycle/clock-mark.ts';
 import { isEssential } from '../../src/service/lifecycle/full-disk.ts';
-import { logKey } from '../../src/service/lifecycle/log-key.ts';
+import { logKey, type StartAgent } from '../../src/service/lifecycle/start.ts';
 import { roleOf } from '../../src/service/lifecycle/role.ts';
-import type { StartAgent } from '../../src/service/lifecycle/start.ts';
 import {
   day,
   createAgent,

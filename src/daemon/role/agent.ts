@@ -4,7 +4,7 @@ import { agentCredentials } from '../../service/access/credential.ts';
 import { agentCheckout } from '../../service/agent/checkout.ts';
 import { agentCouponing } from '../../service/agent/coupon.ts';
 import { agentLicensing } from '../../service/agent/license.ts';
-import { lastProductName } from '../../service/agent/product.ts';
+import { lastProductName } from '../../service/agent/products.ts';
 import type { LocalLists } from '../../service/lists.ts';
 import { isPaused, retryAfterUntil } from '../../service/outbox/sync-marks.ts';
 import type { Log, SyncControl } from '../../service/ports.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Blocker } from '../../domain/outbox/explanation.ts';
 import type { ProductName } from '../../http/dialects/dialect.ts';
 import { type Credentials, authorityCredentials } from '../../service/access/credential.ts';
-import type { TokenUses } from '../../service/access/token-use.ts';
+import type { TokenUses } from '../../service/access/token.ts';
 import type { Checkout, Couponing, Licensing } from '../../service/answers.ts';
 import { authorityCouponing, authorityLicensing } from '../../service/authority/answers.ts';
 import { authorityCheckout } from '../../service/authority/checkout.ts';

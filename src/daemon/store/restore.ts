@@ -3,7 +3,7 @@ import { isRefusal } from '../../service/access/idempotency.ts';
 import { rememberedTime } from '../../service/lifecycle/clock-mark.ts';
 import { StorageError } from '../../service/ports.ts';
 import { roleOf } from '../../service/lifecycle/role.ts';
-import type { RestoredStore } from '../../service/lifecycle/restore.ts';
+import type { RestoredStore } from '../../service/lifecycle/start.ts';
 import { runUseCase } from '../../service/run.ts';
 import { openReading, openWriting } from '../../store/sqlite/connection.ts';
 import {

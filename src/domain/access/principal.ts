@@ -1,5 +1,3 @@
-import type { Scope } from './scope.ts';
-
 /** Whose records a credential reaches: all of an account's products, or one of them (on an agent: its id). */
 export type Reach = { accountId: string; productKey: string | null };
 
@@ -46,3 +44,39 @@ export function reaches(
   if (isOperator) return true;
   return reach.accountId === accountId && (reach.productKey === null || reach.productKey === productKey);
 }
+
+/** What a credential may do. `admin` includes all the others, but of one account not `ops`. */
+export type Scope = 'verify' | 'use' | 'manage' | 'coupons:read' | 'coupons:write' | 'sell' | 'ops' | 'admin';
+
+export const scopes: readonly Scope[] = [
+  'verify',
+  'use',
+  'manage',
+  'coupons:read',
+  'coupons:write',
+  'sell',
+  'ops',
+  'admin',
+];
+
+export const productSecretScopes: readonly Scope[] = ['verify', 'use', 'manage'];
+/** License keys too, on the routes that take an API key for them. */
+export const apiKeyScopes: readonly Scope[] = ['coupons:read', 'coupons:write', ...productSecretScopes];
+
+/** What a token for one product may carry: coupons belong to the account, and `admin` is for all there is. */
+export const scopesOfOneProduct: readonly Scope[] = ['verify', 'use', 'manage', 'sell', 'ops'];
+
+/** A token as it is kept: only its digest. Times are epoch ms. */
+export type Token = {
+  tokenId: string;
+  scopes: readonly string[];
+  /** On an agent: the id of the product. */
+  productKey: string | null;
+  accountId: string | null;
+  label: string | null;
+  createdAt: number;
+  /** To the hour, and written some time after the use; null: never. */
+  lastUsedAt: number | null;
+  /** From then on it is refused; null: never. */
+  expiresAt: number | null;
+};

@@ -1,6 +1,5 @@
 import { credentialHeaders } from '../../domain/header-names.ts';
-import { allows, type Principal } from '../../domain/access/principal.ts';
-import type { Scope } from '../../domain/access/scope.ts';
+import { allows, type Principal, type Scope } from '../../domain/access/principal.ts';
 import {
   lasting,
   type CredentialKind,

@@ -1,5 +1,5 @@
 import { formatDatetime } from '../../domain/datetime.ts';
-import type { Token } from '../../domain/access/token.ts';
+import type { Token } from '../../domain/access/principal.ts';
 import type { Result } from '../../domain/problem/problem.ts';
 import { counted } from '../../domain/text.ts';
 import type { ImportReport } from '../authority/import.ts';

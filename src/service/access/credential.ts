@@ -1,10 +1,19 @@
-import { adminTokenId, defaultAccountId, type Principal } from '../../domain/access/principal.ts';
-import { apiKeyScopes, productSecretScopes, scopes, type Scope } from '../../domain/access/scope.ts';
-import type { Token } from '../../domain/access/token.ts';
+import {
+  adminTokenId,
+  defaultAccountId,
+  type Principal,
+  apiKeyScopes,
+  productSecretScopes,
+  scopes,
+  type Scope,
+  type Token,
+} from '../../domain/access/principal.ts';
 import type { Product } from '../../domain/agent/product.ts';
 import type { SameDigest } from '../ports.ts';
-import type { AuthorityReader, Awaitable, Reader } from '../tables.ts';
-import type { TokenUses } from './token-use.ts';
+import type { AuthorityReader, Awaitable, Reader, AuthorityTransaction } from '../tables.ts';
+import type { TokenUses } from './token.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
+import type { CredentialOwner } from './tables.ts';
 
 /** Which header a credential was sent in. */
 export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
@@ -43,7 +52,7 @@ export function nameOfCredential({ kind, digest }: SentCredential): string {
 }
 
 /** What a process knows credentials by. */
-export type CredentialParts = {
+type CredentialParts = {
   reader: AuthorityReader;
   /** Epoch ms that have certainly been reached (`Clock.mark`): a clock that jumped ahead lets nothing expire. */
   verifiedNow: () => number;
@@ -183,4 +192,27 @@ function tokenPrincipal(token: Token): Principal {
     reach: { accountId: token.accountId ?? defaultAccountId, productKey: token.productKey },
     isOperator: token.accountId === null && token.scopes.includes('admin'),
   };
+}
+
+/**
+ * Lets a credential that is being rolled go on until an instant (epoch ms), or stops it at once (null). One
+ * that was rolled before and still went on is stopped either way.
+ */
+export async function keepOldCredential(
+  { oldCredentials }: AuthorityTransaction,
+  owner: CredentialOwner,
+  digest: string,
+  until: number | null,
+): Promise<void> {
+  if (until === null) await oldCredentials.remove(owner);
+  else await oldCredentials.put({ ...owner, until }, digest);
+}
+
+/** Removes old credentials that have stopped. `verifiedNow`: epoch ms that have certainly been reached. */
+export async function pruneOldCredentials(
+  { oldCredentials }: AuthorityTransaction,
+  { verifiedNow }: { verifiedNow: number },
+): Promise<Result<null>> {
+  await oldCredentials.prune(verifiedNow);
+  return done(null);
 }

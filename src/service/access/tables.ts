@@ -1,7 +1,6 @@
 import type { Page } from '../../domain/page.ts';
-import type { ReachFilter } from '../../domain/access/principal.ts';
+import type { ReachFilter, Token } from '../../domain/access/principal.ts';
 import type { HistoryEntry } from '../../domain/history.ts';
-import type { Token } from '../../domain/access/token.ts';
 
 export interface TokenReads {
   get(tokenId: string): Token | null;

@@ -1,6 +1,10 @@
-import type { Token } from '../../domain/access/token.ts';
-import { adminTokenId, defaultAccountId } from '../../domain/access/principal.ts';
-import { scopesOfOneProduct, type Scope } from '../../domain/access/scope.ts';
+import {
+  type Token,
+  adminTokenId,
+  defaultAccountId,
+  scopesOfOneProduct,
+  type Scope,
+} from '../../domain/access/principal.ts';
 import { foreignProduct, notFound, unknownAccount } from '../../domain/problem/not-found.ts';
 import {
   done,
@@ -145,4 +149,37 @@ async function hasAccount(
 ): Promise<boolean> {
   if (isAgent) return accountId === defaultAccountId;
   return (await reader.accounts.get(accountId)) !== null;
+}
+
+const hourMs = 3_600_000;
+
+/** A token, and the hour in which it was used, in epoch ms. */
+type TokenUse = { tokenId: string; at: number };
+
+/** Gathers which tokens are used, to the hour, so that no request has to wait for a write. */
+export class TokenUses {
+  readonly #hours = new Map<string, number>();
+
+  /** Notes a use at an instant (epoch ms), unless one of the same hour is stored. */
+  note({ tokenId, lastUsedAt, createdAt }: Token, now: number): void {
+    // A use in the hour of the creation is not shown as earlier than the creation.
+    const hour = Math.max(now - (now % hourMs), createdAt);
+    if (lastUsedAt === null || lastUsedAt < hour) this.#hours.set(tokenId, hour);
+  }
+
+  /** What was noted since the last call. */
+  take(): readonly TokenUse[] {
+    const uses = [...this.#hours].map(([tokenId, at]) => ({ tokenId, at }));
+    this.#hours.clear();
+    return uses;
+  }
+}
+
+/** Stores when tokens were last used. */
+export async function keepTokenUses(
+  { tokens }: AuthorityTransaction,
+  { uses }: { uses: readonly TokenUse[] },
+): Promise<Result<null>> {
+  for (const { tokenId, at } of uses) await tokens.setLastUsed(tokenId, at);
+  return done(null);
 }

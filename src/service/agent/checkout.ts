@@ -1,8 +1,7 @@
 import type { FreshnessPolicy } from '../../domain/agent/freshness.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Checkout, Provenance, QuoteAnswer, RedemptionAnswer } from '../answers.ts';
-import { knownCode } from '../checkout/spelling.ts';
-import { quoteMirroredCoupon } from '../checkout/quote.ts';
+import { knownCode, quoteMirroredCoupon } from '../checkout/quote.ts';
 import {
   couponsNotConfigured,
   couponsUnreachable,

@@ -1,22 +1,28 @@
-import type { Coupon, CouponFilter, CouponTerms } from '../../domain/checkout/coupon.ts';
+import {
+  type Coupon,
+  type CouponFilter,
+  type CouponTerms,
+  couponState,
+  foldCouponCode,
+} from '../../domain/checkout/coupon.ts';
 import { isRefused, type NotApplied } from '../../domain/outbox/outcome.ts';
 import { notFound } from '../../domain/problem/not-found.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/freshness.ts';
 import type { CouponAnswer, Couponing, CouponList } from '../answers.ts';
-import { inKnownCode } from '../checkout/spelling.ts';
+import { inKnownCode } from '../checkout/quote.ts';
 import { wasAnswered } from '../access/idempotency.ts';
 import { afterCommit } from '../after-commit.ts';
 import { refuseTakenCode, type QueuedCoupon } from '../outbox/coupon-creation.ts';
 import { mirroredSince } from './mirror.ts';
 import { provenanceOf } from './provenance.ts';
-import { listUnstored } from './unstored-coupons.ts';
 import type { LocalLists } from '../lists.ts';
 import type { Clock, CouponFetch, Idempotency, Log, CouponLookup, WriteOptions } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import type { Page } from '../../domain/page.ts';
 import type { Reader } from '../tables.ts';
 import type { MirroredCoupon } from './tables.ts';
+import { defaultAccountId } from '../../domain/access/principal.ts';
 
 /** What the agent's coupon answers depend on; the functions return the configuration in force. */
 export type AgentCouponingParts = {
@@ -203,4 +209,33 @@ export function couponsUnreachable(found: CouponLookup<unknown>): Result<never> 
 /** Coupons are the account's, and this agent has no credential of it. */
 export function couponsNotConfigured(): Result<never> {
   return refuse('coupons_not_configured', 'This agent has no API key of the upstream (upstream.api_key).');
+}
+
+/** More coupons that wait for their creation are not looked at. */
+const maxProvisional = 1_000;
+
+/**
+ * A page of the upstream's list as the upstream has just said, for a list that the store could not take. The coupons that
+ * the upstream has not seen yet are in the list as well, as they are in the mirror.
+ */
+function listUnstored(
+  reader: Reader,
+  listed: readonly Coupon[],
+  query: Page & CouponFilter,
+): { coupons: Coupon[]; total: number } {
+  // Their ids are negative, so that they come first.
+  const first = reader.mirror.list({ limit: maxProvisional, offset: 0 });
+  const provisional = first.filter(({ confirmedAt }) => confirmedAt === null).map(({ coupon }) => coupon);
+  const found = [...provisional, ...listed].filter((coupon) => passes(reader, coupon, query));
+  const sorted = found.toSorted((one, other) => one.id - other.id);
+  return { coupons: sorted.slice(query.offset, query.offset + query.limit), total: sorted.length };
+}
+
+function passes(reader: Reader, coupon: Coupon, { code, productKey, state }: CouponFilter): boolean {
+  const ofProduct = coupon.scope.type === 'single' ? coupon.scope.productKey : null;
+  if (code !== undefined && foldCouponCode(coupon.code) !== foldCouponCode(code)) return false;
+  if (productKey !== undefined && ofProduct !== productKey) return false;
+  if (state === undefined) return true;
+  const redemptions = reader.redemptions.countOf(defaultAccountId, coupon.id);
+  return couponState(coupon, redemptions, state.at) === state.is;
 }

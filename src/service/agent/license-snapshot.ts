@@ -2,7 +2,7 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 
-/** Notes that a caller asked for a key: it goes on being refreshed. */
+/** Records that a caller asked for a key, so that the agent keeps refreshing it. */
 export function touchSnapshot(
   transaction: Transaction,
   { licenseKey }: { licenseKey: string },

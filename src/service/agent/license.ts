@@ -2,12 +2,22 @@ import type { Reach } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { HistoryPage } from '../access/tables.ts';
-import type { LicenseHistory, Licensing } from '../answers.ts';
+import type { LicenseHistory, Licensing, LicenseAnswer, RepeatableAnswer } from '../answers.ts';
 import { findPlainKeys } from '../license-spelling.ts';
 import { isOfFormerAddress, upstreamAddressSince, type AddressSince } from '../outbox/upstream-state.ts';
 import { change } from './license-change.ts';
-import { reaches, type AgentLicensingParts, type LicensingParts } from './license-lookup.ts';
-import { verify, verifyNow } from './license-verify.ts';
+import {
+  reaches,
+  type AgentLicensingParts,
+  type LicensingParts,
+  answerOf,
+  lookUp,
+  type Question,
+} from './license-lookup.ts';
+import { lastInstantOf } from '../../domain/agent/freshness.ts';
+import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
+import { verdict } from '../../domain/agent/verdict.ts';
+import type { LicenseFetch } from '../ports.ts';
 
 /** Licenses on an agent: answered from what the upstream last said, changed here at once and upward later. */
 export function agentLicensing(given: AgentLicensingParts): Licensing {
@@ -28,7 +38,7 @@ export function agentLicensing(given: AgentLicensingParts): Licensing {
   });
 }
 
-/** Kept under the upstream's own spelling of the key, also when it was asked for in another. */
+/** History is stored under the upstream's spelling of a key; callers may use another spelling. */
 function historyOf(
   parts: AgentLicensingParts,
   { reach, licenseKey }: { reach: Reach | null; licenseKey: string },
@@ -41,4 +51,60 @@ function historyOf(
   const total = history.count(own, page.since);
   if (snapshot === null && total === 0) return licenseNotFound();
   return done({ changes: history.list(own, page), total });
+}
+
+/** Answers from the stored license, or asks the upstream. */
+async function verify(
+  parts: LicensingParts,
+  question: Question,
+  signal: AbortSignal,
+): Promise<Result<LicenseAnswer>> {
+  const { reach, licenseKey } = question;
+  const snapshot = parts.reader.snapshots.get(licenseKey);
+  if (snapshot !== null && !reaches(parts, reach, snapshot)) return licenseNotFound();
+  const answered = snapshot === null ? null : answerFrom(parts, snapshot);
+  if (snapshot === null || answered === null) return lookUp(parts, question, signal);
+  if (isToBeTouched(parts, snapshot)) postTouch(parts, snapshot.license.licenseKey);
+  // The stored license came from the upstream's former address: ask the present one first.
+  if (parts.isOfFormerAddress(snapshot)) return lookUp(parts, question, signal);
+  answered.repeat.repeated();
+  return done(answered);
+}
+
+/** Answers from the stored license if nothing has to be written or asked for; otherwise returns null. */
+function verifyNow(parts: LicensingParts, reach: Reach, licenseKey: string): RepeatableAnswer | null {
+  const snapshot = parts.reader.snapshots.get(licenseKey);
+  if (snapshot === null || !reaches(parts, reach, snapshot)) return null;
+  if (isToBeTouched(parts, snapshot) || parts.isOfFormerAddress(snapshot)) return null;
+  return answerFrom(parts, snapshot);
+}
+
+/** The answer from the stored license; null if the license is too old to rely on. */
+function answerFrom(parts: LicensingParts, snapshot: LicenseSnapshot): RepeatableAnswer | null {
+  const { freshness, refreshMs } = parts.settings();
+  const now = parts.clock.now();
+  const judged = verdict(snapshot, freshness, now);
+  if (judged.verdict !== 'answer') return null;
+  const { productKey, askedAt, confirmedAt, license } = snapshot;
+  const until = Math.min(askedAt + refreshMs, lastInstantOf(judged.freshness, confirmedAt, freshness));
+  const repeated =
+    judged.freshness === 'fresh' ? nothing : refreshing(parts.fetcher, productKey, license.licenseKey);
+  return { ...answerOf(parts, snapshot, 'hit'), repeat: { since: now, until, repeated } };
+}
+
+const nothing = (): void => undefined;
+
+/** Captures only what it needs, because it is cached with the answer. */
+function refreshing(fetcher: LicenseFetch, productKey: string, licenseKey: string): () => void {
+  return () => fetcher.refresh(productKey, licenseKey);
+}
+
+function isToBeTouched({ clock, settings }: LicensingParts, { askedAt }: LicenseSnapshot): boolean {
+  // The date may be in the future, if the clock jumped forwards and was set back.
+  return Math.abs(clock.now() - askedAt) > settings().refreshMs;
+}
+
+/** Not awaited, and errors are ignored: a verify must succeed on a full disk, too. */
+function postTouch({ writer }: LicensingParts, licenseKey: string): void {
+  writer.write('touchSnapshot', { licenseKey }).catch(() => undefined);
 }

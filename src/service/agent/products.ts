@@ -6,7 +6,8 @@ import {
   type ProductList,
 } from '../../domain/agent/product.ts';
 import { productCredential } from '../access/credential.ts';
-import type { SettingReads } from '../tables.ts';
+import type { SettingReads, Reader } from '../tables.ts';
+import { toldProductName } from '../../domain/license.ts';
 
 const setting = 'products';
 
@@ -82,4 +83,11 @@ export class AgentProducts {
       ? productCredential(this.keyOf(credential.slice(prefix.length)))
       : credential;
   }
+}
+
+/** What the upstream called a product when it last spoke of one of its keys; null where it did not tell. */
+export function lastProductName({ snapshots }: Pick<Reader, 'snapshots'>, productKey: string): string | null {
+  const [latest] = snapshots.latest(productKey, 1);
+  const snapshot = latest === undefined ? null : snapshots.get(latest);
+  return snapshot === null ? null : toldProductName(snapshot.license);
 }

@@ -2,7 +2,7 @@ import type { Account } from '../../domain/account.ts';
 import { notFound } from '../../domain/problem/not-found.ts';
 import { done, refuseParameters, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
-import { keepOldCredential } from '../access/old-credential.ts';
+import { keepOldCredential } from '../access/credential.ts';
 import { newCredential, newSecret } from '../access/secret.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 

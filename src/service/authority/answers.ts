@@ -12,7 +12,7 @@ import type {
 } from '../answers.ts';
 import type { Lists } from '../lists.ts';
 import type { Writer } from '../writer.ts';
-import { inKnownCode } from '../checkout/spelling.ts';
+import { inKnownCode } from '../checkout/quote.ts';
 import { findPlainKeys } from '../license-spelling.ts';
 import { licenseNotFound, reachableLicense } from '../access/license-access.ts';
 import type { AuthorityReader } from '../tables.ts';

@@ -1,8 +1,7 @@
 import type { Cart } from '../../domain/checkout/quote.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Checkout, QuoteAnswer, RedemptionAnswer } from '../answers.ts';
-import { quoteCoupon } from '../checkout/quote.ts';
-import { knownCode } from '../checkout/spelling.ts';
+import { quoteCoupon, knownCode } from '../checkout/quote.ts';
 import type { Clock } from '../ports.ts';
 import type { AuthorityReader } from '../tables.ts';
 import type { Writer } from '../writer.ts';

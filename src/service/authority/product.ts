@@ -2,7 +2,7 @@ import type { Product } from '../../domain/product.ts';
 import { notFound, unknownAccount } from '../../domain/problem/not-found.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
-import { keepOldCredential } from '../access/old-credential.ts';
+import { keepOldCredential } from '../access/credential.ts';
 import { newCredential, newIdentifier, newSecret } from '../access/secret.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 

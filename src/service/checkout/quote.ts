@@ -1,4 +1,4 @@
-import type { Coupon } from '../../domain/checkout/coupon.ts';
+import { type Coupon, plainCouponCode, type CouponFilter } from '../../domain/checkout/coupon.ts';
 import { foreignProduct } from '../../domain/problem/not-found.ts';
 import {
   done,
@@ -10,10 +10,10 @@ import {
 } from '../../domain/problem/problem.ts';
 import type { Product } from '../../domain/product.ts';
 import { quoteCart, type Cart, type CartLine, type Quote } from '../../domain/checkout/quote.ts';
-import type { AuthorityReader, Reader } from '../tables.ts';
+import type { AuthorityReader, Reader, Awaitable } from '../tables.ts';
 
 /** Whose cart, and when (epoch ms). */
-export type QuoteRequest = { accountId: string; cart: Cart; now: number };
+type QuoteRequest = { accountId: string; cart: Cart; now: number };
 
 /** The faults of a cart's lines: products that the account does not have. */
 export async function cartFaults(
@@ -96,4 +96,21 @@ async function productsCollected(
   const { collectionId } = coupon.scope;
   const collection = await collections.get(collectionId);
   return { collectionId, productKeys: new Set(collection?.productKeys) };
+}
+
+/**
+ * The spelling under which a coupon is known: as sent, or else without invisible and typographic characters. An earlier
+ * store may have issued codes that contain such characters.
+ */
+export async function knownCode(code: string, byCode: (code: string) => Awaitable<unknown>): Promise<string> {
+  const plain = plainCouponCode(code);
+  return plain === code || (await byCode(code)) !== null ? code : plain;
+}
+
+/** A filter of coupons with its code in the spelling under which a coupon is known. */
+export async function inKnownCode<Filter extends CouponFilter>(
+  filter: Filter,
+  byCode: (code: string) => Awaitable<unknown>,
+): Promise<Filter> {
+  return filter.code === undefined ? filter : { ...filter, code: await knownCode(filter.code, byCode) };
 }

@@ -3,15 +3,15 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { acceptAdminToken } from '../access/token.ts';
 import { makeAllUncertain, makeInFlightUncertain, renewReconcileDelays } from '../outbox/restart.ts';
-import type { Context } from '../ports.ts';
+import type { Context, Random } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction } from '../tables.ts';
 import { countStart } from './current-run.ts';
 import { resumeWaits } from './clock-mark.ts';
-import { keepLogKey } from './log-key.ts';
 import { keepRole } from './role.ts';
+import { newSecret } from '../access/secret.ts';
 
 /** What both roles start with. */
-export type StartStore = {
+type StartStore = {
   /** The digest of `admin.token`. */
   adminTokenDigest: string;
   /** The machine and the path of the state directory: a copy of it is told by them. */
@@ -40,7 +40,7 @@ export type StartAgent = StartStore & {
 };
 
 /** The store that was started. */
-export type StartedStore = { instance: string };
+type StartedStore = { instance: string };
 
 /** Starts an authority's store; the first time, adds the default account. */
 export async function startAuthority(
@@ -100,4 +100,33 @@ async function keepPlace(
   const instance = random.uuid(now);
   await settings.set('instance', instance);
   return { instance, isCopy: known !== null };
+}
+
+const setting = 'log_key';
+
+/** The secret with which license keys are hashed in the log of this store. */
+export async function logKey({ settings }: AuthorityReader): Promise<string> {
+  const secret = await settings.get(setting);
+  if (secret === null) throw new Error('the store was not taken into use');
+  return secret;
+}
+
+/** Makes the secret on the first start. */
+async function keepLogKey({ settings }: AuthorityTransaction, random: Random): Promise<void> {
+  if ((await settings.get(setting)) === null) await settings.set(setting, newSecret('lk_log', random));
+}
+
+/** The new instance, and how many operations have to be read back. */
+export type RestoredStore = { instance: string; unfinished: number };
+
+/** Gives a restored copy an instance of its own, and makes its unfinished operations uncertain. */
+export function restore(
+  transaction: Transaction,
+  _: Record<string, never>,
+  { now, random }: Context,
+): Result<RestoredStore> {
+  const instance = random.uuid(now);
+  transaction.settings.set('instance', instance);
+  makeAllUncertain(transaction);
+  return done({ instance, unfinished: transaction.operations.unfinished() });
 }

@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { allows, isSamePrincipal, type Principal } from '../../../src/domain/access/principal.ts';
-import { apiKeyScopes, productSecretScopes, scopes, type Scope } from '../../../src/domain/access/scope.ts';
+import {
+  allows,
+  isSamePrincipal,
+  type Principal,
+  apiKeyScopes,
+  productSecretScopes,
+  scopes,
+  type Scope,
+} from '../../../src/domain/access/principal.ts';
 
 type Credential = 'an API key' | 'a product secret' | 'a token for operations' | 'an administrator';
 

@@ -10,7 +10,7 @@ import { AgentProducts } from '../../../src/service/agent/products.ts';
 import { authorityCouponing, authorityLicensing } from '../../../src/service/authority/answers.ts';
 import { authorityCheckout } from '../../../src/service/authority/checkout.ts';
 import { authorityCredentials } from '../../../src/service/access/credential.ts';
-import { TokenUses } from '../../../src/service/access/token-use.ts';
+import { TokenUses } from '../../../src/service/access/token.ts';
 import type { Log } from '../../../src/service/ports.ts';
 import { explainOperation } from '../../../src/service/outbox/decision.ts';
 import type { Status } from '../../../src/service/status.ts';

@@ -1,7 +1,6 @@
 import { withNext } from '../../../domain/page.ts';
-import type { Principal } from '../../../domain/access/principal.ts';
+import type { Principal, Scope } from '../../../domain/access/principal.ts';
 import type { ParameterFault } from '../../../domain/problem/problem.ts';
-import type { Scope } from '../../../domain/access/scope.ts';
 import { found, made, pageOf } from '../../answer.ts';
 import { accountFaults, onlyAccountOf, productFaults, withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';

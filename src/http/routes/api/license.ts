@@ -1,6 +1,5 @@
 import { withNext } from '../../../domain/page.ts';
-import type { Principal, Reach } from '../../../domain/access/principal.ts';
-import type { Scope } from '../../../domain/access/scope.ts';
+import type { Principal, Reach, Scope } from '../../../domain/access/principal.ts';
 import type { LicenseTrigger } from '../../../domain/license.ts';
 import { parseLicenseKey } from '../../../domain/license-key.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';

@@ -1,4 +1,4 @@
-import type { Token } from '../../../../domain/access/token.ts';
+import type { Token } from '../../../../domain/access/principal.ts';
 import type {
   TokenReads,
   TokenTable,

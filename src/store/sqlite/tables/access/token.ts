@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Token } from '../../../../domain/access/token.ts';
+import type { Token } from '../../../../domain/access/principal.ts';
 import type {
   TokenReads,
   TokenTable,
