@@ -69,9 +69,18 @@ const floors: Readonly<Record<string, Allowance>> = {
  * when they are asked.
  */
 const loadDaemon = new Set(
-  ['serve', 'sandbox', 'demo', 'restore', 'state', 'store', 'doctor', 'config', 'init', 'version'].map(
-    (name) => `cli/local/${name}.ts`,
-  ),
+  [
+    'serve',
+    'sandbox',
+    'demo',
+    'restore',
+    'state/show',
+    'store/move',
+    'doctor',
+    'config/check',
+    'init',
+    'version',
+  ].map((name) => `cli/commands/${name}.ts`),
 );
 
 const climbing: Rule = (tree) =>
@@ -143,9 +152,9 @@ const cases: { name: string; rule: Rule; breaks: Tree[]; keeps: Tree[] }[] = [
       { 'sync/a.ts': "const b = await import('../http/b.ts');" },
       { 'sync/a.ts': "import { queueChange } from '../service/outbox/queue-license-change.ts';" },
       { 'upstream/a.ts': "type B = import('../sync/b.ts').B;" },
-      { 'cli/local/serve.ts': "import { serve } from '../../daemon/serve.ts';" },
+      { 'cli/commands/serve.ts': "import { serve } from '../../daemon/serve.ts';" },
       { 'cli/verify.ts': "const { serve } = await import('../daemon/serve.ts');" },
-      { 'cli/local/serve.ts': "const { open } = await import('../../store/sqlite/files/open.ts');" },
+      { 'cli/commands/serve.ts': "const { open } = await import('../../store/sqlite/files/open.ts');" },
       { 'cli/a.ts': 'await import(name);' },
       { 'cli/a.ts': "require('./b.ts');" },
       { 'attic/a.ts': "import { b } from '../domain/b.ts';" },
@@ -154,7 +163,7 @@ const cases: { name: string; rule: Rule; breaks: Tree[]; keeps: Tree[] }[] = [
     keeps: [
       { 'domain/a.ts': "import { b } from './b.ts'; // import { b } from '../service/b.ts';" },
       { 'http/a.ts': "import { b } from '../service/b.ts'; import { z } from 'zod'; import.meta.url;" },
-      { 'cli/local/serve.ts': "const { serve } = await import('../../daemon/serve.ts');" },
+      { 'cli/commands/serve.ts': "const { serve } = await import('../../daemon/serve.ts');" },
     ],
   },
   {

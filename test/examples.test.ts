@@ -83,7 +83,7 @@ test('the unit is what service print writes', async () => {
 
 test('every command in them exists', () => {
   const groups = new Map(
-    commands.map((entry) => [nameOf(entry), 'members' in entry ? entry.members.map(nameOf) : []]),
+    commands.map((entry) => [nameOf(entry), 'commands' in entry ? entry.commands.map(nameOf) : []]),
   );
   const words = files.flatMap((name) => [
     ...read(name).matchAll(/(?<![-/.\w])latchkey (?<command>[a-z]+)(?: (?<member>[a-z]+))?(?= |["',.\n]|$)/g),

@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { globalOptions } from '../src/cli/command.ts';
+import { findCommand, parseLine, splitLine } from '../src/cli/command-line.ts';
 import { commands } from '../src/cli/commands.ts';
-import { readArguments } from '../src/cli/syntax/arguments.ts';
-import { findPlace } from '../src/cli/syntax/place.ts';
 import { settings } from '../src/config/configuration.ts';
 import { formatFault } from '../src/config/fault/fault.ts';
 import { parseConfiguration } from '../src/config/load.ts';
@@ -31,14 +31,12 @@ const systemPrograms = new Set([
   'tar',
 ]);
 
-/** Why `latchkey` would not understand a command line; null: it does. */
-async function misunderstanding(argv: readonly string[]): Promise<string | null> {
+/** Why `latchkey` would not understand a command line; null if it does. */
+function misunderstanding(argv: readonly string[]): string | null {
   try {
-    const { words, entry } = findPlace(argv, commands);
-    if (entry === null || 'members' in entry) return 'it is no whole command';
-    if (argv.includes('--help')) return null;
-    const { declaration } = await entry.load();
-    readArguments(argv, { words, usage: entry.usage, declaration });
+    const called = findCommand(splitLine(argv, globalOptions).words, commands);
+    if (called.entry === null || 'commands' in called.entry) return 'it is no whole command';
+    if (!argv.includes('--help')) parseLine(argv, called, commands);
     return null;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
@@ -89,7 +87,7 @@ describe.each(guides)('%s', (path) => {
       expect(spawnSync('bash', ['-n'], { input: block }).status, block).toBe(0);
       for (const line of block.split('\n').filter((each) => each.trim() !== '')) {
         const [program = '', ...argv] = wordsOf(line);
-        const fault = program === 'latchkey' ? await misunderstanding(argv) : null;
+        const fault = program === 'latchkey' ? misunderstanding(argv) : null;
         const isKnown = program === 'latchkey' || systemPrograms.has(program);
         expect([line, isKnown, fault]).toEqual([line, true, null]);
       }
@@ -98,12 +96,15 @@ describe.each(guides)('%s', (path) => {
 
   test('has commands within its sentences that latchkey understands', async () => {
     for (const [, line = ''] of commandsInSentences(text)) {
-      const found = await misunderstanding(wordsOf(line));
+      const found = misunderstanding(wordsOf(line));
       // A sentence may leave out what stands for itself in it.
-      expect([line, found?.replace(/^\S+ is missing.*/s, 'short')]).toEqual([
+      expect([
         line,
-        found === null ? undefined : 'short',
-      ]);
+        found?.replace(
+          /^An argument is missing: .*|^--\S+ is required$|^These options are required: .*/s,
+          'short',
+        ),
+      ]).toEqual([line, found === null ? undefined : 'short']);
     }
   });
 

@@ -1,30 +1,104 @@
+import type { ArgumentsCamelCase, InferredOptionTypes, Options } from 'yargs';
 import type { Output } from './output.ts';
-import { type Declaration, type Named, newSyntax, type Syntax } from './syntax/declaration.ts';
 
-/** A symbol, since no option or operand of a command can have this name. */
-export const noteKey: unique symbol = Symbol('note');
+/** A word or line, and what it means. */
+export interface Term {
+  readonly term: string;
+  readonly meaning: string;
+}
 
-/** What every command takes. */
+/** Things of the running daemon that have an id. */
+export type ThingName =
+  'account' | 'act' | 'collection' | 'coupon' | 'operation' | 'product' | 'purchase' | 'token';
+
+/** What a value names. The shell completes files and folders; the program completes the others. */
+export type ValueName = 'file' | 'folder' | 'command' | ThingName;
+
+/** An option or a positional, as yargs declares it. The other members are for completion and the reference. */
+export interface Value extends Options {
+  readonly describe: string;
+  readonly names?: ValueName;
+  /** Values that a shell completes where other values are accepted too. */
+  readonly suggestions?: readonly Term[];
+  /** Whether an empty text is a value. */
+  readonly mayBeBlank?: true;
+}
+
+/** The options and the positionals of a command, by their names. */
+export type Builder = Readonly<Record<string, Value>>;
+
+/** The values of the options that every command has. */
 export interface GlobalOptions {
   readonly config?: string | undefined;
   readonly stateDir?: string | undefined;
   readonly json?: boolean | undefined;
-  /** Says something beside the result, each line once. */
-  readonly [noteKey]?: ((line: string) => void) | undefined;
+  /** Prints a warning, each one once per command line. */
+  readonly warn?: ((line: string) => void) | undefined;
 }
 
-/** A command: what it takes, and `run`, which does it and gives the exit code. */
+export type Args<Declared> = ArgumentsCamelCase<InferredOptionTypes<Declared & Record<string, Options>>> &
+  GlobalOptions;
+
+/** A command module of yargs whose handler gets the output and returns the exit code. */
 export interface Command {
-  readonly declaration: Declaration;
-  readonly run: (args: GlobalOptions, output: Output) => Promise<number>;
+  /** The name and the positionals: `retry <id>`. */
+  readonly command: string;
+  readonly describe: string;
+  readonly builder: Builder;
+  /** Command lines, each with what it is for. */
+  readonly examples: readonly (readonly [line: string, meaning: string])[];
+  readonly epilogue?: string;
+  readonly handler: (args: GlobalOptions, output: Output) => Promise<number>;
 }
 
-/** A command by the name it is called with, loaded only when it is called; or a group of commands. */
-export type CommandEntry =
-  | { readonly usage: string; readonly summary: string; readonly load: () => Promise<Command> }
-  | { readonly usage: string; readonly summary: string; readonly members: readonly CommandEntry[] };
+/** Commands that share their first word. */
+export interface CommandGroup {
+  readonly command: string;
+  readonly describe: string;
+  readonly commands: readonly Command[];
+}
 
-/** A command line that cannot be understood; `words`: the command whose help is to be seen, where it is known. */
+export type CommandEntry = Command | CommandGroup;
+
+/** Declares a command. The handler knows the types of the values in the builder. */
+export function defineCommand<const Declared extends Builder>(
+  command: Omit<Command, 'builder' | 'handler'> & {
+    readonly builder: Declared;
+    readonly handler: (args: Args<Declared>, output: Output) => Promise<number>;
+  },
+): Command {
+  return command as unknown as Command;
+}
+
+/** Declares an option that takes a text. */
+export function textOption<const Name extends ValueName>(describe: string, names?: Name) {
+  return { type: 'string', describe, ...(names !== undefined && { names }) } as const;
+}
+
+/** Declares a positional that must be given. */
+export function positional<const Name extends ValueName>(describe: string, names?: Name) {
+  return { ...textOption(describe, names), demandOption: true, group: positionalGroup } as const;
+}
+
+export const positionalGroup = 'Positionals:';
+
+/** The options that every command has. */
+export const globalOptions = {
+  config: textOption(
+    'Configuration file; default: ./latchkey.yaml, then the user’s, then the system’s',
+    'file',
+  ),
+  'state-dir': textOption('State directory; ./latchkey.yaml is not read then', 'folder'),
+  json: { type: 'boolean', describe: 'Print the result as JSON' },
+  help: { type: 'boolean', alias: 'h', describe: 'Show help' },
+} as const satisfies Builder;
+
+/** The options of the program itself, without a command. */
+export const programOptions = {
+  version: { type: 'boolean', alias: 'v', describe: 'Show the version' },
+} as const satisfies Builder;
+
+/** A command line that is not understood; `words`: the command whose help to read, if it is known. */
 export class UsageError extends Error {
   readonly words: readonly string[] | undefined;
 
@@ -34,40 +108,7 @@ export class UsageError extends Error {
   }
 }
 
-/** Makes a command whose `run` knows the types of what `declare` declares. */
-export function defineCommand<Options extends GlobalOptions>(
-  declare: (syntax: Syntax<GlobalOptions>) => Syntax<Options>,
-  run: (args: Options, output: Output) => Promise<number>,
-): Command {
-  const { declaration } = declare(newSyntax());
-  // `run` is given exactly what was declared, which the list of all commands cannot express.
-  return { declaration, run: run as Command['run'] };
-}
-
-/** The word that a command is called by. */
-export function nameOf({ usage }: CommandEntry): string {
-  return usage.split(' ', 1)[0] ?? usage;
-}
-
-/** Declares an option that takes a text. */
-export function textOption(describe: string, names?: Named): { describe: string; names?: Named } {
-  return names === undefined ? { describe } : { describe, names };
-}
-
-/** Declares an operand that must be given. */
-export function operand(
-  describe: string,
-  names?: Named,
-): { describe: string; required: true; names?: Named } {
-  return { ...textOption(describe, names), required: true };
-}
-
-/** Makes the entry of a command. */
-export function command(usage: string, summary: string, load: () => Promise<Command>): CommandEntry {
-  return { usage, summary, load };
-}
-
-/** Makes the entry of a group of commands. */
-export function group(usage: string, summary: string, members: readonly CommandEntry[]): CommandEntry {
-  return { usage, summary, members };
+/** The word that calls a command. */
+export function nameOf({ command }: CommandEntry): string {
+  return command.split(' ', 1)[0] ?? command;
 }

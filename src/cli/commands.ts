@@ -1,222 +1,202 @@
-import { command, type CommandEntry, group } from './command.ts';
-import { sellerCommands } from './seller-commands.ts';
+import type { CommandEntry } from './command.ts';
+import { addAccount } from './commands/account/add.ts';
+import { listAccounts } from './commands/account/list.ts';
+import { rollApiKey } from './commands/account/roll.ts';
+import { listAudit } from './commands/audit/list.ts';
+import { showAct } from './commands/audit/show.ts';
+import { backupCommand } from './commands/backup.ts';
+import { makeCertificateCommand } from './commands/certificate/make.ts';
+import { addCollection } from './commands/collection/add.ts';
+import { listCollections } from './commands/collection/list.ts';
+import { showCollection } from './commands/collection/show.ts';
+import { updateCollection } from './commands/collection/update.ts';
+import { bashCompletion } from './commands/completion/bash.ts';
+import { fishCompletion } from './commands/completion/fish.ts';
+import { nextCommand } from './commands/completion/next.ts';
+import { zshCompletion } from './commands/completion/zsh.ts';
+import { checkConfig } from './commands/config/check.ts';
+import { showConfig } from './commands/config/show.ts';
+import { createCoupon } from './commands/coupon/create.ts';
+import { deleteCoupon } from './commands/coupon/delete.ts';
+import { endCoupon } from './commands/coupon/end.ts';
+import { exportCoupons } from './commands/coupon/export.ts';
+import { importCoupons } from './commands/coupon/import.ts';
+import { listCoupons } from './commands/coupon/list.ts';
+import { quoteCoupon } from './commands/coupon/quote.ts';
+import { redeemCoupon } from './commands/coupon/redeem.ts';
+import { showCoupon } from './commands/coupon/show.ts';
+import { updateCoupon } from './commands/coupon/update.ts';
+import { voidRedemption } from './commands/coupon/void.ts';
+import { demoCommand } from './commands/demo.ts';
+import { disableCommand } from './commands/disable.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { enableCommand } from './commands/enable.ts';
+import { explainCommand } from './commands/explain.ts';
+import { helpCommand } from './commands/help.ts';
+import { initCommand } from './commands/init.ts';
+import { exportLicenses } from './commands/license/export.ts';
+import { licenseHistory } from './commands/license/history.ts';
+import { importLicenses } from './commands/license/import.ts';
+import { issueLicense } from './commands/license/issue.ts';
+import { listLicenses } from './commands/license/list.ts';
+import { showLicense } from './commands/license/show.ts';
+import { manCommand } from './commands/man.ts';
+import { confirmOperation } from './commands/outbox/confirm.ts';
+import { dropOperation } from './commands/outbox/drop.ts';
+import { listOutbox } from './commands/outbox/list.ts';
+import { retryOperation } from './commands/outbox/retry.ts';
+import { showOperation } from './commands/outbox/show.ts';
+import { preloadCommand } from './commands/preload.ts';
+import { addProduct } from './commands/product/add.ts';
+import { archiveProduct } from './commands/product/archive.ts';
+import { listProducts } from './commands/product/list.ts';
+import { rollSecret } from './commands/product/roll.ts';
+import { showProduct } from './commands/product/show.ts';
+import { unarchiveProduct } from './commands/product/unarchive.ts';
+import { updateProduct } from './commands/product/update.ts';
+import { exportPurchases } from './commands/purchase/export.ts';
+import { importPurchases } from './commands/purchase/import.ts';
+import { listPurchases } from './commands/purchase/list.ts';
+import { refundPurchase } from './commands/purchase/refund.ts';
+import { showPurchase } from './commands/purchase/show.ts';
+import { restoreCommand } from './commands/restore.ts';
+import { sandboxCommand } from './commands/sandbox.ts';
+import { serveCommand } from './commands/serve.ts';
+import { installUnit } from './commands/service/install.ts';
+import { printUnit } from './commands/service/print.ts';
+import { uninstallUnit } from './commands/service/uninstall.ts';
+import { showState } from './commands/state/show.ts';
+import { statusCommand } from './commands/status.ts';
+import { moveStore } from './commands/store/move.ts';
+import { syncNow } from './commands/sync/now.ts';
+import { pauseSync } from './commands/sync/pause.ts';
+import { resumeSync } from './commands/sync/resume.ts';
+import { issueToken } from './commands/token/issue.ts';
+import { listTokens } from './commands/token/list.ts';
+import { revokeToken } from './commands/token/revoke.ts';
+import { unuseCommand } from './commands/unuse.ts';
+import { useCommand } from './commands/use.ts';
+import { verifyCommand } from './commands/verify.ts';
+import { versionCommand } from './commands/version.ts';
 
-/**
- * Every command of the program, in the order of its help.
- *
- * Those in `commands/` are answered by the running daemon; those in `local/` work without one.
- */
+/** Every command, in the order of the help. The file of a command has the path of its words: `commands/outbox/retry.ts`. */
 export const commands: readonly CommandEntry[] = [
-  command(
-    'init',
-    'Ask what is needed, check the store, write a configuration',
-    async () => (await import('./local/init.ts')).initCommand,
-  ),
-  command('serve', 'Run the daemon', async () => (await import('./local/serve.ts')).serveCommand),
-  command(
-    'demo',
-    'Show the main scenario end to end, in a few seconds',
-    async () => (await import('./local/demo.ts')).demoCommand,
-  ),
-  command(
-    'sandbox',
-    'Run a temporary authority to try things out',
-    async () => (await import('./local/sandbox.ts')).sandboxCommand,
-  ),
-  command(
-    'status',
-    'Show the state of the daemon',
-    async () => (await import('./commands/status/status.ts')).statusCommand,
-  ),
-  command(
-    'verify <key..>',
-    'Ask whether a license key is valid',
-    async () => (await import('./commands/license.ts')).verifyCommand,
-  ),
-  command(
-    'use <key..>',
-    'Record one use of a license key',
-    async () => (await import('./commands/license.ts')).useCommand,
-  ),
-  command(
-    'unuse <key..>',
-    'Take one use of a license key back',
-    async () => (await import('./commands/license.ts')).unuseCommand,
-  ),
-  command(
-    'enable <key..>',
-    'Enable a license key',
-    async () => (await import('./commands/license.ts')).enableCommand,
-  ),
-  command(
-    'disable <key..>',
-    'Disable a license key',
-    async () => (await import('./commands/license.ts')).disableCommand,
-  ),
-  ...sellerCommands,
-  group('token', 'Issue, list and revoke tokens', [
-    command(
-      'issue',
-      'Issue a token for a piece of software',
-      async () => (await import('./commands/token.ts')).issueToken,
-    ),
-    command(
-      'list',
-      'List tokens, but not their secret values',
-      async () => (await import('./commands/token.ts')).listTokens,
-    ),
-    command(
-      'revoke <token>',
-      'Revoke a token: it stops at once',
-      async () => (await import('./commands/token.ts')).revokeToken,
-    ),
-  ]),
-  group('audit', 'See who did what', [
-    command(
-      'list',
-      'List recorded acts, the latest first',
-      async () => (await import('./commands/audit.ts')).listAudit,
-    ),
-    command('show <id>', 'Show one recorded act', async () => (await import('./commands/audit.ts')).showAct),
-  ]),
-  group('outbox', 'See the changes for the upstream, and decide on them', [
-    command(
-      'list',
-      'List the changes that are not finished',
-      async () => (await import('./commands/outbox.ts')).listOutbox,
-    ),
-    command('show <id>', 'Show a change', async () => (await import('./commands/outbox.ts')).showOperation),
-    command(
-      'retry <id>',
-      'Send a change again that is dead, conflicted or uncertain',
-      async () => (await import('./commands/outbox.ts')).retryOperation,
-    ),
-    command(
-      'drop <id>',
-      'Give up a change: it is not sent any more',
-      async () => (await import('./commands/outbox.ts')).dropOperation,
-    ),
-    command(
-      'confirm <id>',
-      'Say that a change was applied at the upstream',
-      async () => (await import('./commands/outbox.ts')).confirmOperation,
-    ),
-  ]),
-  group('sync', 'Hurry, pause and resume sending to the upstream', [
-    command(
-      'now',
-      'Send waiting changes at once, ignoring backoff and breaker',
-      async () => (await import('./commands/sync.ts')).syncNow,
-    ),
-    command(
-      'pause',
-      'Stop sending, even across restarts',
-      async () => (await import('./commands/sync.ts')).pauseSync,
-    ),
-    command(
-      'resume',
-      'Resume sending, and retry refused credentials',
-      async () => (await import('./commands/sync.ts')).resumeSync,
-    ),
-  ]),
-  command(
-    'preload <file>',
-    'Fetch license keys in advance, to answer for them offline',
-    async () => (await import('./commands/preload.ts')).preloadCommand,
-  ),
-  command(
-    'backup <file>',
-    'Copy the state of the running daemon into a new file',
-    async () => (await import('./commands/backup.ts')).backupCommand,
-  ),
-  command(
-    'restore <file>',
-    'Restore a backup, while no daemon runs',
-    async () => (await import('./local/restore.ts')).restoreCommand,
-  ),
-  group('store', 'Move an authority to a database', [
-    command(
-      'move',
-      'Copy an authority from its state directory to PostgreSQL, while no daemon runs',
-      async () => (await import('./local/store.ts')).moveStoreCommand,
-    ),
-  ]),
-  group('state', 'See what the state directory holds', [
-    command(
-      'show',
-      'Show what would be lost with it; needs no daemon',
-      async () => (await import('./local/state.ts')).showState,
-    ),
-  ]),
-  command(
-    'doctor',
-    'Find what is wrong, and say what to do',
-    async () => (await import('./local/doctor.ts')).doctorCommand,
-  ),
-  command(
-    'explain [code]',
-    'Say what an error code, a state or an exit code means',
-    async () => (await import('./local/explain.ts')).explainCommand,
-  ),
-  group('service', 'Run the daemon under systemd', [
-    command(
-      'print',
-      'Print the systemd unit; changes nothing',
-      async () => (await import('./local/service/service.ts')).printUnit,
-    ),
-    command(
-      'install',
-      'Write the systemd unit, and say what to do next',
-      async () => (await import('./local/service/service.ts')).installUnit,
-    ),
-    command(
-      'uninstall',
-      'Remove the systemd unit; the state stays',
-      async () => (await import('./local/service/service.ts')).uninstallUnit,
-    ),
-  ]),
-  group('certificate', 'Make a certificate for listen.tls', [
-    command(
-      'make',
-      'Make a certificate for these hosts, and say how to trust it',
-      async () => (await import('./local/certificate/certificate.ts')).makeCertificateCommand,
-    ),
-  ]),
-  group('config', 'Check and show the configuration', [
-    command(
-      'check',
-      'List what is wrong with the configuration, one line each',
-      async () => (await import('./local/config.ts')).checkConfig,
-    ),
-    command(
-      'show',
-      'Show the effective configuration, with secrets masked',
-      async () => (await import('./local/config.ts')).showConfig,
-    ),
-  ]),
-  group('completion', 'Let the shell complete commands', [
-    command('bash', 'Print the script for bash', async () =>
-      (await import('./local/completion.ts')).scriptCommand('bash'),
-    ),
-    command('zsh', 'Print the script for zsh', async () =>
-      (await import('./local/completion.ts')).scriptCommand('zsh'),
-    ),
-    command('fish', 'Print the script for fish', async () =>
-      (await import('./local/completion.ts')).scriptCommand('fish'),
-    ),
-    command('next [words..]', 'List what may come next on a command line, for those scripts', async () =>
-      (await import('./local/completion.ts')).nextCommand(commands),
-    ),
-  ]),
-  command('man', 'Print the manual page', async () =>
-    (await import('./local/manual.ts')).manualCommand(commands),
-  ),
-  command('help [command..]', 'Show the help of a command', async () =>
-    (await import('./local/help.ts')).helpCommand(commands),
-  ),
-  command(
-    'version',
-    'Show the version, and what it runs on',
-    async () => (await import('./local/version.ts')).versionCommand,
-  ),
+  initCommand,
+  serveCommand,
+  demoCommand,
+  sandboxCommand,
+  statusCommand,
+  verifyCommand,
+  useCommand,
+  unuseCommand,
+  enableCommand,
+  disableCommand,
+  {
+    command: 'coupon',
+    describe: 'Create, change, list, quote and redeem coupons',
+    commands: [
+      createCoupon,
+      listCoupons,
+      showCoupon,
+      quoteCoupon,
+      redeemCoupon,
+      voidRedemption,
+      updateCoupon,
+      endCoupon,
+      deleteCoupon,
+      importCoupons,
+      exportCoupons,
+    ],
+  },
+  {
+    command: 'account',
+    describe: 'Add and list accounts, roll their API keys',
+    commands: [addAccount, rollApiKey, listAccounts],
+  },
+  {
+    command: 'product',
+    describe: 'Add, list and change products, roll their secrets',
+    commands: [
+      addProduct,
+      listProducts,
+      showProduct,
+      updateProduct,
+      archiveProduct,
+      unarchiveProduct,
+      rollSecret,
+    ],
+  },
+  {
+    command: 'collection',
+    describe: 'Add, list, show and change collections of products',
+    commands: [listCollections, showCollection, updateCollection, addCollection],
+  },
+  {
+    command: 'license',
+    describe: 'Issue and list license keys, show their changes',
+    commands: [issueLicense, listLicenses, showLicense, licenseHistory, importLicenses, exportLicenses],
+  },
+  {
+    command: 'purchase',
+    describe: 'Find and refund purchases',
+    commands: [listPurchases, showPurchase, refundPurchase, importPurchases, exportPurchases],
+  },
+  {
+    command: 'token',
+    describe: 'Issue, list and revoke tokens',
+    commands: [issueToken, listTokens, revokeToken],
+  },
+  {
+    command: 'audit',
+    describe: 'See who did what',
+    commands: [listAudit, showAct],
+  },
+  {
+    command: 'outbox',
+    describe: 'Inspect and resolve changes waiting for the store',
+    commands: [listOutbox, showOperation, retryOperation, dropOperation, confirmOperation],
+  },
+  {
+    command: 'sync',
+    describe: 'Send now, pause or resume sending to the store',
+    commands: [syncNow, pauseSync, resumeSync],
+  },
+  preloadCommand,
+  backupCommand,
+  restoreCommand,
+  {
+    command: 'store',
+    describe: 'Move an authority to a database',
+    commands: [moveStore],
+  },
+  {
+    command: 'state',
+    describe: 'Show what the state directory contains',
+    commands: [showState],
+  },
+  doctorCommand,
+  explainCommand,
+  {
+    command: 'service',
+    describe: 'Run the daemon under systemd',
+    commands: [printUnit, installUnit, uninstallUnit],
+  },
+  {
+    command: 'certificate',
+    describe: 'Create a certificate for listen.tls',
+    commands: [makeCertificateCommand],
+  },
+  {
+    command: 'config',
+    describe: 'Check and show the configuration',
+    commands: [checkConfig, showConfig],
+  },
+  {
+    command: 'completion',
+    describe: 'Let the shell complete commands',
+    commands: [bashCompletion, zshCompletion, fishCompletion, nextCommand(() => commands)],
+  },
+  manCommand(() => commands),
+  helpCommand(() => commands),
+  versionCommand,
 ];

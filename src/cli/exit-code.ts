@@ -1,20 +1,20 @@
-/** The exit codes of every command (those from 64 on: sysexits(3)). */
+/** The exit codes of every command. The codes from 64 on are those of sysexits(3). */
 export const exitCode = {
-  /** Done, and the answer is yes: `verify` found the key enabled, `status --check` a ready daemon. */
+  /** The command succeeded, and its result is positive: `verify` found an enabled key. */
   done: 0,
-  /** Refused by the daemon, failed, or the answer is no. */
+  /** The daemon refused, the command failed, or the result is negative. */
   failed: 1,
   /** The command line is not understood. */
   usage: 2,
-  /** No daemon of the state directory answers. */
+  /** No daemon answers for the state directory. */
   unreachable: 69,
-  /** The storage of the daemon failed, which ended `serve` (daemon/serve.ts). */
+  /** `serve` ended because its storage failed (daemon/serve.ts). */
   storageFailed: 74,
-  /** The configuration has faults. */
+  /** The configuration has errors. */
   configuration: 78,
 } as const;
 
-/** What `--json` calls a failure for which the daemon has no code. */
+/** The `code` of a failure with `--json`, if the daemon gave none. */
 export function errorCodeOf(code: number): string {
   switch (code) {
     case exitCode.usage:

@@ -1,14 +1,16 @@
-/** How a part of a text stands out where there are colours; the words alone say the same. */
+import type { Finding } from '../config/fault/finding.ts';
+
+/** The colour of a part of a text. The text must make sense without colours. */
 export type Tone = 'good' | 'warning' | 'bad' | 'faint';
 
-/** A part of a text: `isWhole`: never cut, because somebody will type it again. */
+/** A part of a text. `isWhole`: it is never cut, because people copy it. */
 export interface Marked {
   readonly text: string;
   readonly tone?: Tone;
   readonly isWhole?: boolean;
 }
 
-/** An instant (RFC 3339). `isBrief`: said only as how long ago, or in how long, it is. */
+/** A point in time (RFC 3339). `isBrief`: only its distance from now is shown. */
 export interface Instant {
   readonly time: string;
   readonly isBrief: boolean;
@@ -16,18 +18,18 @@ export interface Instant {
 
 type Part = string | Marked | Instant;
 
-/** A value as it may come in an answer; `null` and `undefined` have nothing to show. */
+/** A value of a response. `null` and `undefined` are not shown. */
 export type Cell = string | number | boolean | null | undefined | Marked | Instant | readonly Part[];
 
-/** What a person reads, laid out when it is known where: a terminal of some width, or a pipe. */
+/** Output for people. Its layout depends on the width of the terminal. */
 export type Block =
   | { readonly kind: 'fields'; readonly fields: Readonly<Record<string, Cell>> }
   | { readonly kind: 'table'; readonly rows: readonly Readonly<Record<string, Cell>>[] };
 
-/** Blocks and plain texts, an empty line between two. */
+/** Blocks and plain texts, with an empty line between them. */
 export type Shown = string | Block | readonly (string | Block)[];
 
-/** Shows names and values in two columns, leaving out what has no value. */
+/** Shows names and values in two columns, without those that have no value. */
 export function formatFields(fields: Readonly<Record<string, Cell>>): Block {
   return { kind: 'fields', fields };
 }
@@ -37,19 +39,19 @@ export function formatTable(rows: readonly Readonly<Record<string, Cell>>[]): Bl
   return { kind: 'table', rows };
 }
 
-/** An instant as the daemon wrote it, shown by how far it is from now and, where there is room, as it is. */
+/** A point in time: its distance from now and, if there is room, the datetime itself. */
 export function instant(at: string): Instant;
 export function instant(at: string | null | undefined): Instant | null;
 export function instant(at: string | null | undefined): Instant | null {
   return at === null || at === undefined ? null : { time: at, isBrief: false };
 }
 
-/** An instant that is shown only by how far it is from now. */
+/** A point in time of which only the distance from now is shown. */
 export function brief(at: string): Instant {
   return { time: at, isBrief: true };
 }
 
-/** A text that stands out. */
+/** A coloured text. */
 export function toned(text: string, tone: Tone): Marked {
   return { text, tone };
 }
@@ -61,7 +63,7 @@ export function whole(text: string | null): Marked | null {
   return text === null ? null : { text, isWhole: true };
 }
 
-/** Writes seconds in the two largest units that they fill. */
+/** Writes seconds in their two largest units: `2h 5m`. */
 export function formatAge(seconds: number): string {
   const units = [
     [86_400, 'd'],
@@ -76,7 +78,14 @@ export function formatAge(seconds: number): string {
   return `${Math.floor(seconds / large)}${name}${rest > 0 ? ` ${rest}${small?.[1]}` : ''}`;
 }
 
-/** Writes cents with a decimal point; the currency is the seller's. */
+/** Writes cents with a decimal point, in the seller's currency. */
 export function formatCents(cents: number): string {
   return (cents / 100).toFixed(2);
+}
+
+/** Writes findings, one on each line: the level, the finding, and the advice. */
+export function formatFindings(findings: readonly Finding[]): string {
+  return findings
+    .map(({ level, what, advice }) => `${level.padEnd(4)}  ${what}${advice === null ? '' : `  →  ${advice}`}`)
+    .join('\n');
 }

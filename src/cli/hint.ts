@@ -1,29 +1,50 @@
-import { isAbsolute, parse, relative } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { isAbsolute, join, parse, relative } from 'node:path';
 import type { GlobalOptions } from './command.ts';
+import { isUnitFor, packagedUnitFolders, unitFolder } from './commands/service/systemd-unit.ts';
 
-/** Writes the command line of a command, given by its words. */
+/** Writes the command line of a command that is suggested to the user. */
 export type Hint = (words: string) => string;
 
-/** Repeats the options that were given, so that what is advised is done for the same daemon. */
+/** Repeats `--config` and `--state-dir`, so that the suggested command reaches the same daemon. */
 export function hintFor({ config, stateDir }: GlobalOptions): Hint {
   const given = [...option('--config', config), ...option('--state-dir', stateDir)];
   return (words) => [programName(), ...given, words].join(' ');
 }
 
-/** What people type before the words of a command: in a clone, where nothing is installed, its npm script. */
+/** What people type to call the program: in a clone, where it is not installed, its npm script. */
 export function programName(): string {
   return process.env['npm_lifecycle_event'] === 'latchkey' ? 'npm run latchkey --' : 'latchkey';
 }
 
-/** Quotes a word where a shell would not take it as it stands. */
+/**
+ * The command that starts the daemon of a state directory: systemd's if a unit on this machine is for that directory.
+ * `serve` would be refused there because the state belongs to the user of the service.
+ */
+export function startCommand(
+  options: GlobalOptions,
+  stateDir: string,
+  folders: readonly string[] = [unitFolder, ...packagedUnitFolders],
+): string {
+  return folders.some((folder) => isUnitFor(readUnit(folder), stateDir))
+    ? 'systemctl start latchkey'
+    : hintFor(options)('serve');
+}
+
+function readUnit(folder: string): string {
+  try {
+    return readFileSync(join(folder, 'latchkey.service'), 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** Quotes a word if a shell needs it. */
 export function quoteForShell(word: string): string {
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/**
- * Writes a path as people would type it here: beginning with `./` where it is in the working directory. Everything is
- * in the root directory, so nothing is written so from there.
- */
+/** Writes a path as people type it here: with `./` if it is in the working directory, unless that is the root. */
 export function formatPath(path: string): string {
   const here = process.cwd();
   const near = relative(here, path);

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { errorCodeOf, exitCode } from './exit-code.ts';
 import type { Shown } from './format.ts';
 import { layOut, type Line } from './screen/layout.ts';
 import type { Span } from './screen/span.ts';
@@ -6,34 +7,35 @@ import { toVisible, toVisibleLines } from './screen/visible.ts';
 
 /** Where a command writes: results to standard output, errors and warnings to standard error. */
 export interface Output {
-  /** Lines as they are. */
+  /** Prints lines unchanged. */
   readonly print: (text: string) => void;
-  /** What a person reads, laid out for the terminal; `now` (epoch ms) is the clock of whoever wrote its instants. */
+  /** Prints text, fields and tables, laid out for the terminal. `now` (epoch ms) is the daemon's time. */
   readonly show: (shown: Shown, now?: number) => Promise<void>;
-  /** Machine output: one JSON value. */
+  /** Prints one JSON value. */
   readonly printJson: (value: unknown) => void;
-  /** The same in one line, of which there are many. */
+  /** Prints one JSON value on one line. */
   readonly printJsonLine: (value: unknown) => void;
-  /** Opens a place on the terminal that is written over again and again; null: there is no terminal. */
+  /** Opens an area of the terminal that each update replaces. Null if there is no terminal. */
   readonly openLive: () => Promise<Live | null>;
-  readonly complain: (lines: readonly string[], refusal?: Refusal) => void;
+  /** Prints an error or a warning. `refusal`: the daemon's error, for `--json`. */
+  readonly printError: (lines: readonly string[], refusal?: Refusal) => void;
 }
 
-/** What the daemon refused with: a problem (src/http/README.md, Problems) or the error of another dialect. */
+/** The daemon's error: a problem (src/http/README.md, Problems) or the error of another dialect. */
 export interface Refusal {
   readonly code: string;
   readonly detail: string;
   readonly body: unknown;
 }
 
-/** A place on the terminal: what is shown there replaces what was. */
+/** An area of the terminal: each update replaces the one before. */
 export interface Live {
   readonly show: Output['show'];
-  /** Leaves what was shown last. */
+  /** Ends the updates. The last one stays on the terminal. */
   readonly close: () => void;
 }
 
-/** Writes a text over the one before, until it is done. */
+/** Replaces the text that was written last, until `done`. */
 export interface Rewrite {
   (text: string): void;
   done(): void;
@@ -42,13 +44,13 @@ export interface Rewrite {
 /** Writes text to a stream. */
 export type Write = (text: string) => void;
 
-/** What standard output is: the width of a terminal, or null; and whether it takes colours. */
+/** Standard output: the width of the terminal, null for a pipe or a file, and whether it shows colours. */
 export interface Screen {
   readonly columns: number | null;
   readonly hasColour: boolean;
 }
 
-/** A standard output: what it is now, and how it is written over. */
+/** A standard output, and how to update text on it. */
 export interface Terminal {
   readonly screen: () => Screen;
   readonly openRewrite: () => Promise<Rewrite>;
@@ -57,10 +59,10 @@ export interface Terminal {
 /** A pipe or a file. */
 const noTerminal: Terminal = {
   screen: () => ({ columns: null, hasColour: false }),
-  openRewrite: () => Promise.reject(new Error('no terminal is written over')),
+  openRewrite: () => Promise.reject(new Error('this is not a terminal')),
 };
 
-/** Makes an output of two streams; every text ends with a newline. */
+/** Creates an output that writes to two streams. Every text ends with a newline. */
 export function createOutput(
   writeResult: Write,
   writeError: Write,
@@ -84,18 +86,18 @@ export function createOutput(
     },
     printJson: (value) => writeResult(`${toSafeJson(value)}\n`),
     printJsonLine: (value) => writeResult(`${toSafeJson(value, 0)}\n`),
-    complain: (lines) => writeError(`${toVisibleLines(lines.join('\n'))}\n`),
+    printError: (lines) => writeError(`${toVisibleLines(lines.join('\n'))}\n`),
   };
 }
 
-/** The process's own streams. */
+/** Standard output and standard error of this process. */
 export const processOutput: Output = createOutput(
   (text) => void process.stdout.write(text),
   (text) => void process.stderr.write(text),
   {
     screen: () => ({
       columns: process.stdout.isTTY ? process.stdout.columns : null,
-      // Knows NO_COLOR, FORCE_COLOR, TERM and whether it is a terminal at all.
+      // styleText respects NO_COLOR, FORCE_COLOR and TERM, and checks that the stream is a terminal.
       hasColour: styleText('bold', '.', { stream: process.stdout }) !== '.',
     }),
     openRewrite: async () => (await import('log-update')).createLogUpdate(process.stdout),
@@ -110,7 +112,7 @@ const styles = {
   faint: 'dim',
 } as const;
 
-/** Writes a line without spaces at its end. No control character is in it but those of the colours. */
+/** Writes a line without trailing spaces. Its only control characters are those of the colours. */
 function formatLine(line: Line, hasColour: boolean): string {
   const last = line.findLastIndex(({ text }) => text.trimEnd() !== '');
   return line
@@ -128,10 +130,38 @@ function formatSpan({ text, tone }: Span, hasColour: boolean): string {
     : visible;
 }
 
-/** Also escapes what controls a terminal and `JSON.stringify` leaves as it is. */
+/** Writes JSON, and escapes the control characters that `JSON.stringify` does not escape. */
 export function toSafeJson(value: unknown, indent: number = 2): string {
   return JSON.stringify(value, null, indent).replaceAll(
     /[\u007F-\u009F\p{Bidi_Control}]/gu,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
+}
+
+/** Creates an output for `--json`: `finish` writes all errors or warnings as one JSON value. */
+export function createJsonOutput(output: Output): Output & { readonly finish: (code: number) => void } {
+  const messages: string[] = [];
+  let refused: Refusal | undefined;
+  return {
+    ...output,
+    printError(lines, refusal) {
+      refused = refusal ?? refused;
+      messages.push(lines.map((line) => line.replace(/^latchkey: /, '')).join('\n'));
+    },
+    finish(code) {
+      if (messages.length === 0) return;
+      const value =
+        code === exitCode.done ? { warnings: messages } : { error: errorOf(code, messages, refused) };
+      output.printError([toSafeJson(value)]);
+    },
+  };
+}
+
+function errorOf(code: number, messages: readonly string[], refused: Refusal | undefined): object {
+  return {
+    code: refused?.code ?? errorCodeOf(code),
+    detail: refused?.detail ?? messages.join('\n'),
+    exit_code: code,
+    ...(refused !== undefined && { answer: refused.body }),
+  };
 }

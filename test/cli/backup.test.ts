@@ -29,7 +29,7 @@ test('backup overwrites nothing, and asks for nothing then', async () => {
   writeFileSync(file, 'precious');
   const { code, err } = await latchkey('backup', file, '--state-dir', daemon.stateDir);
   expect(code).toBe(1);
-  expect(err).toContain(`latchkey: cannot make ${file}: `);
+  expect(err).toContain(`latchkey: cannot create ${file}: `);
   expect(readFileSync(file, 'utf8')).toBe('precious');
   expect(daemon.received).toEqual([]);
 });
@@ -59,7 +59,7 @@ test('backup says so when the file cannot be made', async () => {
   const { code, err } = await latchkey('backup', file, '--state-dir', daemon.stateDir);
   expect({ code, err }).toEqual({
     code: 1,
-    err: `latchkey: cannot make ${file}: no such file or directory\n`,
+    err: `latchkey: cannot create ${file}: no such file or directory\n`,
   });
 });
 
@@ -73,7 +73,7 @@ test.for(['backup', 'license export', 'purchase export', 'coupon export'])(
     expect({ ...outcome, isThere }).toEqual({
       code: 2,
       out: '',
-      err: `latchkey: The name of a new file is needed: - is none\nSee: latchkey ${words} --help\n`,
+      err: `latchkey: Give a file name; - is not allowed here\nSee: latchkey ${words} --help\n`,
       isThere: false,
     });
     expect(daemon.received).toEqual([]);

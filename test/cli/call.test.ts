@@ -19,7 +19,7 @@ test('a request whose answer stops in the middle may have been done', async () =
     ok: false,
     sent: true,
     silent: true,
-    reason: 'no answer within 0.05 seconds',
+    reason: 'no response within 0.05 seconds',
   });
   expect(await call(endpoint, { path: '/cut' }, null)).toMatchObject({ ok: false, sent: true });
   server.closeAllConnections();

@@ -59,9 +59,9 @@ test('coupon create sends all that is given, and says of a provisional coupon th
   const { out, err } = await latchkey('coupon', 'create', ...argv, '--state-dir', daemon.stateDir);
   expect(Object.fromEntries(new URLSearchParams(daemon.received[0]?.body))).toEqual(sent);
   expect(out).toMatch(
-    /^Provisional: the store has not created it yet\. Until then its id is -3, which goes on/m,
+    /^Provisional: the store has not created it yet\. Until then its id is -3, which keeps working\.$/m,
   );
-  expect(out).toMatch(/^How far it is: latchkey .+ outbox list$/m);
+  expect(out).toMatch(/^To see progress: latchkey .+ outbox list$/m);
   expect(err).toBe('');
 });
 

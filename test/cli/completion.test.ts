@@ -25,14 +25,15 @@ interface Place {
 function placesOf(entries: readonly CommandEntry[], before: readonly string[] = []): readonly Place[] {
   return entries.flatMap((entry) => {
     const words = [...before, nameOf(entry)];
-    return [{ words, entry }, ...('members' in entry ? placesOf(entry.members, words) : [])];
+    return [{ words, entry }, ...('commands' in entry ? placesOf(entry.commands, words) : [])];
   });
 }
 
-test('every option of a help is completed', async () => {
+test('every option in the help of a command is completed', async () => {
   for (const { words } of placesOf(commands)) {
     const { out } = await latchkey(...words, '--help');
-    const told = [...out.matchAll(/^ +(?:-\w, )?(--[a-z-]+)/gm)].map(([, option = '']) => option);
+    const [help = ''] = out.split('\nExamples:');
+    const told = [...help.matchAll(/^ +(?:-\w, )?(--[a-z-]+)/gm)].map(([, option = '']) => option);
     expect((await next(...words, '--')).toSorted()).toEqual(['words', ...told].toSorted());
   }
 });
@@ -40,8 +41,8 @@ test('every option of a help is completed', async () => {
 test('every command is completed', async () => {
   expect(await next('')).toEqual(['words', ...commands.map(nameOf)]);
   for (const { words, entry } of placesOf(commands)) {
-    if (!('members' in entry)) continue;
-    expect(await next(...words, '')).toEqual(['words', ...entry.members.map(nameOf)]);
+    if (!('commands' in entry)) continue;
+    expect(await next(...words, '')).toEqual(['words', ...entry.commands.map(nameOf)]);
   }
 });
 

@@ -73,8 +73,8 @@ test('status of an agent is readable at a glance', async () => {
     [
       'latchkey   0.1.0, agent, up 3h 12m',
       'listening  http://127.0.0.1:8787, /run/l.sock, /run/till.sock',
-      'upstream   down since 2024-02-22T11:23:05+00:00 (2 hr ago), plain protocol, breaker open, last success never',
-      'wrong now  connection refused, 1 min ago',
+      'upstream   down since 2024-02-22T11:23:05+00:00 (2 hr ago), plain protocol, breaker open, not contacted yet',
+      'problem    connection refused, 1 min ago',
       'outbox     12 pending, 1 uncertain, oldest 1m 1s',
       `attention  1 held, 2 conflicted: see latchkey --state-dir ${daemon.stateDir} outbox list, then outbox show, retry, drop or confirm`,
       'preload    2 fetched, 1 unknown',
@@ -122,7 +122,7 @@ test('status counts all that waits, on its way or for a person, and says that th
   const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
   expect(out).toMatch(/^outbox +3 in flight, 1 uncertain, oldest 1m 1s$/m);
   expect(out).toMatch(/^attention +4 dead: see latchkey/m);
-  expect(out).toMatch(/^clock +SUSPECT: it may be wrong by more than 10 minutes; let NTP set it$/m);
+  expect(out).toMatch(/^clock +SUSPECT: it may be wrong by more than 10 minutes; synchronize it by NTP$/m);
 });
 
 test('status tells until when the store asked to be left alone, though nothing is wrong', async () => {
@@ -132,7 +132,7 @@ test('status tells until when the store asked to be left alone, though nothing i
   daemon.answer({ body: { ...status, upstream } });
   const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
   expect(out).toMatch(
-    /^left alone +until 2024-02-23T13:24:05\+00:00 \(in 24 hr\), as the store asked: nothing is sent before$/m,
+    /^slowed down +until 2024-02-23T13:24:05\+00:00 \(in 24 hr\), as the store asked; nothing is sent before$/m,
   );
 });
 
@@ -146,18 +146,15 @@ test('status tells an error that is over apart from one that is not', async () =
 });
 
 test.each([
-  ['full', /^storage +FULL: changes are refused until there is room on the disk; verify goes on$/m],
+  ['full', /^storage +FULL: changes are refused until there is space on the disk; verify keeps working$/m],
   [
     'damaged',
-    /^storage +DAMAGED: nothing is changed or sent; stop it, and put a backup back: latchkey .+ restore FILE$/m,
+    /^storage +DAMAGED: nothing is changed or sent; stop the daemon, and restore a backup: latchkey .+ restore FILE$/m,
   ],
-  [
-    'read_only',
-    /^storage +READ-ONLY: the database refuses changes until it takes them again; verify goes on$/m,
-  ],
-  ['unavailable', /^storage +UNAVAILABLE: the database cannot be reached; it comes back by itself$/m],
-  ['slow', /^storage +SLOW: the database does not answer in time; it comes back by itself$/m],
-  ['refused', /^storage +REFUSED: the database is of no use for this copy: latchkey .+ doctor$/m],
+  ['read_only', /^storage +READ-ONLY: the database accepts no changes at the moment; verify keeps working$/m],
+  ['unavailable', /^storage +UNAVAILABLE: the database cannot be reached; the daemon reconnects by itself$/m],
+  ['slow', /^storage +SLOW: the database does not answer in time; the daemon reconnects by itself$/m],
+  ['refused', /^storage +REFUSED: this copy cannot use the database: latchkey .+ doctor$/m],
 ])('status of a daemon whose storage is %s says so, and what to do', async (storage, told) => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { ...status, storage } });
@@ -192,7 +189,7 @@ test.each<[what: string, changes: object, lines: readonly RegExp[]]>([
   [
     'that the upstream is away',
     { upstream: status.upstream },
-    [/^warn {2}the upstream has been away since 2024-02-22T11:23:05\+00:00 {2}→ /],
+    [/^warn {2}the upstream has been unavailable since 2024-02-22T11:23:05\+00:00 {2}→ /],
   ],
   [
     'that sync is paused',
@@ -316,7 +313,7 @@ test('outbox show tells all of one change', async () => {
       'store said   7 uses, enabled, 3 min ago',
       'last error   HTTP 404',
       '',
-      'What can be decided; each decision is on record:',
+      'What you can do (recorded in the audit log):',
       '',
       'retry  It is sent again.',
       'drop   It is not sent.',
@@ -366,7 +363,7 @@ test.each(['now', 'pause', 'resume'])('sync %s shows how the way up stands after
   expect(code).toBe(0);
   expect(out).toBe(
     [
-      'upstream  paused since 2024-02-22T11:23:05+00:00 (2 yr ago), plain protocol, breaker open, last success never',
+      'upstream  paused since 2024-02-22T11:23:05+00:00 (2 yr ago), plain protocol, breaker open, not contacted yet',
       'outbox    12 pending, 1 uncertain, oldest 1m 1s',
       `note      nothing is sent to the store until: latchkey --state-dir ${daemon.stateDir} sync resume`,
       '',
@@ -391,7 +388,7 @@ test('status names what the upstream refuses, what was taken as applied, and wha
     `paused     nothing is sent to the store until: latchkey --state-dir ${daemon.stateDir} sync resume`,
   );
   expect(out).toContain(
-    `inferred   4 taken as applied, without proof: see latchkey --state-dir ${daemon.stateDir} outbox list --state inferred`,
+    `inferred   4 probably applied, without proof: see latchkey --state-dir ${daemon.stateDir} outbox list --state inferred`,
   );
   expect(out).not.toContain('attention');
 });
@@ -438,7 +435,7 @@ test('an answer that is not the daemon’s is told as such', async () => {
   daemon.answer({ body: '<html>' });
   expect(await latchkey('status', '--state-dir', daemon.stateDir)).toMatchObject({
     code: 1,
-    err: expect.stringContaining('not understood') as string,
+    err: expect.stringContaining('cannot read the daemon') as string,
   });
 });
 

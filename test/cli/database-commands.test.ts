@@ -32,7 +32,7 @@ test.skipIf(!hasPostgres)(
     const status = async (): Promise<string> => (await run('status')).out;
     await expect
       .poll(status)
-      .toMatch(/^storage +UNAVAILABLE: the database cannot be reached; it comes back by itself$/m);
+      .toMatch(/^storage +UNAVAILABLE: the database cannot be reached; the daemon reconnects by itself$/m);
     expect(await run('status', '--check')).toMatchObject({
       code: 1,
       out: 'unavailable\nstorage_unavailable\n',

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
-import { readChapters } from '../../src/cli/syntax/chapter.ts';
+import { readPages } from '../../src/cli/reference.ts';
 import { startDaemon } from '../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { postgresOfProject } from '../support/app/app-store.ts';
@@ -14,29 +14,30 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 const lines = linesOf();
 
-describe('the help', () => {
-  test.each(lines)('of %s tells what it is for, what it takes, and an example', async (line) => {
-    const { code, out, err } = await latchkey(...line.split(' '), '--help');
-    expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toMatch(new RegExp(`^latchkey ${line}( |\n)`));
-    expect(out).toContain('\n\nGeneral options:\n  --config FILE ');
-    expect(out).toMatch(new RegExp(`\nExamples:\n(.*\n)*.*\\blatchkey ${line}\\b`));
-    for (const row of out.split('\n')) expect(row.length).toBeLessThanOrEqual(100);
-  });
+/** These commands take no configuration, and would not end. */
+const runsOnItsOwn = new Set(['demo', 'sandbox']);
 
-  test('has a meaning for every argument, option and example', async () => {
-    for (const chapter of await readChapters({ words: [], entry: null }, commands)) {
-      const { operands, options, examples } = chapter;
-      const mute = [...operands, ...options, ...examples].filter(({ meaning }) => meaning === '');
-      expect([chapter.usage, mute]).toEqual([chapter.usage, []]);
-    }
-  });
+test.each(lines)('latchkey %s --help prints a usage, the options and an example', async (line) => {
+  const { code, out, err } = await latchkey(...line.split(' '), '--help');
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(out).toMatch(new RegExp(`^latchkey ${line}( |\n)`));
+  expect(out).toContain('\n\nGeneral options:\n      --config ');
+  expect(out).toMatch(new RegExp(`\nExamples:\n(.*\n)*.*\\blatchkey ${line}\\b`));
+  for (const row of out.split('\n')) expect(row.length).toBeLessThanOrEqual(100);
+});
 
-  test('calls an option one of every command only if every command takes it', async () => {
-    const [program, ...chapters] = await readChapters({ words: [], entry: null }, commands);
-    expect(program?.options.map(({ term }) => term)).toEqual(['-v, --version']);
-    for (const { general } of chapters) expect(general).toEqual(program?.general);
-  });
+test('every positional, option and example has a description', () => {
+  for (const page of readPages(commands)) {
+    const { positionals, options, examples } = page;
+    const mute = [...positionals, ...options, ...examples].filter(({ meaning }) => meaning === '');
+    expect([page.usage, mute]).toEqual([page.usage, []]);
+  }
+});
+
+test('the program alone has --version, and every command has the general options', () => {
+  const [program, ...pages] = readPages(commands);
+  expect(program?.options.map(({ term }) => term)).toEqual(['-v, --version']);
+  for (const { general } of pages) expect(general).toEqual(program?.general);
 });
 
 /** What is not run here with success, and where it is. */
@@ -164,70 +165,65 @@ function remember(value: unknown, known: Map<string, string>): void {
   }
 }
 
-describe('with --json', () => {
-  test('every command is tried with success, here or elsewhere', () => {
-    const tried = [...successes, ...successesOfAgent];
-    const missing = lines.filter(
-      (line) => elsewhere[line] === undefined && !tried.some((each) => `${each} `.startsWith(`${line} `)),
-    );
-    expect(missing).toEqual([]);
-    expect(Object.keys(elsewhere).filter((line) => !lines.includes(line))).toEqual([]);
-  });
-
-  test('a command that succeeds prints JSON and nothing else', async () => {
-    await using folder = temporaryDirectory();
-    await using shop = await openCliShop();
-    // A database is backed up by its own means.
-    const given = successes.filter((line) => postgresOfProject === null || !line.startsWith('backup '));
-    expect(await runAll(given, shop.directory, folder.path)).toEqual([]);
-  });
-
-  test('so does one of an agent', async () => {
-    await using folder = temporaryDirectory();
-    await writeFile(join(folder.path, 'keys.txt'), 'WTKP4-66NL5-HMKQW-GFSCZ\n');
-    const stateDir = join(folder.path, 'state');
-    const configuration = embeddedConfiguration({
-      state_dir: stateDir,
-      listen: { tcp: false },
-      upstream: { base_url: 'http://127.0.0.1:9', api_key: 'an-api-key-of-the-store' },
-      products: [{ key: 'RGsF', secret: 'the-secret-of-the-product' }],
-    });
-    const agent = await startDaemon(configuration, { log: silent });
-    const failed = await runAll(successesOfAgent, stateDir, folder.path);
-    await agent.stop();
-    expect(failed).toEqual([]);
-  });
-
-  test.each(lines)('%s that is misused says so in JSON', async (line) => {
-    const outcome = readJson(await latchkey(...line.split(' '), '--nonsense', '--json'));
-    expect(outcome).toEqual({
-      code: 2,
-      out: undefined,
-      err: {
-        error: { code: 'usage', detail: expect.stringContaining('--nonsense') as string, exit_code: 2 },
-      },
-    });
-  });
-
-  test.each(lines.filter((line) => !runsOnItsOwn.has(line)))(
-    '%s that fails says so in JSON: without a daemon, and with a faulty configuration',
-    async (line) => {
-      await using folder = temporaryDirectory();
-      const file = join(folder.path, 'faulty.yaml');
-      await writeFile(file, 'limts: {}\n');
-      const argv = await completeLine(line, folder.path);
-      const outcomes = [
-        ...(line === 'serve' ? [] : [await latchkey('--json', '--state-dir', folder.path, ...argv)]),
-        await latchkey('--json', '--config', file, ...argv),
-      ];
-      const wrong = outcomes.map(readJson).filter(({ code, out, err }) => {
-        if (code === 0 || out !== undefined) return err !== undefined;
-        return (err as { error?: { exit_code: number } } | undefined)?.error?.exit_code !== code;
-      });
-      expect(wrong).toEqual([]);
-    },
+test('every command is run with --json, here or in another test file', () => {
+  const tried = [...successes, ...successesOfAgent];
+  const missing = lines.filter(
+    (line) => elsewhere[line] === undefined && !tried.some((each) => `${each} `.startsWith(`${line} `)),
   );
+  expect(missing).toEqual([]);
+  expect(Object.keys(elsewhere).filter((line) => !lines.includes(line))).toEqual([]);
 });
 
-/** Takes no configuration, and would not end. */
-const runsOnItsOwn = new Set(['demo', 'sandbox']);
+test('a command that succeeds prints JSON and nothing else', async () => {
+  await using folder = temporaryDirectory();
+  await using shop = await openCliShop();
+  // A database is backed up by its own means.
+  const given = successes.filter((line) => postgresOfProject === null || !line.startsWith('backup '));
+  expect(await runAll(given, shop.directory, folder.path)).toEqual([]);
+});
+
+test('a command for an agent prints JSON and nothing else', async () => {
+  await using folder = temporaryDirectory();
+  await writeFile(join(folder.path, 'keys.txt'), 'WTKP4-66NL5-HMKQW-GFSCZ\n');
+  const stateDir = join(folder.path, 'state');
+  const configuration = embeddedConfiguration({
+    state_dir: stateDir,
+    listen: { tcp: false },
+    upstream: { base_url: 'http://127.0.0.1:9', api_key: 'an-api-key-of-the-store' },
+    products: [{ key: 'RGsF', secret: 'the-secret-of-the-product' }],
+  });
+  const agent = await startDaemon(configuration, { log: silent });
+  const failed = await runAll(successesOfAgent, stateDir, folder.path);
+  await agent.stop();
+  expect(failed).toEqual([]);
+});
+
+test.each(lines)('latchkey %s --json prints the error of a wrong command line as JSON', async (line) => {
+  const outcome = readJson(await latchkey(...line.split(' '), '--nonsense', '--json'));
+  expect(outcome).toEqual({
+    code: 2,
+    out: undefined,
+    err: {
+      error: { code: 'usage', detail: expect.stringContaining('--nonsense') as string, exit_code: 2 },
+    },
+  });
+});
+
+test.each(lines.filter((line) => !runsOnItsOwn.has(line)))(
+  'latchkey %s --json prints its failure as JSON, without a daemon and with an invalid configuration',
+  async (line) => {
+    await using folder = temporaryDirectory();
+    const file = join(folder.path, 'faulty.yaml');
+    await writeFile(file, 'limts: {}\n');
+    const argv = completeLine(line, folder.path);
+    const outcomes = [
+      ...(line === 'serve' ? [] : [await latchkey('--json', '--state-dir', folder.path, ...argv)]),
+      await latchkey('--json', '--config', file, ...argv),
+    ];
+    const wrong = outcomes.map(readJson).filter(({ code, out, err }) => {
+      if (code === 0 || out !== undefined) return err !== undefined;
+      return (err as { error?: { exit_code: number } } | undefined)?.error?.exit_code !== code;
+    });
+    expect(wrong).toEqual([]);
+  },
+);

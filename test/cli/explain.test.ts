@@ -78,5 +78,5 @@ test.each([
 ])('a mistake in %s is told with what is near', async (word, hint) => {
   const { code, out, err } = await latchkey('explain', word);
   expect([code, out]).toEqual([exitCode.usage, '']);
-  expect(err).toContain(`Nothing here is called ${word}. ${hint}`);
+  expect(err).toContain(`Unknown code: ${word}. ${hint}`);
 });

@@ -13,7 +13,7 @@ test('where a file cannot be read any further, what is before is in, and both ar
   const outcome = await latchkey('license', 'import', file, '--state-dir', daemon.stateDir);
   expect(outcome).toEqual({
     code: 1,
-    out: '1 imported, 0 were here already, 0 rejected\n',
+    out: '1 imported, 0 unchanged, 0 rejected\n',
     err: `latchkey: cannot read ${file}: Behind line 2 a quote is not closed, or a row has more than 65536 characters.\n`,
   });
   expect(daemon.received).toMatchObject([
@@ -39,7 +39,7 @@ test.for(['license', 'purchase', 'coupon'])(
     await writeFile(file, noun === 'coupon' ? 'code,coupon_type\n' : 'license_key,buyer_email\n');
     const run = (...words: string[]) =>
       latchkey(noun, 'import', file, '--state-dir', daemon.stateDir, ...words);
-    const told = { code: 0, out: '0 imported, 0 were here already, 0 rejected\n', err: '' };
+    const told = { code: 0, out: '0 imported, 0 unchanged, 0 rejected\n', err: '' };
     expect(await run()).toEqual(told);
     expect(await run('--dry-run')).toEqual({
       ...told,
@@ -92,7 +92,7 @@ test.each<[noun: string, scope: [option: string, parameter: string], row: Record
     daemon.answer({ body: { data: { imported: 0, unchanged: 1, rejected: [] } } });
     const run = (...more: string[]) =>
       latchkey(noun, 'import', file, ...more, '--state-dir', daemon.stateDir);
-    expect((await run()).out).toBe('0 imported, 1 was here already, 0 rejected\n');
+    expect((await run()).out).toBe('0 imported, 1 unchanged, 0 rejected\n');
     await run(option, 'SCOPE', '--dry-run');
     const path = `POST /admin/v1/${noun}s/import`;
     expect(daemon.received.map(({ line }) => line)).toEqual([
@@ -115,7 +115,7 @@ test('of a file that is rejected row by row the rest is not read', async () => {
   }));
   daemon.answer({ body: { data: { imported: 0, unchanged: 0, rejected } } });
   const { code, out, err } = await latchkey('license', 'import', file, '--state-dir', daemon.stateDir);
-  expect([code, out]).toEqual([1, '0 imported, 0 were here already, 12000 rejected\n']);
+  expect([code, out]).toEqual([1, '0 imported, 0 unchanged, 12000 rejected\n']);
   expect(err).toMatch(/^latchkey: over 10000 rows are rejected: the rest was not read\nline 2: No\.\n/);
   expect(daemon.received.length).toBeLessThan(20);
 });
@@ -166,7 +166,7 @@ test('a row with several faults is one row that was rejected', async () => {
   daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected } } });
   expect(await latchkey('license', 'import', file, '--state-dir', daemon.stateDir)).toEqual({
     code: 1,
-    out: '1 imported, 0 were here already, 1 rejected\n',
+    out: '1 imported, 0 unchanged, 1 rejected\n',
     err: 'line 3: license_key is required.\nline 3: buyer_email is required.\n',
   });
 });
@@ -182,7 +182,7 @@ test('a column in other letters than it is known by is not passed over, unless -
   expect(await run()).toEqual({
     code: 1,
     out: '',
-    err: `latchkey: cannot read ${file}: The header names Enabled, USES, and columns are in small letters: say that they are meant by ${advice}, or give them other names.\n`,
+    err: `latchkey: cannot read ${file}: The header has Enabled, USES, but column names are lower-case; use ${advice}, or rename them.\n`,
   });
   expect(daemon.received).toEqual([]);
   expect((await run(...advice.split(' '))).code).toBe(0);
@@ -202,7 +202,7 @@ test('--map takes names of theirs with commas and =, and passes over their own c
     latchkey('license', 'import', file, '--state-dir', daemon.stateDir, '--map', map);
   daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected: [] } } });
   expect((await run('license_key=Key, a=b')).err).toBe(
-    `latchkey: cannot read ${file}: The header does not name buyer_email. It has Key, a=b, license_key, Mail: name yours by --map buyer_email=THEIRS.\n`,
+    `latchkey: cannot read ${file}: The header does not name buyer_email. It has Key, a=b, license_key, Mail. Map the columns: --map buyer_email=THEIRS.\n`,
   );
   expect(daemon.received).toEqual([]);
   expect((await run('license_key=Key, a=b,buyer_email=Mail')).code).toBe(0);
@@ -212,7 +212,7 @@ test('--map takes names of theirs with commas and =, and passes over their own c
 
 test.for<readonly [map: string, complaint: string]>([
   ['foo=Key', '--map foo=Key: the columns are code, coupon_type, id, '],
-  ['code', '--map code: it is COLUMN=THEIRS'],
+  ['code', '--map code: use COLUMN=THEIRS'],
   ['code=Key', '--map code=Key: the header has code, coupon_type'],
   ['code=code,code=coupon_type', '--map code=coupon_type: code is named twice'],
   ['code=code,notes=code', '--map notes=code: code of the file is named twice'],
@@ -240,7 +240,7 @@ test('a row of CSV that cannot be read is sent without its cells, so that the au
   const outcome = await latchkey('license', 'import', file, '--state-dir', daemon.stateDir);
   expect(outcome).toEqual({
     code: 1,
-    out: '1 imported, 0 were here already, 3 rejected\n',
+    out: '1 imported, 0 unchanged, 3 rejected\n',
     err: [
       'line 2: The row has a misplaced quote: a cell with quotes in it is quoted as a whole, and each in it doubled.',
       'line 4: The row has 1 cells, and the header 2.',

@@ -23,12 +23,12 @@ test('without a terminal nothing is asked: the options that are missing are name
   expect(await ask()).toMatchObject({
     code: 2,
     err: expect.stringContaining(
-      'options are needed: --authority, or --upstream-url URL --product KEY --secret-file FILE',
+      'pass these options: --authority, or --upstream-url URL --product KEY --secret-file FILE',
     ) as string,
   });
   expect(await ask('--upstream-url', 'https://api.example.com')).toMatchObject({
     code: 2,
-    err: expect.stringContaining('options are needed: --product KEY --secret-file FILE') as string,
+    err: expect.stringContaining('pass these options: --product KEY --secret-file FILE') as string,
   });
   expect(await ask('--authority', '--product', 'RGsF')).toMatchObject({
     code: 2,

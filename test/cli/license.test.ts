@@ -75,7 +75,7 @@ test.each(['verify', 'use', 'unuse', 'disable'])(
 
 test('words that make no license key together are not joined', async () => {
   const outcome = await latchkey('verify', 'ABCDE-FGHJK-LMNPQ-RSTUV', 'WTKP4-66NL5-HMKQW-GFSCZ');
-  expect(outcome).toMatchObject({ code: 2, err: expect.stringContaining('One license key') as string });
+  expect(outcome).toMatchObject({ code: 2, err: expect.stringContaining('Give one license key') as string });
 });
 
 test('verify asks for a problem, also where other software gets a dialect, or no answer', async () => {

@@ -82,7 +82,7 @@ test('a state directory without listen.json has no daemon: the configured addres
     expect(err).toBe(
       `latchkey: no daemon runs on ${daemon.stateDir} (from ${file}): there is no listen.json in it\n` +
         `Start it: latchkey --config ${file} serve\n` +
-        'Or say where another one is: --state-dir DIR or --config FILE\n',
+        'To use another daemon, pass --state-dir DIR or --config FILE\n',
     );
   }
   expect([...daemon.received, ...daemon.probes]).toEqual([]);
@@ -100,7 +100,7 @@ describe('the daemon of another state directory at the address of a killed one',
         `latchkey: no daemon can be reached on ${daemon.stateDir} (from --state-dir); looked at\n` +
         `  ${daemon.url}: the daemon of another state directory listens there, instance 0199-another\n` +
         `Start it: latchkey --state-dir ${daemon.stateDir} serve\n` +
-        'Or say where another one is: --state-dir DIR or --config FILE\n',
+        'To use another daemon, pass --state-dir DIR or --config FILE\n',
     });
     expect(daemon.received).toEqual([]);
     expect(daemon.probes.map(({ headers }) => headers)).toEqual([
@@ -135,7 +135,7 @@ test('another program at the address of a killed daemon gets no token', async ()
   daemon.become(null);
   const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
   expect(code).toBe(69);
-  expect(err).toContain(`${daemon.url}: what answers there is no latchkey daemon`);
+  expect(err).toContain(`${daemon.url}: something other than Latchkey is listening there`);
   expect(daemon.received).toEqual([]);
 });
 
@@ -155,7 +155,7 @@ test('a listen.json that no daemon of this version wrote is a failure of its own
   await writeFile(file, JSON.stringify({ socket: daemon.socket, tcp: null }));
   const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
   expect(code).toBe(1);
-  expect(err).toContain(`${file} is not understood: is the daemon of another version?`);
+  expect(err).toContain(`${file} cannot be read: the daemon may be running another version.`);
   expect(daemon.received).toEqual([]);
 });
 
@@ -172,7 +172,7 @@ test('where nothing listens, each place looked at is told, and how to start a da
   const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
   expect(code).toBe(69);
   expect(err).toContain(`${daemon.stateDir}/gone.sock: no such file or directory`);
-  expect(err).toContain('http://127.0.0.1:1: nothing of this machine listens there');
+  expect(err).toContain('http://127.0.0.1:1: nothing is listening there');
   expect(err).toContain(`latchkey --state-dir ${daemon.stateDir} serve`);
 });
 
@@ -190,7 +190,7 @@ test('a daemon that takes connections and answers none is said to hang, and not 
   expect([code, err]).toEqual([69, expect.stringContaining(`It hangs: ${hint}\n`) as string]);
   const examined = await latchkey('doctor', '--state-dir', daemon.stateDir);
   expect(examined.code).toBe(1);
-  expect(examined.out).toContain('fail  the daemon takes connections and does not answer; ');
+  expect(examined.out).toContain('fail  the daemon accepts connections and does not respond; ');
   expect(examined.out).toContain(hint);
   expect(daemon.probes).toEqual([]);
   for (const connection of held) connection.destroy();
@@ -211,7 +211,7 @@ test('a request that was sent and not answered is not sent again', async () => {
   daemon.answer(undefined);
   const { code, err } = await latchkey('use', 'K', '--state-dir', daemon.stateDir);
   expect(code).toBe(69);
-  expect(err).toContain('is not known');
+  expect(err).toContain('may or may not have been made');
   expect(daemon.received).toHaveLength(1);
 });
 
@@ -233,7 +233,7 @@ test.skipIf(!isRoot)('the token is not sent to a socket that another user holds'
   await chown(daemon.socket, stranger, stranger);
   const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
   expect(code).toBe(69);
-  expect(err).toContain(`${daemon.socket}: held by user ${stranger}`);
+  expect(err).toContain(`${daemon.socket}: user ${stranger} listens there`);
   expect(daemon.received).toEqual([]);
 });
 
@@ -267,7 +267,7 @@ test.skipIf(!isRoot)('the token is not sent to a port that another user holds', 
     await daemon.announce({ socket: null, tcp });
     const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
     expect(code).toBe(69);
-    expect(err).toContain(`${tcp}: held by user ${stranger}`);
+    expect(err).toContain(`${tcp}: user ${stranger} listens there`);
     expect(heard).not.toContain('RECEIVED');
   } finally {
     child.kill();

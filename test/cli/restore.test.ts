@@ -55,9 +55,9 @@ test('a restore tells what waits in the backup, and where the database is that w
   const [kept, again] = [lines[1], lines[3]].map((line) => line?.replace(/.* is kept as /, '') ?? '');
   expect(lines).toEqual([
     'No change in it waits for the upstream.',
-    `The database that was there is kept as ${kept}`,
+    `The previous database is kept as ${kept}`,
     '1 change in it is not finished: each is read back from the upstream before any is sent.',
-    `The database that was there is kept as ${again}`,
+    `The previous database is kept as ${again}`,
     '2 changes in it are not finished: each is read back from the upstream before any is sent.',
   ]);
   expect([kept, again].map((path) => existsSync(path ?? ''))).toEqual([true, true]);

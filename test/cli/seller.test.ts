@@ -25,7 +25,7 @@ test('a seller who lost the id of a purchase finds it by the buyer, and refunds 
   expect(refunded.out).toMatch(new RegExp(`refunded {2}\\d{4}-.*\\ndisabled {2}${key}`));
   expect(await shop.run('purchase', 'refund', key)).toMatchObject({
     code: 0,
-    err: expect.stringContaining('refunded already') as string,
+    err: expect.stringContaining('already refunded') as string,
   });
   expect((await shop.run('license', 'list', '--email', 'ann@example.com')).out).toContain('refunded');
   expect((await shop.run('purchase', 'list', '--refunded', 'false')).out).toContain('ben@example.com');
@@ -228,9 +228,9 @@ test('a coupon is changed one thing at a time, ended and deleted', async () => {
 });
 
 test.each<[argv: string[], complaint: string]>([
-  [[], 'say what to change'],
-  [['--percent-off', '20', '--amount-off', '5'], 'not both'],
-  [['--notes', ''], '--notes is empty: none takes it away'],
+  [[], 'Give something to change'],
+  [['--percent-off', '20', '--amount-off', '5'], 'cannot be combined'],
+  [['--notes', ''], '--notes is empty: use none to remove the value'],
 ])('a change of a coupon by %j is misuse', async (argv, complaint) => {
   await using shop = await openCliShop();
   const { code, err } = await shop.run('coupon', 'update', '1', ...argv);

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { formatUnit, type UnitOptions } from '../../src/cli/local/service/systemd-unit.ts';
-import { startCommand } from '../../src/cli/start-command.ts';
+import { formatUnit, type UnitOptions } from '../../src/cli/commands/service/systemd-unit.ts';
+import { startCommand } from '../../src/cli/hint.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { latchkey, type Outcome } from '../support/process/command-line.ts';
 
@@ -89,7 +89,7 @@ test('a unit of another version is replaced, a changed one never', async () => {
   for (const command of ['install', 'uninstall']) {
     const { code, err } = await latchkey('service', command, '--root', root.path);
     expect(code).toBe(1);
-    expect(err).toContain(`${path} is not as service install wrote it`);
+    expect(err).toContain(`${path} was edited`);
   }
   expect(readFileSync(path, 'utf8')).toBe(changed);
 });

@@ -30,7 +30,7 @@ test('a stopped agent’s changes that were not sent are told, and a check of it
   const shown = await latchkey('state', 'show', '--state-dir', directory.path);
   expect(shown).toEqual({
     code: 0,
-    out: `With ${directory.path} would be lost:\n  changes that the upstream has not taken: 2 pending, 1 dead\n`,
+    out: `With ${directory.path} would be lost:\n  changes that the upstream has not accepted: 2 pending, 1 dead\n`,
     err: '',
   });
   expect(await latchkey('state', 'show', '--check', '--state-dir', directory.path)).toEqual({
@@ -118,7 +118,7 @@ test('of an authority its products are told, and what a restore has put aside', 
   const { code, out } = await latchkey('state', 'show', '--check', '--state-dir', directory.path);
   expect({ code, lines: out.split('\n').slice(1, -1) }).toEqual({
     code: 1,
-    lines: ['  products: 1', '  license keys: 1', `  what a restore has put aside: ${aside}`],
+    lines: ['  products: 1', '  license keys: 1', `  database replaced by a restore: ${aside}`],
   });
 });
 
@@ -139,5 +139,5 @@ test('a directory that cannot be read through is not called empty', async () => 
   writeFileSync(join(directory.path, 'latchkey.db'), 'SQLite is something else');
   const { code, err } = await latchkey('state', 'show', '--state-dir', directory.path);
   expect(code).toBe(1);
-  expect(err).toContain('cannot be told');
+  expect(err).toContain('latchkey: cannot read ');
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { formatUnconfirmed } from '../../src/cli/commands/status/unconfirmed.ts';
-import type { Operation } from '../../src/cli/commands/outbox.ts';
+import { formatUnconfirmed } from '../../src/cli/commands/license/unconfirmed.ts';
+import type { Operation } from '../../src/cli/commands/outbox/operation.ts';
 
 const change = (kind: string, more: Partial<Operation> = {}): Operation => ({
   id: 'a',
@@ -21,42 +21,42 @@ const say = (...changes: Operation[]): string =>
   formatUnconfirmed(changes, (words) => `latchkey ${words}`).join('\n');
 
 test.each<[string, Operation[], string]>([
-  ['one use', [change('usage')], 'Recorded here, and not confirmed by the store yet: 1 change of the count.'],
+  ['one use', [change('usage')], 'Recorded here, not confirmed by the store yet: 1 change of the count.'],
   [
     'two uses, one in flight',
     [change('usage'), change('decrease', { state: 'in_flight' })],
-    'Recorded here, and not confirmed by the store yet: 2 changes of the count.',
+    'Recorded here, not confirmed by the store yet: 2 changes of the count.',
   ],
   [
     'an enable',
     [change('enable')],
-    'The enable is recorded and waits for the store: the key stays as it is here until the store agrees.',
+    'The enable is recorded and waits for the store. The key does not change here until the store agrees.',
   ],
   [
     'a disable',
     [change('disable')],
-    'The disable holds here already, and is sent to the store as soon as it can be.',
+    'The key is disabled here already. The store is told as soon as possible.',
   ],
   [
     'a held enable',
     [change('enable', { state: 'uncertain', held: true })],
-    'A change (enable) may have been applied, and is held for your decision: latchkey outbox show a',
+    'A change (enable) may have been applied and waits for your decision: latchkey outbox show a',
   ],
   [
     'a dead use',
     [change('usage', { state: 'dead' })],
-    'A change (usage) was not applied, and waits for your decision: latchkey outbox show a',
+    'A change (usage) was not applied and waits for your decision: latchkey outbox show a',
   ],
   ['nothing', [], ''],
-])('of %s it says so in words', (_name, changes, words) => {
+])('the unconfirmed changes are described: %s', (_name, changes, words) => {
   expect(say(...changes)).toBe(words);
 });
 
 test.for([
-  [5, 'So do 2 more'],
-  [4, 'So does 1 more'],
-] as const)('%i that wait for a person are not all named', ([length, more]) => {
+  [5, '2 more changes wait'],
+  [4, '1 more change waits'],
+] as const)('of %i changes that wait for a decision, only three are named', ([length, more]) => {
   const said = say(...Array.from({ length }, () => change('usage', { state: 'conflicted' })));
   expect(said.split('\n')).toHaveLength(4);
-  expect(said).toContain(`${more}: latchkey outbox list`);
+  expect(said).toContain(`${more} for your decision: latchkey outbox list`);
 });

@@ -4,7 +4,7 @@ import {
   findUser,
   type FileStatus,
   type UnitNeeds,
-} from '../../src/cli/local/service/unit-reach.ts';
+} from '../../src/cli/commands/service/unit-reach.ts';
 
 const [root, ada, service] = [0, 1000, 990];
 const open: FileStatus = { uid: root, gid: root, mode: 0o755 };

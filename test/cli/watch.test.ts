@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createOutput, type Output } from '../../src/cli/output.ts';
-import { watchStatus } from '../../src/cli/commands/status/status-watch.ts';
+import { watchStatus } from '../../src/cli/commands/status/watch.ts';
 import {
   addSample,
   formatDrain,
@@ -8,7 +8,7 @@ import {
   ratesOf,
   type Sample,
   secondsLeft,
-} from '../../src/cli/commands/status/status-rates.ts';
+} from '../../src/cli/commands/status/rates.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { type FakeDaemon, startFakeDaemon } from '../support/process/fake-daemon.ts';
 
@@ -122,10 +122,10 @@ test('on a terminal the status is shown in place, with what happens a second', a
   });
   // By the clock of the daemon.
   expect(frames[0]).toMatch(/^upstream +up since \S+ \(3 min ago\)/m);
-  expect(frames[0]).toMatch(/^drain +100 wait$/m);
+  expect(frames[0]).toMatch(/^drain +100 changes waiting$/m);
   expect(frames[1]).toMatch(/^rates +20\.0 verifies\/s, 4\.0 uses\/s, 12\.0 deliveries\/s$/m);
-  expect(frames[1]).toMatch(/^drain +80 wait, 10\.0\/s go: 8s left$/m);
-  expect(frames[1]).toMatch(/^Looked at every 2 s\. Ctrl-C ends\.$/m);
+  expect(frames[1]).toMatch(/^drain +80 changes waiting, sending 10\.0\/s, about 8s left$/m);
+  expect(frames[1]).toMatch(/^Refreshing every 2 s\. Press Ctrl-C to quit\.$/m);
 });
 
 test('in an outage each line of status --watch says when the next attempt is', async () => {
@@ -148,11 +148,11 @@ test('in a pipe it is a line each time, without anything that a terminal would o
   const looks = [answers(daemon, 0), answers(daemon, 1), () => daemon.answer(undefined)];
   const { out, frames } = await watched(daemon, looks);
   expect(frames).toEqual([]);
-  expect(out.replace(/\S+ (away: the daemon) .*/, '$1')).toBe(
+  expect(out.replace(/\S+ (unavailable: the daemon) .*/, '$1')).toBe(
     [
-      '2026-03-01T12:00:00+00:00 agent, upstream up, after the next look, 100 wait',
-      '2026-03-01T12:00:00+00:00 agent, upstream up, 20.0 verifies/s, 4.0 uses/s, 12.0 deliveries/s, 80 wait, 10.0/s go: 8s left',
-      'away: the daemon',
+      '2026-03-01T12:00:00+00:00 agent, upstream up, after the next refresh, 100 changes waiting',
+      '2026-03-01T12:00:00+00:00 agent, upstream up, 20.0 verifies/s, 4.0 uses/s, 12.0 deliveries/s, 80 changes waiting, sending 10.0/s, about 8s left',
+      'unavailable: the daemon',
       '',
     ].join('\n'),
   );
@@ -185,7 +185,7 @@ test('of an authority it tells what it is asked, and of no outbox', async () => 
   const looks = [0, 1].map((count) => () => daemon.answer({ body: { ...later(count), ...authority } }));
   expect((await watched(daemon, looks)).out).toBe(
     [
-      '2026-03-01T12:00:00+00:00 authority, after the next look',
+      '2026-03-01T12:00:00+00:00 authority, after the next refresh',
       '2026-03-01T12:00:00+00:00 authority, 20.0 verifies/s, 4.0 uses/s',
       '',
     ].join('\n'),
@@ -210,10 +210,10 @@ test('what is on its way waits too; what is held does not, for its turn is a per
     look(4, { pending: 0, in_flight: 0, uncertain: 30, held: 30, delivered: 0, inferred: 0 }),
   ]);
   expect(out.match(/uses\/s, .*$/gm)).toEqual([
-    'uses/s, 5.0 deliveries/s, 30 wait, 5.0/s go: 6s left',
-    'uses/s, 0.0 deliveries/s, nothing waits',
+    'uses/s, 5.0 deliveries/s, 30 changes waiting, sending 5.0/s, about 6s left',
+    'uses/s, 0.0 deliveries/s, no changes waiting',
   ]);
-  expect(out).toMatch(/ after the next look, 40 wait$/m);
+  expect(out).toMatch(/ after the next refresh, 40 changes waiting$/m);
 });
 
 test('a daemon that goes away is told as away, and goes on where it comes back', async () => {
@@ -226,9 +226,11 @@ test('a daemon that goes away is told as away, and goes on where it comes back',
   ];
   const { code, err, frames } = await watched(daemon, looks, { isTerminal: true });
   expect({ code, err }).toEqual({ code: 0, err: '' });
-  expect(frames[1]).toMatch(/^latchkey +away, last seen 2s ago\nreason +the daemon .* did not answer at/);
+  expect(frames[1]).toMatch(
+    /^latchkey +unavailable, last seen 2s ago\nreason +the daemon .* did not answer at/,
+  );
   // Totals that began anew make no rate.
-  expect(frames[2]).toMatch(/^rates +after the next look$/m);
+  expect(frames[2]).toMatch(/^rates +after the next refresh$/m);
   expect(frames[3]).toMatch(/^rates +20\.0 verifies\/s/m);
 });
 
@@ -244,7 +246,7 @@ test('a daemon that is not there at the first look is a failure', async () => {
 test.each([
   [['--interval', '199ms', '--watch'], '--interval must be a duration from 200ms to 1h'],
   [['--interval', '3601s', '--watch'], '--interval must be a duration from 200ms to 1h'],
-  [['--watch', '--check'], '--watch and --check are not given together'],
+  [['--watch', '--check'], '--watch and --check cannot be combined'],
 ])('status %j is misuse', async (argv, message) => {
   const { code, err } = await latchkey('status', ...argv);
   expect(code).toBe(2);
@@ -269,18 +271,18 @@ describe('rates', () => {
   });
 
   test.each([
-    [0, 'nothing waits'],
-    [10, '10 wait, 5.0/s go: 2s left'],
-    [1, '1 waits, 9.5/s go: 1s left'],
-    [20, '20 wait, and none goes'],
-    [40, '40 wait, and 10.0/s more come than go'],
+    [0, 'no changes waiting'],
+    [10, '10 changes waiting, sending 5.0/s, about 2s left'],
+    [1, '1 change waiting, sending 9.5/s, about 1s left'],
+    [20, '20 changes waiting; none are being sent'],
+    [40, '40 changes waiting, growing by 10.0/s'],
   ])('with %i left of 20 after two seconds it says: %s', (waiting, words) => {
     expect(formatDrain(waiting, ratesOf([sample(0, 20), sample(2000, waiting)]))).toBe(words);
   });
 
   test('need two looks', () => {
     expect(ratesOf([sample(0, 1)])).toBeNull();
-    expect(formatRates(null, true)).toBe('after the next look');
+    expect(formatRates(null, true)).toBe('after the next refresh');
     expect(secondsLeft(1, null)).toBeNull();
     expect(secondsLeft(0, null)).toBe(0);
   });

@@ -170,13 +170,13 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
 
   test('removing the Debian package keeps state and configuration, and purging it keeps the changes that were not sent', async () => {
     const said = await apt('remove', 'latchkey');
-    expect(said).toContain('changes that the upstream has not taken: 1 pending');
+    expect(said).toContain('changes that the upstream has not accepted: 1 pending');
     expect(existsSync(at('usr/bin/latchkey'))).toBe(false);
     expect(existsSync(at('etc/latchkey/config.yaml'))).toBe(true);
     expect(existsSync(at(`${state}/latchkey.db`))).toBe(true);
     const purged = await apt('purge', 'latchkey');
     expect(purged).toContain(`the state directory ${state} is kept`);
-    expect(purged).toContain('changes that the upstream has not taken: 1 pending');
+    expect(purged).toContain('changes that the upstream has not accepted: 1 pending');
     expect(existsSync(at(`${state}/latchkey.db`))).toBe(true);
     expect(existsSync(at('etc/latchkey/config.yaml'))).toBe(false);
     expect(existsSync(at('etc/latchkey/rgsf.secret'))).toBe(true);

@@ -33,7 +33,7 @@ test('a command that finds no daemon says where it looked and what to do next', 
   /nonexistent/.local/state/latchkey (where a daemon without a configuration keeps its state)
 Write a configuration: latchkey init
 Or see first what it does: latchkey demo
-Or say where a daemon is: --state-dir DIR or --config FILE
+To use a running daemon, pass --state-dir DIR or --config FILE
 `,
   });
   const { out } = await runIn(directory.path, 'config', 'check');

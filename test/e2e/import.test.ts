@@ -46,7 +46,7 @@ test('a catalogue is taken over from a file while keys are verified, each bad ro
 
   const tried = await operate(here.path, 'license', 'import', file, ...map, '--dry-run');
   // A key that is given again much later is found when the first one is in.
-  expect(tried.out).toBe('10002 would be imported, 0 were here already, 3 rejected\n');
+  expect(tried.out).toBe('10002 would be imported, 0 unchanged, 3 rejected\n');
   const importing = operate(here.path, 'license', 'import', file, ...map);
   await using client = httpClient({ tcp: store.tcp });
   const verify = (key: string) =>
@@ -60,7 +60,7 @@ test('a catalogue is taken over from a file while keys are verified, each bad ro
   expect([...statuses].every((status) => status === 200 || status === 404)).toBe(true);
   expect(await importing).toEqual({
     code: 1,
-    out: '10001 imported, 0 were here already, 4 rejected\n',
+    out: '10001 imported, 0 unchanged, 4 rejected\n',
     err: [
       'line 10002: There already is another license with this key.',
       'line 10003: buyer_email must be an e-mail address.',
@@ -88,7 +88,7 @@ test('a catalogue is taken over from a file while keys are verified, each bad ro
   expect((await operate(here.path, 'license', 'export', out)).err).toContain('cannot make');
   await using _ = await startStore(there.path);
   const moved = await operate(there.path, 'license', 'import', out);
-  expect(moved).toEqual({ code: 0, out: '10001 imported, 0 were here already, 0 rejected\n', err: '' });
+  expect(moved).toEqual({ code: 0, out: '10001 imported, 0 unchanged, 0 rejected\n', err: '' });
   const second = join(there.path, 'theirs.csv');
   await operate(there.path, 'license', 'export', second);
   expect(readFileSync(second).equals(readFileSync(out))).toBe(true);

@@ -59,7 +59,7 @@ test('a socket that cannot be made again is named by the log, status and doctor'
   const doctor = await latchkey('doctor', '--state-dir', stateDir);
   expect([doctor.code, doctor.out]).toEqual([
     1,
-    expect.stringContaining(`the socket ${till} was removed, and cannot be made again`),
+    expect.stringContaining(`the socket ${till} was removed and cannot be created again`),
   ]);
   unlinkSync(till);
   daemon.signal('SIGHUP');

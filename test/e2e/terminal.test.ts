@@ -11,7 +11,7 @@ const escape = '\u001B';
 // oxlint-disable-next-line no-control-regex
 const sequences = /\u001B\[[\d;?]*[A-Za-z]/g;
 
-test('status --watch rewrites a terminal in place through a restart of the daemon, and Ctrl-C ends it', async () => {
+test('status --watch rewrites a terminal in place through a restart of the daemon, and Ctrl-C to quit it', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   let agent = await harness.startAgent();
   await agent.learn(['KEY']);
@@ -20,13 +20,13 @@ test('status --watch rewrites a terminal in place through a restart of the daemo
   await using terminal = openPseudoTerminal(argv, { columns: 100 });
   const last = (): string => terminal.written().split('latchkey  ').at(-1) ?? '';
   // A look may come in parts: it is whole by its last line.
-  await eventually(() => /verifies\/s[^]*Ctrl-C ends/.test(last()));
+  await eventually(() => /verifies\/s[^]*Ctrl-C to quit/.test(last()));
   expect(last()).toContain(`${escape}[32mup${escape}[39m`);
-  expect(last()).toContain('nothing waits');
+  expect(last()).toContain('no changes waiting');
   await agent.kill();
   await eventually(() => Promise.resolve(last().includes('last seen')));
   agent = await harness.startAgent();
-  await eventually(() => Promise.resolve(/after the next look|verifies\/s/.test(last())));
+  await eventually(() => Promise.resolve(/after the next refresh|verifies\/s/.test(last())));
   terminal.type('\u0003');
   expect(await terminal.ended).toBe(0);
   // The cursor is shown again.

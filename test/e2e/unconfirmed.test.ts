@@ -13,7 +13,7 @@ test('while the store is away, commands say in words what only waits for it', as
   await eventually(async () => (await latchkey('coupon', 'list')).includes('FIRST'));
   await harness.proxy.become({ kind: 'refuse' });
   expect(await latchkey('use', 'KEY')).toContain(
-    'Recorded here, and not confirmed by the store yet: 1 change of the count.',
+    'Recorded here, not confirmed by the store yet: 1 change of the count.',
   );
   expect(await latchkey('enable', 'DISABLED')).toMatch(
     /^disabled +DISABLED\n[\s\S]*The enable is recorded and waits for the store: the key stays as it is here/,

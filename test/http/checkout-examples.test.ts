@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
-import { readItem } from '../../src/cli/commands/seller/cart-item.ts';
+import { readItem } from '../../src/cli/commands/coupon/checkout.ts';
 import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
 
 type Row = { coupon: string; cart: string; off: string; left: string; lines: string };

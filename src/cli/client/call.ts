@@ -5,33 +5,33 @@ import type { TLSSocket } from 'node:tls';
 import { formatReason } from '../../config/fault/fault.ts';
 import type { Endpoint } from './endpoint.ts';
 
-// Not imported: an import reads every export, and that of `WebSocket` loads 26 ms of code that nothing here needs.
-const { request: ask } = process.getBuiltinModule('node:http');
+// An import would read every export, and `WebSocket` loads code for 26 ms.
+const { request: sendRequest } = process.getBuiltinModule('node:http');
 
 /** A request of the local interface. */
 export interface Call {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
-  /** What is `undefined` is not sent. */
+  /** Values that are `undefined` are not sent. */
   readonly query?: Values;
   readonly form?: Values;
   readonly json?: unknown;
-  /** Ends the wait for an answer. */
+  /** Ends the wait for a response. */
   readonly signal?: AbortSignal | undefined;
-  /** Where the body of a 2xx answer goes when it may be too long for memory. */
+  /** Where the body of a 2xx response goes if it may be too large for memory. */
   readonly sink?: Sink;
-  /** How long to wait for the whole answer; default: longer than the daemon waits for its upstream. */
+  /** How long to wait for the whole response. Default: longer than the daemon waits for its upstream. */
   readonly timeoutMs?: number;
 }
 
-/** Takes a long body, without a time limit; `signal` ends it. */
+/** Receives a large body, without a time limit; `signal` ends it. */
 export interface Sink {
-  /** Resolves to what the answer has as its body; rejects with a `SinkError` when writing fails. */
+  /** Resolves to the value that replaces the body; rejects with a `SinkError` if writing fails. */
   readonly fill: (body: AsyncIterable<Uint8Array>) => Promise<unknown>;
   readonly signal: AbortSignal;
 }
 
-/** The body of an answer could not be written. */
+/** The body of a response could not be written. */
 export class SinkError extends Error {}
 
 export type Values = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -39,22 +39,22 @@ export type Values = Readonly<Record<string, string | number | boolean | undefin
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Parsed JSON, or the text when it is none; null: there is no body. */
+  /** Parsed JSON, or the text if it is not JSON; null if there is no body. */
   readonly body: unknown;
 }
 
-/** An answer, or why there is none; `sent`: the daemon may have received the request; `silent`: its time was over. */
+/** A response, or why there is none. `sent`: the daemon may have received the request. `silent`: it timed out. */
 export type CallResult =
   | { readonly ok: true; readonly answer: Answer }
   | { readonly ok: false; readonly sent: boolean; readonly silent?: true; readonly reason: string };
 
 /** Longer than the daemon waits for its upstream. */
-const usualTimeoutMs = 35_000;
-const maximumBytes = 64 * 1024 ** 2;
+const defaultTimeoutMs = 35_000;
+const maxBytes = 64 * 1024 ** 2;
 
 /** Sends one request to one endpoint. Rejects only with a `SinkError`. */
 export async function call(endpoint: Endpoint, request: Call, token: string | null): Promise<CallResult> {
-  const { sink, timeoutMs = usualTimeoutMs } = request;
+  const { sink, timeoutMs = defaultTimeoutMs } = request;
   const signal = sink?.signal ?? endOf(request.signal, timeoutMs);
   let outgoing: ClientRequest | undefined;
   try {
@@ -68,7 +68,6 @@ export async function call(endpoint: Endpoint, request: Call, token: string | nu
       agent: false,
     });
     outgoing.end(body);
-    // An error may come before anything else that is awaited.
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
     const { statusCode: status = 0 } = response;
     const isForSink = sink !== undefined && status < 300;
@@ -85,23 +84,23 @@ export async function call(endpoint: Endpoint, request: Call, token: string | nu
   }
 }
 
-/** Ends the wait when its time is over, or when whoever waits gives it up. */
+/** Aborts after the timeout, or when the caller's signal aborts. */
 function endOf(signal: AbortSignal | undefined, timeoutMs: number): AbortSignal {
   const timeout = AbortSignal.timeout(timeoutMs);
   return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
 }
 
-/** What begins a request to an endpoint; TLS is loaded only where it is spoken. */
+/** The function that sends a request to an endpoint. Loads TLS only if the endpoint uses it. */
 async function requesterOf(
   endpoint: Endpoint,
   signal: AbortSignal,
 ): Promise<(options: RequestOptions) => ClientRequest> {
-  if (endpoint.kind === 'socket') return (options) => ask({ ...options, socketPath: endpoint.path });
+  if (endpoint.kind === 'socket') return (options) => sendRequest({ ...options, socketPath: endpoint.path });
   const { url, certificate } = endpoint;
-  if (certificate === null) return (options) => ask(url.origin, options);
+  if (certificate === null) return (options) => sendRequest(url.origin, options);
   const socket = await connectTo(url, certificate, signal);
-  // With an agent of any kind, Node would make a connection of its own.
-  return (options) => ask({ ...options, agent: undefined, createConnection: () => socket });
+  // With any agent, Node would open a connection of its own.
+  return (options) => sendRequest({ ...options, agent: undefined, createConnection: () => socket });
 }
 
 async function readText(response: IncomingMessage): Promise<string> {
@@ -109,16 +108,16 @@ async function readText(response: IncomingMessage): Promise<string> {
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Uint8Array>) {
     bytes += chunk.length;
-    if (bytes > maximumBytes) throw new Error(`the answer is longer than ${maximumBytes} bytes`);
+    if (bytes > maxBytes) throw new Error(`the response is longer than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
 
 /**
- * Connects to where one certificate is shown, whoever signed it, whatever host names it has, and also when it has ended:
- * the daemon of the state directory wrote it there, and is called by its address. Node refuses one that has ended
- * before it lets anybody compare; so it is compared here, before anything is sent.
+ * Connects to a server that must show exactly this certificate, which the daemon wrote into its state directory. Its
+ * issuer, host names and end date do not matter. Node rejects an expired certificate before it can be compared, so the
+ * comparison is made here, before anything is sent.
  */
 async function connectTo(
   { hostname, port }: URL,
@@ -133,7 +132,7 @@ async function connectTo(
   try {
     await once(socket, 'secureConnect', { signal });
     const shown = socket.getPeerX509Certificate()?.fingerprint256;
-    if (shown !== fingerprint256) throw new Error('another certificate is shown there');
+    if (shown !== fingerprint256) throw new Error('the server shows another certificate');
     return socket;
   } catch (error) {
     socket.destroy();
@@ -153,7 +152,7 @@ function encode(
     headers: {
       // The daemon accepts this host whatever address it listens on.
       host: 'localhost',
-      // Commands understand a problem, whatever `listen.dialect` and `listen.unknown` have for other software.
+      // Ask for a problem, whatever `listen.dialect` and `listen.unknown` configure for other software.
       accept: 'application/json, application/problem+json',
       ...(body === null ? {} : { 'content-type': type }),
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
@@ -181,7 +180,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Whether connecting failed; for a name with several addresses Node collects the errors of all. */
+/** Whether connecting failed. For a name with several addresses, Node collects the errors of all. */
 function isConnectFailure(cause: unknown): boolean {
   if (cause instanceof AggregateError) return true;
   return cause instanceof Error && (cause as NodeJS.ErrnoException).syscall === 'connect';
@@ -192,7 +191,7 @@ function isTimeout(cause: unknown): boolean {
 }
 
 function explain(cause: unknown, timeoutMs: number): string {
-  if (isTimeout(cause)) return `no answer within ${timeoutMs / 1000} seconds`;
+  if (isTimeout(cause)) return `no response within ${timeoutMs / 1000} seconds`;
   const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
   return first instanceof Error && !('errno' in first) ? first.message : formatReason(first);
 }

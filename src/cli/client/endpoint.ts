@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { distrustPort, distrustSocket } from './listener-owner.ts';
 import { readStateFile } from './state-file.ts';
 
-/** An address of the daemon; `certificate` (PEM): the only one that is trusted there, null: it speaks plain HTTP. */
+/** An address of the daemon. `certificate` (PEM): the only one that is trusted there; null for plain HTTP. */
 export type Endpoint =
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'tcp'; readonly url: URL; readonly certificate: string | null };
@@ -13,19 +13,20 @@ export interface DaemonAddress {
   readonly endpoints: readonly Endpoint[];
 }
 
-/** Where the daemon is, or why that is not known; `isAbsent`: there is none. */
+/** Where the daemon listens, or why that is not known. `isAbsent`: there is no `listen.json`. */
 export type AddressResult =
   | { readonly ok: true; readonly address: DaemonAddress }
   | { readonly ok: false; readonly isAbsent: boolean; readonly lines: readonly string[] };
 
-/** What is asked of whoever has a daemon that cannot be understood. */
-export const otherVersion: string = 'is the daemon of another version? After an upgrade, restart it.';
+/** Advice for a daemon whose files or responses cannot be read. */
+export const otherVersion: string =
+  'the daemon may be running another version. After an upgrade, restart it.';
 
 /** `listen.json`: the daemon writes it when it listens and removes it when it stops. */
 const listenFile = z.object({
   tcp: z.string().nullable(),
   socket: z.string().nullable(),
-  /** What `tcp` shows when it speaks TLS. */
+  /** The certificate of `tcp`, if it uses TLS. */
   certificate: z.string().optional(),
   instance: z.string(),
 });
@@ -40,7 +41,7 @@ export function readAddress(stateDir: string): AddressResult {
   if (!file.ok) return file;
   const read = listenFile.safeParse(parse(file.text));
   if (!read.success) {
-    const line = `latchkey: ${file.path} is not understood: ${otherVersion}`;
+    const line = `latchkey: ${file.path} cannot be read: ${otherVersion}`;
     return { ok: false, isAbsent: false, lines: [line] };
   }
   const { tcp, socket, certificate = null, instance } = read.data;
@@ -51,20 +52,19 @@ export function readAddress(stateDir: string): AddressResult {
   return { ok: true, address: { instance, endpoints } };
 }
 
-/** The instance id of the daemon that last listened for a state directory and did not stop; null: it is not known. */
+/** The instance id of the daemon that listens for a state directory, or was killed; null if it is not known. */
 export function instanceOf(stateDir: string): string | null {
   const read = readAddress(stateDir);
   return read.ok ? read.address.instance : null;
 }
 
-/** Why the token must not be sent to the endpoint; `null`: it may. `knownTo`: users who can read it anyway. */
+/** Why the token must not be sent to the endpoint, or null. `knownTo`: users who can read the token anyway. */
 export function distrust(endpoint: Endpoint, knownTo: readonly number[]): string | null {
   return endpoint.kind === 'socket'
     ? distrustSocket(endpoint.path, knownTo)
     : distrustPort(endpoint.url, knownTo);
 }
 
-/** Writes an endpoint as people know it. */
 export function formatEndpoint(endpoint: Endpoint): string {
   return endpoint.kind === 'socket' ? endpoint.path : endpoint.url.origin;
 }
@@ -77,7 +77,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** A daemon that listens on all addresses is called by loopback. */
+/** A daemon that listens on all addresses is called on the loopback address. */
 function toReachable(address: string): URL | null {
   const url = URL.parse(address);
   if (url?.hostname === '0.0.0.0') url.hostname = '127.0.0.1';

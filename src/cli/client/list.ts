@@ -1,70 +1,64 @@
 import { z } from 'zod';
 import { maxOffset } from '../../domain/page.ts';
-import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
-import type { Syntax } from '../syntax/declaration.ts';
-import { type Cell, formatTable, type Shown } from '../format.ts';
+import { type Args, type Builder, type Command, defineCommand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { type Asked, inquire, toldAt } from './ask.ts';
+import { type Cell, formatTable, type Shown } from '../format.ts';
 import type { Answer, Values } from './call.ts';
+import { answeredAt, request, type Result } from './request.ts';
 
-/** What every list takes. */
-export interface PageOptions extends GlobalOptions {
-  readonly limit: number;
-  readonly offset: number;
-  readonly all?: boolean | undefined;
-}
+/** The options of every list. */
+const pageOptions = {
+  limit: { type: 'number', default: 100, describe: 'How many to show, 1 to 100' },
+  offset: { type: 'number', default: 0, describe: 'How many to skip' },
+  all: { type: 'boolean', describe: 'Show all' },
+} as const satisfies Builder;
 
-/** A list as the daemon answers it, and as a table of it. */
+/** A list of the daemon, and how it is shown as a table. */
 export interface List<Item> {
   readonly path: string;
-  /** The name of the list in the answer's `data`. */
+  /** The member of the response's `data` that has the items. */
   readonly member: string;
   readonly item: z.ZodType<Item>;
   /** The cells of an item by the names of their columns. */
   readonly row: (item: Item) => Readonly<Record<string, Cell>>;
 }
 
-/** Further options of a list, and the query that they become. */
-export interface Filter<Options extends PageOptions> {
-  readonly options: (syntax: Syntax<PageOptions>) => Syntax<Options>;
-  readonly query: (args: Options) => Values;
-  /** What follows the path where the list is that of one thing. */
-  readonly within?: (args: Options) => string;
-}
+type ListArgs<Declared> = Args<Declared & typeof pageOptions>;
 
-/** Makes a command that shows a part of a list. */
-export function defineList<Item>(
-  list: List<Item>,
-  declare: (syntax: Syntax<PageOptions>) => Syntax<PageOptions>,
+/** Declares a command that shows a page of a list, or all of it. */
+export function defineList<const Declared extends Builder, Item>(
+  command: Omit<Command, 'builder' | 'handler'> & {
+    readonly builder: Declared;
+    readonly list: List<Item>;
+    /** The query that the command's own options become. */
+    readonly query?: (args: ListArgs<Declared>) => Values;
+    /** What follows the path of the list, if it belongs to one thing. */
+    readonly within?: (args: ListArgs<Declared>) => string;
+  },
 ): Command {
-  return defineFilteredList(list, { options: declare, query: () => ({}) });
-}
-
-/** Makes a command that shows a part of those items of a list that its options choose. */
-export function defineFilteredList<Item, Options extends PageOptions>(
-  { path, member, item, row }: List<Item>,
-  { options, query, within = () => '' }: Filter<Options>,
-): Command {
+  const { list, query = () => ({}), within = () => '', builder, ...rest } = command;
+  const { path, member, item, row } = list;
   const schema = z.object({ [member]: z.array(item) });
-  return defineCommand(
-    (syntax) => options(takePage(syntax)),
-    async (args, output) => {
+  return defineCommand({
+    ...rest,
+    builder: { ...pageOptions, ...builder },
+    handler: async (given, output) => {
+      const args = given as unknown as ListArgs<Declared>;
+      const { limit, offset, all } = given;
       const where = `${path}${within(args)}`;
       const filter = query(args);
-      const read = await readPages(
-        args,
-        async (page) => await inquire(args, { path: where, query: { ...filter, ...page } }, schema),
-        member,
+      const read = await readPages({ limit, offset, all }, member, async (page) =>
+        request(given, { path: where, query: { ...filter, ...page } }, schema),
       );
-      if (!read.ok) return read.complain(output);
+      if (!read.ok) return read.report(output);
       const { items, raw, total, answer } = read;
-      const end = args.offset + items.length;
+      const end = offset + items.length;
       const next = items.length > 0 && end < total ? end : null;
-      if (args.json) output.printJson({ [member]: raw, total, next });
-      else await output.show(formatPage(items.map(row), { total, next }), toldAt(answer));
+      if (given.json) output.printJson({ [member]: raw, total, next });
+      else await output.show(formatPage(items.map(row), { total, next }), answeredAt(answer));
       return exitCode.done;
     },
-  );
+  });
 }
 
 type Pages<Item> =
@@ -73,58 +67,51 @@ type Pages<Item> =
       readonly items: Item[];
       readonly raw: unknown[];
       readonly total: number;
-      /** The last one. */
+      /** The last response. */
       readonly answer: Answer;
     }
-  | (Asked<never> & { readonly ok: false });
+  | (Result<never> & { readonly ok: false });
 
 /**
- * Reads one page of a list, or with `--all` one after the other to its end. What is further than can be skipped is read
- * page by page, and left out.
+ * Reads one page of a list, or all pages with `--all`. If the offset is larger than the daemon accepts, this reads the
+ * items in between and drops them.
  */
 async function readPages<Item>(
-  { limit, offset, all }: PageOptions,
-  read: (page: Values) => Promise<Asked<Record<string, Item[]>>>,
+  { limit, offset, all }: { limit: number; offset: number; all: boolean | undefined },
   member: string,
+  read: (page: Values) => Promise<Result<Record<string, Item[]>>>,
 ): Promise<Pages<Item>> {
   const first = Math.min(offset, maxOffset);
-  let left = offset - first;
+  let skip = offset - first;
   const wanted = all ? Infinity : limit;
   const items: Item[] = [];
   const raw: unknown[] = [];
-  for (let page: Values = { limit: all || left > 0 ? largestPage : limit, offset: first }; ;) {
-    const asked = await read(page);
-    if (!asked.ok) return asked;
-    const { answer } = asked;
-    const got = asked.data[member] ?? [];
-    items.push(...got.slice(left));
-    raw.push(...((asked.raw as Record<string, unknown[]>)[member] ?? []).slice(left));
-    left = Math.max(0, left - got.length);
+  for (let page: Values = { limit: all || skip > 0 ? maxPage : limit, offset: first }; ;) {
+    const result = await read(page);
+    if (!result.ok) return result;
+    const { answer } = result;
+    const got = result.data[member] ?? [];
+    items.push(...got.slice(skip));
+    raw.push(...((result.raw as Record<string, unknown[]>)[member] ?? []).slice(skip));
+    skip = Math.max(0, skip - got.length);
     const cursor = cursorOf(answer.headers['link']);
     if (cursor === null || items.length >= wanted) {
       const total = Number(answer.headers['x-total-count'] ?? items.length);
       return { ok: true, items: items.slice(0, wanted), raw: raw.slice(0, wanted), total, answer };
     }
-    page = { limit: largestPage, cursor };
+    page = { limit: maxPage, cursor };
   }
 }
 
-const largestPage = 100;
+const maxPage = 100;
 
-/** The cursor of the page that the header `Link` calls the next one (RFC 8288); null: there is none. */
+/** The cursor of the next page in the header `Link` (RFC 8288), or null. */
 function cursorOf(link: unknown): string | null {
   const [, target] = /^<([^>]*)>; rel="next"$/.exec(String(link)) ?? [];
   return target === undefined ? null : new URLSearchParams(target.split('?')[1]).get('cursor');
 }
 
-function takePage(syntax: Syntax<GlobalOptions>): Syntax<PageOptions> {
-  return syntax
-    .option('limit', { type: 'number', default: 100, describe: 'How many to show, 1 to 100' })
-    .option('offset', { type: 'number', default: 0, describe: 'How many to skip' })
-    .option('all', { type: 'boolean', describe: 'Show all, however many' });
-}
-
-/** Writes a part of a list, and how to go on where there is more. */
+/** Shows a page, and how to continue. */
 function formatPage(
   rows: readonly Readonly<Record<string, Cell>>[],
   { total, next }: { readonly total: number; readonly next: number | null },

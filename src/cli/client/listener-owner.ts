@@ -3,7 +3,7 @@ import { endianness } from 'node:os';
 import { isLoopback } from '../../config/value/address.ts';
 import { formatReason } from '../../config/fault/fault.ts';
 
-/** Why the token must not be sent to a socket; `null`: this user, root or one of `knownTo` owns it. */
+/** Why the token must not be sent to a socket; null if this user, root or one of `knownTo` owns it. */
 export function distrustSocket(path: string, knownTo: readonly number[]): string | null {
   const user = process.getuid?.();
   if (user === undefined) return null;
@@ -15,20 +15,18 @@ export function distrustSocket(path: string, knownTo: readonly number[]): string
 }
 
 /**
- * Why the token must not be sent to a port; `null`: this user, root or one of `knownTo` listens on it.
+ * Why the token must not be sent to a port; null if this user, root or one of `knownTo` listens on it.
  *
- * Only Linux tells which user listens on a port; elsewhere the token is not sent to any port.
+ * Only Linux shows which user listens on a port. On other systems the token is never sent to a port.
  */
 export function distrustPort(url: URL, knownTo: readonly number[]): string | null {
   const user = process.getuid?.();
   const listeners = user === undefined ? undefined : readListeners();
   if (user === undefined || listeners === undefined) {
-    return 'cannot tell on this system who holds a port: the token is sent only to a socket';
+    return 'this system does not show which user listens on a port: the token is sent only to a socket';
   }
   const users = listeners.filter((listener) => isReachedBy(url, listener)).map((listener) => listener.user);
-  return users.length === 0
-    ? 'nothing of this machine listens there'
-    : distrustUsers(users, [user, ...knownTo]);
+  return users.length === 0 ? 'nothing is listening there' : distrustUsers(users, [user, ...knownTo]);
 }
 
 interface Listener {
@@ -41,10 +39,10 @@ function distrustUsers(holders: readonly number[], trusted: readonly number[]): 
   const stranger = holders.find((holder) => holder !== 0 && !trusted.includes(holder));
   return stranger === undefined
     ? null
-    : `held by user ${stranger}, who is neither this user nor root: the token is not sent there`;
+    : `user ${stranger} listens there, who is neither this user nor root: the token is not sent`;
 }
 
-/** Whether a connection to the URL could reach this listener; loopback also reaches one on all addresses. */
+/** Whether a connection to the URL could reach this listener. A listener on all addresses is reachable on loopback. */
 function isReachedBy({ protocol, hostname, port }: URL, listener: Listener): boolean {
   const host = toBare(hostname);
   if (listener.port !== Number(port || (protocol === 'https:' ? 443 : 80))) return false;
@@ -53,7 +51,7 @@ function isReachedBy({ protocol, hostname, port }: URL, listener: Listener): boo
     : listener.host === host;
 }
 
-/** Reads the kernel's tables of TCP sockets (proc_net_tcp(5)); `undefined` where there are none. */
+/** Reads the kernel's tables of TCP sockets (proc_net_tcp(5)); `undefined` if there are none. */
 function readListeners(): readonly Listener[] | undefined {
   const tables = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((path) => {
     try {
@@ -75,7 +73,7 @@ function parseListener(line: string): readonly Listener[] {
   return [{ host: parseHexAddress(address), port: Number.parseInt(port, 16), user: Number(user) }];
 }
 
-/** Reads an address written as the kernel holds it: each four bytes from the last to the first. */
+/** Reads an address as the kernel writes it: groups of four bytes, each in reverse order. */
 function parseHexAddress(hex: string): string {
   const bytes = Buffer.from(hex, 'hex').swap32();
   if (bytes.length === 4) return bytes.join('.');

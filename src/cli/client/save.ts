@@ -4,27 +4,27 @@ import { formatReason } from '../../config/fault/fault.ts';
 import { type GlobalOptions, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
-import { ask } from './ask.ts';
 import { type Call, type Sink, SinkError } from './call.ts';
+import { requestAndShow } from './request.ts';
 
 const saved = z.object({ file: z.string(), bytes: z.int() });
 
 /**
- * Saves the body of an answer into a new file (0600) and gives the exit code; never overwrites one, and removes an
- * incomplete one. `-` is no name of one, and refused: whoever means standard output would look for it there.
+ * Saves the body of a response into a new file (0600) and returns the exit code. Never overwrites a file, and removes an
+ * incomplete one. Rejects `-`, which users would take for standard output.
  */
 export async function saveAnswer(
   file: string,
-  request: Omit<Call, 'sink'>,
+  call: Omit<Call, 'sink'>,
   args: GlobalOptions,
   output: Output,
 ): Promise<number> {
-  if (file === '-') throw new UsageError('The name of a new file is needed: - is none');
+  if (file === '-') throw new UsageError('Give a file name; - is not allowed here');
   let handle: FileHandle;
   try {
     handle = await open(file, 'wx', 0o600);
   } catch (error) {
-    output.complain([`latchkey: cannot make ${file}: ${formatReason(error)}`]);
+    output.printError([`latchkey: cannot create ${file}: ${formatReason(error)}`]);
     return exitCode.failed;
   }
   let code: number = exitCode.failed;
@@ -33,36 +33,37 @@ export async function saveAnswer(
     using ending = untilSignal();
     const sink = fileSink(file, handle, ending.signal);
     const view = { schema: saved, show: ({ bytes }: { bytes: number }) => `${file}: ${bytes} bytes` };
-    code = await ask(args, output, { ...request, sink }, view);
+    code = await requestAndShow(args, output, { ...call, sink }, view);
   } catch (error) {
     if (!(error instanceof SinkError)) throw error;
-    output.complain([`latchkey: cannot write ${file}: ${error.message}`]);
+    output.printError([`latchkey: cannot write ${file}: ${error.message}`]);
   } finally {
     if (code !== exitCode.done) await rm(file, { force: true });
   }
   return code;
 }
+
 function fileSink(file: string, handle: FileHandle, signal: AbortSignal): Sink {
   return {
     signal,
     async fill(body) {
-      for await (const chunk of body) await kept(handle.writeFile(chunk));
-      await kept(handle.sync());
+      for await (const chunk of body) await write(handle.writeFile(chunk));
+      await write(handle.sync());
       const { size } = await handle.stat();
       return { file, bytes: size };
     },
   };
 }
 
-async function kept(write: Promise<void>): Promise<void> {
+async function write(writing: Promise<void>): Promise<void> {
   try {
-    await write;
+    await writing;
   } catch (error) {
     throw new SinkError(formatReason(error), { cause: error });
   }
 }
 
-/** Until disposed of, SIGINT and SIGTERM abort the copy instead of ending the process before it cleaned up. */
+/** Until it is disposed, SIGINT and SIGTERM abort the copy instead of ending the process, so that the file is removed. */
 function untilSignal(): Disposable & { readonly signal: AbortSignal } {
   const ending = new AbortController();
   const end = (name: NodeJS.Signals): void => ending.abort(new Error(`ended by ${name}`));

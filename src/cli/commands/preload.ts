@@ -1,52 +1,46 @@
 import { z } from 'zod';
+import { counted } from '../../domain/text.ts';
 import { CsvUnreadable, readCsv, separatorFault } from '../../wire/bulk/csv.ts';
-import { type Asked, inquire } from '../client/ask.ts';
-import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
+import { request, type Result } from '../client/request.ts';
+import { defineCommand, type GlobalOptions, positional, textOption } from '../command.ts';
+import { withSource } from '../csv/source.ts';
 import { exitCode } from '../exit-code.ts';
 import { hintFor } from '../hint.ts';
-import { counted } from '../../domain/text.ts';
-import { withSource } from './seller/csv-source.ts';
 
-interface PreloadOptions extends GlobalOptions {
-  readonly file: string;
-  readonly product?: string | undefined;
-}
-
-const keysOfRequest = 5000;
+const keysPerRequest = 5000;
 const column = 'license_key';
 const queued = z.object({ queued: z.int() });
 
-/** `preload`: queues the license keys of a file; `status` shows how far they are fetched. */
-export const preloadCommand: Command = defineCommand<PreloadOptions>(
-  (syntax) =>
-    syntax
-      .positional(
-        'file',
-        operand('License keys, one per line, or CSV with a column license_key; - is standard input', 'file'),
-      )
-      .options({
-        product: textOption('Product key of all of them; default: every product is asked', 'product'),
-      })
-      .example('latchkey preload keys.txt', 'so that these keys are answered offline'),
-  (args, output) =>
-    withSource(args.file, output, async (source) => {
+export const preloadCommand = defineCommand({
+  command: 'preload <file>',
+  describe: 'Fetch license keys in advance, to answer for them offline',
+  builder: {
+    file: positional(
+      'License keys, one per line, or CSV with a column license_key; - is standard input',
+      'file',
+    ),
+    product: textOption('Product key of all of them; default: every product is asked', 'product'),
+  },
+  examples: [['latchkey preload keys.txt', 'so that these keys are answered offline']],
+  handler: async (args, output) =>
+    await withSource(args.file, output, async (source) => {
       let count = 0;
       for await (const keys of batches(licenseKeys(source.bytes))) {
-        const asked = await send(keys, args);
-        if (!asked.ok) return asked.complain(output);
-        count += asked.data.queued;
+        const result = await send(keys, args);
+        if (!result.ok) return result.report(output);
+        count += result.data.queued;
         source.advance(keys.length);
       }
       if (args.json) output.printJson({ queued: count });
-      else
-        output.print(
-          `${counted(count, 'license key is', 'license keys are')} queued. How far they are fetched: ${hintFor(args)('status')}`,
-        );
+      else {
+        const what = counted(count, 'license key is', 'license keys are');
+        output.print(`${what} queued. To see progress: ${hintFor(args)('status')}`);
+      }
       return exitCode.done;
     }),
-);
+});
 
-/** The column `license_key`, or the only column of a file without header. */
+/** Reads the column `license_key`, or the only column of a file without a header. */
 async function* licenseKeys(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const first: string[] = [];
   const toColumns = (header: readonly string[]): readonly string[] => {
@@ -72,14 +66,17 @@ async function* batches(keys: AsyncIterable<string>): AsyncGenerator<readonly st
   let batch: string[] = [];
   for await (const key of keys) {
     batch.push(key);
-    if (batch.length < keysOfRequest) continue;
+    if (batch.length < keysPerRequest) continue;
     yield batch;
     batch = [];
   }
   if (batch.length > 0) yield batch;
 }
 
-function send(keys: readonly string[], args: PreloadOptions): Promise<Asked<{ queued: number }>> {
+function send(
+  keys: readonly string[],
+  args: GlobalOptions & { readonly product?: string | undefined },
+): Promise<Result<{ queued: number }>> {
   const json = { license_keys: keys, product_key: args.product };
-  return inquire(args, { method: 'POST', path: '/admin/v1/preload', json }, queued);
+  return request(args, { method: 'POST', path: '/admin/v1/preload', json }, queued);
 }

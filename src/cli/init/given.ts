@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type DialectName, dialectNames } from '../../domain/dialect.ts';
 import { type GlobalOptions, UsageError } from '../command.ts';
-import { writePath } from './place.ts';
+import { writePath } from './paths.ts';
 import type { PlannedSecret, PlannedStore } from './plan.ts';
 
 /** The options of `init`. */
@@ -19,7 +19,7 @@ export interface InitOptions extends GlobalOptions {
   readonly yes?: boolean | undefined;
 }
 
-/** What the options say of the store. */
+/** What the options define about the store. */
 export interface GivenStore {
   readonly baseUrl?: string | undefined;
   readonly dialect?: DialectName | undefined;
@@ -28,7 +28,7 @@ export interface GivenStore {
   readonly secret?: PlannedSecret | undefined;
 }
 
-/** Reads what the options say of the store; null: an authority, which has none; `undefined`: they do not say. */
+/** Reads the options about the store. Null: an authority, which has no store. `undefined`: the options do not say. */
 export function readGiven(options: InitOptions, target: string): GivenStore | null | undefined {
   const { upstreamUrl, product, secretFile, apiKeyFile, dialect } = options;
   const ofStore = {
@@ -58,7 +58,7 @@ export function readGiven(options: InitOptions, target: string): GivenStore | nu
   };
 }
 
-/** Makes a plan of what was given alone; throws a `UsageError` that names the options that are missing. */
+/** Makes a plan from the options alone. Throws a `UsageError` with the options that are missing. */
 export function planGiven(given: GivenStore | null | undefined): PlannedStore | null {
   if (given === null) return null;
   const { baseUrl, dialect = dialectNames[0], apiKey = null, product, secret } = given ?? {};
@@ -70,6 +70,6 @@ export function planGiven(given: GivenStore | null | undefined): PlannedStore | 
     ...(secret === undefined ? ['--secret-file FILE'] : []),
   ].join(' ');
   throw new UsageError(
-    `no questions are asked here, so options are needed: ${given === undefined ? `--authority, or ${missing}` : missing}`,
+    `not a terminal; pass these options: ${given === undefined ? `--authority, or ${missing}` : missing}`,
   );
 }

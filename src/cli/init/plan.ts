@@ -1,29 +1,29 @@
 import { stringify } from 'yaml';
 import type { DialectName } from '../../domain/dialect.ts';
 
-/** A secret as it stands in the configuration: itself, or the file that holds it. */
+/** A secret in the configuration: the text, or the file that contains it. */
 export type PlannedSecret = { readonly text: string } | { readonly file: string };
 
-/** The store's API in front of which an agent is put. */
+/** The store of an agent. */
 export interface PlannedStore {
   readonly baseUrl: string;
   readonly dialect: DialectName;
-  /** Without one, coupons are not served. */
+  /** Without an API key, coupons are not served. */
   readonly apiKey: PlannedSecret | null;
   readonly products: readonly { readonly key: string; readonly secret: PlannedSecret }[];
 }
 
-/** What a configuration is to say. Paths are as they stand there. */
+/** The values of a new configuration. */
 export interface Plan {
   readonly stateDir: string;
   readonly tcp: string;
-  /** Null: where the machine puts it. */
+  /** Null: the default of the machine. */
   readonly socket: string | null;
   /** Null: an authority, which is the store itself. */
   readonly store: PlannedStore | null;
 }
 
-/** Writes the configuration, with remarks; `#` and no space begins a setting with its default. */
+/** Writes the configuration, with comments. A `#` without a space starts a setting with its default. */
 export function formatPlan({ stateDir, tcp, socket, store }: Plan): string {
   const what = store === null ? 'an authority (the central API itself)' : 'an agent in front of a store';
   return `# Latchkey: ${what}. Written by: latchkey init

@@ -5,16 +5,16 @@ import { dialectNames } from '../../domain/dialect.ts';
 import type { GivenStore } from './given.ts';
 import type { PlannedSecret, PlannedStore } from './plan.ts';
 
-/** Whoever was asked has had enough. */
+/** The user pressed Ctrl-C. */
 export class Cancelled extends Error {}
 
-/** Says what is wrong with an answer; `undefined`: nothing. */
-type Judge = (answer: string | undefined) => string | undefined;
+/** Returns what is wrong with an answer, or `undefined`. */
+type Validate = (answer: string | undefined) => string | undefined;
 
 /** Standard output is for the result. */
 const output = process.stderr;
 
-/** Asks for what options do not say of the store; null: an authority, which has none. */
+/** Asks for what the options leave open. Null: an authority, which has no store. */
 export async function askFor(given: GivenStore | null | undefined): Promise<PlannedStore | null> {
   if (given === null) return null;
   if (given !== undefined) return await askForStore(given, null);
@@ -29,7 +29,7 @@ export async function askFor(given: GivenStore | null | undefined): Promise<Plan
   return kept(role) === 'agent' ? await askForStore({}, null) : null;
 }
 
-/** Asks for what is not given; `before`: what was answered the last time. */
+/** Asks for the values that are not given. `before`: the previous answers. */
 export async function askForStore(given: GivenStore, before: PlannedStore | null): Promise<PlannedStore> {
   const baseUrl =
     given.baseUrl ?? (await askText('Base URL of the store’s API', types.baseUrl, before?.baseUrl));
@@ -38,7 +38,7 @@ export async function askForStore(given: GivenStore, before: PlannedStore | null
     while (kept(await confirm({ output, message: 'Another product?', initialValue: false })))
       products.push(await askProduct({}, undefined));
   }
-  // Whoever names a product by options is not asked for what need not be given.
+  // A user who passes options is not asked for optional values.
   const isAsked = given.apiKey === undefined && given.product === undefined;
   const asked = isAsked
     ? await askSecret('API key of your account at the store, for coupons (optional)', true)
@@ -47,8 +47,8 @@ export async function askForStore(given: GivenStore, before: PlannedStore | null
   return { baseUrl, dialect, apiKey: given.apiKey ?? asked, products };
 }
 
-/** Asks what to do about a store that did not pass. */
-export async function askWhatNow(): Promise<'again' | 'write' | 'stop'> {
+/** Asks what to do after failed checks. */
+export async function askNextStep(): Promise<'again' | 'write' | 'stop'> {
   const answer = await select({
     output,
     message: 'Some checks failed. What now?',
@@ -71,28 +71,28 @@ async function askProduct(
 }
 
 async function askText(message: string, type: z.ZodType, before: string | undefined): Promise<string> {
-  const validate = judgeAs(type);
+  const validate = validateAs(type);
   const options = { output, message, validate };
   return kept(await text(before === undefined ? options : { ...options, initialValue: before })).trim();
 }
 
 /** An empty answer, where it is allowed, is null. */
 async function askSecret(message: string, isOptional: boolean): Promise<PlannedSecret | null> {
-  const judge = judgeAs(types.secret);
-  const validate: Judge = (given = '') => (isOptional && given === '' ? undefined : judge(given));
-  // An empty answer is `undefined`, whatever its type says.
+  const validateSecret = validateAs(types.secret);
+  const validate: Validate = (given = '') => (isOptional && given === '' ? undefined : validateSecret(given));
+  // An empty answer is `undefined`, despite its type.
   const answer = kept<string | symbol | undefined>(await password({ output, message, validate })) ?? '';
   return answer === '' ? null : { text: answer.trim() };
 }
 
-function judgeAs(type: z.ZodType): Judge {
+function validateAs(type: z.ZodType): Validate {
   return (answer = '') => {
     if (answer.trim() === '') return 'is required';
     return type.safeParse(answer.trim()).error?.issues[0]?.message;
   };
 }
 
-/** A prompt that was left by Ctrl-C is answered by a symbol. */
+/** The prompt returns a symbol after Ctrl-C. */
 function kept<Answer>(answer: Answer): Exclude<Answer, symbol> {
   if (isCancel(answer)) throw new Cancelled();
   return answer as Exclude<Answer, symbol>;

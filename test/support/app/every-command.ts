@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { type CommandEntry, nameOf } from '../../../src/cli/command.ts';
+import { findCommand } from '../../../src/cli/command-line.ts';
 import { commands } from '../../../src/cli/commands.ts';
-import { readChapter } from '../../../src/cli/syntax/chapter.ts';
-import { followWords } from '../../../src/cli/syntax/place.ts';
+import { readPage } from '../../../src/cli/reference.ts';
 
 /** The words of every command, in the order of the help: `outbox retry`. */
 export function linesOf(
@@ -11,14 +11,13 @@ export function linesOf(
 ): readonly string[] {
   return entries.flatMap((entry) => {
     const words = [...before, nameOf(entry)];
-    return 'members' in entry ? linesOf(entry.members, words) : [words.join(' ')];
+    return 'commands' in entry ? linesOf(entry.commands, words) : [words.join(' ')];
   });
 }
 
-/** A command line with something in the place of all that must be given; files are in `folder`. */
-export async function completeLine(line: string, folder: string): Promise<readonly string[]> {
-  const place = followWords(line.split(' '), commands);
-  const { usage } = await readChapter(place, commands);
+/** A command line with a value for everything that must be given. Files are in `folder`. */
+export function completeLine(line: string, folder: string): readonly string[] {
+  const { usage } = readPage(findCommand(line.split(' '), commands), commands);
   const given = usage
     .replaceAll(/ \[[^\]]*\]/g, '')
     .split(' ')

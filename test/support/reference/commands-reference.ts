@@ -1,21 +1,21 @@
+import type { Term } from '../../../src/cli/command.ts';
 import { commands } from '../../../src/cli/commands.ts';
-import { type Chapter, readChapters } from '../../../src/cli/syntax/chapter.ts';
-import type { Term } from '../../../src/cli/syntax/declaration.ts';
+import { type Page, readPages } from '../../../src/cli/reference.ts';
 
-/** A heading and tables for each command, from its declaration. */
-export async function commandsBook(): Promise<string> {
-  const [program, ...chapters] = await readChapters({ words: [], entry: null }, commands);
+/** A heading and tables for each command, from what the command declares. */
+export function commandsBook(): string {
+  const [program, ...pages] = readPages(commands);
   if (program === undefined) throw new Error('there is no program');
   return [
     `## Options without a command\n\n${tableOf(program.options)}`,
     `## Options of every command\n\n${tableOf(program.general)}`,
-    ...chapters.filter((chapter) => chapter.commands.length === 0).map(write),
+    ...pages.filter((page) => page.commands.length === 0).map(write),
   ].join('\n\n');
 }
 
-function write({ usage, summary, operands, options, examples, epilogue }: Chapter): string {
+function write({ usage, summary, positionals, options, examples, epilogue }: Page): string {
   const heading = usage.replace(/ (?:--|\[options\]).*$/, '').replaceAll(/ [<[][^ ]*/g, '');
-  const taken = [...operands, ...options];
+  const taken = [...positionals, ...options];
   return [
     `## ${heading}`,
     `${summary}.${epilogue === null ? '' : ` ${epilogue}`}`,

@@ -1,0 +1,180 @@
+import { locateDaemon } from '../../config/load.ts';
+import type { Location } from '../../config/location.ts';
+import type { NamedBy } from '../../config/source.ts';
+import { instanceHeader } from '../../domain/header-names.ts';
+import type { GlobalOptions } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import { formatFaults, toLoadOptions } from '../configuration.ts';
+import { formatPath, programName, startCommand } from '../hint.ts';
+import { type Answer, type Call, call, type CallResult } from './call.ts';
+import { distrust, type Endpoint, formatEndpoint, readAddress } from './endpoint.ts';
+import { readToken } from './state-file.ts';
+
+/** Why a command got no response. */
+export interface Failure {
+  readonly ok: false;
+  readonly code: number;
+  readonly lines: readonly string[];
+  /** The endpoints that were tried, and why each failed. */
+  readonly tried: readonly string[];
+  /** Whether the daemon accepts connections and does not respond: it hangs. */
+  readonly isSilent: boolean;
+  /** Whether a process has locked the state directory. */
+  readonly isLocked: boolean;
+}
+
+/** The instance that must respond, and the token to send; null for none. */
+interface Sender {
+  readonly instance: string;
+  readonly token: string | null;
+  readonly knownTo: readonly number[];
+}
+
+/** Tries each address of the daemon until one responds. A request that may have arrived is never repeated. */
+export async function callDaemon(
+  options: GlobalOptions,
+  request: Call,
+  withToken: boolean,
+): Promise<{ readonly ok: true; readonly answer: Answer } | Failure> {
+  const found = locateDaemon(toLoadOptions(options));
+  if (!found.ok) return fail(exitCode.configuration, formatFaults(found.faults));
+  const { location } = found;
+  const place = formatPlace(location);
+  const lookedAt = `It was looked for on ${place}.`;
+  const read = readAddress(location.stateDir);
+  if (!read.ok && read.isAbsent) return (await findLock(location, [])) ?? noDaemon(location, options);
+  if (!read.ok) return fail(exitCode.failed, [...read.lines, lookedAt]);
+  const { instance, endpoints } = read.address;
+  const credential = withToken ? readToken(location.stateDir) : noCredential;
+  if (!credential.ok) return fail(credential.code, [...credential.lines, lookedAt]);
+  const tried: string[] = [];
+  for (const endpoint of endpoints) {
+    const where = formatEndpoint(endpoint);
+    const result = await send(endpoint, request, { ...credential, instance });
+    if (result.ok) return result;
+    if (result.sent) return unanswered({ where, place, result }, request);
+    // The other address of a daemon that hangs is silent too. A later address may belong to another program by now.
+    if (result.silent === true && tried.length === 0)
+      return silent({ where, place, result }, startCommand(options, location.stateDir));
+    tried.push(`${where}: ${result.reason}`);
+  }
+  const holder = tried.length === 0 ? null : await findLock(location, tried);
+  return holder ?? unreachable(tried, place, startCommand(options, location.stateDir));
+}
+
+const noCredential = { ok: true, token: null, knownTo: [] } as const;
+
+/**
+ * Sends a request to the daemon of the state directory, recognized by its instance id.
+ *
+ * A killed daemon leaves `listen.json` behind, and another daemon may listen at its address now. So a request without a
+ * token goes first. The token is sent only after the right instance has responded.
+ */
+async function send(endpoint: Endpoint, request: Call, sender: Sender): Promise<CallResult> {
+  const { instance, token, knownTo } = sender;
+  if (token === null) return recognize(await call(endpoint, request, null), instance);
+  const reason = distrust(endpoint, knownTo);
+  if (reason !== null) return { ok: false, sent: false, reason };
+  const probe = recognize(await call(endpoint, { path: '/livez', signal: request.signal }, null), instance);
+  return probe.ok ? call(endpoint, request, token) : { ...probe, sent: false };
+}
+
+/** Turns the response of another instance into a failure. */
+function recognize(result: CallResult, instance: string): CallResult {
+  if (!result.ok) return result;
+  const answered = result.answer.headers[instanceHeader.toLowerCase()]?.toString().slice(0, 64);
+  if (answered === instance) return result;
+  const reason =
+    answered === undefined
+      ? 'something other than Latchkey is listening there'
+      : `the daemon of another state directory listens there, instance ${answered}`;
+  return { ok: false, sent: false, reason };
+}
+
+function adviceToStart(command: string): readonly string[] {
+  return [`Start it: ${command}`, 'To use another daemon, pass --state-dir DIR or --config FILE'];
+}
+
+function noDaemon(location: Location, options: GlobalOptions): Failure {
+  if (location.file === null && location.namedBy === 'default') return noConfiguration(location);
+  const first = `latchkey: no daemon runs on ${formatPlace(location)}: there is no listen.json in it`;
+  return fail(exitCode.unreachable, [first, ...adviceToStart(startCommand(options, location.stateDir))]);
+}
+
+/** The failure if a process has locked the state directory, so that no other daemon can start there; else null. */
+async function findLock(location: Location, tried: readonly string[]): Promise<Failure | null> {
+  const { isHeld } = await import('../../store/sqlite/files/lock.ts');
+  if (!isHeld(location.stateDir)) return null;
+  const why = tried.length === 0 ? 'there is no listen.json in it' : 'looked at';
+  const lines = [
+    `latchkey: a process has locked ${formatPlace(location)}, and cannot be reached: ${why}`,
+    ...tried.map((line) => `  ${line}`),
+    'It is starting or ending, or its files were removed. It writes them again within a minute if it can.',
+    'See its log.',
+  ];
+  return { ...fail(exitCode.unreachable, lines, tried), isLocked: true };
+}
+
+/** The user is new, or is in the wrong directory. */
+function noConfiguration({ places, stateDir }: Location): Failure {
+  return fail(exitCode.unreachable, [
+    'latchkey: there is no configuration, and no daemon runs here; looked at',
+    ...places.map((path) => `  ${formatPath(path)}`),
+    `  ${stateDir} (where a daemon without a configuration keeps its state)`,
+    `Write a configuration: ${programName()} init`,
+    `Or see what it does: ${programName()} demo`,
+    'To use a running daemon, pass --state-dir DIR or --config FILE',
+  ]);
+}
+
+/** A request to one endpoint that failed. */
+interface Attempt {
+  readonly where: string;
+  readonly place: string;
+  readonly result: CallResult & { readonly ok: false };
+}
+
+/** Only the health check was sent. */
+function silent({ where, place, result: { reason } }: Attempt, start: string): Failure {
+  const lines = [
+    `latchkey: the daemon on ${place} does not answer at ${where}: ${reason}`,
+    `It hangs: end its process, then start it: ${start}`,
+  ];
+  return { ...fail(exitCode.unreachable, lines, [`${where}: ${reason}`]), isSilent: true };
+}
+
+function unanswered({ where, place, result }: Attempt, { method = 'GET' }: Call): Failure {
+  const { reason } = result;
+  const lines = [
+    `latchkey: the daemon on ${place} did not answer at ${where}: ${reason}`,
+    ...(method === 'GET' ? [] : ['The change may or may not have been made.']),
+  ];
+  return { ...fail(exitCode.unreachable, lines, [`${where}: ${reason}`]), isSilent: result.silent === true };
+}
+
+function unreachable(tried: readonly string[], place: string, start: string): Failure {
+  const lines = [
+    tried.length === 0
+      ? `latchkey: the daemon on ${place} cannot be reached: both listeners are switched off`
+      : `latchkey: no daemon can be reached on ${place}; looked at`,
+    ...tried.map((line) => `  ${line}`),
+    ...adviceToStart(start),
+  ];
+  return fail(exitCode.unreachable, lines, tried);
+}
+
+/** The state directory, and where its path comes from. */
+function formatPlace({ stateDir, namedBy, file }: Location): string {
+  const source = file === null ? null : formatPath(file);
+  const origins: Readonly<Record<NamedBy, string>> = {
+    flag: 'from --state-dir',
+    environment: 'from LATCHKEY_STATE_DIR',
+    file: `from ${source}`,
+    default: source === null ? 'the default' : `the default, since ${source} names none`,
+  };
+  return `${formatPath(stateDir)} (${origins[namedBy]})`;
+}
+
+function fail(code: number, lines: readonly string[], tried: readonly string[] = []): Failure {
+  return { ok: false, code, lines, tried, isSilent: false, isLocked: false };
+}

@@ -1,0 +1,16 @@
+import { defineList } from '../../client/list.ts';
+import { whole } from '../../format.ts';
+import { account, accountsPath } from './account.ts';
+
+export const listAccounts = defineList({
+  command: 'list',
+  describe: 'List accounts',
+  builder: {},
+  examples: [['latchkey account list', 'with the ids that other commands take']],
+  list: {
+    path: accountsPath,
+    member: 'accounts',
+    item: account,
+    row: ({ account_id, name }) => ({ account: whole(account_id), name }),
+  },
+});

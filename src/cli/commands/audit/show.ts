@@ -1,0 +1,13 @@
+import { defineRequest } from '../../client/request.ts';
+import { positional } from '../../command.ts';
+import { formatFields } from '../../format.ts';
+import { act, actFields, auditPath } from './act.ts';
+
+export const showAct = defineRequest({
+  command: 'show <id>',
+  describe: 'Show one recorded act',
+  builder: { id: positional('Number of the act, as in audit list', 'act') },
+  examples: [['latchkey audit show 17', 'who did it, when, and to what']],
+  request: ({ id }) => ({ path: `${auditPath}/${encodeURIComponent(id)}` }),
+  view: { schema: act, show: (shown) => formatFields(actFields(shown)) },
+});

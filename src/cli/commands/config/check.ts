@@ -1,0 +1,46 @@
+import type { Configuration } from '../../../config/configuration.ts';
+import type { Finding } from '../../../config/fault/finding.ts';
+import { loadConfiguration } from '../../../config/load.ts';
+import { instanceOf } from '../../client/endpoint.ts';
+import { defineCommand } from '../../command.ts';
+import { formatSource, printFaults, toLoadOptions } from '../../configuration.ts';
+import { exitCode } from '../../exit-code.ts';
+import { formatFindings } from '../../format.ts';
+
+/** Works without a daemon. `--connect` only reads from the upstream or the database. */
+export const checkConfig = defineCommand({
+  command: 'check',
+  describe: 'List the errors of the configuration, one line each',
+  builder: {
+    connect: { type: 'boolean', describe: 'Also check the connection to the upstream, or to the database' },
+  },
+  examples: [['latchkey config check --connect', 'before a reload; changes nothing']],
+  handler: async (args, output) => {
+    const loaded = loadConfiguration(toLoadOptions(args));
+    if (!loaded.ok) {
+      if (!args.json) return printFaults(loaded.faults, output);
+      output.printJson(loaded);
+      return exitCode.configuration;
+    }
+    const { file, configuration } = loaded;
+    const findings = args.connect === true ? await checkConnection(configuration) : [];
+    const isOk = findings.every(({ level }) => level !== 'fail');
+    if (args.json) {
+      const more = args.connect === true ? { findings } : {};
+      output.printJson({ ok: isOk, file, role: configuration.role, ...more });
+    } else {
+      output.print(`ok: ${formatSource(loaded)} (${configuration.role})`);
+      if (findings.length > 0) output.print(formatFindings(findings));
+    }
+    return isOk ? exitCode.done : exitCode.failed;
+  },
+});
+
+async function checkConnection(configuration: Configuration): Promise<readonly Finding[]> {
+  if (configuration.store.postgres !== null) {
+    const { examineDatabase } = await import('../../../daemon/doctor/database.ts');
+    return await examineDatabase(configuration);
+  }
+  const { examineUpstream } = await import('../../../daemon/doctor/upstream.ts');
+  return (await examineUpstream(configuration, instanceOf(configuration.stateDir))).findings;
+}

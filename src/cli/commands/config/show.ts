@@ -1,0 +1,24 @@
+import { formatKey } from '../../../config/fault/fault.ts';
+import { leavesOf } from '../../../config/file/tree.ts';
+import { loadConfiguration } from '../../../config/load.ts';
+import { effective } from '../../../config/show.ts';
+import { defineCommand } from '../../command.ts';
+import { printFaults, toLoadOptions } from '../../configuration.ts';
+import { exitCode } from '../../exit-code.ts';
+import { formatFields } from '../../format.ts';
+
+export const showConfig = defineCommand({
+  command: 'show',
+  describe: 'Show the effective configuration, with secrets masked',
+  builder: {},
+  examples: [['latchkey config show --json', 'is a configuration file itself']],
+  handler: async (args, output) => {
+    const loaded = loadConfiguration(toLoadOptions(args));
+    if (!loaded.ok) return printFaults(loaded.faults, output);
+    const tree = effective(loaded.configuration);
+    const fields = leavesOf(tree).map(([path, value]) => [formatKey(path), String(value)]);
+    if (args.json) output.printJson(tree);
+    else await output.show(formatFields(Object.fromEntries(fields) as Record<string, string>));
+    return exitCode.done;
+  },
+});

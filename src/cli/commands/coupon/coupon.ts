@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import { answeredAt, type View } from '../../client/request.ts';
+import { textOption } from '../../command.ts';
+import { exitCode } from '../../exit-code.ts';
+import { type Block, type Cell, formatCents, formatFields, instant } from '../../format.ts';
+import type { Output } from '../../output.ts';
+
+/** Where coupons are read and created (specification 4). */
+export const couponsPath = '/api/v2/coupons';
+/** The same coupons, with their redemptions. */
+export const countedCouponsPath = '/agent/v1/coupons';
+
+/** A coupon object (specification 2.1). */
+export const coupon = z.object({
+  id: z.int(),
+  coupon_type: z.string(),
+  percent_off: z.number().nullable(),
+  amount_off: z.int().nullable(),
+  code: z.string(),
+  start_date: z.string().nullable(),
+  end_date: z.string().nullable(),
+  product_key: z.string().nullable(),
+  collection_id: z.string().nullable(),
+  minimum_purchase_amount: z.int().nullable(),
+  usage_limit: z.int().nullable(),
+  notes: z.string().nullable(),
+});
+
+type Coupon = z.infer<typeof coupon>;
+
+export const countedCoupon = coupon.extend({
+  redemptions: z.int(),
+  state: z.string(),
+  scope: z.string().optional(),
+});
+
+/** The options for the dates and limits of a coupon. */
+export const termOptions = {
+  'usage-limit': textOption('How often it can be redeemed'),
+  'minimum-purchase-amount': textOption('In cents'),
+  'start-date': textOption('A date (its start, UTC), a datetime, or a time from now, such as 24h'),
+  'end-date': textOption('A date (its end, UTC), a datetime, or a time from now, such as 30d'),
+  notes: textOption('A note for yourself'),
+} as const;
+
+export const couponView: View<Coupon> = {
+  schema: coupon,
+  show: (shown, _answer, hint) =>
+    isProvisional(shown)
+      ? [
+          formatCoupon(shown),
+          `Provisional: the store has not created it yet. Until then its id is ${shown.id}, which keeps working.\nTo see progress: ${hint('outbox list')}`,
+        ]
+      : formatCoupon(shown),
+};
+
+/** The path of a coupon for changes. */
+export function couponPath(id: string): string {
+  return `/admin/v1/coupons/${encodeURIComponent(id)}`;
+}
+
+/** An agent gives negative ids to coupons that the store has not created yet. */
+export function isProvisional({ id }: Coupon): boolean {
+  return id < 0;
+}
+
+/** Warns that a coupon has already ended, by the daemon's clock. The command still succeeds. */
+export function warnOfPast(output: Output): NonNullable<View<Coupon>['exitCode']> {
+  return ({ end_date: end }, answer) => {
+    if (end !== null && Date.parse(end) < answeredAt(answer))
+      output.printError([`latchkey: this coupon can never apply: it ended in the past, at ${end}`]);
+    return exitCode.done;
+  };
+}
+
+/** Shows a coupon, and more fields. */
+export function formatCoupon(shown: Coupon, more: Readonly<Record<string, Cell>> = {}): Block {
+  const minimum = shown.minimum_purchase_amount;
+  return formatFields({
+    coupon: shown.id,
+    code: shown.code,
+    off: formatDiscount(shown),
+    for: formatScope(shown),
+    from: instant(shown.start_date),
+    until: instant(shown.end_date),
+    minimum: minimum === null ? null : formatCents(minimum),
+    'usage limit': shown.usage_limit,
+    notes: shown.notes,
+    ...more,
+  });
+}
+
+export function formatState(state: string): string {
+  return state.replaceAll('_', ' ');
+}
+
+export function formatCount({
+  redemptions,
+  usage_limit: limit,
+  scope,
+}: z.infer<typeof countedCoupon>): string {
+  const where = scope === 'this_agent' ? ' here' : '';
+  return limit === null ? `${redemptions}${where}` : `${redemptions} of ${limit}${where}`;
+}
+
+export function formatDiscount({ percent_off: percent, amount_off: cents }: Coupon): string {
+  return percent === null ? formatCents(cents ?? 0) : `${percent}%`;
+}
+
+export function formatScope({ product_key: product, collection_id: collection }: Coupon): string {
+  if (product !== null) return `product ${product}`;
+  return collection === null ? 'all products' : `collection ${collection}`;
+}

@@ -1,0 +1,38 @@
+import { defineList } from '../../client/list.ts';
+import { textOption } from '../../command.ts';
+import { instant } from '../../format.ts';
+import {
+  countedCoupon,
+  countedCouponsPath,
+  formatCount,
+  formatDiscount,
+  formatScope,
+  formatState,
+  isProvisional,
+} from './coupon.ts';
+
+export const listCoupons = defineList({
+  command: 'list',
+  describe: 'List coupons',
+  builder: {
+    code: textOption('Only the coupon with this code'),
+    product: textOption('Only of this product', 'product'),
+    state: { choices: ['scheduled', 'active', 'used_up', 'ended'], describe: 'Only in this state' },
+  },
+  examples: [['latchkey coupon list --state active', 'the coupons that apply now']],
+  list: {
+    path: countedCouponsPath,
+    member: 'coupons',
+    item: countedCoupon,
+    row: (each) => ({
+      id: each.id,
+      code: each.code,
+      state: isProvisional(each) ? `${formatState(each.state)}, provisional` : formatState(each.state),
+      off: formatDiscount(each),
+      for: formatScope(each),
+      until: instant(each.end_date),
+      redeemed: formatCount(each),
+    }),
+  },
+  query: ({ code, product, state }) => ({ code, product_key: product, state }),
+});

@@ -1,0 +1,23 @@
+import { defineRequest } from '../../client/request.ts';
+import { positional } from '../../command.ts';
+import { exitCode } from '../../exit-code.ts';
+import { cartOptions, formatQuote, quote, readItem } from './checkout.ts';
+
+export const quoteCoupon = defineRequest({
+  command: 'quote <code> <items..>',
+  describe: 'Show the discount of a coupon for a cart',
+  builder: { code: positional('What the customer entered'), ...cartOptions },
+  examples: [
+    ['latchkey coupon quote SPRING RGsF=1999x2 Ab12=500', 'two pieces for 19.99 each, and one for 5.00'],
+  ],
+  request: ({ code, items, currency }) => ({
+    method: 'POST',
+    path: '/agent/v1/quote',
+    json: { code, currency, items: items.map(readItem) },
+  }),
+  view: {
+    schema: quote,
+    show: (shown) => formatQuote(shown),
+    exitCode: ({ redeemable }) => (redeemable ? exitCode.done : exitCode.failed),
+  },
+});

@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { defineRequest } from '../../client/request.ts';
+import { positional } from '../../command.ts';
+import { instant } from '../../format.ts';
+import { cartOptions, formatQuote, quote, readItem, redemptionsPath } from './checkout.ts';
+
+export const redeemCoupon = defineRequest({
+  command: 'redeem <code> <order> <items..>',
+  describe: 'Redeem a coupon for an order, once',
+  builder: {
+    code: positional('What the customer entered'),
+    order: positional('Your own id of the order that uses the coupon'),
+    ...cartOptions,
+  },
+  examples: [
+    ['latchkey coupon redeem SPRING order-1017 RGsF=1999x2', 'safe to repeat: an order counts once'],
+  ],
+  request: ({ code, order, items, currency }) => ({
+    method: 'POST',
+    path: redemptionsPath,
+    json: { order, code, currency, items: items.map(readItem) },
+  }),
+  view: {
+    schema: quote.extend({ order: z.string(), redeemed_at: z.string() }),
+    show: ({ order, redeemed_at: at, ...shown }) => formatQuote(shown, { order, redeemed: instant(at) }),
+  },
+});

@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { defineRequest } from '../../client/request.ts';
+import { positional } from '../../command.ts';
+import { countedCoupon, countedCouponsPath, formatCount, formatCoupon, formatState } from './coupon.ts';
+
+export const showCoupon = defineRequest({
+  command: 'show <id>',
+  describe: 'Show a coupon',
+  builder: { id: positional('Coupon id', 'coupon') },
+  examples: [['latchkey coupon show 7', 'and which orders redeemed it']],
+  request: ({ id }) => ({ path: `${countedCouponsPath}/${encodeURIComponent(id)}` }),
+  view: {
+    schema: countedCoupon.extend({ orders: z.array(z.string()) }),
+    show: ({ orders, ...shown }) =>
+      formatCoupon(shown, {
+        state: formatState(shown.state),
+        redeemed: formatCount(shown),
+        'last by': orders.length === 0 ? null : orders.join(', '),
+      }),
+  },
+});

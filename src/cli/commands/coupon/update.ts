@@ -1,0 +1,71 @@
+import { request, requestAndShow } from '../../client/request.ts';
+import { defineCommand, positional, textOption, UsageError } from '../../command.ts';
+import { printDates, readDates } from '../../values.ts';
+import { coupon, couponPath, couponsPath, couponView, termOptions, warnOfPast } from './coupon.ts';
+
+/** The value that removes a date, limit or note. */
+const none = 'none';
+
+/** Reads the coupon first, because the daemon takes it whole. */
+export const updateCoupon = defineCommand({
+  command: 'update <id>',
+  describe: 'Change the dates, limits and notes of a coupon',
+  builder: {
+    id: positional('Coupon id', 'coupon'),
+    ...termOptions,
+    code: textOption('Only if it was never redeemed'),
+    'percent-off': textOption('Only if it was never redeemed'),
+    'amount-off': textOption('In cents; only if it was never redeemed'),
+  },
+  examples: [
+    ['latchkey coupon update 7 --end-date 2026-12-31', 'until the end of that day in UTC'],
+    ['latchkey coupon update 7 --usage-limit none', 'none removes a date, limit or note'],
+  ],
+  handler: async (args, output) => {
+    if (args.percentOff !== undefined && args.amountOff !== undefined) {
+      throw new UsageError('--percent-off and --amount-off cannot be combined');
+    }
+    const { startDate, endDate } = args;
+    const { dates, plainDates } = readDates(
+      { 'start-date': ignoreNone(startDate), 'end-date': ignoreNone(endDate) },
+      { 'start-date': 'start', 'end-date': 'end' },
+      'after',
+    );
+    const changes = {
+      ...textChange('start_date', startDate, dates['start-date']),
+      ...textChange('end_date', endDate, dates['end-date']),
+      ...textChange('usage_limit', args.usageLimit),
+      ...textChange('minimum_purchase_amount', args.minimumPurchaseAmount),
+      ...textChange('notes', args.notes),
+      // A coupon always has a code, and the code may be "none".
+      ...(args.code !== undefined && { code: args.code }),
+      ...(args.percentOff !== undefined && { percent_off: args.percentOff, amount_off: null }),
+      ...(args.amountOff !== undefined && { amount_off: args.amountOff, percent_off: null }),
+    };
+    if (Object.keys(changes).length === 0)
+      throw new UsageError('Give something to change, such as --end-date');
+    const found = await request(args, { path: `${couponsPath}/${encodeURIComponent(args.id)}` }, coupon);
+    if (!found.ok) return found.report(output);
+    const { id: _id, ...terms } = found.data;
+    printDates(plainDates, output);
+    const view = { ...couponView, exitCode: warnOfPast(output) };
+    const call = { method: 'PUT', path: couponPath(args.id), json: { ...terms, ...changes } } as const;
+    return await requestAndShow(args, output, call, view);
+  },
+});
+
+function ignoreNone(given: string | undefined): string | undefined {
+  return given === none ? undefined : given;
+}
+
+/** The member of the coupon that an option changes; null removes the value. */
+function textChange(
+  member: string,
+  given: string | undefined,
+  value: string | undefined = given,
+): Record<string, string | null> {
+  if (given === undefined) return {};
+  if (given === '')
+    throw new UsageError(`--${member.replaceAll('_', '-')} is empty: use ${none} to remove the value`);
+  return { [member]: given === none || value === undefined ? null : value };
+}

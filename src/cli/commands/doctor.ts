@@ -1,0 +1,155 @@
+import { formatFault } from '../../config/fault/fault.ts';
+import { fail, type Finding, ok, warn } from '../../config/fault/finding.ts';
+import { loadConfiguration } from '../../config/load.ts';
+import { defineCommand, type GlobalOptions } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import { instanceOf, otherVersion } from '../client/endpoint.ts';
+import { callDaemon, type Failure } from '../client/daemon.ts';
+import { formatFindings } from '../format.ts';
+import { formatSource, toLoadOptions } from '../configuration.ts';
+import { type Hint, hintFor, startCommand } from '../hint.ts';
+import { readiness, status } from './status/status-view.ts';
+import { counted } from '../../domain/text.ts';
+
+export const doctorCommand = defineCommand({
+  command: 'doctor',
+  describe: 'Find problems, and say what to do',
+  builder: {},
+  examples: [['latchkey doctor', 'what is fine, what is not, and what to do about it']],
+  handler: async (args, output) => {
+    const findings = await examineAll(args);
+    const isWell = findings.every(({ level }) => level !== 'fail');
+    if (args.json) output.printJson({ ok: isWell, findings });
+    else output.print(formatFindings(findings));
+    return isWell ? exitCode.done : exitCode.failed;
+  },
+});
+
+async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
+  const loaded = loadConfiguration(toLoadOptions(options));
+  if (!loaded.ok)
+    return loaded.faults.map((fault) => fail(formatFault(fault), 'correct it: nothing else was checked'));
+  const { configuration } = loaded;
+  const start = startCommand(options, configuration.stateDir);
+  const daemon = await examineDaemon(options, start);
+  const { examine } = await import('../../daemon/doctor/examination.ts');
+  const others = await examine({
+    configuration,
+    secretFiles: loaded.secretFiles,
+    fileWithSecrets: loaded.fileWithSecrets,
+    presence: daemon.presence,
+    instance: instanceOf(configuration.stateDir),
+    shownUntil: daemon.shownUntil,
+    hint: hintFor(options),
+    start,
+  });
+  return [
+    ok(`the configuration is sound: ${formatSource(loaded)} (${configuration.role})`),
+    ...daemon.findings,
+    ...others,
+  ];
+}
+
+/** `shownUntil`: when the daemon's certificate ends; null if it has none. */
+interface DaemonFindings {
+  readonly findings: readonly Finding[];
+  readonly shownUntil: string | null;
+}
+
+async function examineDaemon(
+  options: GlobalOptions,
+  start: string,
+): Promise<DaemonFindings & { presence: 'running' | 'absent' | 'unknown' }> {
+  const ready = await callDaemon(options, { path: '/readyz' }, false);
+  if (!ready.ok) {
+    const isAbsent = ready.code === exitCode.unreachable && !ready.isSilent && !ready.isLocked;
+    const presence = isAbsent ? 'absent' : 'unknown';
+    return { presence, findings: [explainAbsence(ready, start)], shownUntil: null };
+  }
+  const running = { presence: 'running' } as const;
+  const { status: state, reasons } = readiness.parse(ready.answer.body);
+  const finding =
+    state === 'ok'
+      ? ok('the daemon is ready')
+      : fail(`the daemon is not ready: ${reasons.join(', ')}`, adviceFor(reasons, hintFor(options)));
+  // The status would be read from the damaged store.
+  if (reasons.includes('store_damaged')) return { ...running, findings: [finding], shownUntil: null };
+  const { findings, shownUntil } = await examineStatus(options);
+  return { ...running, findings: [finding, ...findings], shownUntil };
+}
+
+function explainAbsence({ code, lines, tried, isSilent, isLocked }: Failure, start: string): Finding {
+  if (isLocked) {
+    const what = ['a process has locked the state directory, and cannot be reached', ...tried].join('; ');
+    return fail(what, `see its log, or end its process, then start it: ${start}`);
+  }
+  if (isSilent) {
+    const what = ['the daemon accepts connections and does not respond', ...tried].join('; ');
+    return fail(what, `it hangs: end its process, then start it: ${start}`);
+  }
+  if (code === exitCode.unreachable) {
+    return warn(['no daemon runs here', ...tried].join('; '), `start it: ${start}`);
+  }
+  const isOfOtherVersion = lines.some((line) => line.endsWith(otherVersion));
+  return warn(
+    joinLines(lines),
+    isOfOtherVersion ? 'restart it' : 'run this as the user that runs the daemon, or as root',
+  );
+}
+
+function joinLines(lines: readonly string[]): string {
+  const sentences = lines.map((line) => line.replace('latchkey: ', '').replace(/[^.?]$/, '$&.'));
+  return sentences.join(' ').replace(/\.$/, '');
+}
+
+function adviceFor(reasons: readonly string[], hint: Hint): string {
+  if (reasons.includes('store_damaged'))
+    return `stop it, restore a backup with ${hint('restore FILE')}, and start it again`;
+  return reasons.some((reason) => reason.startsWith('storage_'))
+    ? 'see the findings on the database below, and the log of the daemon'
+    : 'wait, or check its log';
+}
+
+/** Finds what needs attention in the daemon's status. */
+async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
+  const hint = hintFor(options);
+  const asked = await callDaemon(options, { path: '/statusz' }, true);
+  const unknown = (what: string, advice: string): DaemonFindings => ({
+    findings: [warn(what, advice)],
+    shownUntil: null,
+  });
+  if (!asked.ok)
+    return unknown(joinLines(asked.lines), 'run this as the user that runs the daemon, or as root');
+  const read = status.safeParse(asked.answer.body);
+  if (!read.success) return unknown('its status could not be read', otherVersion);
+  const { listeners, upstream, outbox, clock, storage } = read.data;
+  const waiting = outbox === null ? 0 : outbox.conflicted + outbox.dead + outbox.held;
+  const findings = [
+    ...(storage === 'full'
+      ? [fail('the disk of the store is full: changes are refused', 'free some space on it')]
+      : []),
+    ...(storage === 'read_only'
+      ? [fail('the database is read-only: changes are refused', 'see the findings on it below')]
+      : []),
+    ...listeners.lost.map((path) =>
+      fail(
+        `the socket ${path} was removed and cannot be created again: connections to it fail`,
+        'create its directory again, or restart the daemon; see its log',
+      ),
+    ),
+    ...(clock.suspect ? [fail('the daemon does not trust the clock', 'synchronize it by NTP')] : []),
+    ...(waiting > 0
+      ? [
+          warn(
+            `${counted(waiting, 'change waits', 'changes wait')} for a person`,
+            `see: ${hint('outbox list')}`,
+          ),
+        ]
+      : []),
+    ...(upstream?.state === 'down'
+      ? [warn(`the upstream has been unavailable since ${upstream.since}`, 'see the findings on it below')]
+      : []),
+    ...(upstream?.state === 'paused' ? [warn('sync is paused', hint('sync resume'))] : []),
+  ];
+  return { findings, shownUntil: listeners.tls?.not_after ?? null };
+}

@@ -1,0 +1,230 @@
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  lstatSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { formatReason } from '../../config/fault/fault.ts';
+import { formatAddress } from '../../config/value/address.ts';
+import type { Environment } from '../../config/environment.ts';
+import type { Finding } from '../../config/fault/finding.ts';
+import { type LoadedConfiguration, loadConfiguration } from '../../config/load.ts';
+import { type DialectName, dialectNames } from '../../domain/dialect.ts';
+import { makeDirectory } from '../../store/sqlite/files/private-file.ts';
+import { defineCommand, textOption } from '../command.ts';
+import { toLoadOptions } from '../configuration.ts';
+import { exitCode } from '../exit-code.ts';
+import { formatFindings } from '../format.ts';
+import { formatPath, hintFor } from '../hint.ts';
+import { type GivenStore, type InitOptions, planGiven, readGiven } from '../init/given.ts';
+import { chooseAddress, choosePaths, findTarget, writePath } from '../init/paths.ts';
+import { formatPlan, type PlannedStore } from '../init/plan.ts';
+import type { Output } from '../output.ts';
+
+export const initCommand = defineCommand({
+  command: 'init',
+  describe: 'Create a configuration step by step',
+  builder: {
+    authority: {
+      type: 'boolean',
+      describe: 'Configure an authority: the central API itself, with its own store',
+    },
+    'upstream-url': textOption('Configure an agent in front of the store with this base URL'),
+    product: textOption('Key of the product whose license keys the agent serves'),
+    'secret-file': textOption('File with the secret of the product; - is standard input', 'file'),
+    'api-key-file': textOption('File with the API key of your account at the store, for coupons', 'file'),
+    dialect: { choices: dialectNames, describe: 'Dialect of the store; default: detected' },
+    listen: textOption('TCP address; default: 127.0.0.1:8787, or the next free port'),
+    unchecked: { type: 'boolean', describe: 'Write the file even if checks fail' },
+    force: { type: 'boolean', describe: 'Replace an existing file' },
+    yes: { type: 'boolean', describe: 'Ask nothing' },
+  },
+  examples: [
+    ['latchkey init', 'asks for what is needed, then writes ./latchkey.yaml'],
+    ['latchkey init --authority', 'configures the central API itself'],
+    [
+      'latchkey init --upstream-url https://api.example.com --product RGsF --secret-file ./rgsf.secret',
+      'asks nothing',
+    ],
+  ],
+  handler: async (args, output) => {
+    const target = findTarget(args);
+    if (args.force !== true && exists(target)) {
+      const advice = 'To replace it: --force. To write another file: --config FILE';
+      return refuse(output, `${formatPath(target)} already exists`, advice);
+    }
+    const given = readGiven(args, target);
+    const canAsk = args.yes !== true && process.stdin.isTTY && process.stderr.isTTY;
+    const task: Task = { args, target, output, address: args.listen ?? (await chooseAddress()) };
+    if (!canAsk) return await writeUnasked(task, planGiven(given));
+    // The prompts are loaded only if they are needed.
+    const { Cancelled } = await import('../init/questions.ts');
+    try {
+      return await writeAsked(task, given);
+    } catch (error) {
+      if (error instanceof Cancelled) return refuse(output, 'cancelled');
+      throw error;
+    }
+  },
+});
+
+interface Task {
+  readonly args: InitOptions;
+  readonly target: string;
+  readonly output: Output;
+  readonly address: string;
+}
+
+/** A valid configuration, and the findings about its store. */
+interface Draft {
+  readonly text: string;
+  readonly loaded: LoadedConfiguration;
+  readonly findings: readonly Finding[];
+}
+
+async function writeUnasked(task: Task, store: PlannedStore | null): Promise<number> {
+  const draft = await makeDraft(task, store);
+  if (draft === null) return exitCode.configuration;
+  if (isWell(draft) || task.args.unchecked === true) return write(task, draft);
+  task.output.printError([formatFindings(draft.findings)]);
+  return refuse(task.output, 'some checks failed', 'To write it anyway: --unchecked');
+}
+
+async function writeAsked(task: Task, given: GivenStore | null | undefined): Promise<number> {
+  const { askFor, askForStore, askNextStep } = await import('../init/questions.ts');
+  let store = await askFor(given);
+  for (;;) {
+    const draft = await makeDraft(task, store);
+    if (draft === null && store === null) return exitCode.configuration;
+    if (draft !== null) {
+      if (isWell(draft) || task.args.unchecked === true) return write(task, draft);
+      task.output.printError([formatFindings(draft.findings)]);
+      const next = await askNextStep();
+      if (next === 'write') return write(task, draft);
+      if (next === 'stop') return refuse(task.output, 'some checks failed');
+    }
+    store = await askForStore({ dialect: task.args.dialect }, store);
+  }
+}
+
+function isWell({ findings }: Draft): boolean {
+  return findings.every(({ level }) => level !== 'fail');
+}
+
+/** Checks the configuration that would be written. Prints its errors and returns null if it is not valid. */
+async function makeDraft(task: Task, store: PlannedStore | null, isDetected = false): Promise<Draft | null> {
+  const { args, target, output, address } = task;
+  const { stateDir, socket } = choosePaths(target, args.stateDir);
+  const text = formatPlan({
+    stateDir: writePath(stateDir, target),
+    tcp: address,
+    socket: socket === null ? null : writePath(socket, target),
+    store,
+  });
+  const loaded = loadConfiguration({ file: target, text, environment: otherEnvironment() });
+  if (!loaded.ok) {
+    output.printError(loaded.faults.map((fault) => `latchkey: ${fault.key}: ${fault.text}`));
+    return null;
+  }
+  const { findings, dialect } = await examine(loaded);
+  const isOther = store !== null && dialect !== null && dialect !== store.dialect;
+  if (isOther && args.dialect === undefined && !isDetected)
+    return await makeDraft(task, { ...store, dialect }, true);
+  return { text, loaded, findings };
+}
+
+/** Checks the store, and who can read the secret files, as `doctor` does. */
+async function examine({
+  configuration,
+  secretFiles,
+}: LoadedConfiguration): Promise<{ findings: readonly Finding[]; dialect: DialectName | null }> {
+  const { examineUpstream } = await import('../../daemon/doctor/upstream.ts');
+  const { examineSecret } = await import('../../daemon/doctor/files.ts');
+  const { findings, dialect } = await examineUpstream(configuration, null);
+  return { findings: [...secretFiles.map((path) => examineSecret(path, null)), ...findings], dialect };
+}
+
+/** The daemon that reads the file will not have the LATCHKEY_ variables of this shell. */
+function otherEnvironment(): Environment {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('LATCHKEY_')));
+}
+
+function write({ args, target, output }: Task, { text, loaded, findings }: Draft): number {
+  try {
+    writeAtomically(target, text, args.force === true);
+  } catch (error) {
+    return refuse(output, `${formatPath(target)} cannot be written: ${formatReason(error)}`);
+  }
+  const { role, stateDir, listen, upstream } = loaded.configuration;
+  const found = loadConfiguration(toLoadOptions({ warn: args.warn }));
+  const isFound = found.ok && found.file === target;
+  const hint = hintFor(isFound ? {} : { config: formatPath(target) });
+  const next = [hint('serve'), hint('status')];
+  if (args.json) {
+    output.printJson({ file: target, role, state_dir: stateDir, findings, next });
+    return exitCode.done;
+  }
+  const what = upstream === null ? 'an authority' : `an agent in front of ${upstream.baseUrl}`;
+  const at = listen.tcp === null ? '' : ` on http://${formatAddress(listen.tcp)}`;
+  output.print(
+    [
+      ...(findings.length === 0 ? [] : [formatFindings(findings), '']),
+      `Wrote ${formatPath(target)} (mode ${formatMode(target)}): ${what}${at}`,
+      `Start it: ${next[0]}`,
+      `Then, in another terminal: ${next[1]}`,
+    ].join('\n'),
+  );
+  return exitCode.done;
+}
+
+/** A broken link counts, too. Other errors of the path are reported when the file is written. */
+function exists(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function formatMode(path: string): string {
+  return (statSync(path).mode & 0o777).toString(8).padStart(4, '0');
+}
+
+/**
+ * Writes a file atomically, readable only by its owner. Links are not followed. An existing file is replaced only with
+ * `isReplaced`: another process may have created it while the user answered the prompts.
+ */
+function writeAtomically(path: string, text: string, isReplaced: boolean): void {
+  makeDirectory(dirname(path));
+  const draft = `${path}.new`;
+  rmSync(draft, { force: true });
+  try {
+    writeFileSync(draft, text, { flag: 'wx', mode: 0o600, flush: true });
+    if (isReplaced) {
+      keepReaders(draft, lstatSync(path, { throwIfNoEntry: false }));
+      renameSync(draft, path);
+    } else linkSync(draft, path);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** A file with mode 0640 is for the user of a service, who must still be able to read it. */
+function keepReaders(draft: string, before: Stats | undefined): void {
+  if (before === undefined || !before.isFile() || before.uid !== process.getuid?.()) return;
+  if ((before.mode & 0o777) !== 0o640) return;
+  chownSync(draft, before.uid, before.gid);
+  chmodSync(draft, 0o640);
+}
+
+function refuse(output: Output, why: string, advice?: string): number {
+  output.printError([`latchkey: ${why}: nothing was written`, ...(advice === undefined ? [] : [advice])]);
+  return exitCode.failed;
+}

@@ -1,0 +1,7 @@
+import { defineDecision } from './operation.ts';
+
+export const confirmOperation = defineDecision(
+  'confirm',
+  'Record that a change was applied at the upstream',
+  'when the store shows that it was applied',
+);

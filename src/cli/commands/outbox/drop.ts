@@ -1,0 +1,7 @@
+import { defineDecision } from './operation.ts';
+
+export const dropOperation = defineDecision(
+  'drop',
+  'Give up a change: it is not sent any more',
+  'when it should no longer be applied',
+);

@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import { operationStates, type OperationState } from '../../../domain/outbox/operation.ts';
+import { counted } from '../../../domain/text.ts';
+import type { Answer } from '../../client/call.ts';
+import { defineRequest, type View } from '../../client/request.ts';
+import { type Command, positional } from '../../command.ts';
+import {
+  brief,
+  type Cell,
+  formatFields,
+  instant,
+  type Marked,
+  type Shown,
+  type Tone,
+  toned,
+  whole,
+} from '../../format.ts';
+import type { Hint } from '../../hint.ts';
+
+/** Where the daemon lists the changes that wait for the store. */
+export const outboxPath = '/admin/v1/outbox';
+
+/** A change in the outbox. */
+export const operation = z.object({
+  id: z.string(),
+  kind: z.string(),
+  license_key: z.string().nullable(),
+  subject: z.string(),
+  state: z.enum(operationStates),
+  held: z.boolean(),
+  attempts: z.int(),
+  base_uses: z.int().nullable(),
+  created_at: z.string(),
+  next_at: z.string().nullable(),
+  last_error: z.string().nullable(),
+});
+
+export type Operation = z.infer<typeof operation>;
+
+const wait = z.object({ detail: z.string(), until: z.string().nullable() });
+
+const decisions = ['retry', 'drop', 'confirm'] as const;
+
+const explainedOperation = operation.extend({
+  explanation: z.object({
+    meaning: z.string(),
+    waits: z.array(wait),
+    expected_uses: z.int().nullable(),
+    shown: z.object({ uses: z.int(), enabled: z.boolean(), at: z.string() }).nullable(),
+    decisions: z.record(z.enum(decisions), z.string().nullable()),
+  }),
+});
+
+type ExplainedOperation = z.infer<typeof explainedOperation>;
+
+/** Shows a change, what its state means, and the possible decisions. */
+export const operationView: View<ExplainedOperation> = { schema: explainedOperation, show: formatOperation };
+
+/** Declares a command that decides what happens to a change. */
+export function defineDecision(
+  decision: (typeof decisions)[number],
+  describe: string,
+  meaning: string,
+): Command {
+  return defineRequest({
+    command: `${decision} <id>`,
+    describe,
+    builder: { id: positional('Id of the change', 'operation') },
+    examples: [[`latchkey outbox ${decision} OPERATION_ID`, meaning]],
+    request: ({ id }) => ({ method: 'POST', path: `${operationPath(id)}/${decision}` }),
+    view: operationView,
+  });
+}
+
+export function operationPath(id: string): string {
+  return `${outboxPath}/${encodeURIComponent(id)}`;
+}
+
+export function formatState({ state, held }: Operation): Marked {
+  const needsDecision = held || state === 'dead' || state === 'conflicted';
+  return toned(held ? `${state}, held` : state, needsDecision ? 'bad' : tones[state]);
+}
+
+const tones: Record<OperationState, Tone> = {
+  pending: 'warning',
+  in_flight: 'warning',
+  uncertain: 'warning',
+  delivered: 'good',
+  inferred: 'warning',
+  conflicted: 'bad',
+  dead: 'bad',
+  cancelled: 'faint',
+  dropped: 'faint',
+};
+
+function formatOperation(shown: ExplainedOperation, _answer: Answer, hint: Hint): Shown {
+  const { meaning, waits, shown: license, expected_uses: expected } = shown.explanation;
+  const base = shown.base_uses === null ? null : counted(shown.base_uses, 'use');
+  const fields = formatFields({
+    id: whole(shown.id),
+    change: shown.kind,
+    [shown.license_key === null ? 'about' : 'license key']: whole(shown.subject),
+    state: formatState(shown),
+    meaning,
+    ...Object.fromEntries(waits.map(formatWait)),
+    created: instant(shown.created_at),
+    attempts: shown.attempts,
+    'sent on': expected === null ? base : `${base}; applied alone, it makes ${counted(expected, 'use')}`,
+    'store said':
+      license === null
+        ? null
+        : [
+            `${counted(license.uses, 'use')}, ${license.enabled ? 'enabled' : 'disabled'}, `,
+            brief(license.at),
+          ],
+    'last error': shown.last_error,
+  });
+  const possible = decisions.filter((decision) => shown.explanation.decisions[decision] !== null);
+  if (possible.length === 0) return fields;
+  return [
+    fields,
+    'What you can do (recorded in the audit log):',
+    formatFields(
+      Object.fromEntries(possible.map((decision) => [decision, shown.explanation.decisions[decision]])),
+    ),
+    possible.map((decision) => hint(`outbox ${decision} ${shown.id}`)).join('\n'),
+  ];
+}
+
+/** Several waits need different field names: all but the first have blanks. */
+function formatWait({ detail, until }: z.infer<typeof wait>, index: number): [string, Cell] {
+  const name = index === 0 ? 'waits for' : ' '.repeat(index);
+  return [name, until === null ? detail : [`${detail}: `, brief(until)]];
+}

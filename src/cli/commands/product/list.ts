@@ -1,0 +1,15 @@
+import { defineList } from '../../client/list.ts';
+import { textOption } from '../../command.ts';
+import { product, productFields, productsPath } from './product.ts';
+
+export const listProducts = defineList({
+  command: 'list',
+  describe: 'List products',
+  builder: {
+    account: textOption('Only of this account', 'account'),
+    archived: { choices: ['true', 'false'], describe: 'Only archived products, or only those on sale' },
+  },
+  examples: [['latchkey product list --archived false', 'the products on sale']],
+  list: { path: productsPath, member: 'products', item: product, row: productFields },
+  query: ({ account, archived }) => ({ account_id: account, archived }),
+});

@@ -1,0 +1,20 @@
+import { answeredAt } from '../../client/request.ts';
+import { defineCommand, positional } from '../../command.ts';
+import { exitCode } from '../../exit-code.ts';
+import { hintFor } from '../../hint.ts';
+import { findPurchase, purchaseView } from './purchase.ts';
+
+export const showPurchase = defineCommand({
+  command: 'show <purchase>',
+  describe: 'Show a purchase, by its id or license key',
+  builder: { purchase: positional('Purchase id, or the license key that was sold', 'purchase') },
+  examples: [['latchkey purchase show ABCDE-FGHJK-LMNPQ-RSTUV', 'by the license key']],
+  handler: async (args, output) => {
+    const found = await findPurchase(args, args.purchase);
+    if (!found.ok) return found.report(output);
+    const { data, raw, answer } = found;
+    if (args.json) output.printJson(raw);
+    else await output.show(purchaseView.show(data, answer, hintFor(args)), answeredAt(answer));
+    return exitCode.done;
+  },
+});

@@ -1,0 +1,69 @@
+import { parseDuration } from '../../config/value/unit.ts';
+import { dialectNames } from '../../domain/dialect.ts';
+import { defineCommand, textOption, UsageError } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+
+export const sandboxCommand = defineCommand({
+  command: 'sandbox',
+  describe: 'Run a temporary authority to try things out',
+  builder: {
+    port: { ...textOption('TCP port; 0: a free one'), default: '0' },
+    latency: { ...textOption('Wait before each answer'), default: '0s' },
+    'error-rate': { ...textOption('Share of requests refused with 503, 0 to 1'), default: '0' },
+    'lost-replies': {
+      ...textOption('Share of requests carried out but not answered, 0 to 1'),
+      default: '0',
+    },
+    dialect: { choices: dialectNames, default: 'specification', describe: 'Dialect of its answers' },
+    seed: textOption('Make the same requests fail each time'),
+    'offline-after': textOption('Stop answering after this long'),
+    credentials: textOption('File of credentials to use; created if missing', 'file'),
+    'write-config': textOption('Write the configuration of an agent in front of it to this folder', 'folder'),
+    'with-agent': { type: 'boolean', default: false, describe: 'Also run an agent in front of it' },
+  },
+  examples: [
+    ['latchkey sandbox --dialect payhip', 'for software that was written for that store'],
+    ['latchkey sandbox --latency 200ms --lost-replies 0.1', 'slow, and every tenth answer is lost'],
+  ],
+  handler: async (args, output) => {
+    const options = {
+      port: readPort(args.port),
+      latencyMs: readDuration('latency', args.latency),
+      errorRate: readShare('error-rate', args.errorRate),
+      lostReplies: readShare('lost-replies', args.lostReplies),
+      offlineAfterMs:
+        args.offlineAfter === undefined ? null : readDuration('offline-after', args.offlineAfter),
+      dialect: args.dialect,
+      seed: args.seed ?? null,
+      credentialsFile: args.credentials ?? null,
+      configurationDirectory: args.writeConfig ?? null,
+      withAgent: args.withAgent,
+      json: args.json === true,
+    };
+    const { runSandbox } = await import('../../daemon/sandbox/command.ts');
+    const { SandboxRefused } = await import('../../daemon/sandbox/files.ts');
+    try {
+      return await runSandbox(options);
+    } catch (error) {
+      if (!(error instanceof SandboxRefused)) throw error;
+      output.printError([`latchkey: ${error.message}`]);
+      return exitCode.failed;
+    }
+  },
+});
+
+function readPort(text: string): number {
+  if (/^\d+$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new UsageError('--port must be a whole number from 0 to 65535');
+}
+
+function readShare(name: string, text: string): number {
+  if (/^(?:\d+|\d*\.\d+)$/.test(text) && Number(text) <= 1) return Number(text);
+  throw new UsageError(`--${name} must be a number from 0 to 1`);
+}
+
+function readDuration(name: string, text: string): number {
+  const durationMs = parseDuration(text);
+  if (durationMs !== undefined) return durationMs;
+  throw new UsageError(`--${name} must be a duration such as 500ms, 30s or 5m`);
+}

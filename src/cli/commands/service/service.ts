@@ -1,0 +1,122 @@
+import { existsSync, lstatSync, readFileSync } from 'node:fs';
+import { isSea } from 'node:sea';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { EnvironmentError } from '../../../config/fault/environment-error.ts';
+import { formatFault, formatReason } from '../../../config/fault/fault.ts';
+import { homeDirectory } from '../../../config/home.ts';
+import { findLocalFile, locateDaemon } from '../../../config/load.ts';
+import type { LocationResult } from '../../../config/location.ts';
+import { type Args, textOption } from '../../command.ts';
+import { toLoadOptions } from '../../configuration.ts';
+import { exitCode } from '../../exit-code.ts';
+import type { Output } from '../../output.ts';
+import {
+  defaultStateDir,
+  runtimeDirectory,
+  unitFolder,
+  type UnitOptions,
+  type UnitScope,
+} from './systemd-unit.ts';
+
+/** The options of every command of this group. */
+export const serviceOptions = {
+  user: { type: 'boolean', default: false, describe: 'A service of this user instead of the system' },
+  root: textOption('Root directory of another system, such as an image', 'folder'),
+  program: textOption('Program that the service starts; default: this one', 'file'),
+} as const;
+
+export type ServiceArgs = Args<typeof serviceOptions>;
+
+/** systemd starts the program in another directory, so the configuration file of this directory has to be named. */
+export function withLocalFile(args: ServiceArgs): ServiceArgs {
+  if (args.config !== undefined || args.root !== undefined) return args;
+  return { ...args, config: findLocalFile(toLoadOptions(args)) ?? undefined };
+}
+
+export function changeUnit(path: string, output: Output, change: (before: string | null) => number): number {
+  try {
+    return change(read(path));
+  } catch (error) {
+    if (!(error instanceof Error && 'errno' in error)) throw error;
+    return refuse(output, path, `cannot be changed: ${formatReason(error)}`);
+  }
+}
+
+export function refuse(output: Output, path: string, why: string): number {
+  output.printError([`latchkey: ${path} ${why}`]);
+  return exitCode.failed;
+}
+
+function read(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** A unit, the socket that its daemon will create (null for none), and why the configuration could not be read. */
+export type Plan = UnitOptions & { readonly socket: string | null; readonly problem: string | null };
+
+/** Plans the unit from the command line and the configuration that it names. */
+export function planUnit({ user, program, config, stateDir, root }: ServiceArgs): Plan {
+  const scope: UnitScope = user ? 'user' : 'system';
+  const named = {
+    scope,
+    program: program === undefined ? thisProgram() : [program],
+    config: config === undefined ? null : resolve(config),
+    stateDir: stateDir === undefined ? null : resolve(stateDir),
+  };
+  const found = root === undefined && !user ? locateForUnit(named) : null;
+  const location = found?.ok === true ? found.location : null;
+  return {
+    ...named,
+    writes: location?.stateDir ?? named.stateDir ?? defaultStateDir,
+    socket: location?.socket ?? null,
+    problem: found?.ok === false ? found.faults.map(formatFault).join('; ') : null,
+  };
+}
+
+/** Where state and socket will be for a daemon that systemd starts, without this user's environment. */
+function locateForUnit({ config, stateDir }: Pick<UnitOptions, 'config' | 'stateDir'>): LocationResult {
+  const machineWide = '/etc/latchkey/config.yaml';
+  const file = config ?? (existsSync(machineWide) ? machineWide : undefined);
+  return locateDaemon({
+    // An empty file, so that the file of the working directory is not read.
+    file: file ?? '/dev/null',
+    flags: { state_dir: stateDir ?? undefined },
+    environment: { STATE_DIRECTORY: defaultStateDir, RUNTIME_DIRECTORY: runtimeDirectory },
+  });
+}
+
+/** The full path of this program: a service does not have this user's PATH. */
+function thisProgram(): readonly string[] {
+  if (isSea()) return [process.execPath];
+  // The build puts the program into the folder of the launcher.
+  const launcher = import.meta.filename.endsWith('.ts') ? '../../launcher.js' : 'launcher.js';
+  return [process.execPath, join(import.meta.dirname, launcher)];
+}
+
+export function unitPath({ user, root = '/' }: ServiceArgs): string {
+  const directory = user ? join(userConfiguration(), 'systemd/user') : unitFolder;
+  return join(resolve(root), directory, 'latchkey.service');
+}
+
+function userConfiguration(): string {
+  const given = process.env['XDG_CONFIG_HOME'] ?? '';
+  if (isAbsolute(given)) return given;
+  const home = homeDirectory();
+  if (home === null) throw new EnvironmentError('this user has no home directory: set HOME');
+  return join(home, '.config');
+}
+
+/** Whether systemd starts the unit at boot or login. */
+export function isEnabled({ user }: ServiceArgs, path: string): boolean {
+  const target = user ? 'default.target.wants' : 'multi-user.target.wants';
+  return lstatSync(join(dirname(path), target, 'latchkey.service'), { throwIfNoEntry: false }) !== undefined;
+}
+
+export function systemctl({ user }: ServiceArgs): string {
+  return user ? 'systemctl --user' : 'systemctl';
+}

@@ -1,0 +1,59 @@
+import { locateDaemon } from '../../../config/load.ts';
+import { printFaults, toLoadOptions } from '../../configuration.ts';
+import { defineCommand } from '../../command.ts';
+import { exitCode } from '../../exit-code.ts';
+
+export const showState = defineCommand({
+  command: 'show',
+  describe: 'Show what would be lost with it; needs no daemon',
+  builder: { check: { type: 'boolean', default: false, describe: 'Exit 1 if something would be lost' } },
+  examples: [['latchkey state show --check', 'before it is removed']],
+  handler: async (args, output) => {
+    const found = locateDaemon(toLoadOptions(args));
+    if (!found.ok) return printFaults(found.faults, output);
+    const { stateDir, hasDatabase } = found.location;
+    const { examineContents } = await import('../../../daemon/doctor/store.ts');
+    const examined = examineContents(stateDir);
+    if (!examined.ok) {
+      output.printError([`latchkey: cannot read ${stateDir}: ${examined.reason}`]);
+      return exitCode.failed;
+    }
+    const { role, unfinished, records, replaced } = examined.contents;
+    const losses = listLosses(examined.contents);
+    if (args.json) output.printJson({ state_dir: stateDir, role, unfinished, ...records, replaced });
+    else if (losses.length === 0)
+      output.print(
+        `Nothing would be lost with ${stateDir}${hasDatabase ? ': the records are in PostgreSQL (store.postgres)' : ''}.`,
+      );
+    else output.print([`With ${stateDir} would be lost:`, ...losses.map((text) => `  ${text}`)].join('\n'));
+    return args.check && losses.length > 0 ? exitCode.failed : exitCode.done;
+  },
+});
+
+interface Holdings {
+  readonly unfinished: Readonly<Record<string, number>>;
+  readonly records: Readonly<Record<keyof typeof recordNames, number>>;
+  readonly replaced: readonly string[];
+}
+
+const recordNames = {
+  products: 'products',
+  licenses: 'license keys',
+  purchases: 'purchases',
+  collections: 'collections',
+  coupons: 'coupons',
+  redemptions: 'redemptions of coupons',
+  accounts: 'accounts besides the first',
+  tokens: 'tokens',
+} as const;
+
+function listLosses({ unfinished, records, replaced }: Holdings): readonly string[] {
+  const waiting = Object.entries(unfinished).filter(([, count]) => count > 0);
+  const states = waiting.map(([state, count]) => `${count} ${state}`).join(', ');
+  const nouns = Object.keys(recordNames) as (keyof typeof recordNames)[];
+  return [
+    ...(waiting.length > 0 ? [`changes that the upstream has not accepted: ${states}`] : []),
+    ...nouns.filter((noun) => records[noun] > 0).map((noun) => `${recordNames[noun]}: ${records[noun]}`),
+    ...replaced.map((path) => `database replaced by a restore: ${path}`),
+  ];
+}

@@ -1,0 +1,72 @@
+import { setTimeout } from 'node:timers/promises';
+import { parseDuration } from '../../config/value/unit.ts';
+import { callDaemon } from '../client/daemon.ts';
+import { requestAndShow, showAnswer } from '../client/request.ts';
+import { defineCommand, type GlobalOptions, textOption, UsageError } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import type { Output } from '../output.ts';
+import { readiness, statusView } from './status/status-view.ts';
+import { watchStatus } from './status/watch.ts';
+
+export const statusCommand = defineCommand({
+  command: 'status',
+  describe: 'Show the state of the daemon',
+  builder: {
+    check: { type: 'boolean', default: false, describe: 'Only check: exit 0 when it is ready' },
+    watch: { type: 'boolean', default: false, describe: 'Refresh until Ctrl-C' },
+    interval: textOption('How often with --watch, such as 500ms; default: 2s'),
+  },
+  examples: [
+    ['latchkey status --check', 'for probes; needs no token'],
+    ['latchkey status --watch', 'with rates per second, and how long the outbox takes'],
+  ],
+  handler: async (args, output) => {
+    if (args.watch && args.check) throw new UsageError('--watch and --check cannot be combined');
+    const intervalMs = readInterval(args.interval);
+    if (args.watch) return await watch(args, output, intervalMs);
+    if (args.check) return await check(args, output);
+    return await requestAndShow(args, output, { path: '/statusz' }, statusView);
+  },
+});
+
+function readInterval(given: string | undefined): number {
+  if (given === undefined) return 2000;
+  const intervalMs = parseDuration(given) ?? 0;
+  if (intervalMs >= 200 && intervalMs <= 3_600_000) return intervalMs;
+  throw new UsageError('--interval must be a duration from 200ms to 1h');
+}
+
+/** Watches until Ctrl-C, which is not a failure. */
+async function watch(options: GlobalOptions, output: Output, intervalMs: number): Promise<number> {
+  const end = new AbortController();
+  const stop = (): void => {
+    end.abort();
+  };
+  // Not `once`: without a listener, the library that restores the cursor would end the process by the signal.
+  process.on('SIGINT', stop).on('SIGTERM', stop);
+  try {
+    return await watchStatus(options, output, {
+      intervalMs,
+      signal: end.signal,
+      pause: async (ms, signal) => await setTimeout(ms, undefined, { signal }).catch(() => undefined),
+      clock: () => performance.now(),
+    });
+  } finally {
+    process.off('SIGINT', stop).off('SIGTERM', stop);
+  }
+}
+
+/** Needs no token. */
+async function check(options: GlobalOptions, output: Output): Promise<number> {
+  const called = await callDaemon(options, { path: '/readyz' }, false);
+  if (!called.ok) {
+    output.printError(called.lines);
+    return called.code;
+  }
+  const { answer } = called;
+  const shown = await showAnswer(options, output, answer, {
+    schema: readiness,
+    show: ({ status, reasons }) => [status, ...reasons].join('\n'),
+  });
+  return answer.status === 200 ? shown : exitCode.failed;
+}

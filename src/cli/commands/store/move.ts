@@ -1,0 +1,78 @@
+import { resolve } from 'node:path';
+import { formatFault } from '../../../config/fault/fault.ts';
+import { loadConfiguration } from '../../../config/load.ts';
+import { defineCommand, textOption } from '../../command.ts';
+import { printFaults, toLoadOptions } from '../../configuration.ts';
+import { exitCode } from '../../exit-code.ts';
+import { hintFor, startCommand } from '../../hint.ts';
+import { startProgress } from '../../screen/progress.ts';
+
+export const moveStore = defineCommand({
+  command: 'move',
+  describe: 'Copy an authority from its state directory to PostgreSQL, while no daemon runs',
+  builder: {
+    from: textOption('Backup to move instead of the state directory', 'file'),
+    'to-file': textOption('File with the URL of the database; default: the configured one', 'file'),
+  },
+  examples: [
+    [
+      'latchkey store move --config /etc/latchkey/config.yaml',
+      'to the database that the file names in store.postgres',
+    ],
+    [
+      'latchkey store move --from latchkey-2026-02-22.db --to-file ./trial-database',
+      'to try it, while the daemon keeps running',
+    ],
+  ],
+  handler: async (args, output) => {
+    const flags = args.toFile === undefined ? {} : { store: { postgres: { url_file: args.toFile } } };
+    const loaded = loadConfiguration(toLoadOptions(args, flags));
+    if (!loaded.ok) return printFaults(loaded.faults, output);
+    const { configuration, warnings } = loaded;
+    const { postgres } = configuration.store;
+    if (postgres === null) {
+      const text = 'is missing: configure the database there, or pass a file with its URL by --to-file';
+      return printFaults([{ key: 'store.postgres', text, origin: 'default' }], output);
+    }
+    if (warnings.length > 0)
+      output.printError(warnings.map((warning) => `latchkey: ${formatFault(warning)}`));
+    const daemon = await import('../../../daemon/store/move-store.ts');
+    const bar = await startProgress(1);
+    const moved = await daemon.moveStore({
+      configuration,
+      postgres,
+      backup: args.from ?? null,
+      onProgress: ({ table, isCheck, done, total }) => {
+        bar?.setTotal(total);
+        bar?.update(done, isCheck ? `checking ${table}` : table);
+      },
+    });
+    bar?.stop();
+    if (!moved.ok) {
+      const [reason = '', ...rest] = moved.lines;
+      output.printError([`latchkey: ${reason}`, ...rest]);
+      return moved.isConfigured ? exitCode.configuration : exitCode.failed;
+    }
+    const { from, instance, tables } = moved;
+    if (args.json) {
+      output.printJson({ from, schema: postgres.schema, instance, tables: Object.fromEntries(tables) });
+      return exitCode.done;
+    }
+    const counts = [...tables]
+      .filter(([, { rows }]) => rows > 0)
+      .map(([name, { rows }]) => `${rows} ${name}`);
+    output.print(
+      [
+        `${from} is moved to the schema ${postgres.schema}, as the instance ${instance}.`,
+        `Read back, and equal by count and SHA-256: ${counts.join(', ')}`,
+        args.from === undefined
+          ? 'The old state was not changed. Archive it; do not start it again.'
+          : 'The backup was not changed. Changes after the backup are not in the database.',
+        args.toFile === undefined
+          ? `Start a copy of the authority there: ${startCommand(args, configuration.stateDir)}`
+          : `Start a copy of the authority there with store.postgres.url_file ${resolve(args.toFile)} in the configuration: ${hintFor({ ...args, config: args.config ?? 'FILE' })('serve')}`,
+      ].join('\n'),
+    );
+    return exitCode.done;
+  },
+});

@@ -1,0 +1,7 @@
+import { defineSync } from './sync.ts';
+
+export const syncNow = defineSync(
+  'now',
+  'Send waiting changes at once, ignoring backoff and breaker',
+  'after the store was repaired',
+);

@@ -1,0 +1,7 @@
+import { defineSync } from './sync.ts';
+
+export const pauseSync = defineSync(
+  'pause',
+  'Stop sending, even across restarts',
+  'before work on the store; changes wait',
+);

@@ -1,0 +1,7 @@
+import { defineSync } from './sync.ts';
+
+export const resumeSync = defineSync(
+  'resume',
+  'Resume sending, and retry refused credentials',
+  'after a pause, or when a refused credential was corrected',
+);

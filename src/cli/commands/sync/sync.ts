@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { defineRequest, type View } from '../../client/request.ts';
+import type { Command } from '../../command.ts';
+import { formatFields } from '../../format.ts';
+import { formatOutbox, formatUpstream, outboxStatus, upstreamStatus } from '../status/status-view.ts';
+
+const syncStatus = z.object({ upstream: upstreamStatus, outbox: outboxStatus });
+
+const view: View<z.infer<typeof syncStatus>> = {
+  schema: syncStatus,
+  show: ({ upstream, outbox }, _answer, hint) =>
+    formatFields({
+      upstream: formatUpstream(upstream),
+      outbox: formatOutbox(outbox),
+      note: upstream.state === 'paused' ? `nothing is sent to the store until: ${hint('sync resume')}` : null,
+    }),
+};
+
+/** Declares a command that changes the sending to the upstream, and shows its state. */
+export function defineSync(name: 'now' | 'pause' | 'resume', describe: string, meaning: string): Command {
+  return defineRequest({
+    command: name,
+    describe,
+    builder: {},
+    examples: [[`latchkey sync ${name}`, meaning]],
+    request: () => ({ method: 'POST', path: `/admin/v1/sync/${name}` }),
+    view,
+  });
+}

@@ -1,0 +1,10 @@
+import { defineList } from '../../client/list.ts';
+import { token, tokenFields, tokensPath } from './token.ts';
+
+export const listTokens = defineList({
+  command: 'list',
+  describe: 'List tokens, but not their secret values',
+  builder: {},
+  examples: [['latchkey token list --all', 'when each was last used, to find those to revoke']],
+  list: { path: tokensPath, member: 'tokens', item: token, row: tokenFields },
+});

@@ -1,0 +1,13 @@
+import { defineRequest } from '../../client/request.ts';
+import { positional } from '../../command.ts';
+import { formatFields } from '../../format.ts';
+import { token, tokenFields, tokensPath } from './token.ts';
+
+export const revokeToken = defineRequest({
+  command: 'revoke <token>',
+  describe: 'Revoke a token: it stops at once',
+  builder: { token: positional('Token id, as in token list', 'token') },
+  examples: [['latchkey token revoke TOKEN_ID', 'requests with it are refused from now on']],
+  request: (args) => ({ method: 'DELETE', path: `${tokensPath}/${encodeURIComponent(args.token)}` }),
+  view: { schema: token, show: (revoked) => ['revoked', formatFields(tokenFields(revoked))] },
+});

@@ -1,0 +1,238 @@
+import { z } from 'zod';
+import { readCsv, type CsvRow, type ToColumns } from '../../wire/bulk/csv.ts';
+import { request } from '../client/request.ts';
+import { type Command, defineCommand, type GlobalOptions, positional, textOption } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import type { Output } from '../output.ts';
+import { type Columns, columnsBy } from './columns.ts';
+import { withSource } from './source.ts';
+
+/** What can be imported: the columns that a file may and must have, and what rows belong to by default. */
+interface Importable extends Columns {
+  readonly describe: string;
+  readonly noun: 'license' | 'purchase' | 'coupon';
+  readonly scope: typeof scopeProduct | typeof scopeAccount;
+}
+
+interface ImportOptions extends GlobalOptions {
+  readonly file: string;
+  readonly product?: string | undefined;
+  readonly account?: string | undefined;
+  readonly map?: string | undefined;
+  readonly dryRun?: boolean | undefined;
+}
+
+/** The option and the parameter for what rows belong to if they do not say it. */
+export const scopeProduct = {
+  name: 'product',
+  parameter: 'product_key',
+  describe: 'Product key for rows that name none',
+} as const;
+export const scopeAccount = {
+  name: 'account',
+  parameter: 'account_id',
+  describe: 'Account of the coupons; default: the account named default',
+} as const;
+
+/** Small enough that the daemon serves other requests while it reads one of these. */
+const rowsOfRequest = 2000;
+/** The daemon commits several requests together, which writes less, while it reads the others. */
+const concurrency = 8;
+const charactersOfRequest = 1_000_000;
+/** Above this, the file is probably the wrong one, or a column is mapped wrongly. */
+const maxRejected = 10_000;
+
+interface Rejected {
+  readonly line: number;
+  readonly code: string;
+  readonly detail: string;
+}
+
+interface Report {
+  imported: number;
+  unchanged: number;
+  readonly rejected: Rejected[];
+}
+
+const response = z.object({
+  imported: z.int(),
+  unchanged: z.int(),
+  rejected: z.array(z.object({ row: z.int(), code: z.string(), detail: z.string() })),
+});
+
+/** Declares a command that imports records from a CSV file. */
+export function defineImport(importable: Importable): Command {
+  const { describe, noun, required, optional, scope } = importable;
+  return defineCommand({
+    command: 'import <file>',
+    describe,
+    builder: {
+      file: positional('CSV file; - is standard input', 'file'),
+      map: textOption(
+        `Names of the columns in the file: COLUMN=THEIRS,… for ${[...required, ...optional].join(', ')}`,
+      ),
+      'dry-run': { type: 'boolean', describe: 'Show what would be imported, and change nothing' },
+      [scope.name]: textOption(scope.describe, scope.name),
+    },
+    examples: [[`latchkey ${noun} import ${noun}s.csv --dry-run`, 'checks the file, and changes nothing']],
+    handler: async (given, output) => {
+      const args = given as unknown as ImportOptions;
+      const report: Report = { imported: 0, unchanged: 0, rejected: [] };
+      const code = await importFile(importable, report, args, output);
+      const hasRows = report.imported + report.unchanged + report.rejected.length > 0;
+      // A file with only a header succeeds with zero rows.
+      if (hasRows || code === exitCode.done) show(report, args, output);
+      return report.rejected.length > 0 && code === exitCode.done ? exitCode.failed : code;
+    },
+  });
+}
+
+/** Sends the rows of a file and returns the exit code. Imported rows stay, and an import can be repeated. */
+async function importFile(
+  importable: Importable,
+  report: Report,
+  args: ImportOptions,
+  output: Output,
+): Promise<number> {
+  const toColumns = columnsBy(args.map ?? '', importable);
+  return await withSource(args.file, output, async (source) => {
+    for (const part of inParts(source.bytes, toColumns)) {
+      const sent = overlapped(batches(part), async (rows) => ({
+        rows: rows.length,
+        printFailure: await send(importable, { rows, report, args }),
+      }));
+      for await (const { rows, printFailure } of sent) {
+        // Several requests may fail; only the first failure is printed.
+        if (printFailure !== null) return printFailure(output);
+        source.advance(rows);
+        if (rejectedRows(report) <= maxRejected) continue;
+        output.printError([`latchkey: over ${maxRejected} rows are rejected: the rest was not read`]);
+        return exitCode.failed;
+      }
+    }
+    return exitCode.done;
+  });
+}
+
+/**
+ * Divides a file into two parts. The second part is sent after the first: rows with an empty `id` get a new id, which
+ * must not be one that a later row names.
+ */
+function inParts(bytes: AsyncIterable<Uint8Array>, toColumns: ToColumns): readonly Rows[] {
+  const withoutId: CsvRow[] = [];
+  let hasIds = false;
+  const file = readCsv(bytes, (header) => {
+    const columns = toColumns(header);
+    hasIds = columns.includes('id');
+    return columns;
+  });
+  async function* first(): AsyncGenerator<readonly CsvRow[]> {
+    for await (const rows of file) {
+      const isWithoutId = (row: CsvRow): boolean => hasIds && 'cells' in row && row.cells['id'] === undefined;
+      withoutId.push(...rows.filter(isWithoutId));
+      yield rows.filter((row) => !isWithoutId(row));
+    }
+  }
+  return [first(), [withoutId]];
+}
+
+type Rows = AsyncIterable<readonly CsvRow[]> | readonly (readonly CsvRow[])[];
+
+/** Groups rows into requests. If the file has an error, the rows before it are yielded first. */
+async function* batches(file: Rows): AsyncGenerator<readonly CsvRow[]> {
+  let batch: CsvRow[] = [];
+  let characters = 0;
+  try {
+    for await (const rows of file) {
+      for (const row of rows) {
+        batch.push(row);
+        characters += lengthOf(row);
+        if (batch.length < rowsOfRequest && characters < charactersOfRequest) continue;
+        yield batch;
+        batch = [];
+        characters = 0;
+      }
+    }
+  } catch (error) {
+    if (batch.length > 0) yield batch;
+    throw error;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function lengthOf(row: CsvRow): number {
+  if (!('cells' in row)) return 0;
+  let characters = 0;
+  for (const text of Object.values(row.cells)) characters += text.length;
+  return characters;
+}
+
+/** Works on a few items at once and yields the results in order. If the items fail, the results before are yielded first. */
+async function* overlapped<Item, Value>(
+  items: AsyncIterable<Item>,
+  work: (item: Item) => Promise<Value>,
+): AsyncGenerator<Value> {
+  const running: Promise<Value>[] = [];
+  try {
+    for await (const item of items) {
+      running.push(work(item));
+      if (running.length < concurrency) continue;
+      for (const first of running.splice(0, 1)) yield await first;
+    }
+  } catch (error) {
+    for (const each of running) yield await each;
+    throw error;
+  }
+  for (const each of running) yield await each;
+}
+
+interface Batch {
+  readonly rows: readonly CsvRow[];
+  readonly report: Report;
+  readonly args: ImportOptions;
+}
+
+/** Sends rows and adds the result to the report. Returns a function that prints the failure, or null. */
+async function send(
+  { noun, scope }: Importable,
+  { rows, report, args }: Batch,
+): Promise<((output: Output) => number) | null> {
+  const call = {
+    method: 'POST' as const,
+    path: `/admin/v1/${noun}s/import`,
+    query: { dry_run: args.dryRun, [scope.parameter]: args[scope.name] },
+    // A row that cannot be read is sent as null, so that the daemon's audit log counts it as rejected.
+    json: { [`${noun}s`]: rows.map((row) => ('cells' in row ? row.cells : null)) },
+  };
+  const result = await request(args, call, response);
+  if (!result.ok) return result.report;
+  const { data } = result;
+  report.imported += data.imported;
+  report.unchanged += data.unchanged;
+  for (const row of rows) {
+    const { line } = row;
+    if ('detail' in row) report.rejected.push({ line, code: 'malformed', detail: `The row ${row.detail}.` });
+  }
+  for (const { row: number, ...why } of data.rejected) {
+    const row = rows[number - 1];
+    if (row === undefined || 'cells' in row) report.rejected.push({ line: row?.line ?? 0, ...why });
+  }
+  return null;
+}
+
+function show(report: Report, { json, dryRun }: ImportOptions, output: Output): void {
+  const { imported, unchanged } = report;
+  const rejected = report.rejected.toSorted((one, other) => one.line - other.line);
+  if (json) {
+    output.printJson({ imported, unchanged, rejected });
+    return;
+  }
+  if (rejected.length > 0) output.printError(rejected.map(({ line, detail }) => `line ${line}: ${detail}`));
+  const done = dryRun ? 'would be imported' : 'imported';
+  output.print(`${imported} ${done}, ${unchanged} unchanged, ${rejectedRows(report)} rejected`);
+}
+
+/** Counts the rejected rows. A row may have several errors. */
+function rejectedRows({ rejected }: Report): number {
+  return new Set(rejected.map(({ line }) => line)).size;
+}

@@ -1,0 +1,113 @@
+import { formatReason } from '../config/fault/fault.ts';
+import { readNamedFile } from '../config/file/named-file.ts';
+import { parseDuration } from '../config/value/unit.ts';
+import { formatDatetime, isInstant, parseDatetime } from '../domain/datetime.ts';
+import { joinLicenseKey } from '../domain/license-key.ts';
+import { positional, textOption, UsageError } from './command.ts';
+import { exitCode } from './exit-code.ts';
+import type { Output } from './output.ts';
+
+/* Options and positionals that several commands have, and how their values are read. */
+
+/** The license key of a command. People read its groups from paper as separate words. */
+export const licenseKeyPositional = {
+  ...positional('License key; groups of a Latchkey key may be separate words'),
+  array: true,
+} as const;
+
+export function readLicenseKey(words: readonly string[]): string {
+  const [only, second] = words;
+  const key = second === undefined ? only : joinLicenseKey(words);
+  if (key !== null && key !== undefined) return key;
+  throw new UsageError('Give one license key. Put a key with blanks in quotes');
+}
+
+/** The option of commands that roll a credential. */
+export const keepOldOption = textOption(
+  'How long the old one stays valid, such as 24h; default: it stops at once. One rolled earlier stops in any case',
+);
+
+/** Reads `--keep-old` as whole seconds. */
+export function readKeepOld(given: string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  const durationMs = parseDuration(given) ?? 0;
+  if (durationMs >= 1000) return Math.round(durationMs / 1000);
+  throw new UsageError('--keep-old must be a duration such as 24h or 7d, up to 30d');
+}
+
+/**
+ * Runs a command with the secret in the file that an option names, `undefined` if the option is not given.
+ *
+ * Every user of the machine can read a command line, so a secret is never written on it.
+ */
+export async function withSecretOf(
+  file: string | undefined,
+  output: Output,
+  run: (secret: string | undefined) => Promise<number>,
+): Promise<number> {
+  let secret: string | undefined;
+  try {
+    secret = file === undefined ? undefined : readNamedFile(file).trim();
+  } catch (error) {
+    output.printError([`latchkey: cannot read ${file}: ${formatReason(error)}`]);
+    return exitCode.failed;
+  }
+  return await run(secret);
+}
+
+const plainDate = /^\d{4}-\d{2}-\d{2}$/;
+
+/**
+ * Reads a point in time: a datetime (RFC 3339), a date (its start in UTC), or a duration before or after now. Returns
+ * it in the format of the HTTP interface.
+ */
+export function readInstant(
+  option: string,
+  given: string | undefined,
+  side: 'before' | 'after',
+): string | undefined {
+  if (given === undefined) return undefined;
+  const durationMs = parseDuration(given);
+  const instant =
+    durationMs === undefined
+      ? parseDatetime(plainDate.test(given) ? `${given}T00:00:00Z` : given)
+      : Date.now() + (side === 'before' ? -durationMs : durationMs);
+  if (instant === null || !isInstant(instant)) {
+    throw new UsageError(
+      `--${option} must be a duration such as 24h or 90d, a date, or a datetime such as 2026-12-31T18:00:00Z`,
+    );
+  }
+  return formatDatetime(instant);
+}
+
+/** A plain date on the command line, and the point in time that it stands for. */
+export type PlainDate = { readonly option: string; readonly date: string; readonly instant: string };
+
+/** Reads points in time. A plain date stands for the start of its day in UTC or for the end, as `edges` says. */
+export function readDates<Option extends string>(
+  given: Readonly<Record<Option, string | undefined>>,
+  edges: Readonly<Record<Option, 'start' | 'end'>>,
+  side: 'before' | 'after',
+): { readonly dates: Partial<Record<Option, string>>; readonly plainDates: readonly PlainDate[] } {
+  const dates: Partial<Record<Option, string>> = {};
+  const plainDates: PlainDate[] = [];
+  for (const option of Object.keys(edges) as Option[]) {
+    const text = given[option];
+    if (text === undefined) continue;
+    const isDate = plainDate.test(text);
+    const time = edges[option] === 'start' ? '00:00:00Z' : '23:59:59Z';
+    const instant = readInstant(option, isDate ? `${text}T${time}` : text, side);
+    if (instant === undefined) continue;
+    dates[option] = instant;
+    if (isDate) plainDates.push({ option, date: text, instant });
+  }
+  return { dates, plainDates };
+}
+
+/** Prints what the plain dates stand for, on standard error. */
+export function printDates(plainDates: readonly PlainDate[], output: Output): void {
+  if (plainDates.length === 0) return;
+  output.printError(
+    plainDates.map(({ option, date, instant }) => `--${option} ${date} is taken as ${instant} (UTC)`),
+  );
+}
