@@ -5,6 +5,7 @@ import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
 import { Rates } from '../http/entry/request-rates.ts';
 import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
+import type { CredentialCache } from '../service/access/credential.ts';
 import type { Log } from '../service/ports.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { explainOperation } from '../service/outbox/decision.ts';
@@ -19,18 +20,19 @@ import type { LocalStore, StoreWriter } from './store/opened-store.ts';
 
 /** The parts of a running process that the routes need. */
 export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'clock' | 'log'> &
-  Pick<App, 'memory' | 'knownGrants' | 'backup' | 'status' | 'readiness' | 'liveness'> & {
+  Pick<App, 'changes' | 'cachesResponses' | 'backup' | 'status' | 'readiness' | 'liveness'> & {
     reader: AuthorityReader;
     local: LocalStore | null;
     writer: StoreWriter;
     metrics: Metrics;
+    credentialCache: CredentialCache;
     connections: (() => ConnectionCounts) | null;
     role: Role;
   };
 
 /** Builds the dependencies of the routes. */
 export function appOf(parts: AppParts): App {
-  const { instance, current, reader, local, writer, clock, log, metrics, memory, knownGrants } = parts;
+  const { instance, current, reader, local, writer, clock, log, metrics, changes, cachesResponses } = parts;
   const { licensing, couponing, checkout, credentials, productName, sync, upstream } = parts.role;
   const { role } = current.configuration;
   return {
@@ -41,9 +43,9 @@ export function appOf(parts: AppParts): App {
     licensing: countedLicensing(licensing, metrics),
     couponing,
     checkout,
-    memory,
-    knownGrants,
-    credentials: knownGrants?.remembering(credentials) ?? credentials,
+    changes,
+    cachesResponses,
+    credentials: parts.credentialCache.cached(credentials),
     rates: new Rates(
       () => current.configuration.limits,
       () => clock.elapsed(),
@@ -83,7 +85,7 @@ export function appOf(parts: AppParts): App {
           database: parts.connections?.() ?? null,
         }),
       begin: () => metrics.begin(),
-      countAnswer: (...answer) => metrics.countAnswer(...answer),
+      countResponse: (...response) => metrics.countResponse(...response),
       countUnrouted: (status) => metrics.countUnrouted(status),
     },
   };

@@ -4,7 +4,7 @@ import type { Metrics } from './metrics.ts';
 
 type Counts = Pick<Metrics, 'countVerdict' | 'countUse'>;
 
-/** The same licensing, with every verify and every use that it answers counted. */
+/** The same licensing. It counts every verify and every use that succeeds, also verifies that a cache answers. */
 export function countedLicensing(licensing: Licensing, counts: Counts): Licensing {
   return {
     change: async (request, signal) => {
@@ -17,21 +17,17 @@ export function countedLicensing(licensing: Licensing, counts: Counts): Licensin
       const result = await licensing.verify(...asked);
       if (!result.ok) return result;
       counts.countVerdict(result.value);
-      return done(countingRepeats(result.value, counts));
-    },
-    verifyNow: (...asked) => {
-      const answer = licensing.verifyNow?.(...asked) ?? null;
-      return answer && countingRepeats(answer, counts);
+      return done(countingCached(result.value, counts));
     },
   };
 }
 
-function countingRepeats<Answer extends LicenseAnswer>(answer: Answer, counts: Counts): Answer {
-  const { repeat } = answer;
-  if (repeat === undefined) return answer;
-  const repeated = (): void => {
+function countingCached(answer: LicenseAnswer, counts: Counts): LicenseAnswer {
+  const { cacheable } = answer;
+  if (cacheable === undefined) return answer;
+  const onServed = (): void => {
     counts.countVerdict(answer);
-    repeat.repeated();
+    cacheable.onServed();
   };
-  return { ...answer, repeat: { ...repeat, repeated } };
+  return { ...answer, cacheable: { ...cacheable, onServed } };
 }

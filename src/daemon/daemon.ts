@@ -16,7 +16,7 @@ const drainMs = 10_000;
 const lastAnswerMs = 1_000;
 
 /** What a daemon controls while it runs. */
-export type DaemonParts = Omit<OpenedStore, 'reader' | 'connections' | 'node' | 'knownGrants'> & {
+export type DaemonParts = Omit<OpenedStore, 'reader' | 'connections' | 'node' | 'credentialCache'> & {
   role: Role;
   health: Health;
   /** Aborted at the end of a stop: ends the requests in flight. */
@@ -76,11 +76,11 @@ export class Daemon {
 
   /** Applies another configuration: secrets, products, rates, freshness. */
   reload(wanted: Configuration): Reloaded {
-    const { current, memory, role } = this.#parts;
+    const { current, changes, role } = this.#parts;
     const { configuration: before } = current;
     const configuration = takenOver(before, wanted);
     current.replace(configuration);
-    memory?.forget(['anything']);
+    changes.announce(['anything']);
     // A file of the same name may have another certificate.
     const isRenewed = this.#listeners?.renewCertificate(configuration.listen.tls) ?? false;
     void this.#listeners?.check();

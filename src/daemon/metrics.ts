@@ -121,8 +121,8 @@ export class Metrics implements UpstreamMeter, Disposable {
     return performance.now();
   }
 
-  /** Counts a response that bypasses the hooks of the server. */
-  countAnswer(route: string, status: number, begunAt: number): void {
+  /** Counts a response that no hook of the server has seen. */
+  countResponse(route: string, status: number, begunAt: number): void {
     this.#requests.inc({ route, status });
     this.#requestDuration.observe((performance.now() - begunAt) / 1000);
   }

@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
-import type { Memory } from '../http/memory.ts';
+import type { AnnouncedCredentialCache as CredentialCache } from '../http/entry/credential-cache.ts';
 import { storedProducts } from '../service/agent/products.ts';
+import { ChangeFeed } from '../service/change-feed.ts';
 import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
 import { logKey } from '../service/lifecycle/start.ts';
 import type { Log } from '../service/ports.ts';
@@ -69,12 +70,12 @@ async function openLocalStore(
   const current = new LiveConfiguration(configuration, storedProducts(reader.settings));
   const operationLog = new OperationLog(reader, (credential) => current.products.credentialName(credential));
   let metrics: Metrics | null = null;
-  let memory: Memory | null = null;
+  const changes = new ChangeFeed();
   const starting = startWriter(databasePath, clock, {
     role: configuration.role,
     keepsHistory: () => current.configuration.history.keepMs > 0,
     onCommit: (measure) => metrics?.committed(measure),
-    onChanged: (changes) => memory?.forget(changes),
+    onChanged: (changed) => changes.announce(changed),
     onTraced: (traced) => operationLog.add(traced),
     onDiskSpace: (isFull) => logDiskSpace(logOf(options.log, 'store'), isFull),
   });
@@ -82,10 +83,8 @@ async function openLocalStore(
   // Awaited below, after `resources` has the writer.
   loading.catch(() => undefined);
   const writer = resources.use(await starting);
-  const { compose, metricsOf, Memory: ResponseMemory } = await loading;
+  const { compose, metricsOf, AnnouncedCredentialCache } = await loading;
   metrics = resources.use(metricsOf(configuration));
-  // Where `prepare` changes the server, each request must pass the whole server.
-  memory = options.prepare === undefined ? new ResponseMemory() : null;
   const instance = await startStore(configuration, reader, writer);
   const log = hashLicenseKeys(options.log, await logKey(reader));
   operationLog.begin(logOf(log, 'sync'));
@@ -103,24 +102,30 @@ async function openLocalStore(
     node: null,
     licenses: () => countLicenses(reader),
     connections: null,
-    memory,
-    knownGrants: memory,
+    changes,
+    // Where `prepare` changes the server, each request must pass the whole server.
+    cachesResponses: options.prepare === undefined,
+    credentialCache: new AnnouncedCredentialCache(changes),
   };
   return { store, compose };
 }
 
 /** An authority does not load the modules of an agent. */
 async function loadModules({ role }: Configuration): Promise<Modules> {
-  const [{ compose }, { metricsOf }, { Memory: ResponseMemory }] = await Promise.all([
+  const [{ compose }, { metricsOf }, { AnnouncedCredentialCache }] = await Promise.all([
     import('./compose.ts'),
     import('./metrics.ts'),
-    import('../http/memory.ts'),
+    import('../http/entry/credential-cache.ts'),
     role === 'agent' ? import('./role/agent.ts') : null,
   ]);
-  return { compose, metricsOf, Memory: ResponseMemory };
+  return { compose, metricsOf, AnnouncedCredentialCache };
 }
 
-type Modules = { compose: typeof Compose; metricsOf: typeof MetricsOf; Memory: typeof Memory };
+type Modules = {
+  compose: typeof Compose;
+  metricsOf: typeof MetricsOf;
+  AnnouncedCredentialCache: typeof CredentialCache;
+};
 
 /** Each thread starts with its first read. Lists do not wait for exports. */
 function readInThreads(

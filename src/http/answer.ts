@@ -1,23 +1,25 @@
-import { done, refuse, type Result } from '../domain/problem/problem.ts';
+import { formatDatetime } from '../domain/datetime.ts';
+import { provenanceHeaderNames as names } from '../domain/header-names.ts';
 import type { Page, PageKey } from '../domain/page.ts';
-import type { Repeat } from '../service/answers.ts';
-import { writeCursor, type ListName } from '../wire/page.ts';
+import { done, refuse, type Result } from '../domain/problem/problem.ts';
+import { type ListName, writeCursor } from '../wire/page.ts';
 import type { RawParameters } from '../wire/parameters.ts';
+import type { Cacheable, Provenance } from '../service/answers.ts';
 
 /** A success: status, headers of its own, and the body. */
 export type Answer = {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: unknown;
-  /** That of a license the same may be answered again; absent: it may not. */
-  repeat?: RepeatedLicense;
+  /** Absent: the same response must not be sent again. */
+  cacheable?: CacheableLicense;
 };
 
-/** An answer that may be given again. */
-export type RepeatableAnswer = Answer & { repeat: RepeatedLicense };
-
-/** Of which license, under its own spelling, and when the upstream confirmed it (null: this is the authority). */
-export type RepeatedLicense = Repeat & { licenseKey: string; confirmedAt: number | null };
+/**
+ * The license key that the response depends on, as it is stored, and when the upstream confirmed the license (null on an
+ * authority).
+ */
+export type CacheableLicense = Cacheable & { licenseKey: string; confirmedAt: number | null };
 
 type Headers = Answer['headers'];
 
@@ -78,4 +80,23 @@ export function pageOf<Item>(
 /** A list without rows. */
 export function emptyList(list: ListName): { ok: true; value: Answer } {
   return found({ [list]: [] }, { 'X-Total-Count': '0' });
+}
+
+/** The headers about where an answer comes from and how old it is (src/http/README.md, Agent headers). */
+export function provenanceHeaders(provenance: Provenance): Record<string, string> {
+  const headers: Record<string, string> = { [names.freshness]: provenance.freshness };
+  // An authority is no cache: the rest does not apply.
+  if (!('pending' in provenance)) return headers;
+  const { confirmedAt, graceUntil, pending, cache, ageMs } = provenance;
+  if (confirmedAt !== null) headers[names.confirmedAt] = formatDatetime(confirmedAt);
+  if (graceUntil !== null) headers[names.graceUntil] = formatDatetime(graceUntil);
+  headers[names.pending] = String(pending);
+  headers['Age'] = presentAge(ageMs);
+  headers['Cache-Status'] = cache === 'hit' ? 'latchkey; hit' : 'latchkey; fwd=miss';
+  return headers;
+}
+
+/** The value of `Age`: whole seconds. */
+export function presentAge(ageMs: number): string {
+  return String(Math.max(0, Math.floor(ageMs / 1000)));
 }

@@ -1,19 +1,20 @@
+import type { RequestListener } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Operation } from '../domain/outbox/operation.ts';
 import type { Principal } from '../domain/access/principal.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { RoleName } from '../domain/role.ts';
 import type { Explanation } from '../domain/outbox/explanation.ts';
-import type { Credentials, KnownGrants } from '../service/access/credential.ts';
+import type { Credentials } from '../service/access/credential.ts';
 import type { AgentProducts } from '../service/agent/products.ts';
 import type { Checkout, Couponing, Licensing } from '../service/answers.ts';
+import type { ChangeFeed } from '../service/change-feed.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { Status } from '../service/status.ts';
 import type { Lists, OperationLists } from '../service/lists.ts';
 import type { AuthorityReader, Awaitable } from '../service/tables.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
-import type { Memory } from './memory.ts';
 import type { Dialect, ProductName } from './dialects/dialect.ts';
 import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
 import type { Rates } from './entry/request-rates.ts';
@@ -60,10 +61,12 @@ export interface App {
   /** Null on an authority, which has no upstream. */
   readonly sync: SyncControl | null;
   readonly credentials: Credentials;
-  /** Whom the credentials of requests stand for that pass their routes by; null: none does. */
-  readonly knownGrants: KnownGrants | null;
-  /** What was answered before; null: every request is answered anew. */
-  readonly memory: Memory | null;
+  readonly changes: ChangeFeed;
+  /**
+   * False if each request must reach its route: because a sandbox has added hooks to the server, or because other
+   * instances change licenses without announcing it here.
+   */
+  readonly cachesResponses: boolean;
   readonly rates: Rates;
   /** The products that an agent is configured with; null on an authority, which has a catalogue of its own. */
   readonly products: Pick<AgentProducts, 'idOf' | 'keyOf' | 'credentialName'> | null;
@@ -95,13 +98,16 @@ export interface AppMetrics {
   isOpen(): boolean;
   /** In Prometheus' text format. */
   expose(): Promise<string>;
-  /** The instant from which an answer is timed. */
+  /** When a request began, for `countResponse`. */
   begin(): number;
-  /** Counts a repeated answer, which no hook of the server sees. */
-  countAnswer(route: string, status: number, begunAt: number): void;
+  /** Counts a response that was sent in front of the pipeline. */
+  countResponse(route: string, status: number, begunAt: number): void;
   /** Counts an answer to bytes that could not be parsed as a request. */
   countUnrouted(status: number): void;
 }
+
+/** What handles the requests of a listener, in their order. */
+export type Pipeline = { handle: RequestListener };
 
 /** What a listener accepts at most (src/http/README.md, Limits). */
 export type HttpLimits = {

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, unlinkSync } from 'node:fs'
 import { connect, createServer, type ListenOptions, type Server } from 'node:net';
 import { dirname } from 'node:path';
 import { umask } from 'node:process';
-import { isTlsServer } from './tls-server.ts';
+import { isTlsServer } from './entry/connections.ts';
 
 /** What this file uses of a Fastify server. The declarations of the package must not need Fastify. */
 type HttpServer = { readonly server: Server; ready(): PromiseLike<unknown> };

@@ -1,20 +1,18 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
 import { instanceHeader } from '../domain/header-names.ts';
-import { refuse, type Problem } from '../domain/problem/problem.ts';
 import type { ProblemCode } from '../domain/problem/problem-table.ts';
-import { StorageError, type StorageFault } from '../service/ports.ts';
-import { accepts } from './accept.ts';
-import { isClosing } from './entry/connections.ts';
-import { challenge } from './entry/credential.ts';
-import { closeBehindBody } from './entry/unread-body.ts';
+import { type Problem, refuse } from '../domain/problem/problem.ts';
 import type { App } from './app.ts';
 import type { RefusalForm } from './dialects/dialect.ts';
 import { specification } from './dialects/specification.ts';
-import { pathOf } from './path.ts';
+import { challenge } from './entry/admission.ts';
+import { isClosing } from './entry/connections.ts';
+import { pathOf } from './unknown-route.ts';
 import { ProblemError } from './problem-error.ts';
 import { logAnswer } from './request-log.ts';
 import { serializeErrorLine } from '../wire/log.ts';
+import { StorageError, type StorageFault } from '../service/ports.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -149,4 +147,34 @@ function knownProblem(error: unknown): Problem | null {
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+/** Whether a request accepts a media type by its name (RFC 9110, 12.5.1): wild cards name none, and `q=0` refuses it. */
+export function accepts(
+  { headers: { accept = '' } }: Pick<FastifyRequest, 'headers'>,
+  mediaType: string,
+): boolean {
+  return accept.split(',').some((range) => {
+    const [name, ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    return name === mediaType && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
+  });
+}
+
+/**
+ * Reads the rest of a body behind the answer that ends its connection, and closes that only then: who is still sending
+ * would hear that the connection broke, and not the answer (RFC 9112, 9.6). `timeoutMs`: for how long nothing may come.
+ */
+export function closeBehindBody(request: IncomingMessage, timeoutMs: number): void {
+  const { socket } = request;
+  const close = socket.destroySoon.bind(socket);
+  // Node calls it behind the last answer of a connection.
+  socket.destroySoon = () => {
+    if (request.complete) {
+      close();
+      return;
+    }
+    socket.end();
+    socket.setTimeout(timeoutMs);
+    request.once('end', close);
+  };
 }

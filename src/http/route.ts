@@ -1,11 +1,10 @@
 import type { z } from 'zod';
-import type { Principal } from '../domain/access/principal.ts';
+import type { Principal, Scope } from '../domain/access/principal.ts';
 import type { ProblemCode } from '../domain/problem/problem-table.ts';
 import type { ParameterFault, Result } from '../domain/problem/problem.ts';
 import type { WriteOptions } from '../service/ports.ts';
 import type { Awaitable } from '../service/tables.ts';
 import type { Answer } from './answer.ts';
-import type { Access } from './entry/credential.ts';
 import type { Owned } from './entry/reach.ts';
 import type { App } from './app.ts';
 import type { Tag } from './openapi/tags.ts';
@@ -40,6 +39,9 @@ type PathNames<Path extends string> = Path extends `${string}:${infer Name}/${in
     : never;
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** Who may use a route: anyone, or a credential of this kind that carries the scope. */
+export type Access = 'anyone' | { credential: 'api_key' | 'product_secret' | 'any'; scope: Scope };
 
 /** What a route says about itself; the handler is not part of it. */
 type RouteFacts = {
@@ -76,11 +78,6 @@ type RouteFacts = {
   isBodyInQuery?: boolean;
   /** The answer says what a license key is worth: where that cannot be said, `listen.unknown` decides. */
   isVerdict?: boolean;
-  /**
-   * Answers a GET with a head whose request was answered before, as far as its target can be read and answered
-   * without waiting; null: it is to be handled like any other.
-   */
-  answerAtOnce?(app: App, principal: Principal, target: string): Answer | null;
   /** Also answered while starting and draining. */
   always?: boolean;
   /** The schema of the response body by status; null: no body. */

@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { pathOf } from './path.ts';
 import { ProblemError } from './problem-error.ts';
 import type { Route } from './route.ts';
 
@@ -33,4 +32,11 @@ function matches(pattern: string, path: string): boolean {
     parts.length === expected.length &&
     expected.every((part, index) => part.startsWith(':') || part === parts[index])
   );
+}
+
+/** The path of a target as the router reads it: without a query, doubled slashes and a slash at its end. */
+export function pathOf(target: string): string {
+  const [path = ''] = target.split('?', 1);
+  const single = path.replaceAll(/\/{2,}/g, '/');
+  return single.length > 1 && single.endsWith('/') ? single.slice(0, -1) : single;
 }

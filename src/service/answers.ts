@@ -23,13 +23,13 @@ export type Provenance =
       ageMs: number;
     };
 
-/** That the same may be answered again, as long as no commit changes the license. */
-export type Repeat = {
-  /** The first and the last instant at which it is known to be true (`Clock.now`, which may go back). */
+/** The same response may be sent again until a commit changes the license. */
+export type Cacheable = {
+  /** The first and the last instant at which the response is right (`Clock.now`, which may go back). */
   since: number;
   until: number;
-  /** To be called each time that it is answered again. */
-  repeated(): void;
+  /** Call it each time that the cached response is sent. */
+  onServed(): void;
 };
 
 export type LicenseAnswer = {
@@ -37,12 +37,9 @@ export type LicenseAnswer = {
   /** The product under which it is known here; on an agent as configured, whatever link the upstream writes. */
   productKey: string;
   provenance: Provenance;
-  /** Absent: it holds for this once. */
-  repeat?: Repeat;
+  /** Absent: the response must not be sent again. */
+  cacheable?: Cacheable;
 };
-
-/** An answer that may be given again. */
-export type RepeatableAnswer = LicenseAnswer & { repeat: Repeat };
 
 export type LicenseHistory = { changes: readonly ListedChange[]; total: number };
 
@@ -71,11 +68,6 @@ export interface Licensing {
     signal: AbortSignal,
     asker?: string | null,
   ): Promise<Result<LicenseAnswer>>;
-  /**
-   * What `verify` answers, where that needs nothing but a read of a store that answers at once; null: ask
-   * `verify`. Whoever sends it is to call `repeat.repeated`.
-   */
-  verifyNow?(reach: Reach, licenseKey: string): RepeatableAnswer | null;
   change(request: LicenseChangeRequest, signal: AbortSignal): Promise<Result<LicenseAnswer>>;
   /** What has changed a license, the latest first; refused when nothing is known of it here. Null: it may be anybody's. */
   history(reach: Reach | null, licenseKey: string, page: HistoryPage): Promise<Result<LicenseHistory>>;

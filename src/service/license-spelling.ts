@@ -18,8 +18,6 @@ export function findPlainKeys(licensing: Licensing): Licensing {
   return {
     verify: (reach, licenseKey, signal, asker) =>
       eitherSpelling(licenseKey, (key) => licensing.verify(reach, key, signal, asker)),
-    // Keys of usual characters alone are asked for there.
-    verifyNow: (reach, licenseKey) => licensing.verifyNow?.(reach, licenseKey) ?? null,
     change: (request, signal) =>
       eitherSpelling(request.licenseKey, (licenseKey) =>
         licensing.change({ ...request, licenseKey }, signal),

@@ -3,7 +3,6 @@ import { duplexPair } from 'node:stream';
 import { connect as connectSecurely } from 'node:tls';
 import { expect, test } from 'vitest';
 import type { App, HttpLimits } from '../../src/http/app.ts';
-import { Memory } from '../../src/http/memory.ts';
 import { adminToken, limits, silentMetrics } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
 import { CallerConnection as Connection } from '../support/network/caller-connection.ts';
@@ -51,9 +50,9 @@ test.each(listeners)(
 );
 
 test.each(listeners)(
-  'a connection that is answered from memory (%s) is not called idle for it',
+  'a connection whose verifies the response cache answers (%s) is not the one that was idle longest',
   async (kind) => {
-    await using served = await serveFew(2, { memory: new Memory() });
+    await using served = await serveFew(2, { cachesResponses: true });
     const listener = served.listeners[kind];
     const verify = await sellKey(served, kind);
     const first = await Connection.open(listener);

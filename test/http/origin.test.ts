@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
-import { Memory } from '../../src/http/memory.ts';
 import { adminToken, apiKey, limits, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 import { serveApp } from '../support/app/http-served.ts';
 import { KeptConnection } from '../support/network/kept-connection.ts';
@@ -190,10 +189,9 @@ test('OPTIONS of a program is a method that is not allowed', async () => {
   }
 });
 
-test('what is answered to one page from memory is never told to another, nor to a program', async () => {
-  const memory = new Memory();
+test('a repeated verify has the CORS header of its own origin, and none without an Origin', async () => {
   const allowedOrigins = [page, extension];
-  await using served = await serveApp({ memory, knownGrants: memory }, { limits, allowedOrigins });
+  await using served = await serveApp({ cachesResponses: true }, { limits, allowedOrigins });
   await using http = httpClient(served.listeners.tcp);
   const secret = 'a-secret-of-the-product';
   const product = { name: 'P', product_key: 'P', secret };

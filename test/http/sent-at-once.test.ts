@@ -1,5 +1,4 @@
 import { expect, test, vi } from 'vitest';
-import { Memory } from '../../src/http/memory.ts';
 import { secret } from '../support/harness/dialect-harness.ts';
 import { adminToken } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
@@ -11,7 +10,7 @@ const operator = { authorization: `Bearer ${adminToken}` };
 
 /** An authority with one license key. */
 async function serve(): Promise<Served> {
-  const served = await serveApp({ memory: new Memory() });
+  const served = await serveApp({ cachesResponses: true });
   await using http = httpClient(served.listeners.tcp);
   const product = { name: 'Editor', product_key: 'EDITOR', secret };
   await http.post('/admin/v1/products', { headers: operator, json: product });
@@ -53,7 +52,6 @@ test.each(listeners)('a verify behind changes (%s) tells what they have done', a
   const sent = [change('usage'), verify, change('disable'), verify, verify, change('usage'), verify];
   const told = ['true 1', 'true 1', 'false 1', 'false 1', 'false 1', 'false 2', 'false 2'];
   expect(await sendAtOnce(served.listeners[kind], sent)).toEqual(told);
-  // Heads that are known by now, which go the short way.
   const again = ['false 3', 'false 3', 'false 3', 'false 3', 'false 3', 'false 4', 'false 4'];
   expect(await sendAtOnce(served.listeners[kind], sent)).toEqual(again);
 });

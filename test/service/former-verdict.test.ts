@@ -56,12 +56,10 @@ async function isEnabled(answer: Promise<Result<LicenseAnswer>>): Promise<boolea
 
 it('a key is asked for at the new address of the upstream before it is answered, once', async () => {
   await using harness = await createFormer();
-  expect(licensing(harness).verifyNow?.(reach, key)).toBeNull();
   const answer = verify(harness);
   await (await harness.request()).answer(harness.says(1, { enabled: false }));
   expect(valueOf(await answer)).toMatchObject({ license: { enabled: false, uses: 1 } });
   expect(await isEnabled(verify(harness))).toBe(false);
-  expect(licensing(harness).verifyNow?.(reach, key)).toMatchObject({ license: { uses: 1 } });
   expect(await harness.requested()).toEqual([]);
 });
 

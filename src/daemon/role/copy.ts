@@ -1,11 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import type { Product } from '../../domain/product.ts';
 import {
-  nameOfCredential,
+  cacheKeyOf,
   type Credentials,
   type Grant,
-  type KnownGrants,
-  type SentCredential,
+  type CredentialCache,
 } from '../../service/access/credential.ts';
 import { authorityLicensing } from '../../service/authority/answers.ts';
 import { type Clock, StorageError } from '../../service/ports.ts';
@@ -14,7 +13,7 @@ import { isSameDigest, sha256 } from '../system/random.ts';
 import { authorityRole, type Role, type RoleParts } from './role.ts';
 
 /** The credentials and products that a copy of an authority has read. Never licenses, and never used by writes. */
-export class CopyMemory implements KnownGrants {
+export class CopyMemory implements CredentialCache {
   readonly #grants: RecentReads<Grant>;
   readonly #products: RecentReads<Product>;
 
@@ -28,15 +27,11 @@ export class CopyMemory implements KnownGrants {
     this.#products.forget();
   }
 
-  remembering(credentials: Credentials): Credentials {
+  cached(credentials: Credentials): Credentials {
     return {
-      find: (sent) => this.#grants.read(nameOfCredential(sent), () => credentials.find(sent)),
+      find: (sent) => this.#grants.read(cacheKeyOf(sent), () => credentials.find(sent)),
       use: (grant) => credentials.use(grant),
     };
-  }
-
-  grantOf(sent: SentCredential): Grant | null {
-    return this.#grants.recall(nameOfCredential(sent));
   }
 
   /** A reader with cached products. */

@@ -1,4 +1,5 @@
 import type { App } from '../../http/app.ts';
+import type { CredentialCache } from '../../service/access/credential.ts';
 import type { LocalLists } from '../../service/lists.ts';
 import type { Log } from '../../service/ports.ts';
 import type { RecordCounts, StorageState } from '../../service/status.ts';
@@ -50,6 +51,7 @@ export type OpenedStore = {
   licenses: () => Promise<RecordCounts | null>;
   /** Counts the connections to the database; null: the store is on this machine. */
   connections: (() => ConnectionCounts) | null;
-  memory: App['memory'];
-  knownGrants: App['knownGrants'];
+  changes: App['changes'];
+  cachesResponses: App['cachesResponses'];
+  credentialCache: CredentialCache;
 };

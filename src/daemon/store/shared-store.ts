@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Configuration } from '../../config/configuration.ts';
 import { isRefusal } from '../../service/access/idempotency.ts';
 import type { RevokeToken } from '../../service/access/token.ts';
+import { ChangeFeed } from '../../service/change-feed.ts';
 import { rememberedTime } from '../../service/lifecycle/clock-mark.ts';
 import { logKey, apiKeyKeptAt, type StartAuthority } from '../../service/lifecycle/start.ts';
 import { type Log, StorageError } from '../../service/ports.ts';
@@ -41,7 +42,6 @@ type SharedStoreOptions = {
   log: Log;
   time?: TimeSource;
   signal?: AbortSignal;
-  prepare?: unknown;
 };
 
 /**
@@ -69,8 +69,6 @@ export async function openSharedStore(
   const clock = await wait.until(() => startClock(database, common));
   // After the machine slept, its own clock shows it first.
   const memory = new CopyMemory({ now: () => time.read().wall, elapsed: () => clock.elapsed() });
-  // Where `prepare` changes the server, each request must pass the whole server.
-  const knownGrants = options.prepare === undefined ? memory : null;
   const current = new LiveConfiguration(configuration);
   const metrics = resources.use(metricsOf(configuration));
   const plain = openWriter(database, { configuration, current, clock, memory, metrics, log: storeLog });
@@ -91,9 +89,10 @@ export async function openSharedStore(
     node: { memory, adminToken: keepSecretFile(configuration.stateDir, 'adminToken', 'lk_tok') },
     licenses: rememberedCounts(reader, { clock, answers: () => canBeRead(writer) }),
     connections: () => ({ ...database.use, most: postgres.pool }),
-    // No response is cached, because another node may have changed the license.
-    memory: null,
-    knownGrants,
+    changes: new ChangeFeed(),
+    // Other nodes change licenses too, and do not announce it here.
+    cachesResponses: false,
+    credentialCache: memory,
   };
 }
 

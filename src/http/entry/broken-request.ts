@@ -10,7 +10,7 @@ import { ProblemError } from '../problem-error.ts';
 import { logRequest } from '../request-log.ts';
 import { serializeProblem } from '../../wire/response.ts';
 import type { Connections } from './connections.ts';
-import { newRequestId } from './request-id.ts';
+import { newRequestId } from './request-state.ts';
 
 // An import statement would also load the WebSocket and fetch of Node, which takes 40 ms.
 const { STATUS_CODES } = createRequire(import.meta.url)('node:http') as typeof Http;

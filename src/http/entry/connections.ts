@@ -1,10 +1,10 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Server as TlsServer } from 'node:tls';
 import type { FastifyReply } from 'fastify';
-import { isTlsServer } from '../tls-server.ts';
-import { UnsentAnswers } from './unsent-answers.ts';
-import { departure, WaitingRequests, type Asker } from './waiting-requests.ts';
+import { responseClassOf } from './responses.ts';
+import { type Asker, departure, WaitingRequests } from './waiting-requests.ts';
 
 /**
  * How many requests of one connection may wait for their answers. What Node keeps of each is many times what was sent,
@@ -17,14 +17,6 @@ const maxConcurrent = 10;
 
 /** How many bytes of answers may wait on one connection before its next request is handled. */
 const maxUnsentBytes = 256 * 1024;
-
-/**
- * Whether the system has taken all of an answer, and more may follow: the caller takes what it sends, and no other
- * answer comes before. The last one of a connection is under way until that is closed: nothing is answered behind it.
- */
-function isHandedOver(response: ServerResponse): boolean {
-  return response.writableEnded && response.writableLength === 0 && response.shouldKeepAlive;
-}
 
 function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD';
@@ -74,7 +66,8 @@ export class Connections {
   readonly #idle = new Set<Duplex>();
   /** Those that close behind an answer that was made early, so that another can have their place. */
   readonly #leaving = new Set<Duplex>();
-  readonly #unsent = new UnsentAnswers();
+  /** The class of the responses of a server. */
+  readonly responseClass: typeof ServerResponse = responseClassOf(() => this.#unanswered.size > 1);
   readonly #waiting: WaitingRequests;
 
   constructor(maximum: number) {
@@ -82,7 +75,7 @@ export class Connections {
     this.#waiting = new WaitingRequests(maximum);
   }
 
-  /** Follows the connections of a server; call before it listens. Of each request `begin` is to be told. */
+  /** Follows the connections of a server. Call it before the server listens. */
   watch(server: Server): void {
     if (isTlsServer(server)) {
       server.on('connection', (socket) => this.#beginHandshake(socket));
@@ -90,16 +83,6 @@ export class Connections {
     } else {
       server.on('connection', (socket) => this.#open(socket));
     }
-  }
-
-  /** The class of the responses of a server: each reports the bytes that its caller has not taken. */
-  get responseClass(): typeof ServerResponse {
-    return this.#unsent.responseClass;
-  }
-
-  /** Whether there is more than one. */
-  get areMany(): boolean {
-    return this.#unanswered.size > 1;
   }
 
   /** Whether a request is not looked at, since its connection ends before it: by an answer, or here, where too many wait. */
@@ -133,11 +116,11 @@ export class Connections {
     const { socket } = request;
     if (this.isOver(socket)) return;
     const before = blockerOf(request, this.unanswered(socket));
+    this.#begin(socket, response);
     if (before === undefined) {
       look(request, response);
       return;
     }
-    this.begin(socket, response);
     const lookAfter = (blocker: ServerResponse): void => {
       // All requests of a connection may wait for one answer: Node would report more than ten listeners as a leak.
       blocker.setMaxListeners(0);
@@ -153,23 +136,14 @@ export class Connections {
     lookAfter(before);
   }
 
-  /** A request on a connection is to be answered. */
-  begin(socket: Duplex, response: ServerResponse): void {
+  #begin(socket: Duplex, response: ServerResponse): void {
     const unanswered = this.#unanswered.get(socket) ?? [];
-    if (unanswered.includes(response)) return;
     unanswered.push(response);
     this.#idle.delete(socket);
     response.once('close', () => {
       unanswered.splice(unanswered.indexOf(response), 1);
       if (unanswered.length === 0 && !socket.destroyed && !this.#leaving.has(socket)) this.#idle.add(socket);
     });
-  }
-
-  /** A request was answered, perhaps in the moment in which it came. */
-  use(socket: Duplex, response: ServerResponse): void {
-    if (this.unanswered(socket).includes(response)) return;
-    if (!isHandedOver(response)) this.begin(socket, response);
-    else if (this.#idle.delete(socket)) this.#idle.add(socket);
   }
 
   /** The requests of a connection that are not answered yet, in order. */
@@ -280,4 +254,9 @@ export class Connections {
     this.#unanswered.delete(socket);
     this.#leaving.delete(socket);
   }
+}
+
+/** Does not import `node:tls`, which takes 1 MiB of memory: most servers listen without it. */
+export function isTlsServer(server: NetServer): server is TlsServer {
+  return 'setSecureContext' in server;
 }

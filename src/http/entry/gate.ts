@@ -1,9 +1,37 @@
 import type { IncomingMessage } from 'node:http';
-import type { HttpLimits, ServerSettings } from '../app.ts';
-import type { Head } from './request-headers.ts';
-import { readPairs } from './form.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { App, HttpLimits, ServerSettings } from '../app.ts';
+import { readPairs } from './body.ts';
+import type { Origins } from './origin.ts';
+import { type Head, headReader } from './request-state.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { RawParameters } from '../../wire/parameters.ts';
+
+/** Makes the function that takes each request of a listener through the gate. */
+export function arrival(
+  app: App,
+  settings: ServerSettings,
+  { names, origins }: { names: ServerSettings['headerAliases']; origins: Origins },
+): (request: FastifyRequest, reply: FastifyReply) => void {
+  const readHead = headReader(names);
+  return (request, reply) => {
+    const head = readHead(request.raw);
+    checkTarget(request.raw, head, settings);
+    origins.admit(head, request, reply);
+    const query = readQuery(request.raw, head, settings.limits);
+    if (head.instance.includes(app.instance)) {
+      throw new ProblemError('loop_detected', 'The upstream of this agent leads to this agent itself.');
+    }
+    request.state = {
+      head,
+      query,
+      principal: null,
+      grant: null,
+      cacheable: null,
+      startedAt: app.now(),
+    };
+  };
+}
 
 /** A dot at the end of a name says that it is a whole one: that keeps resolvers from trying their search domains. */
 const hostPattern =

@@ -8,7 +8,7 @@ import {
 import { ProblemError } from '../problem-error.ts';
 import type { Route } from '../route.ts';
 import { closeBehind } from './connections.ts';
-import type { Head } from './request-headers.ts';
+import type { Head } from './request-state.ts';
 
 /** What is for software, and so for pages that are trusted; never what is for people and probes. */
 const openToPages = /^\/(?:api|agent)\//;

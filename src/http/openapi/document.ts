@@ -2,8 +2,7 @@ import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObj
 import { credentialHeaders } from '../../domain/header-names.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { specification } from '../dialects/specification.ts';
-import type { Access } from '../entry/credential.ts';
-import type { Route } from '../route.ts';
+import type { Access, Route } from '../route.ts';
 import { answerHeaders } from './headers.ts';
 import { formType, requestOf } from './requests.ts';
 import { responsesOf } from './responses.ts';

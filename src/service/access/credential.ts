@@ -21,7 +21,7 @@ export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
 /** A credential as it was sent: its secret is known by its digest alone. */
 export type SentCredential = { readonly kind: CredentialKind; readonly digest: string };
 
-/** What a secret is accepted for; it may be remembered until a commit changes credentials. */
+/** What a secret is accepted for. It may be cached until a commit changes credentials. */
 export type Grant = {
   principal: Principal;
   /** Null: it is no token. */
@@ -38,16 +38,13 @@ export interface Credentials {
   use(grant: Grant): Principal | 'expired' | null;
 }
 
-/** Whom credentials stand for, as far as that need not be looked for. */
-export interface KnownGrants {
-  /** What `Credentials.find` would give; null: it has to be asked. */
-  grantOf(sent: SentCredential): Grant | null;
-  /** The same credentials, found once. */
-  remembering(credentials: Credentials): Credentials;
+/** Saves reading the same credential from the store at each request. */
+export interface CredentialCache {
+  cached(credentials: Credentials): Credentials;
 }
 
-/** What a credential is remembered under: a secret that is accepted as one kind may not be as another. */
-export function nameOfCredential({ kind, digest }: SentCredential): string {
+/** Contains the kind because a secret that is accepted as one kind may not be accepted as another. */
+export function cacheKeyOf({ kind, digest }: SentCredential): string {
   return `${kind} ${digest}`;
 }
 

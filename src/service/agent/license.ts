@@ -2,7 +2,7 @@ import type { Reach } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { HistoryPage } from '../access/tables.ts';
-import type { LicenseHistory, Licensing, LicenseAnswer, RepeatableAnswer } from '../answers.ts';
+import type { Cacheable, LicenseHistory, Licensing, LicenseAnswer } from '../answers.ts';
 import { findPlainKeys } from '../license-spelling.ts';
 import { isOfFormerAddress, upstreamAddressSince, type AddressSince } from '../outbox/upstream-state.ts';
 import { change } from './license-change.ts';
@@ -19,6 +19,8 @@ import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import { verdict } from '../../domain/agent/verdict.ts';
 import type { LicenseFetch } from '../ports.ts';
 
+type CacheableAnswer = LicenseAnswer & { cacheable: Cacheable };
+
 /** Licenses on an agent: answered from what the upstream last said, changed here at once and upward later. */
 export function agentLicensing(given: AgentLicensingParts): Licensing {
   // Read once, at the first answer: by then the address is bound, and it changes at a start only.
@@ -32,7 +34,6 @@ export function agentLicensing(given: AgentLicensingParts): Licensing {
   };
   return findPlainKeys({
     verify: (reach, licenseKey, signal, asker = null) => verify(parts, { reach, licenseKey, asker }, signal),
-    verifyNow: (reach, licenseKey) => verifyNow(parts, reach, licenseKey),
     change: (request, signal) => change(parts, request, signal),
     history: async (reach, licenseKey, page) => historyOf(parts, { reach, licenseKey }, page),
   });
@@ -67,29 +68,21 @@ async function verify(
   if (isToBeTouched(parts, snapshot)) postTouch(parts, snapshot.license.licenseKey);
   // The stored license came from the upstream's former address: ask the present one first.
   if (parts.isOfFormerAddress(snapshot)) return lookUp(parts, question, signal);
-  answered.repeat.repeated();
+  answered.cacheable.onServed();
   return done(answered);
 }
 
-/** Answers from the stored license if nothing has to be written or asked for; otherwise returns null. */
-function verifyNow(parts: LicensingParts, reach: Reach, licenseKey: string): RepeatableAnswer | null {
-  const snapshot = parts.reader.snapshots.get(licenseKey);
-  if (snapshot === null || !reaches(parts, reach, snapshot)) return null;
-  if (isToBeTouched(parts, snapshot) || parts.isOfFormerAddress(snapshot)) return null;
-  return answerFrom(parts, snapshot);
-}
-
 /** The answer from the stored license; null if the license is too old to rely on. */
-function answerFrom(parts: LicensingParts, snapshot: LicenseSnapshot): RepeatableAnswer | null {
+function answerFrom(parts: LicensingParts, snapshot: LicenseSnapshot): CacheableAnswer | null {
   const { freshness, refreshMs } = parts.settings();
   const now = parts.clock.now();
   const judged = verdict(snapshot, freshness, now);
   if (judged.verdict !== 'answer') return null;
   const { productKey, askedAt, confirmedAt, license } = snapshot;
   const until = Math.min(askedAt + refreshMs, lastInstantOf(judged.freshness, confirmedAt, freshness));
-  const repeated =
+  const onServed =
     judged.freshness === 'fresh' ? nothing : refreshing(parts.fetcher, productKey, license.licenseKey);
-  return { ...answerOf(parts, snapshot, 'hit'), repeat: { since: now, until, repeated } };
+  return { ...answerOf(parts, snapshot, 'hit'), cacheable: { since: now, until, onServed } };
 }
 
 const nothing = (): void => undefined;

@@ -2,13 +2,13 @@ import type { License } from '../../domain/license.ts';
 import { notFound } from '../../domain/problem/not-found.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type {
+  Cacheable,
   CouponAnswer,
   Couponing,
   CouponList,
   LicenseAnswer,
   LicenseHistory,
   Licensing,
-  Repeat,
 } from '../answers.ts';
 import type { Lists } from '../lists.ts';
 import type { Writer } from '../writer.ts';
@@ -19,21 +19,15 @@ import type { AuthorityReader } from '../tables.ts';
 
 const provenance = { freshness: 'authoritative' } as const;
 
-/** Nothing but a commit changes what the authority says. */
-const always: Repeat = { since: -Infinity, until: Infinity, repeated: () => undefined };
+/** Only a commit changes what the authority says. */
+const untilChanged: Cacheable = { since: -Infinity, until: Infinity, onServed: () => undefined };
 
 /** Answers for licenses from the authority's own store. */
 export function authorityLicensing(reader: AuthorityReader, writer: Writer): Licensing {
   return findPlainKeys({
     async verify(reach, licenseKey): Promise<Result<LicenseAnswer>> {
       const license = await reachableLicense(reader, reach, licenseKey);
-      return license === null ? licenseNotFound() : done({ ...answer(license), repeat: always });
-    },
-    verifyNow(reach, licenseKey) {
-      // Whose a product is, would be another read.
-      const license = reach.productKey === null ? null : reader.licenses.get(licenseKey);
-      if (license === null || license instanceof Promise) return null;
-      return license.productKey === reach.productKey ? { ...answer(license), repeat: always } : null;
+      return license === null ? licenseNotFound() : done({ ...answer(license), cacheable: untilChanged });
     },
     async change({ reach, licenseKey, trigger, actor, idempotency }): Promise<Result<LicenseAnswer>> {
       const changed = await writer.write(

@@ -3,6 +3,7 @@ import { noProducts } from '../../../src/domain/agent/product.ts';
 import type { ProcessSnapshot } from '../../../src/daemon/gauges.ts';
 import type { App, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects/all.ts';
+import { AnnouncedCredentialCache } from '../../../src/http/entry/credential-cache.ts';
 import { Rates } from '../../../src/http/entry/request-rates.ts';
 import { buildServer } from '../../../src/http/server.ts';
 import { exportPage } from '../../../src/wire/bulk/export.ts';
@@ -11,6 +12,7 @@ import { authorityCouponing, authorityLicensing } from '../../../src/service/aut
 import { authorityCheckout } from '../../../src/service/authority/checkout.ts';
 import { authorityCredentials } from '../../../src/service/access/credential.ts';
 import { TokenUses } from '../../../src/service/access/token.ts';
+import { ChangeFeed } from '../../../src/service/change-feed.ts';
 import type { Log } from '../../../src/service/ports.ts';
 import { explainOperation } from '../../../src/service/outbox/decision.ts';
 import type { Status } from '../../../src/service/status.ts';
@@ -52,7 +54,7 @@ export async function openApp(
   await store.write(seed);
   const lines: LogLine[] = [];
   const tokenUses = new TokenUses();
-  const { memory = null, knownGrants = memory } = changes;
+  const changeFeed = new ChangeFeed();
   const credentials = authorityCredentials({ reader, verifiedNow: () => Date.now(), uses: tokenUses });
   const app: App = {
     role,
@@ -69,11 +71,14 @@ export async function openApp(
     explain: (operation) =>
       explainOperation(localOf(store).reader, operation, { blocker: null, elapsed: Date.now() }),
     writer,
-    memory,
-    knownGrants,
+    changes: changeFeed,
+    cachesResponses: false,
     sync: null,
     backup,
-    credentials: knownGrants?.remembering(credentials) ?? credentials,
+    credentials:
+      changes.cachesResponses === true
+        ? new AnnouncedCredentialCache(changeFeed).cached(credentials)
+        : credentials,
     rates: new Rates(
       () => ({ rate: 0, failedRate: 1_000_000 }),
       () => 0,
@@ -145,7 +150,7 @@ export const silentMetrics: App['metrics'] = {
   isOpen: () => false,
   expose: async () => 'latchkey_info 1\n',
   begin: () => 0,
-  countAnswer: () => {},
+  countResponse: () => {},
   countUnrouted: () => {},
 };
 

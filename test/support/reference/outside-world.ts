@@ -21,8 +21,8 @@ export const outsideAllowed: Readonly<Record<string, string>> = {
   'config/load.ts process': 'gathers the raw text that configuration is made of: environment, platform',
   'store/sqlite/files/open.ts process': 'which SQLite is built in, only Node can say',
   'http/listen.ts node:process': 'a socket must never be there with a wider mode',
-  'http/entry/request-id.ts randomUUID': 'names requests that come without a name',
-  'http/short-way/answers-of-turn.ts setImmediate': 'no time, but the end of a turn of the event loop',
+  'http/entry/request-state.ts randomUUID': 'names requests that come without a name',
+  'http/entry/responses.ts setImmediate': 'the end of a turn of the event loop, not a time',
   'wire/bulk/csv.ts setImmediate': 'lets other requests have their turn while a large file is parsed',
   'upstream/exchange.ts setTimeout': 'the bound of a real request, which has to end by real time',
 };

@@ -3,10 +3,9 @@ import { withNext, type Page } from '../../../domain/page.ts';
 import { refuse, type Result } from '../../../domain/problem/problem.ts';
 import type { CouponAnswer, CouponList } from '../../../service/answers.ts';
 import { couponScopeFaults } from '../../../service/authority/coupon.ts';
-import { found, made, pageOf, type Answer } from '../../answer.ts';
+import { type Answer, found, made, pageOf, provenanceHeaders } from '../../answer.ts';
 import type { App } from '../../app.ts';
 import { route, type Route } from '../../route.ts';
-import { provenanceHeaders } from '../../provenance.ts';
 import {
   countedCouponList,
   couponBytes,

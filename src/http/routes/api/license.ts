@@ -1,19 +1,17 @@
 import { withNext } from '../../../domain/page.ts';
 import type { Principal, Reach, Scope } from '../../../domain/access/principal.ts';
 import type { LicenseTrigger } from '../../../domain/license.ts';
-import { parseLicenseKey } from '../../../domain/license-key.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
 import type { LicenseAnswer } from '../../../service/answers.ts';
 import { licenseNotFound } from '../../../service/access/license-access.ts';
 import { inKnownKey } from '../../../service/license-spelling.ts';
 import { afterCommit } from '../../../service/after-commit.ts';
 import type { Awaitable } from '../../../service/tables.ts';
-import { found, type Answer, emptyList, pageOf } from '../../answer.ts';
+import { type Answer, emptyList, found, pageOf, provenanceHeaders } from '../../answer.ts';
 import type { App } from '../../app.ts';
 import type { LicenseForm, ProductName } from '../../dialects/dialect.ts';
 import { accountFaults, isOfNoProduct, reachForLicense, withinReach } from '../../entry/reach.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';
-import { provenanceHeaders } from '../../provenance.ts';
 import { licenseList, licenseParameters, licenseQuery, serializeSoldLicense } from '../../../wire/license.ts';
 import { enveloped } from '../../../wire/response.ts';
 
@@ -59,8 +57,8 @@ export async function changeLicense(
   const asker = principal.credential;
   const request = { reach, licenseKey, trigger, waitMs, isAgent, asker, ...writeOptions };
   const result = await app.licensing.change(request, signal);
-  // Whoever waited for the upstream reads its answer from the store, where it is before the writer has told of it.
-  if (result.ok) app.memory?.forget([{ licenseKey: result.value.license.licenseKey }]);
+  // After a wait for the upstream, the result is in the store before the writer announces it.
+  if (result.ok) app.changes.announce([{ licenseKey: result.value.license.licenseKey }]);
   const productName: ProductName = (productKey) =>
     afterCommit(app.log, () => app.productName(productKey), null);
   return await present({ role: app.role, productName }, result, form);
@@ -80,7 +78,7 @@ function answerOf(
   answer: LicenseAnswer,
   form: LicenseForm,
 ): Awaitable<Answer> {
-  const { provenance, license, repeat } = answer;
+  const { provenance, license, cacheable } = answer;
   let isNameAsked = false;
   const presented = form.present(answer, (productKey) => {
     isNameAsked = true;
@@ -88,10 +86,10 @@ function answerOf(
   });
   const finish = (body: object): Answer => {
     const { value } = found(body, provenanceHeaders(provenance));
-    // An agent takes the name of a product from whatever was last told of any of its keys.
-    if (repeat === undefined || (isNameAsked && app.role === 'agent')) return value;
+    // On an agent, a report about another license key may change the name of the product.
+    if (cacheable === undefined || (isNameAsked && app.role === 'agent')) return value;
     const confirmedAt = 'confirmedAt' in provenance ? provenance.confirmedAt : null;
-    return { ...value, repeat: { ...repeat, licenseKey: license.licenseKey, confirmedAt } };
+    return { ...value, cacheable: { ...cacheable, licenseKey: license.licenseKey, confirmedAt } };
   };
   return presented instanceof Promise ? presented.then(finish) : finish(presented);
 }
@@ -102,17 +100,6 @@ async function askedOf(
   { licenseKey }: Pick<Asked, 'licenseKey'>,
 ): Promise<Asked> {
   return { reach: await reachForLicense(app, principal, licenseKey), licenseKey };
-}
-
-/** A target with a license key that needs no decoding, and nothing else. */
-const plainTarget = /^\/api\/v2\/license\/verify\?license_key=([\w.-]+)$/;
-
-/** Answers a verify where nothing has to be waited for; null: it is to be handled. */
-function verifyAtOnce(app: App, reach: Reach, target: string, form: LicenseForm): Answer | null {
-  const licenseKey = parseLicenseKey(plainTarget.exec(target)?.[1] ?? '');
-  const known = licenseKey === null ? null : app.licensing.verifyNow?.(reach, licenseKey);
-  const answer = known && answerOf(app, known, form);
-  return answer instanceof Promise ? null : (answer ?? null);
 }
 
 const list = route({
@@ -156,7 +143,6 @@ export function licenseRoutes(form: LicenseForm): readonly Route[] {
     isVerdict: true,
     query: licenseParameters,
     answers,
-    answerAtOnce: (app, { reach }, target) => verifyAtOnce(app, reach, target, form),
     handle: async (request) => verifyLicense(request, await askedOf(request, request.query), form),
   });
   const changes = licenseChanges.map(({ trigger, scope, operationId, summary }) =>

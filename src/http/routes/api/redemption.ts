@@ -1,7 +1,6 @@
 import { withNext } from '../../../domain/page.ts';
 import { redemptionNotFound } from '../../../service/checkout/redemption.ts';
-import { found, made, nothing, pageOf } from '../../answer.ts';
-import { provenanceHeaders } from '../../provenance.ts';
+import { found, made, nothing, pageOf, provenanceHeaders } from '../../answer.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import {
