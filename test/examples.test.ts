@@ -2,7 +2,6 @@ import { chmodSync, existsSync, readdirSync, readFileSync, statSync } from 'node
 import { join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { nameOf } from '../src/cli/command.ts';
 import { commands } from '../src/cli/commands.ts';
 import { formatFault } from '../src/config/fault/fault.ts';
 import { parseConfiguration, type ConfigurationResult } from '../src/config/load.ts';
@@ -83,7 +82,7 @@ test('the unit is what service print writes', async () => {
 
 test('every command in them exists', () => {
   const groups = new Map(
-    commands.map((entry) => [nameOf(entry), 'commands' in entry ? entry.commands.map(nameOf) : []]),
+    commands.map((entry) => [entry.name, 'commands' in entry ? entry.commands.map(({ name }) => name) : []]),
   );
   const words = files.flatMap((name) => [
     ...read(name).matchAll(/(?<![-/.\w])latchkey (?<command>[a-z]+)(?: (?<member>[a-z]+))?(?= |["',.\n]|$)/g),

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { globalOptions } from '../src/cli/command.ts';
-import { findCommand, parseLine, splitLine } from '../src/cli/command-line.ts';
+import { findCommand, parseArguments, splitLine } from '../src/cli/command-line.ts';
 import { commands } from '../src/cli/commands.ts';
 import { settings } from '../src/config/configuration.ts';
 import { formatFault } from '../src/config/fault/fault.ts';
@@ -32,11 +32,11 @@ const systemPrograms = new Set([
 ]);
 
 /** Why `latchkey` would not understand a command line; null if it does. */
-function misunderstanding(argv: readonly string[]): string | null {
+async function misunderstanding(argv: readonly string[]): Promise<string | null> {
   try {
-    const called = findCommand(splitLine(argv, globalOptions).words, commands);
-    if (called.entry === null || 'commands' in called.entry) return 'it is no whole command';
-    if (!argv.includes('--help')) parseLine(argv, called, commands);
+    const { words, entry } = findCommand(splitLine(argv, globalOptions).words, commands);
+    if (entry === null || 'commands' in entry) return 'it is no whole command';
+    if (!argv.includes('--help')) parseArguments(argv, words, (await entry.load()).command);
     return null;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
@@ -87,7 +87,7 @@ describe.each(guides)('%s', (path) => {
       expect(spawnSync('bash', ['-n'], { input: block }).status, block).toBe(0);
       for (const line of block.split('\n').filter((each) => each.trim() !== '')) {
         const [program = '', ...argv] = wordsOf(line);
-        const fault = program === 'latchkey' ? misunderstanding(argv) : null;
+        const fault = program === 'latchkey' ? await misunderstanding(argv) : null;
         const isKnown = program === 'latchkey' || systemPrograms.has(program);
         expect([line, isKnown, fault]).toEqual([line, true, null]);
       }
@@ -96,7 +96,7 @@ describe.each(guides)('%s', (path) => {
 
   test('has commands within its sentences that latchkey understands', async () => {
     for (const [, line = ''] of commandsInSentences(text)) {
-      const found = misunderstanding(wordsOf(line));
+      const found = await misunderstanding(wordsOf(line));
       // A sentence may leave out what stands for itself in it.
       expect([
         line,

@@ -4,10 +4,9 @@ import { suggest } from '../config/fault/suggestion.ts';
 import {
   type Builder,
   type Command,
-  type CommandEntry,
+  type Entry,
   type GlobalOptions,
   globalOptions,
-  nameOf,
   positionalGroup,
   programOptions,
   UsageError,
@@ -17,13 +16,7 @@ import {
 /** What a command line calls: a command or a group, or null for the program itself. */
 export interface Called {
   readonly words: readonly string[];
-  readonly entry: CommandEntry | null;
-}
-
-/** A command line that is understood. */
-export interface ParsedLine {
-  readonly command: Command;
-  readonly args: GlobalOptions;
+  readonly entry: Entry | null;
 }
 
 const parserConfiguration = {
@@ -59,47 +52,51 @@ export function splitLine(
   return { words: words.map(String).filter(isWord).map(unescape), options };
 }
 
-/** Reads a command line. Throws a `UsageError` if it is not understood. */
-export function parseLine(
+/** Reads the arguments of the command that these words call. Throws a `UsageError`. */
+export function parseArguments(
   argv: readonly string[],
-  { words, entry }: Called,
-  commands: readonly CommandEntry[],
-): ParsedLine {
-  const known = knownOptions(entry);
-  refuseValues(argv, known);
-  let parsed: ParsedLine | undefined;
+  words: readonly string[],
+  command: Command,
+): GlobalOptions {
+  checkOptions(argv, knownOptions(command));
   let isEntered = false;
-  const parser = createParser(argv, commands, {
+  let parsed: GlobalOptions | undefined;
+  const toUsageError = (message: string): UsageError =>
+    isEntered
+      ? new UsageError(plainMessage(message, command))
+      : // yargs took the command for the value of an option before it.
+        new UsageError(`The options of a command come after it: latchkey ${words.join(' ')} …`);
+  void createParser(argv, [inGroups(words, command)], {
     enter: () => {
       isEntered = true;
     },
-    run: (command, args) => {
-      parsed = { command, args };
+    run: (args) => {
+      parsed = args;
     },
-  });
-  const toUsageError = (message: string): UsageError => {
-    const unknown = findUnknownOption(argv, parser.parsed, known);
-    if (unknown !== undefined) return unknown;
-    if (isEntered || entry === null || 'commands' in entry) {
-      return new UsageError(plainMessage(message, entry));
-    }
-    // yargs took the command for the value of an option before it.
-    return new UsageError(`The options of a command come after it: latchkey ${words.join(' ')} …`);
-  };
-  void parser
+  })
     .fail((message: string | null, error?: Error) => {
       throw toUsageError(message ?? error?.message ?? '');
     })
     .parseSync();
-  if (parsed === undefined) throw toUsageError('A command is missing');
+  if (parsed === undefined) throw toUsageError('');
   return parsed;
 }
 
-/** yargs reads any value of a boolean option as false. */
-function refuseValues(argv: readonly string[], known: Builder): void {
+/** Rejects unknown options, and values of boolean options, which yargs reads as false. */
+export function checkOptions(argv: readonly string[], known: Builder): void {
   for (const word of optionsOf(argv)) {
-    const [, name = '', value] = /^--([^=]+)=(.*)$/s.exec(word) ?? [];
-    if (known[name]?.type === 'boolean' && value !== 'true' && value !== 'false')
+    const [, dashes, name = '', value] = /^(--?)([^=\d][^=]*)(?:=(.*))?$/s.exec(word) ?? [];
+    if (dashes === undefined) continue;
+    if (dashes === '-') {
+      if (Object.values(known).some(({ alias }) => alias === name)) continue;
+      throw new UsageError(
+        `Unknown option: ${word}. An argument that begins with a dash is written after --`,
+      );
+    }
+    const option = known[name];
+    if (option === undefined)
+      throw new UsageError(`Unknown option: --${name}${didYouMean(suggest(name, Object.keys(known)), '--')}`);
+    if (option.type === 'boolean' && value !== undefined && value !== 'true' && value !== 'false')
       throw new UsageError(`--${name} takes no value`);
   }
 }
@@ -113,17 +110,37 @@ function optionsOf(argv: readonly string[]): readonly string[] {
 /** The help of a command, a group or the program, in lines of at most so many columns. */
 export async function formatHelp(
   { words, entry }: Called,
-  commands: readonly CommandEntry[],
+  commands: readonly Entry[],
   columns: number,
 ): Promise<string> {
-  const parser = createParser(words, commands).wrap(columns);
+  const described =
+    entry === null
+      ? await Promise.all(commands.map(describeEntry))
+      : [inGroups(words, await describeEntry(entry))];
+  const parser = createParser(words, described).wrap(columns);
   if (entry === null) {
     parser
       .usage(`$0 <command>\n\n${programSummary}`)
-      .options(inGroup('Options:', programOptions))
+      .options(toYargs('Options:', programOptions))
       .epilogue(programEpilogue);
   }
   return await parser.getHelp();
+}
+
+/** A command, or a group with its commands, as yargs registers it. */
+type Described = Command | { command: string; describe: string; commands: readonly Described[] };
+
+async function describeEntry(entry: Entry): Promise<Described> {
+  if ('load' in entry) return (await entry.load()).command;
+  const { name, describe } = entry;
+  return { command: name, describe, commands: await Promise.all(entry.commands.map(describeEntry)) };
+}
+
+/** Puts a command into the groups that its words name. */
+function inGroups(words: readonly string[], described: Described): Described {
+  return words
+    .slice(0, -1)
+    .reduceRight<Described>((inner, word) => ({ command: word, describe: '', commands: [inner] }), described);
 }
 
 export const programSummary = 'Verifies license keys and counts their uses beside your software.';
@@ -132,14 +149,12 @@ export const programEpilogue =
 
 function createParser(
   argv: readonly string[],
-  commands: readonly CommandEntry[],
-  on?: { enter: () => void; run: (command: Command, args: GlobalOptions) => void },
+  commands: readonly Described[],
+  on?: { enter: () => void; run: (args: GlobalOptions) => void },
 ): Argv {
-  const add = (parser: Argv, entry: CommandEntry): Argv =>
+  const add = (parser: Argv, entry: Described): Argv =>
     'commands' in entry
-      ? parser.command(entry.command, entry.describe, (inner) =>
-          entry.commands.reduce(add, inner).demandCommand(1, needsCommand(entry)),
-        )
+      ? parser.command(entry.command, entry.describe, (inner) => entry.commands.reduce(add, inner))
       : parser.command(
           entry.command,
           entry.describe,
@@ -147,7 +162,7 @@ function createParser(
             on?.enter();
             return declare(inner, entry);
           },
-          (args) => on?.run(entry, args as GlobalOptions),
+          (args) => on?.run(args as GlobalOptions),
         );
   const parser = yargs([...escapeDashes(argv)])
     .scriptName('latchkey')
@@ -158,24 +173,19 @@ function createParser(
     .version(false)
     .exitProcess(false)
     .strict()
-    .demandCommand(1, 'A command is missing')
-    .options(inGroup('General options:', globalOptions));
+    .options(toYargs('General options:', globalOptions));
   return commands.reduce(add, parser);
-}
-
-function needsCommand({ command, commands }: CommandEntry & { commands: readonly Command[] }): string {
-  return `${command} needs a command: ${commands.map(nameOf).join(', ')}`;
 }
 
 function declare(parser: Argv, { builder, examples, epilogue }: Command): Argv {
   const declared = parser
-    .options(inGroup('Options:', builder))
+    .options(toYargs('Options:', builder))
     .example(examples.map(([line, meaning]) => [line, meaning] as [string, string]));
   return epilogue === undefined ? declared : declared.epilogue(epilogue);
 }
 
 /** The values as yargs takes them, with checks that yargs leaves out. */
-function inGroup(group: string, values: Builder): Record<string, Value> {
+function toYargs(group: string, values: Builder): Record<string, Value> {
   return Object.fromEntries(
     Object.entries(values).map(([name, value]) => {
       const isPositional = value.group === positionalGroup;
@@ -211,38 +221,16 @@ function checkValue(name: string, value: Value, given: unknown): unknown {
 }
 
 /** The options that a command has, or the program itself. */
-export function knownOptions(entry: CommandEntry | null): Builder {
-  const own = entry === null ? programOptions : 'commands' in entry ? {} : entry.builder;
-  const options = Object.entries(own as Builder).filter(([, { group }]) => group !== positionalGroup);
+export function knownOptions(command: Command | null): Builder {
+  const own: Builder = command === null ? programOptions : command.builder;
+  const options = Object.entries(own).filter(([, { group }]) => group !== positionalGroup);
   return { ...Object.fromEntries(options), ...globalOptions };
 }
 
-function findUnknownOption(
-  argv: readonly string[],
-  parsed: Argv['parsed'],
-  known: Builder,
-): UsageError | undefined {
-  const names = Object.keys(known);
-  const given = parsed === false ? [] : Object.keys(parsed.argv);
-  for (const word of optionsOf(argv)) {
-    const [, dashes, name = ''] = /^(--?)([^=\d][^=]*)/.exec(word) ?? [];
-    if (dashes === undefined || name === 'h') continue;
-    if (dashes === '--' && (names.includes(name) || !given.includes(name))) continue;
-    if (dashes === '-') {
-      return new UsageError(
-        `Unknown option: ${word}. An argument that begins with a dash is written after --`,
-      );
-    }
-    return new UsageError(`Unknown option: --${name}${didYouMean(suggest(name, names), '--')}`);
-  }
-  return undefined;
-}
-
-function plainMessage(message: string, entry: CommandEntry | null): string {
-  const text = unescape(message);
-  return text.startsWith('Not enough non-option arguments') && entry !== null
-    ? `An argument is missing: ${entry.command}`
-    : text;
+function plainMessage(message: string, { command }: Command): string {
+  return message.startsWith('Not enough non-option arguments')
+    ? `An argument is missing: ${command}`
+    : unescape(message);
 }
 
 const escape = '\0';
@@ -262,12 +250,12 @@ function unescape(text: string): string {
 }
 
 /** Finds the command that these words call; the words after it are its arguments. Throws a `UsageError`. */
-export function findCommand(words: readonly string[], commands: readonly CommandEntry[]): Called {
+export function findCommand(words: readonly string[], commands: readonly Entry[]): Called {
   let called: Called = { words: [], entry: null };
   for (const word of words) {
-    if (called.entry !== null && !('commands' in called.entry)) return called;
-    const among: readonly CommandEntry[] = called.entry?.commands ?? commands;
-    const entry = among.find((each) => nameOf(each) === word);
+    if (called.entry !== null && 'load' in called.entry) return called;
+    const among: readonly Entry[] = called.entry?.commands ?? commands;
+    const entry = among.find((each) => each.name === word);
     if (entry === undefined) throw unknownCommand(called.words, word, among);
     called = { words: [...called.words, word], entry };
   }
@@ -287,8 +275,8 @@ const synonyms: readonly (readonly [words: string, commands: readonly string[]])
   ['health ps', ['status', 'show']],
 ];
 
-function unknownCommand(words: readonly string[], word: string, among: readonly CommandEntry[]): UsageError {
-  const names = among.map(nameOf);
+function unknownCommand(words: readonly string[], word: string, among: readonly Entry[]): UsageError {
+  const names = among.map(({ name }) => name);
   const [, meant = []] = synonyms.find(([others]) => others.split(' ').includes(word)) ?? [];
   const near = meant.find((name) => names.includes(name)) ?? suggest(word, names);
   return new UsageError(`Unknown command: ${[...words, word].join(' ')}${didYouMean(near)}`, words);

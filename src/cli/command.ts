@@ -51,14 +51,20 @@ export interface Command {
   readonly handler: (args: GlobalOptions, output: Output) => Promise<number>;
 }
 
-/** Commands that share their first word. */
-export interface CommandGroup {
-  readonly command: string;
-  readonly describe: string;
-  readonly commands: readonly Command[];
+/** A command by its name. Its module is loaded only when the command is called or described. */
+export interface CommandEntry {
+  readonly name: string;
+  readonly load: () => Promise<{ readonly command: Command }>;
 }
 
-export type CommandEntry = Command | CommandGroup;
+/** Commands that share their first word. */
+export interface CommandGroup {
+  readonly name: string;
+  readonly describe: string;
+  readonly commands: readonly CommandEntry[];
+}
+
+export type Entry = CommandEntry | CommandGroup;
 
 /** Declares a command. The handler knows the types of the values in the builder. */
 export function defineCommand<const Declared extends Builder>(
@@ -106,9 +112,4 @@ export class UsageError extends Error {
     super(message);
     this.words = words;
   }
-}
-
-/** The word that calls a command. */
-export function nameOf({ command }: CommandEntry): string {
-  return command.split(' ', 1)[0] ?? command;
 }

@@ -1,202 +1,174 @@
-import type { CommandEntry } from './command.ts';
-import { addAccount } from './commands/account/add.ts';
-import { listAccounts } from './commands/account/list.ts';
-import { rollApiKey } from './commands/account/roll.ts';
-import { listAudit } from './commands/audit/list.ts';
-import { showAct } from './commands/audit/show.ts';
-import { backupCommand } from './commands/backup.ts';
-import { makeCertificateCommand } from './commands/certificate/make.ts';
-import { addCollection } from './commands/collection/add.ts';
-import { listCollections } from './commands/collection/list.ts';
-import { showCollection } from './commands/collection/show.ts';
-import { updateCollection } from './commands/collection/update.ts';
-import { bashCompletion } from './commands/completion/bash.ts';
-import { fishCompletion } from './commands/completion/fish.ts';
-import { nextCommand } from './commands/completion/next.ts';
-import { zshCompletion } from './commands/completion/zsh.ts';
-import { checkConfig } from './commands/config/check.ts';
-import { showConfig } from './commands/config/show.ts';
-import { createCoupon } from './commands/coupon/create.ts';
-import { deleteCoupon } from './commands/coupon/delete.ts';
-import { endCoupon } from './commands/coupon/end.ts';
-import { exportCoupons } from './commands/coupon/export.ts';
-import { importCoupons } from './commands/coupon/import.ts';
-import { listCoupons } from './commands/coupon/list.ts';
-import { quoteCoupon } from './commands/coupon/quote.ts';
-import { redeemCoupon } from './commands/coupon/redeem.ts';
-import { showCoupon } from './commands/coupon/show.ts';
-import { updateCoupon } from './commands/coupon/update.ts';
-import { voidRedemption } from './commands/coupon/void.ts';
-import { demoCommand } from './commands/demo.ts';
-import { disableCommand } from './commands/disable.ts';
-import { doctorCommand } from './commands/doctor.ts';
-import { enableCommand } from './commands/enable.ts';
-import { explainCommand } from './commands/explain.ts';
-import { helpCommand } from './commands/help.ts';
-import { initCommand } from './commands/init.ts';
-import { exportLicenses } from './commands/license/export.ts';
-import { licenseHistory } from './commands/license/history.ts';
-import { importLicenses } from './commands/license/import.ts';
-import { issueLicense } from './commands/license/issue.ts';
-import { listLicenses } from './commands/license/list.ts';
-import { showLicense } from './commands/license/show.ts';
-import { manCommand } from './commands/man.ts';
-import { confirmOperation } from './commands/outbox/confirm.ts';
-import { dropOperation } from './commands/outbox/drop.ts';
-import { listOutbox } from './commands/outbox/list.ts';
-import { retryOperation } from './commands/outbox/retry.ts';
-import { showOperation } from './commands/outbox/show.ts';
-import { preloadCommand } from './commands/preload.ts';
-import { addProduct } from './commands/product/add.ts';
-import { archiveProduct } from './commands/product/archive.ts';
-import { listProducts } from './commands/product/list.ts';
-import { rollSecret } from './commands/product/roll.ts';
-import { showProduct } from './commands/product/show.ts';
-import { unarchiveProduct } from './commands/product/unarchive.ts';
-import { updateProduct } from './commands/product/update.ts';
-import { exportPurchases } from './commands/purchase/export.ts';
-import { importPurchases } from './commands/purchase/import.ts';
-import { listPurchases } from './commands/purchase/list.ts';
-import { refundPurchase } from './commands/purchase/refund.ts';
-import { showPurchase } from './commands/purchase/show.ts';
-import { restoreCommand } from './commands/restore.ts';
-import { sandboxCommand } from './commands/sandbox.ts';
-import { serveCommand } from './commands/serve.ts';
-import { installUnit } from './commands/service/install.ts';
-import { printUnit } from './commands/service/print.ts';
-import { uninstallUnit } from './commands/service/uninstall.ts';
-import { showState } from './commands/state/show.ts';
-import { statusCommand } from './commands/status.ts';
-import { moveStore } from './commands/store/move.ts';
-import { syncNow } from './commands/sync/now.ts';
-import { pauseSync } from './commands/sync/pause.ts';
-import { resumeSync } from './commands/sync/resume.ts';
-import { issueToken } from './commands/token/issue.ts';
-import { listTokens } from './commands/token/list.ts';
-import { revokeToken } from './commands/token/revoke.ts';
-import { unuseCommand } from './commands/unuse.ts';
-import { useCommand } from './commands/use.ts';
-import { verifyCommand } from './commands/verify.ts';
-import { versionCommand } from './commands/version.ts';
+import type { Entry } from './command.ts';
 
 /** Every command, in the order of the help. The file of a command has the path of its words: `commands/outbox/retry.ts`. */
-export const commands: readonly CommandEntry[] = [
-  initCommand,
-  serveCommand,
-  demoCommand,
-  sandboxCommand,
-  statusCommand,
-  verifyCommand,
-  useCommand,
-  unuseCommand,
-  enableCommand,
-  disableCommand,
+export const commands: readonly Entry[] = [
+  { name: 'init', load: () => import('./commands/init.ts') },
+  { name: 'serve', load: () => import('./commands/serve.ts') },
+  { name: 'demo', load: () => import('./commands/demo.ts') },
+  { name: 'sandbox', load: () => import('./commands/sandbox.ts') },
+  { name: 'status', load: () => import('./commands/status.ts') },
+  { name: 'verify', load: () => import('./commands/verify.ts') },
+  { name: 'use', load: () => import('./commands/use.ts') },
+  { name: 'unuse', load: () => import('./commands/unuse.ts') },
+  { name: 'enable', load: () => import('./commands/enable.ts') },
+  { name: 'disable', load: () => import('./commands/disable.ts') },
   {
-    command: 'coupon',
+    name: 'coupon',
     describe: 'Create, change, list, quote and redeem coupons',
     commands: [
-      createCoupon,
-      listCoupons,
-      showCoupon,
-      quoteCoupon,
-      redeemCoupon,
-      voidRedemption,
-      updateCoupon,
-      endCoupon,
-      deleteCoupon,
-      importCoupons,
-      exportCoupons,
+      { name: 'create', load: () => import('./commands/coupon/create.ts') },
+      { name: 'list', load: () => import('./commands/coupon/list.ts') },
+      { name: 'show', load: () => import('./commands/coupon/show.ts') },
+      { name: 'quote', load: () => import('./commands/coupon/quote.ts') },
+      { name: 'redeem', load: () => import('./commands/coupon/redeem.ts') },
+      { name: 'void', load: () => import('./commands/coupon/void.ts') },
+      { name: 'update', load: () => import('./commands/coupon/update.ts') },
+      { name: 'end', load: () => import('./commands/coupon/end.ts') },
+      { name: 'delete', load: () => import('./commands/coupon/delete.ts') },
+      { name: 'import', load: () => import('./commands/coupon/import.ts') },
+      { name: 'export', load: () => import('./commands/coupon/export.ts') },
     ],
   },
   {
-    command: 'account',
+    name: 'account',
     describe: 'Add and list accounts, roll their API keys',
-    commands: [addAccount, rollApiKey, listAccounts],
+    commands: [
+      { name: 'add', load: () => import('./commands/account/add.ts') },
+      { name: 'roll', load: () => import('./commands/account/roll.ts') },
+      { name: 'list', load: () => import('./commands/account/list.ts') },
+    ],
   },
   {
-    command: 'product',
+    name: 'product',
     describe: 'Add, list and change products, roll their secrets',
     commands: [
-      addProduct,
-      listProducts,
-      showProduct,
-      updateProduct,
-      archiveProduct,
-      unarchiveProduct,
-      rollSecret,
+      { name: 'add', load: () => import('./commands/product/add.ts') },
+      { name: 'list', load: () => import('./commands/product/list.ts') },
+      { name: 'show', load: () => import('./commands/product/show.ts') },
+      { name: 'update', load: () => import('./commands/product/update.ts') },
+      { name: 'archive', load: () => import('./commands/product/archive.ts') },
+      { name: 'unarchive', load: () => import('./commands/product/unarchive.ts') },
+      { name: 'roll', load: () => import('./commands/product/roll.ts') },
     ],
   },
   {
-    command: 'collection',
+    name: 'collection',
     describe: 'Add, list, show and change collections of products',
-    commands: [listCollections, showCollection, updateCollection, addCollection],
+    commands: [
+      { name: 'list', load: () => import('./commands/collection/list.ts') },
+      { name: 'show', load: () => import('./commands/collection/show.ts') },
+      { name: 'update', load: () => import('./commands/collection/update.ts') },
+      { name: 'add', load: () => import('./commands/collection/add.ts') },
+    ],
   },
   {
-    command: 'license',
+    name: 'license',
     describe: 'Issue and list license keys, show their changes',
-    commands: [issueLicense, listLicenses, showLicense, licenseHistory, importLicenses, exportLicenses],
+    commands: [
+      { name: 'issue', load: () => import('./commands/license/issue.ts') },
+      { name: 'list', load: () => import('./commands/license/list.ts') },
+      { name: 'show', load: () => import('./commands/license/show.ts') },
+      { name: 'history', load: () => import('./commands/license/history.ts') },
+      { name: 'import', load: () => import('./commands/license/import.ts') },
+      { name: 'export', load: () => import('./commands/license/export.ts') },
+    ],
   },
   {
-    command: 'purchase',
+    name: 'purchase',
     describe: 'Find and refund purchases',
-    commands: [listPurchases, showPurchase, refundPurchase, importPurchases, exportPurchases],
+    commands: [
+      { name: 'list', load: () => import('./commands/purchase/list.ts') },
+      { name: 'show', load: () => import('./commands/purchase/show.ts') },
+      { name: 'refund', load: () => import('./commands/purchase/refund.ts') },
+      { name: 'import', load: () => import('./commands/purchase/import.ts') },
+      { name: 'export', load: () => import('./commands/purchase/export.ts') },
+    ],
   },
   {
-    command: 'token',
+    name: 'token',
     describe: 'Issue, list and revoke tokens',
-    commands: [issueToken, listTokens, revokeToken],
+    commands: [
+      { name: 'issue', load: () => import('./commands/token/issue.ts') },
+      { name: 'list', load: () => import('./commands/token/list.ts') },
+      { name: 'revoke', load: () => import('./commands/token/revoke.ts') },
+    ],
   },
   {
-    command: 'audit',
+    name: 'audit',
     describe: 'See who did what',
-    commands: [listAudit, showAct],
+    commands: [
+      { name: 'list', load: () => import('./commands/audit/list.ts') },
+      { name: 'show', load: () => import('./commands/audit/show.ts') },
+    ],
   },
   {
-    command: 'outbox',
+    name: 'outbox',
     describe: 'Inspect and resolve changes waiting for the store',
-    commands: [listOutbox, showOperation, retryOperation, dropOperation, confirmOperation],
+    commands: [
+      { name: 'list', load: () => import('./commands/outbox/list.ts') },
+      { name: 'show', load: () => import('./commands/outbox/show.ts') },
+      { name: 'retry', load: () => import('./commands/outbox/retry.ts') },
+      { name: 'drop', load: () => import('./commands/outbox/drop.ts') },
+      { name: 'confirm', load: () => import('./commands/outbox/confirm.ts') },
+    ],
   },
   {
-    command: 'sync',
+    name: 'sync',
     describe: 'Send now, pause or resume sending to the store',
-    commands: [syncNow, pauseSync, resumeSync],
+    commands: [
+      { name: 'now', load: () => import('./commands/sync/now.ts') },
+      { name: 'pause', load: () => import('./commands/sync/pause.ts') },
+      { name: 'resume', load: () => import('./commands/sync/resume.ts') },
+    ],
   },
-  preloadCommand,
-  backupCommand,
-  restoreCommand,
+  { name: 'preload', load: () => import('./commands/preload.ts') },
+  { name: 'backup', load: () => import('./commands/backup.ts') },
+  { name: 'restore', load: () => import('./commands/restore.ts') },
   {
-    command: 'store',
+    name: 'store',
     describe: 'Move an authority to a database',
-    commands: [moveStore],
+    commands: [{ name: 'move', load: () => import('./commands/store/move.ts') }],
   },
   {
-    command: 'state',
+    name: 'state',
     describe: 'Show what the state directory contains',
-    commands: [showState],
+    commands: [{ name: 'show', load: () => import('./commands/state/show.ts') }],
   },
-  doctorCommand,
-  explainCommand,
+  { name: 'doctor', load: () => import('./commands/doctor.ts') },
+  { name: 'explain', load: () => import('./commands/explain.ts') },
   {
-    command: 'service',
+    name: 'service',
     describe: 'Run the daemon under systemd',
-    commands: [printUnit, installUnit, uninstallUnit],
+    commands: [
+      { name: 'print', load: () => import('./commands/service/print.ts') },
+      { name: 'install', load: () => import('./commands/service/install.ts') },
+      { name: 'uninstall', load: () => import('./commands/service/uninstall.ts') },
+    ],
   },
   {
-    command: 'certificate',
+    name: 'certificate',
     describe: 'Create a certificate for listen.tls',
-    commands: [makeCertificateCommand],
+    commands: [{ name: 'make', load: () => import('./commands/certificate/make.ts') }],
   },
   {
-    command: 'config',
+    name: 'config',
     describe: 'Check and show the configuration',
-    commands: [checkConfig, showConfig],
+    commands: [
+      { name: 'check', load: () => import('./commands/config/check.ts') },
+      { name: 'show', load: () => import('./commands/config/show.ts') },
+    ],
   },
   {
-    command: 'completion',
+    name: 'completion',
     describe: 'Let the shell complete commands',
-    commands: [bashCompletion, zshCompletion, fishCompletion, nextCommand(() => commands)],
+    commands: [
+      { name: 'bash', load: () => import('./commands/completion/bash.ts') },
+      { name: 'zsh', load: () => import('./commands/completion/zsh.ts') },
+      { name: 'fish', load: () => import('./commands/completion/fish.ts') },
+      { name: 'next', load: () => import('./commands/completion/next.ts') },
+    ],
   },
-  manCommand(() => commands),
-  helpCommand(() => commands),
-  versionCommand,
+  { name: 'man', load: () => import('./commands/man.ts') },
+  { name: 'help', load: () => import('./commands/help.ts') },
+  { name: 'version', load: () => import('./commands/version.ts') },
 ];

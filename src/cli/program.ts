@@ -1,10 +1,16 @@
 import { EnvironmentError } from '../config/fault/environment-error.ts';
+import { version } from '../config/version.ts';
 import { oneLine } from '../domain/text.ts';
 import { globalOptions, programOptions, UsageError } from './command.ts';
-import { type Called, findCommand, parseLine, splitLine } from './command-line.ts';
+import {
+  type Called,
+  checkOptions,
+  findCommand,
+  knownOptions,
+  parseArguments,
+  splitLine,
+} from './command-line.ts';
 import { commands } from './commands.ts';
-import { printHelp } from './commands/help.ts';
-import { printVersion } from './commands/version.ts';
 import { exitCode } from './exit-code.ts';
 import { programName } from './hint.ts';
 import { createJsonOutput, type Output, processOutput } from './output.ts';
@@ -25,14 +31,26 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
     const { words, options } = splitLine(argv, { ...globalOptions, ...programOptions });
     called = findCommand(words, commands);
     const isJson = options['json'] === true;
-    if (options['help'] === true) return await printHelp(called, commands, { isJson, output });
-    if (called.entry === null && options['version'] === true) return printVersion(isJson, output);
-    if (argv.length === 0) {
-      await printHelp(called, commands, { isJson, output });
-      return exitCode.usage;
+    if (options['help'] === true || argv.length === 0) {
+      const { printHelp } = await import('./commands/help.ts');
+      await printHelp(called, { isJson, output });
+      return argv.length === 0 ? exitCode.usage : exitCode.done;
     }
-    const { command, args } = parseLine(argv, called, commands);
-    return await command.handler({ ...args, warn: warnOnce(output) }, output);
+    const { entry } = called;
+    if (entry !== null && 'load' in entry) {
+      const { command } = await entry.load();
+      const args = parseArguments(argv, called.words, command);
+      return await command.handler({ ...args, warn: warnOnce(output) }, output);
+    }
+    checkOptions(argv, entry === null ? knownOptions(null) : globalOptions);
+    if (entry !== null) {
+      const names = entry.commands.map(({ name }) => name).join(', ');
+      throw new UsageError(`${entry.name} needs a command: ${names}`);
+    }
+    if (options['version'] !== true) throw new UsageError('A command is missing');
+    if (isJson) output.printJson({ version });
+    else output.print(version);
+    return exitCode.done;
   } catch (error) {
     return printFailure(error, called, output);
   }

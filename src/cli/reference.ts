@@ -1,8 +1,7 @@
 import {
   type Builder,
-  type CommandEntry,
+  type Entry,
   globalOptions,
-  nameOf,
   positionalGroup,
   programOptions,
   type Term,
@@ -24,26 +23,25 @@ export interface Page {
 }
 
 /** The pages of the program and of all commands, in the order of the help. */
-export function readPages(commands: readonly CommandEntry[]): readonly Page[] {
-  const below = (entries: readonly CommandEntry[], before: readonly string[]): Page[] =>
-    entries.flatMap((entry) => {
-      const words = [...before, nameOf(entry)];
-      const page = readPage({ words, entry }, commands);
-      return [page, ...('commands' in entry ? below(entry.commands, words) : [])];
+export async function readPages(commands: readonly Entry[]): Promise<readonly Page[]> {
+  const below = async (entries: readonly Entry[], before: readonly string[]): Promise<Page[]> => {
+    const pages = entries.map(async (entry) => {
+      const words = [...before, entry.name];
+      const page = await readPage({ words, entry }, commands);
+      return [page, ...('commands' in entry ? await below(entry.commands, words) : [])];
     });
-  return [readPage({ words: [], entry: null }, commands), ...below(commands, [])];
+    return (await Promise.all(pages)).flat();
+  };
+  return [await readPage({ words: [], entry: null }, commands), ...(await below(commands, []))];
 }
 
-export function readPage({ words, entry }: Called, commands: readonly CommandEntry[]): Page {
+export async function readPage({ words, entry }: Called, commands: readonly Entry[]): Promise<Page> {
   const general = Object.entries(globalOptions).map(formatOption);
   if (entry === null || 'commands' in entry) {
     return {
       usage: ['latchkey', ...words, '<command>'].join(' '),
       summary: entry?.describe ?? programSummary,
-      commands: (entry?.commands ?? commands).map(({ command, describe }) => ({
-        term: command,
-        meaning: describe,
-      })),
+      commands: await Promise.all((entry?.commands ?? commands).map(commandTerm)),
       positionals: [],
       options: entry === null ? Object.entries(programOptions).map(formatOption) : [],
       general,
@@ -51,7 +49,7 @@ export function readPage({ words, entry }: Called, commands: readonly CommandEnt
       epilogue: entry === null ? programEpilogue : null,
     };
   }
-  const { command, describe, builder, examples, epilogue = null } = entry;
+  const { command, describe, builder, examples, epilogue = null } = (await entry.load()).command;
   const [positionals, options] = split(builder);
   const line = ['latchkey', ...words.slice(0, -1), command].join(' ');
   return {
@@ -67,6 +65,12 @@ export function readPage({ words, entry }: Called, commands: readonly CommandEnt
     examples: examples.map(([term, meaning]) => ({ term, meaning })),
     epilogue,
   };
+}
+
+async function commandTerm(entry: Entry): Promise<Term> {
+  if ('commands' in entry) return { term: entry.name, meaning: entry.describe };
+  const { command, describe } = (await entry.load()).command;
+  return { term: command, meaning: describe };
 }
 
 type Named = readonly [name: string, value: Value];

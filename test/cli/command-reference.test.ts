@@ -12,7 +12,7 @@ const written = readFileSync(book, 'utf8');
 test('the book of commands says what they declare', async () => {
   const [prose, tables] = written.split(mark);
   expect(tables).toBeDefined();
-  const text = `${prose}${mark}\n\n${commandsBook()}\n`;
+  const text = `${prose}${mark}\n\n${await commandsBook()}\n`;
   const formatted = await format(text, { ...(await resolveConfig(book)), parser: 'markdown' });
   await expect(formatted).toMatchFileSnapshot(book);
 });

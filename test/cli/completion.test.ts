@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { type CommandEntry, nameOf } from '../../src/cli/command.ts';
+import type { Entry } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { explanations } from '../../src/cli/explanation.ts';
 import { latchkey } from '../support/process/command-line.ts';
@@ -19,12 +19,12 @@ async function next(...words: string[]): Promise<readonly string[]> {
 
 interface Place {
   readonly words: readonly string[];
-  readonly entry: CommandEntry;
+  readonly entry: Entry;
 }
 
-function placesOf(entries: readonly CommandEntry[], before: readonly string[] = []): readonly Place[] {
+function placesOf(entries: readonly Entry[], before: readonly string[] = []): readonly Place[] {
   return entries.flatMap((entry) => {
-    const words = [...before, nameOf(entry)];
+    const words = [...before, entry.name];
     return [{ words, entry }, ...('commands' in entry ? placesOf(entry.commands, words) : [])];
   });
 }
@@ -39,10 +39,10 @@ test('every option in the help of a command is completed', async () => {
 });
 
 test('every command is completed', async () => {
-  expect(await next('')).toEqual(['words', ...commands.map(nameOf)]);
+  expect(await next('')).toEqual(['words', ...commands.map(({ name }) => name)]);
   for (const { words, entry } of placesOf(commands)) {
     if (!('commands' in entry)) continue;
-    expect(await next(...words, '')).toEqual(['words', ...entry.commands.map(nameOf)]);
+    expect(await next(...words, '')).toEqual(['words', ...entry.commands.map(({ name }) => name)]);
   }
 });
 

@@ -26,16 +26,16 @@ test.each(lines)('latchkey %s --help prints a usage, the options and an example'
   for (const row of out.split('\n')) expect(row.length).toBeLessThanOrEqual(100);
 });
 
-test('every positional, option and example has a description', () => {
-  for (const page of readPages(commands)) {
+test('every positional, option and example has a description', async () => {
+  for (const page of await readPages(commands)) {
     const { positionals, options, examples } = page;
     const mute = [...positionals, ...options, ...examples].filter(({ meaning }) => meaning === '');
     expect([page.usage, mute]).toEqual([page.usage, []]);
   }
 });
 
-test('the program alone has --version, and every command has the general options', () => {
-  const [program, ...pages] = readPages(commands);
+test('the program alone has --version, and every command has the general options', async () => {
+  const [program, ...pages] = await readPages(commands);
   expect(program?.options.map(({ term }) => term)).toEqual(['-v, --version']);
   for (const { general } of pages) expect(general).toEqual(program?.general);
 });
@@ -215,7 +215,7 @@ test.each(lines.filter((line) => !runsOnItsOwn.has(line)))(
     await using folder = temporaryDirectory();
     const file = join(folder.path, 'faulty.yaml');
     await writeFile(file, 'limts: {}\n');
-    const argv = completeLine(line, folder.path);
+    const argv = await completeLine(line, folder.path);
     const outcomes = [
       ...(line === 'serve' ? [] : [await latchkey('--json', '--state-dir', folder.path, ...argv)]),
       await latchkey('--json', '--config', file, ...argv),

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
-import { nameOf } from '../../src/cli/command.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { isInstalled } from '../support/process/shell-completion.ts';
 
@@ -13,7 +12,7 @@ async function printManual(): Promise<string> {
 
 test('the manual page has every command, its options and the exit codes', async () => {
   const text = (await printManual()).replaceAll(String.raw`\-`, '-');
-  for (const entry of commands) expect(text).toContain(`\n.SS latchkey ${nameOf(entry)}`);
+  for (const entry of commands) expect(text).toContain(`\n.SS latchkey ${entry.name}`);
   expect(text).toContain('.SS latchkey outbox retry <id>\nSend a change again');
   expect(text).toContain('.B --check\n');
   expect(text).toContain('.B 69\n');

@@ -1,7 +1,7 @@
 import { saveAnswer } from '../client/save.ts';
 import { defineCommand, positional } from '../command.ts';
 
-export const backupCommand = defineCommand({
+export const command = defineCommand({
   command: 'backup <file>',
   describe: 'Copy the state of the running daemon into a new file',
   builder: { file: positional('New file', 'file') },

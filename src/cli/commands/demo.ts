@@ -1,7 +1,7 @@
 import { defineCommand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 
-export const demoCommand = defineCommand({
+export const command = defineCommand({
   command: 'demo',
   describe: 'Show the main scenario end to end, in a few seconds',
   builder: {},

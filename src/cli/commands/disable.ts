@@ -2,7 +2,7 @@ import { defineCommand } from '../command.ts';
 import { licenseKeyPositional, readLicenseKey } from '../values.ts';
 import { changeLicense, requestAndShowLicense } from './license/license.ts';
 
-export const disableCommand = defineCommand({
+export const command = defineCommand({
   command: 'disable <key..>',
   describe: 'Disable a license key',
   builder: { key: licenseKeyPositional },

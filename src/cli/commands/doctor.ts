@@ -11,7 +11,7 @@ import { type Hint, hintFor, startCommand } from '../hint.ts';
 import { readiness, status } from './status/status-view.ts';
 import { counted } from '../../domain/text.ts';
 
-export const doctorCommand = defineCommand({
+export const command = defineCommand({
   command: 'doctor',
   describe: 'Find problems, and say what to do',
   builder: {},

@@ -5,7 +5,7 @@ import { hintFor } from '../hint.ts';
 import { licenseKeyPositional, readLicenseKey } from '../values.ts';
 import { changeLicense, licensesPath, requestAndShowLicense, soldLicenses } from './license/license.ts';
 
-export const enableCommand = defineCommand({
+export const command = defineCommand({
   command: 'enable <key..>',
   describe: 'Enable a license key',
   builder: {

@@ -8,7 +8,7 @@ import { type Cell, formatTable, type Shown, whole } from '../format.ts';
 import type { Output } from '../output.ts';
 
 /** Works without a daemon. */
-export const explainCommand = defineCommand({
+export const command = defineCommand({
   command: 'explain [code]',
   describe: 'Explain an error code, a state or an exit code',
   builder: {

@@ -1,5 +1,6 @@
-import { type CommandEntry, defineCommand, positionalGroup } from '../command.ts';
+import { defineCommand, positionalGroup } from '../command.ts';
 import { type Called, findCommand, formatHelp } from '../command-line.ts';
+import { commands } from '../commands.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
 import { readPage } from '../reference.ts';
@@ -8,37 +9,32 @@ import { readPage } from '../reference.ts';
 const maxColumns = 100;
 const defaultColumns = 80;
 
-export const helpCommand = (commands: () => readonly CommandEntry[]) =>
-  defineCommand({
-    command: 'help [command..]',
-    describe: 'Show the help of a command',
-    builder: {
-      command: {
-        type: 'string',
-        array: true,
-        default: [] as string[],
-        describe: 'The words of a command',
-        names: 'command',
-        group: positionalGroup,
-      },
+export const command = defineCommand({
+  command: 'help [command..]',
+  describe: 'Show the help of a command',
+  builder: {
+    command: {
+      type: 'string',
+      array: true,
+      default: [] as string[],
+      describe: 'The words of a command',
+      names: 'command',
+      group: positionalGroup,
     },
-    examples: [['latchkey help outbox retry', 'the same as latchkey outbox retry --help']],
-    handler: async (args, output) => {
-      const called = findCommand(args.command, commands());
-      return await printHelp(called, commands(), { isJson: args.json === true, output });
-    },
-  });
+  },
+  examples: [['latchkey help outbox retry', 'the same as latchkey outbox retry --help']],
+  handler: async (args, output) => {
+    await printHelp(findCommand(args.command, commands), { isJson: args.json === true, output });
+    return exitCode.done;
+  },
+});
 
 /** Prints the help of a command, a group or the program. */
 export async function printHelp(
   called: Called,
-  commands: readonly CommandEntry[],
   { isJson, output }: { readonly isJson: boolean; readonly output: Output },
-): Promise<number> {
-  if (isJson) output.printJson(readPage(called, commands));
-  else {
-    const columns = Math.min(maxColumns, process.stdout.columns ?? defaultColumns);
-    output.print(await formatHelp(called, commands, columns));
-  }
-  return exitCode.done;
+): Promise<void> {
+  const columns = Math.min(maxColumns, process.stdout.columns ?? defaultColumns);
+  if (isJson) output.printJson(await readPage(called, commands));
+  else output.print(await formatHelp(called, commands, columns));
 }

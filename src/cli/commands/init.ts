@@ -27,7 +27,7 @@ import { chooseAddress, choosePaths, findTarget, writePath } from '../init/paths
 import { formatPlan, type PlannedStore } from '../init/plan.ts';
 import type { Output } from '../output.ts';
 
-export const initCommand = defineCommand({
+export const command = defineCommand({
   command: 'init',
   describe: 'Create a configuration step by step',
   builder: {

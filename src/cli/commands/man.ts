@@ -1,5 +1,6 @@
 import { version } from '../../config/version.ts';
-import { type CommandEntry, defineCommand, type Term } from '../command.ts';
+import { defineCommand, type Term } from '../command.ts';
+import { commands } from '../commands.ts';
 import { exitCode } from '../exit-code.ts';
 import { explanations } from '../explanation.ts';
 import { type Page, readPages } from '../reference.ts';
@@ -29,27 +30,26 @@ const files: readonly Term[] = [
   },
 ];
 
-export const manCommand = (commands: () => readonly CommandEntry[]) =>
-  defineCommand({
-    command: 'man',
-    describe: 'Print the manual page',
-    builder: {},
-    examples: [
-      ['latchkey man | man -l -', 'shows it here'],
-      ['latchkey man > /usr/local/share/man/man1/latchkey.1', 'installs it'],
-    ],
-    handler: async (args, output) => {
-      const [program, ...pages] = readPages(commands());
-      if (program === undefined) return exitCode.failed;
-      const roff = formatManual(program, pages);
-      if (args.json) output.printJson({ roff });
-      else output.print(roff);
-      return exitCode.done;
-    },
-  });
+export const command = defineCommand({
+  command: 'man',
+  describe: 'Print the manual page',
+  builder: {},
+  examples: [
+    ['latchkey man | man -l -', 'shows it here'],
+    ['latchkey man > /usr/local/share/man/man1/latchkey.1', 'installs it'],
+  ],
+  handler: async (args, output) => {
+    const [program, ...pages] = await readPages(commands);
+    if (program === undefined) return exitCode.failed;
+    const roff = formatManual(program, pages);
+    if (args.json) output.printJson({ roff });
+    else output.print(roff);
+    return exitCode.done;
+  },
+});
 
 /** Writes latchkey(1) as roff (man(7)), with a subsection for each command. */
-function formatManual(program: Page, commands: readonly Page[]): string {
+function formatManual(program: Page, pages: readonly Page[]): string {
   return [
     `.TH LATCHKEY 1 ${dateOfPage()} "Latchkey ${escape(version)}" "User Commands"`,
     '.SH NAME',
@@ -62,7 +62,7 @@ function formatManual(program: Page, commands: readonly Page[]): string {
     ...section('OPTIONS WITHOUT A COMMAND', program.options),
     ...section('OPTIONS OF EVERY COMMAND', program.general),
     '.SH COMMANDS',
-    ...commands.filter((page) => page.commands.length === 0).flatMap(formatCommand),
+    ...pages.filter((page) => page.commands.length === 0).flatMap(formatCommand),
     ...section('EXIT STATUS', exitStatus()),
     ...section('ENVIRONMENT', environment),
     ...section('FILES', files),

@@ -11,7 +11,7 @@ const keysPerRequest = 5000;
 const column = 'license_key';
 const queued = z.object({ queued: z.int() });
 
-export const preloadCommand = defineCommand({
+export const command = defineCommand({
   command: 'preload <file>',
   describe: 'Fetch license keys in advance, to answer for them offline',
   builder: {

@@ -5,7 +5,7 @@ import { printFaults, toLoadOptions } from '../configuration.ts';
 import { hintFor, startCommand } from '../hint.ts';
 import { counted } from '../../domain/text.ts';
 
-export const restoreCommand = defineCommand({
+export const command = defineCommand({
   command: 'restore <file>',
   describe: 'Restore a backup, while no daemon runs',
   builder: { file: positional('File made by latchkey backup', 'file') },

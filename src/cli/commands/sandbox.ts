@@ -3,7 +3,7 @@ import { dialectNames } from '../../domain/dialect.ts';
 import { defineCommand, textOption, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 
-export const sandboxCommand = defineCommand({
+export const command = defineCommand({
   command: 'sandbox',
   describe: 'Run a temporary authority to try things out',
   builder: {

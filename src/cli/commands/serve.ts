@@ -4,7 +4,7 @@ import { formatSource, printFaults, toLoadOptions } from '../configuration.ts';
 import { formatPath } from '../hint.ts';
 
 /** The options override file and environment, also after a reload. */
-export const serveCommand = defineCommand({
+export const command = defineCommand({
   command: 'serve',
   describe: 'Run the daemon',
   builder: {

@@ -8,7 +8,7 @@ import type { Output } from '../output.ts';
 import { readiness, statusView } from './status/status-view.ts';
 import { watchStatus } from './status/watch.ts';
 
-export const statusCommand = defineCommand({
+export const command = defineCommand({
   command: 'status',
   describe: 'Show the state of the daemon',
   builder: {

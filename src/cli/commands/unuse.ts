@@ -2,7 +2,7 @@ import { defineCommand } from '../command.ts';
 import { licenseKeyPositional, readLicenseKey } from '../values.ts';
 import { changeLicense, requestAndShowLicense } from './license/license.ts';
 
-export const unuseCommand = defineCommand({
+export const command = defineCommand({
   command: 'unuse <key..>',
   describe: 'Undo one use of a license key',
   builder: { key: licenseKeyPositional },

@@ -2,7 +2,7 @@ import { defineCommand } from '../command.ts';
 import { licenseKeyPositional, readLicenseKey } from '../values.ts';
 import { changeLicense, requestAndShowLicense } from './license/license.ts';
 
-export const useCommand = defineCommand({
+export const command = defineCommand({
   command: 'use <key..>',
   describe: 'Record one use of a license key',
   builder: { key: licenseKeyPositional },

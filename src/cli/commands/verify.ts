@@ -3,7 +3,7 @@ import { exitCode } from '../exit-code.ts';
 import { licenseKeyPositional, readLicenseKey } from '../values.ts';
 import { requestAndShowLicense } from './license/license.ts';
 
-export const verifyCommand = defineCommand({
+export const command = defineCommand({
   command: 'verify <key..>',
   describe: 'Check whether a license key is valid',
   builder: { key: licenseKeyPositional },

@@ -1,10 +1,8 @@
-import { version } from '../../config/version.ts';
 import { defineCommand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatFields } from '../format.ts';
-import type { Output } from '../output.ts';
 
-export const versionCommand = defineCommand({
+export const command = defineCommand({
   command: 'version',
   describe: 'Show the version, and what it runs on',
   builder: {},
@@ -18,10 +16,3 @@ export const versionCommand = defineCommand({
     return exitCode.done;
   },
 });
-
-/** `--version` prints the number alone. */
-export function printVersion(isJson: boolean, output: Output): number {
-  if (isJson) output.printJson({ version });
-  else output.print(version);
-  return exitCode.done;
-}

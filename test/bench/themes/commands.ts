@@ -21,7 +21,7 @@ export const commandsTheme: Theme = {
     const chosen = bench.isQuick ? lines.slice(0, 2) : lines;
     for (const form of bench.shippedForms()) {
       for (const line of chosen) {
-        const argv = completeLine(line, folder);
+        const argv = await completeLine(line, folder);
         const program: Argv = [...programs[form], '--state-dir', folder, ...argv];
         const { command, node } = await alternate(bench.effort.rounds, {
           command: () => time(bench, program, folder),

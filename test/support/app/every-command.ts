@@ -1,23 +1,23 @@
 import { join } from 'node:path';
-import { type CommandEntry, nameOf } from '../../../src/cli/command.ts';
+import type { Entry } from '../../../src/cli/command.ts';
 import { findCommand } from '../../../src/cli/command-line.ts';
 import { commands } from '../../../src/cli/commands.ts';
 import { readPage } from '../../../src/cli/reference.ts';
 
 /** The words of every command, in the order of the help: `outbox retry`. */
 export function linesOf(
-  entries: readonly CommandEntry[] = commands,
+  entries: readonly Entry[] = commands,
   before: readonly string[] = [],
 ): readonly string[] {
   return entries.flatMap((entry) => {
-    const words = [...before, nameOf(entry)];
+    const words = [...before, entry.name];
     return 'commands' in entry ? linesOf(entry.commands, words) : [words.join(' ')];
   });
 }
 
 /** A command line with a value for everything that must be given. Files are in `folder`. */
-export function completeLine(line: string, folder: string): readonly string[] {
-  const { usage } = readPage(findCommand(line.split(' '), commands), commands);
+export async function completeLine(line: string, folder: string): Promise<readonly string[]> {
+  const { usage } = await readPage(findCommand(line.split(' '), commands), commands);
   const given = usage
     .replaceAll(/ \[[^\]]*\]/g, '')
     .split(' ')

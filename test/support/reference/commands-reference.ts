@@ -3,8 +3,8 @@ import { commands } from '../../../src/cli/commands.ts';
 import { type Page, readPages } from '../../../src/cli/reference.ts';
 
 /** A heading and tables for each command, from what the command declares. */
-export function commandsBook(): string {
-  const [program, ...pages] = readPages(commands);
+export async function commandsBook(): Promise<string> {
+  const [program, ...pages] = await readPages(commands);
   if (program === undefined) throw new Error('there is no program');
   return [
     `## Options without a command\n\n${tableOf(program.options)}`,

@@ -3,7 +3,7 @@ import { defineCommand, positional, textOption } from '../../command.ts';
 import { withSecretOf } from '../../values.ts';
 import { accountsPath, newApiKeyView } from './account.ts';
 
-export const addAccount = defineCommand({
+export const command = defineCommand({
   command: 'add <name>',
   describe: 'Add an account and its API key',
   builder: {

@@ -2,7 +2,7 @@ import { defineList } from '../../client/list.ts';
 import { whole } from '../../format.ts';
 import { account, accountsPath } from './account.ts';
 
-export const listAccounts = defineList({
+export const command = defineList({
   command: 'list',
   describe: 'List accounts',
   builder: {},

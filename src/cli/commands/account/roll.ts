@@ -3,7 +3,7 @@ import { positional } from '../../command.ts';
 import { keepOldOption, readKeepOld } from '../../values.ts';
 import { accountsPath, newApiKeyView } from './account.ts';
 
-export const rollApiKey = defineRequest({
+export const command = defineRequest({
   command: 'roll <account>',
   describe: 'Create a new API key; the old one stops at once, or after a while',
   builder: { account: positional('Account id', 'account'), 'keep-old': keepOldOption },

@@ -3,7 +3,7 @@ import { textOption } from '../../command.ts';
 import { readInstant } from '../../values.ts';
 import { act, actFields, auditPath } from './act.ts';
 
-export const listAudit = defineList({
+export const command = defineList({
   command: 'list',
   describe: 'List recorded acts, the latest first',
   builder: {

@@ -3,7 +3,7 @@ import { positional } from '../../command.ts';
 import { formatFields } from '../../format.ts';
 import { act, actFields, auditPath } from './act.ts';
 
-export const showAct = defineRequest({
+export const command = defineRequest({
   command: 'show <id>',
   describe: 'Show one recorded act',
   builder: { id: positional('Number of the act, as in audit list', 'act') },

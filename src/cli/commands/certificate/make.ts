@@ -12,7 +12,7 @@ import type { MadeCertificate } from './certificate-maker.ts';
 const maxDays = 825;
 
 /** Works without a daemon. */
-export const makeCertificateCommand = defineCommand({
+export const command = defineCommand({
   command: 'make',
   describe: 'Create a certificate for these hosts, and say how to trust it',
   builder: {

@@ -2,7 +2,7 @@ import { defineRequest } from '../../client/request.ts';
 import { positional, textOption } from '../../command.ts';
 import { collectionsPath, collectionView } from './collection.ts';
 
-export const addCollection = defineRequest({
+export const command = defineRequest({
   command: 'add <name> <products..>',
   describe: 'Add a collection of products',
   builder: {

@@ -2,7 +2,7 @@ import { defineList } from '../../client/list.ts';
 import { textOption } from '../../command.ts';
 import { collection, collectionFields, collectionsPath } from './collection.ts';
 
-export const listCollections = defineList({
+export const command = defineList({
   command: 'list',
   describe: 'List collections',
   builder: { account: textOption('Only of this account', 'account') },

@@ -2,7 +2,7 @@ import { defineRequest } from '../../client/request.ts';
 import { positional } from '../../command.ts';
 import { collectionPath, collectionView } from './collection.ts';
 
-export const showCollection = defineRequest({
+export const command = defineRequest({
   command: 'show <collection>',
   describe: 'Show a collection',
   builder: { collection: positional('Collection id', 'collection') },

@@ -2,7 +2,7 @@ import { request, requestAndShow } from '../../client/request.ts';
 import { defineCommand, positional, positionalGroup, textOption, UsageError } from '../../command.ts';
 import { collection, collectionPath, collectionView } from './collection.ts';
 
-export const updateCollection = defineCommand({
+export const command = defineCommand({
   command: 'update <collection> [products..]',
   describe: 'Change the name or the products of a collection',
   builder: {

@@ -1,3 +1,3 @@
 import { defineShell } from './scripts.ts';
 
-export const bashCompletion = defineShell('bash');
+export const command = defineShell('bash');

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { request } from '../../client/request.ts';
 import {
   type Builder,
-  type CommandEntry,
+  type Command,
+  type Entry,
   type GlobalOptions,
   globalOptions,
-  nameOf,
   positionalGroup,
   programOptions,
   type Term,
@@ -31,23 +31,24 @@ interface Typed {
 }
 
 /** Completes the last of these words. An option with `=` is completed by its value alone. */
-export async function complete(
-  words: readonly string[],
-  commands: readonly CommandEntry[],
-): Promise<Completions> {
+export async function complete(words: readonly string[], commands: readonly Entry[]): Promise<Completions> {
   const before = words.slice(0, -1);
   const current = words.at(-1) ?? '';
   const called = findOrNull(splitLine(before, { ...globalOptions, ...programOptions }).words, commands);
   if (called === null) return nothing;
-  const typed = { before, current, options: knownOptions(called.entry) };
+  const { entry } = called;
+  const command = entry !== null && 'load' in entry ? (await entry.load()).command : null;
+  const options = entry === null || command !== null ? knownOptions(command) : globalOptions;
+  const typed = { before, current, options };
   const isAfterDashes = before.includes('--');
   const option = isAfterDashes ? undefined : findOpenOption(typed);
   if (option !== undefined) return await completeValue(option, typed);
   if (current.startsWith('-') && !isAfterDashes) return { kind: 'words', terms: optionTerms(typed) };
-  return await completePositional(typed, called, commands);
+  if (command !== null) return await completePositional(typed, { called, command, commands });
+  return await completeCommand(called, commands);
 }
 
-function findOrNull(words: readonly string[], commands: readonly CommandEntry[]): Called | null {
+function findOrNull(words: readonly string[], commands: readonly Entry[]): Called | null {
   try {
     return findCommand(words, commands);
   } catch (error) {
@@ -71,29 +72,28 @@ function optionTerms({ before, options }: Typed): readonly Term[] {
 
 async function completePositional(
   typed: Typed,
-  { words, entry }: Called,
-  commands: readonly CommandEntry[],
+  { called, command, commands }: { called: Called; command: Command; commands: readonly Entry[] },
 ): Promise<Completions> {
-  if (entry === null || 'commands' in entry) return commandTerms(entry?.commands ?? commands);
-  const given = splitLine(typed.before, typed.options).words.slice(words.length);
-  const positionals = Object.values(entry.builder).filter(({ group }) => group === positionalGroup);
+  const given = splitLine(typed.before, typed.options).words.slice(called.words.length);
+  const positionals = Object.values(command.builder).filter(({ group }) => group === positionalGroup);
   const last = positionals.at(-1);
   const value = positionals[given.length] ?? (last?.array === true ? last : undefined);
   if (value === undefined) {
     return { kind: 'words', terms: typed.current === '' ? optionTerms(typed) : [] };
   }
   if (value.names !== 'command') return await completeValue(value, typed);
-  const called = findOrNull(given, commands);
-  if (called === null) return nothing;
-  if (called.entry === null) return commandTerms(commands);
-  return 'commands' in called.entry ? commandTerms(called.entry.commands) : nothing;
+  const named = findOrNull(given, commands);
+  return named === null ? nothing : await completeCommand(named, commands);
 }
 
-function commandTerms(entries: readonly CommandEntry[]): Completions {
-  return {
-    kind: 'words',
-    terms: entries.map((entry) => ({ term: nameOf(entry), meaning: entry.describe })),
-  };
+/** Completes with the commands of a group or of the program. */
+async function completeCommand({ entry }: Called, commands: readonly Entry[]): Promise<Completions> {
+  if (entry !== null && 'load' in entry) return nothing;
+  const terms = (entry?.commands ?? commands).map(async (each) => ({
+    term: each.name,
+    meaning: 'load' in each ? (await each.load()).command.describe : each.describe,
+  }));
+  return { kind: 'words', terms: await Promise.all(terms) };
 }
 
 async function completeValue(

@@ -1,3 +1,3 @@
 import { defineShell } from './scripts.ts';
 
-export const fishCompletion = defineShell('fish');
+export const command = defineShell('fish');

@@ -1,3 +1,3 @@
 import { defineShell } from './scripts.ts';
 
-export const zshCompletion = defineShell('zsh');
+export const command = defineShell('zsh');

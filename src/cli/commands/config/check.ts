@@ -8,7 +8,7 @@ import { exitCode } from '../../exit-code.ts';
 import { formatFindings } from '../../format.ts';
 
 /** Works without a daemon. `--connect` only reads from the upstream or the database. */
-export const checkConfig = defineCommand({
+export const command = defineCommand({
   command: 'check',
   describe: 'List the errors of the configuration, one line each',
   builder: {

@@ -7,7 +7,7 @@ import { printFaults, toLoadOptions } from '../../configuration.ts';
 import { exitCode } from '../../exit-code.ts';
 import { formatFields } from '../../format.ts';
 
-export const showConfig = defineCommand({
+export const command = defineCommand({
   command: 'show',
   describe: 'Show the effective configuration, with secrets masked',
   builder: {},

@@ -3,7 +3,7 @@ import { defineCommand, textOption } from '../../command.ts';
 import { printDates, readDates } from '../../values.ts';
 import { couponsPath, couponView, termOptions, warnOfPast } from './coupon.ts';
 
-export const createCoupon = defineCommand({
+export const command = defineCommand({
   command: 'create',
   describe: 'Create a coupon',
   builder: {

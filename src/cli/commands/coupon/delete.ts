@@ -2,7 +2,7 @@ import { defineRequest } from '../../client/request.ts';
 import { positional } from '../../command.ts';
 import { couponPath, couponView, formatCoupon } from './coupon.ts';
 
-export const deleteCoupon = defineRequest({
+export const command = defineRequest({
   command: 'delete <id>',
   describe: 'Delete a coupon that was never redeemed',
   builder: { id: positional('Coupon id', 'coupon') },

@@ -2,7 +2,7 @@ import { defineRequest } from '../../client/request.ts';
 import { positional } from '../../command.ts';
 import { couponPath, couponView } from './coupon.ts';
 
-export const endCoupon = defineRequest({
+export const command = defineRequest({
   command: 'end <id>',
   describe: 'End a coupon now',
   builder: { id: positional('Coupon id', 'coupon') },

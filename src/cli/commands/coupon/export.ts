@@ -1,3 +1,3 @@
 import { defineExport } from '../../csv/export.ts';
 
-export const exportCoupons = defineExport('coupon', 'Export the coupons of an account to a new CSV file');
+export const command = defineExport('coupon', 'Export the coupons of an account to a new CSV file');

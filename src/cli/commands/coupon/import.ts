@@ -1,6 +1,6 @@
 import { defineImport, scopeAccount } from '../../csv/import.ts';
 
-export const importCoupons = defineImport({
+export const command = defineImport({
   describe: 'Import coupons from a CSV file of another store',
   noun: 'coupon',
   required: ['code', 'coupon_type'],

@@ -11,7 +11,7 @@ import {
   isProvisional,
 } from './coupon.ts';
 
-export const listCoupons = defineList({
+export const command = defineList({
   command: 'list',
   describe: 'List coupons',
   builder: {

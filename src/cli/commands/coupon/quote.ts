@@ -3,7 +3,7 @@ import { positional } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
 import { cartOptions, formatQuote, quote, readItem } from './checkout.ts';
 
-export const quoteCoupon = defineRequest({
+export const command = defineRequest({
   command: 'quote <code> <items..>',
   describe: 'Show the discount of a coupon for a cart',
   builder: { code: positional('What the customer entered'), ...cartOptions },

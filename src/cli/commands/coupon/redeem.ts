@@ -4,7 +4,7 @@ import { positional } from '../../command.ts';
 import { instant } from '../../format.ts';
 import { cartOptions, formatQuote, quote, readItem, redemptionsPath } from './checkout.ts';
 
-export const redeemCoupon = defineRequest({
+export const command = defineRequest({
   command: 'redeem <code> <order> <items..>',
   describe: 'Redeem a coupon for an order, once',
   builder: {

@@ -3,7 +3,7 @@ import { defineRequest } from '../../client/request.ts';
 import { positional } from '../../command.ts';
 import { countedCoupon, countedCouponsPath, formatCount, formatCoupon, formatState } from './coupon.ts';
 
-export const showCoupon = defineRequest({
+export const command = defineRequest({
   command: 'show <id>',
   describe: 'Show a coupon',
   builder: { id: positional('Coupon id', 'coupon') },

@@ -7,7 +7,7 @@ import { coupon, couponPath, couponsPath, couponView, termOptions, warnOfPast } 
 const none = 'none';
 
 /** Reads the coupon first, because the daemon takes it whole. */
-export const updateCoupon = defineCommand({
+export const command = defineCommand({
   command: 'update <id>',
   describe: 'Change the dates, limits and notes of a coupon',
   builder: {

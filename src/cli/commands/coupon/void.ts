@@ -3,7 +3,7 @@ import { requestAndShow } from '../../client/request.ts';
 import { defineCommand, positional } from '../../command.ts';
 import { redemptionsPath } from './checkout.ts';
 
-export const voidRedemption = defineCommand({
+export const command = defineCommand({
   command: 'void <order>',
   describe: 'Undo a redemption after a refund',
   builder: { order: positional('The order that was refunded') },

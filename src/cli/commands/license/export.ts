@@ -1,3 +1,3 @@
 import { defineExport } from '../../csv/export.ts';
 
-export const exportLicenses = defineExport('license', 'Export all licenses to a new CSV file');
+export const command = defineExport('license', 'Export all licenses to a new CSV file');

@@ -17,7 +17,7 @@ export const change = z.object({
 
 export type Change = z.infer<typeof change>;
 
-export const licenseHistory = defineList({
+export const command = defineList({
   command: 'history <key..>',
   describe: 'List the changes of a license key',
   builder: { key: licenseKeyPositional },

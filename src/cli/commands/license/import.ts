@@ -1,6 +1,6 @@
 import { defineImport, scopeProduct } from '../../csv/import.ts';
 
-export const importLicenses = defineImport({
+export const command = defineImport({
   describe: 'Import licenses from a CSV file of another store',
   noun: 'license',
   required: ['license_key', 'buyer_email'],

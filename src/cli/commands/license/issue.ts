@@ -3,7 +3,7 @@ import { textOption } from '../../command.ts';
 import { readInstant } from '../../values.ts';
 import { purchasesPath, purchaseView } from '../purchase/purchase.ts';
 
-export const issueLicense = defineRequest({
+export const command = defineRequest({
   command: 'issue',
   describe: 'Record a purchase and issue its license key',
   builder: {

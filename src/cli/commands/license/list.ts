@@ -3,7 +3,7 @@ import { textOption } from '../../command.ts';
 import { instant, whole } from '../../format.ts';
 import { licensesPath, soldLicense, type SoldLicense } from './license.ts';
 
-export const listLicenses = defineList({
+export const command = defineList({
   command: 'list',
   describe: 'List licenses',
   builder: {

@@ -13,7 +13,7 @@ const changes = z.object({ changes: z.array(change) });
 /** This many of the last changes are shown. */
 const shownChanges = 5;
 
-export const showLicense = defineCommand({
+export const command = defineCommand({
   command: 'show <key..>',
   describe: 'Show everything known about a license key',
   builder: { key: licenseKeyPositional },

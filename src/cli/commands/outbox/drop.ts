@@ -1,6 +1,6 @@
 import { defineDecision } from './operation.ts';
 
-export const dropOperation = defineDecision(
+export const command = defineDecision(
   'drop',
   'Give up a change: it is not sent any more',
   'when it should no longer be applied',

@@ -4,7 +4,7 @@ import { textOption } from '../../command.ts';
 import { instant, whole } from '../../format.ts';
 import { formatState, operation, outboxPath } from './operation.ts';
 
-export const listOutbox = defineList({
+export const command = defineList({
   command: 'list',
   describe: 'List the changes that are not finished',
   builder: {

@@ -2,7 +2,7 @@ import { defineRequest } from '../../client/request.ts';
 import { positional } from '../../command.ts';
 import { operationPath, operationView } from './operation.ts';
 
-export const showOperation = defineRequest({
+export const command = defineRequest({
   command: 'show <id>',
   describe: 'Show a change',
   builder: { id: positional('Id of the change', 'operation') },

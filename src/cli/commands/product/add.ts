@@ -3,7 +3,7 @@ import { defineCommand, positional, textOption } from '../../command.ts';
 import { withSecretOf } from '../../values.ts';
 import { newSecretView, productsPath } from './product.ts';
 
-export const addProduct = defineCommand({
+export const command = defineCommand({
   command: 'add <name>',
   describe: 'Add a product',
   builder: {

@@ -1,7 +1,7 @@
 import { defineCommand, positional } from '../../command.ts';
 import { changeProduct } from './product.ts';
 
-export const archiveProduct = defineCommand({
+export const command = defineCommand({
   command: 'archive <product>',
   describe: 'Stop selling a product; its keys stay valid',
   builder: { product: positional('Product key', 'product') },

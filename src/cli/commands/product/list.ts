@@ -2,7 +2,7 @@ import { defineList } from '../../client/list.ts';
 import { textOption } from '../../command.ts';
 import { product, productFields, productsPath } from './product.ts';
 
-export const listProducts = defineList({
+export const command = defineList({
   command: 'list',
   describe: 'List products',
   builder: {

@@ -3,7 +3,7 @@ import { positional } from '../../command.ts';
 import { keepOldOption, readKeepOld } from '../../values.ts';
 import { newSecretView, productPath } from './product.ts';
 
-export const rollSecret = defineRequest({
+export const command = defineRequest({
   command: 'roll <product>',
   describe: 'Create a new secret; the old one stops at once, or after a while',
   builder: { product: positional('Product key', 'product'), 'keep-old': keepOldOption },

@@ -2,7 +2,7 @@ import { defineRequest } from '../../client/request.ts';
 import { positional } from '../../command.ts';
 import { productPath, productView } from './product.ts';
 
-export const showProduct = defineRequest({
+export const command = defineRequest({
   command: 'show <product>',
   describe: 'Show a product',
   builder: { product: positional('Product key', 'product') },

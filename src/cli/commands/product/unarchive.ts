@@ -1,7 +1,7 @@
 import { defineCommand, positional } from '../../command.ts';
 import { changeProduct } from './product.ts';
 
-export const unarchiveProduct = defineCommand({
+export const command = defineCommand({
   command: 'unarchive <product>',
   describe: 'Sell an archived product again',
   builder: { product: positional('Product key', 'product') },

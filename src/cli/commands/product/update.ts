@@ -1,7 +1,7 @@
 import { defineCommand, positional, textOption, UsageError } from '../../command.ts';
 import { changeProduct } from './product.ts';
 
-export const updateProduct = defineCommand({
+export const command = defineCommand({
   command: 'update <product>',
   describe: 'Rename a product, or change whether its price is recurring',
   builder: {

@@ -1,3 +1,3 @@
 import { defineExport } from '../../csv/export.ts';
 
-export const exportPurchases = defineExport('purchase', 'Export all purchases to a new CSV file');
+export const command = defineExport('purchase', 'Export all purchases to a new CSV file');

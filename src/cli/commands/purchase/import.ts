@@ -1,6 +1,6 @@
 import { defineImport, scopeProduct } from '../../csv/import.ts';
 
-export const importPurchases = defineImport({
+export const command = defineImport({
   describe: 'Import purchases, with their licenses, from a CSV file of another store',
   noun: 'purchase',
   required: ['license_key', 'buyer_email'],

@@ -4,7 +4,7 @@ import { instant, whole } from '../../format.ts';
 import { readDates } from '../../values.ts';
 import { purchase, purchasesPath } from './purchase.ts';
 
-export const listPurchases = defineList({
+export const command = defineList({
   command: 'list',
   describe: 'List purchases, or find them by key, e-mail address or date',
   builder: {

@@ -2,7 +2,7 @@ import { requestAndShow } from '../../client/request.ts';
 import { defineCommand, positional } from '../../command.ts';
 import { findPurchase, purchasePath, purchaseView } from './purchase.ts';
 
-export const refundPurchase = defineCommand({
+export const command = defineCommand({
   command: 'refund <purchase>',
   describe: 'Refund a purchase, which disables its license key',
   builder: { purchase: positional('Purchase id, or the license key that was sold', 'purchase') },

@@ -4,7 +4,7 @@ import { exitCode } from '../../exit-code.ts';
 import { hintFor } from '../../hint.ts';
 import { findPurchase, purchaseView } from './purchase.ts';
 
-export const showPurchase = defineCommand({
+export const command = defineCommand({
   command: 'show <purchase>',
   describe: 'Show a purchase, by its id or license key',
   builder: { purchase: positional('Purchase id, or the license key that was sold', 'purchase') },

@@ -19,7 +19,7 @@ import { formatUnit, isUnchanged, isWithin, packagedUnitFolders, stateRoot } fro
 import { examineReach, type Reach, readUser, thisMachine } from './unit-reach.ts';
 
 /** Starts nothing. */
-export const installUnit = defineCommand({
+export const command = defineCommand({
   command: 'install',
   describe: 'Write the systemd unit, and say what to do next',
   builder: serviceOptions,

@@ -3,7 +3,7 @@ import { exitCode } from '../../exit-code.ts';
 import { planUnit, serviceOptions, unitPath, withLocalFile } from './service.ts';
 import { formatUnit } from './systemd-unit.ts';
 
-export const printUnit = defineCommand({
+export const command = defineCommand({
   command: 'print',
   describe: 'Print the systemd unit; changes nothing',
   builder: serviceOptions,

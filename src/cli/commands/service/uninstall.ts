@@ -5,7 +5,7 @@ import { changeUnit, isEnabled, refuse, serviceOptions, systemctl, unitPath } fr
 import { isUnchanged } from './systemd-unit.ts';
 
 /** Stops nothing. */
-export const uninstallUnit = defineCommand({
+export const command = defineCommand({
   command: 'uninstall',
   describe: 'Remove the systemd unit; the state stays',
   builder: serviceOptions,

@@ -3,7 +3,7 @@ import { printFaults, toLoadOptions } from '../../configuration.ts';
 import { defineCommand } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
 
-export const showState = defineCommand({
+export const command = defineCommand({
   command: 'show',
   describe: 'Show what would be lost with it; needs no daemon',
   builder: { check: { type: 'boolean', default: false, describe: 'Exit 1 if something would be lost' } },

@@ -7,7 +7,7 @@ import { exitCode } from '../../exit-code.ts';
 import { hintFor, startCommand } from '../../hint.ts';
 import { startProgress } from '../../screen/progress.ts';
 
-export const moveStore = defineCommand({
+export const command = defineCommand({
   command: 'move',
   describe: 'Copy an authority from its state directory to PostgreSQL, while no daemon runs',
   builder: {

@@ -1,6 +1,6 @@
 import { defineSync } from './sync.ts';
 
-export const pauseSync = defineSync(
+export const command = defineSync(
   'pause',
   'Stop sending, even across restarts',
   'before work on the store; changes wait',

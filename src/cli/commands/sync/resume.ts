@@ -1,6 +1,6 @@
 import { defineSync } from './sync.ts';
 
-export const resumeSync = defineSync(
+export const command = defineSync(
   'resume',
   'Resume sending, and retry refused credentials',
   'after a pause, or when a refused credential was corrected',

@@ -4,7 +4,7 @@ import { formatFields } from '../../format.ts';
 import { readInstant } from '../../values.ts';
 import { token, tokenFields, tokensPath } from './token.ts';
 
-export const issueToken = defineRequest({
+export const command = defineRequest({
   command: 'issue',
   describe: 'Issue a token for a piece of software',
   builder: {

@@ -1,7 +1,7 @@
 import { defineList } from '../../client/list.ts';
 import { token, tokenFields, tokensPath } from './token.ts';
 
-export const listTokens = defineList({
+export const command = defineList({
   command: 'list',
   describe: 'List tokens, but not their secret values',
   builder: {},

@@ -3,7 +3,7 @@ import { positional } from '../../command.ts';
 import { formatFields } from '../../format.ts';
 import { token, tokenFields, tokensPath } from './token.ts';
 
-export const revokeToken = defineRequest({
+export const command = defineRequest({
   command: 'revoke <token>',
   describe: 'Revoke a token: it stops at once',
   builder: { token: positional('Token id, as in token list', 'token') },
