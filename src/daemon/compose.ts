@@ -7,7 +7,7 @@ import { Health } from './health.ts';
 import { openListeners } from './listeners.ts';
 import { logOf } from './log/derived.ts';
 import { runMaintenance } from './maintenance.ts';
-import { copyRole, knowingOwnToken } from './role/copy.ts';
+import { nodeRole, knowingOwnToken } from './role/node.ts';
 import { authorityRole, type Role, type RoleParts } from './role/role.ts';
 import { backupsOf } from './store/backups.ts';
 import { DamageWatch } from './store/damage-watch.ts';
@@ -78,7 +78,7 @@ export async function compose(
 /** An authority does not load the sync loops and the client of the upstream. */
 async function buildRole({ current, reader, local, node }: OpenedStore, parts: RoleParts): Promise<Role> {
   if (node !== null)
-    return knowingOwnToken(copyRole({ ...parts, reader, memory: node.memory }), node.adminToken);
+    return knowingOwnToken(nodeRole({ ...parts, reader, memory: node.memory }), node.adminToken);
   if (local === null) throw new Error('a store without nodes is on this machine');
   if (current.configuration.role === 'authority') return authorityRole({ ...parts, ...local });
   const { agentRole } = await import('./role/agent.ts');

@@ -1,5 +1,5 @@
 import { done } from '../domain/problem/problem.ts';
-import type { LicenseAnswer, Licensing } from '../service/answers.ts';
+import type { LicenseResponse, Licensing } from '../service/answers.ts';
 import type { Metrics } from './metrics.ts';
 
 type Counts = Pick<Metrics, 'countVerdict' | 'countUse'>;
@@ -22,7 +22,7 @@ export function countedLicensing(licensing: Licensing, counts: Counts): Licensin
   };
 }
 
-function countingCached(answer: LicenseAnswer, counts: Counts): LicenseAnswer {
+function countingCached(answer: LicenseResponse, counts: Counts): LicenseResponse {
   const { cacheable } = answer;
   if (cacheable === undefined) return answer;
   const onServed = (): void => {

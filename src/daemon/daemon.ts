@@ -13,7 +13,7 @@ import { pause } from './system/clock.ts';
 /** How long a stop waits for requests in flight, in ms. */
 const drainMs = 10_000;
 /** How much longer it waits for requests that waited for the upstream and get the known state, in ms. */
-const lastAnswerMs = 1_000;
+const lastResponseMs = 1_000;
 
 /** What a daemon controls while it runs. */
 export type DaemonParts = Omit<OpenedStore, 'reader' | 'connections' | 'node' | 'credentialCache'> & {
@@ -137,7 +137,7 @@ export class Daemon {
     const cut = setTimeout(() => {
       this.#parts.lifetime.abort();
     }, drainMs);
-    await this.#listeners?.answered(drainMs + lastAnswerMs);
+    await this.#listeners?.answered(drainMs + lastResponseMs);
     await this.#listeners?.[Symbol.asyncDispose]();
     this.#loops.abort();
     await this.#running.catch(() => undefined);

@@ -108,10 +108,12 @@ async function listenOnSockets(
   open: Open,
 ): Promise<void> {
   if (socket !== null) await announced.listen(open('socket'), { path: socket, mode: socketMode });
-  for (const { path, mode, group, grant } of sockets) {
+  for (const { path, mode, group, resolvedCredential } of sockets) {
     const place = { path, mode, group: group === null ? null : groupNumber(group) };
     const principal =
-      grant === null ? null : socketPrincipal(path, { ...grant, product: idOf(app, grant.product) });
+      resolvedCredential === null
+        ? null
+        : socketPrincipal(path, { ...resolvedCredential, product: idOf(app, resolvedCredential.product) });
     await announced.listen(open('socket', principal), place);
   }
 }

@@ -2,8 +2,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
-import { unanswered } from '../http/answer.ts';
-import type { LicenseAnswer } from '../service/answers.ts';
+import { unanswered } from '../http/response.ts';
+import type { LicenseResponse } from '../service/answers.ts';
 import type { Status, Totals, UpstreamMeter } from '../service/status.ts';
 import type { RepeatReason, TransactionMeasure } from '../store/postgres/writer.ts';
 import {
@@ -133,7 +133,7 @@ export class Metrics implements UpstreamMeter, Disposable {
   }
 
   /** Counts an answered verify. */
-  countVerdict({ provenance, license }: LicenseAnswer): void {
+  countVerdict({ provenance, license }: LicenseResponse): void {
     this.#totals.verifies += 1;
     this.#verdicts.inc({ freshness: provenance.freshness, enabled: String(license.enabled) });
   }

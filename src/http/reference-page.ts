@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { accepts } from './problem-answer.ts';
+import { accepts } from './problem-response.ts';
 import { closeBehind } from './entry/connections.ts';
 import type { ProblemError } from './problem-error.ts';
 import { openViewerFile, type ViewerFile } from './viewer-file.ts';

@@ -4,7 +4,7 @@ import type { App } from './app.ts';
 import { serializeRequestLine, type RequestLine } from '../wire/log.ts';
 
 /** Logs an answered request as `logRequest` does. */
-export function logAnswer(
+export function logResponse(
   { log, now }: Pick<App, 'log' | 'now'>,
   request: FastifyRequest,
   { status, code }: Pick<RequestLine, 'status' | 'code'>,

@@ -7,13 +7,13 @@ import {
   refuseParameters,
   type Result,
 } from '../domain/problem/problem.ts';
-import type { Answer } from './answer.ts';
+import type { RouteResponse } from './response.ts';
 import type { App } from './app.ts';
 import { duplicate } from './entry/body.ts';
 import type { Connections } from './entry/connections.ts';
-import { reachRefusal } from './entry/reach.ts';
+import { refuseForeignPath } from './entry/tenant.ts';
 import { stateOf } from './entry/request-state.ts';
-import { askerOf, readWait } from './entry/waiting-requests.ts';
+import { requesterOf, readWait } from './entry/waiting-requests.ts';
 import { pathOf } from './unknown-route.ts';
 import { ProblemError } from './problem-error.ts';
 import type { Route, RouteRequest } from './route.ts';
@@ -47,7 +47,7 @@ export async function readRequest(
   if (faults.length > 0) return refuseParameters(faults);
   // After the faults: what does not exist is not looked for before them either.
   if (principal !== null && route.owned !== undefined) {
-    const refusal = await reachRefusal(app, principal, route.owned, named['id'] ?? '');
+    const refusal = await refuseForeignPath(app, principal, route.owned, named['id'] ?? '');
     if (refusal !== null) return refusal;
   }
   const path = pathOf(request.url);
@@ -67,7 +67,7 @@ export async function readRequest(
     },
     waitMs,
     isAgent: state.head.instance.length > 0,
-    signal: connections.signalFor(reply.raw, askerOf(app, route, { principal, waitMs })),
+    signal: connections.signalFor(reply.raw, requesterOf(app, route, { principal, waitMs })),
   });
 }
 
@@ -146,7 +146,7 @@ export function requestUnder(
 export async function handleOnce(
   route: Route,
   request: Parameters<Route['handle']>[0],
-): Promise<Result<Answer>> {
+): Promise<Result<RouteResponse>> {
   const { app, writeOptions } = request;
   const { idempotency } = writeOptions;
   if (idempotency === null) return await route.handle(request);

@@ -4,8 +4,8 @@ import type { ProblemCode } from '../domain/problem/problem-table.ts';
 import type { ParameterFault, Result } from '../domain/problem/problem.ts';
 import type { WriteOptions } from '../service/ports.ts';
 import type { Awaitable } from '../service/tables.ts';
-import type { Answer } from './answer.ts';
-import type { Owned } from './entry/reach.ts';
+import type { RouteResponse } from './response.ts';
+import type { Owned } from './entry/tenant.ts';
 import type { App } from './app.ts';
 import type { Tag } from './openapi/tags.ts';
 import type { ParameterSet, RawParameters } from '../wire/parameters.ts';
@@ -84,7 +84,7 @@ type RouteFacts = {
   answers: Readonly<Record<number, z.ZodType | null>>;
 };
 
-type Handled = Awaitable<Result<Answer>>;
+type Handled = Awaitable<Result<RouteResponse>>;
 
 /** A route as written in routes/; without an access rule it does not compile. */
 type RouteDefinition<Path extends string, Who extends Access, Query, Body> = RouteFacts & {

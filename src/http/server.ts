@@ -12,8 +12,8 @@ import { attachResponseCache } from './response-cache/attach.ts';
 import { Origins } from './entry/origin.ts';
 import { credentialNames, requestIdOf, stateOf } from './entry/request-state.ts';
 import { handleOnce, readRequest } from './request.ts';
-import { sendError, sendProblem } from './problem-answer.ts';
-import { logAnswer } from './request-log.ts';
+import { sendError, sendProblem } from './problem-response.ts';
+import { logResponse } from './request-log.ts';
 import { addReferencePage, type RefuseRoute } from './reference-page.ts';
 import type { Route } from './route.ts';
 import { isShadowed, unknownRoute } from './unknown-route.ts';
@@ -43,7 +43,7 @@ export function buildServer(
     frameworkErrors: (error, request, reply) => {
       // No hook has run for such a request, and its decorators are not set.
       request.state = null;
-      nameAnswer(app, request, reply);
+      nameResponse(app, request, reply);
       sendError(app, errorOf(() => arrive(request, reply)) ?? error, reply);
       app.metrics.countUnrouted(reply.statusCode);
     },
@@ -59,7 +59,7 @@ export function buildServer(
   readBodies(server, settings.limits);
   server.setErrorHandler((error, _, reply) => sendError(app, error, reply));
   server.addHook('onRequest', (request, reply, done) => {
-    nameAnswer(app, request, reply);
+    nameResponse(app, request, reply);
     done(
       errorOf(() => {
         arrive(request, reply);
@@ -86,7 +86,7 @@ function refuseSchema(): never {
 }
 
 /** Says which instance answers, by which the command line and an agent know each other, and to which request. */
-function nameAnswer({ instance }: App, { id }: FastifyRequest, reply: FastifyReply): void {
+function nameResponse({ instance }: App, { id }: FastifyRequest, reply: FastifyReply): void {
   reply.header(instanceHeader, instance).header(requestIdHeader, id);
 }
 
@@ -132,7 +132,7 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
     if (!result.ok) return sendProblem(app, reply, result.problem);
     const { status, headers, body, cacheable = null } = result.value;
     stateOf(request).cacheable = cacheable;
-    if (route.readsOnly !== true) logAnswer(app, request, { status, code: null });
+    if (route.readsOnly !== true) logResponse(app, request, { status, code: null });
     reply.code(status).headers(headers);
     return body;
   };

@@ -1,5 +1,5 @@
 import type { Coupon, CouponTerms, CouponFilter } from '../domain/checkout/coupon.ts';
-import type { Reach } from '../domain/access/principal.ts';
+import type { Tenant } from '../domain/access/principal.ts';
 import type { Cart, Quote } from '../domain/checkout/quote.ts';
 import type { License, LicenseTrigger } from '../domain/license.ts';
 import type { Result } from '../domain/problem/problem.ts';
@@ -32,7 +32,7 @@ export type Cacheable = {
   onServed(): void;
 };
 
-export type LicenseAnswer = {
+export type LicenseResponse = {
   license: License;
   /** The product under which it is known here; on an agent as configured, whatever link the upstream writes. */
   productKey: string;
@@ -44,7 +44,7 @@ export type LicenseAnswer = {
 export type LicenseHistory = { changes: readonly ListedChange[]; total: number };
 
 export type LicenseChangeRequest = {
-  reach: Reach;
+  tenant: Tenant;
   licenseKey: string;
   trigger: Exclude<LicenseTrigger, 'refund'>;
   /** Who asks (`Principal.credential`), for the history of the license. */
@@ -57,23 +57,23 @@ export type LicenseChangeRequest = {
   /** Whether another agent asks, which may wait for this answer no longer than this one does for its upstream's. */
   isAgent?: boolean;
   /** The credential that asks (`Principal.credential`). Null or absent: look-ups at the upstream are not limited. */
-  asker?: string | null;
+  requester?: string | null;
 };
 
 /** The license half of the interface, in either role. `licenseKey` is already in its stored form. */
 export interface Licensing {
   verify(
-    reach: Reach,
+    tenant: Tenant,
     licenseKey: string,
     signal: AbortSignal,
-    asker?: string | null,
-  ): Promise<Result<LicenseAnswer>>;
-  change(request: LicenseChangeRequest, signal: AbortSignal): Promise<Result<LicenseAnswer>>;
+    requester?: string | null,
+  ): Promise<Result<LicenseResponse>>;
+  change(request: LicenseChangeRequest, signal: AbortSignal): Promise<Result<LicenseResponse>>;
   /** What has changed a license, the latest first; refused when nothing is known of it here. Null: it may be anybody's. */
-  history(reach: Reach | null, licenseKey: string, page: HistoryPage): Promise<Result<LicenseHistory>>;
+  history(tenant: Tenant | null, licenseKey: string, page: HistoryPage): Promise<Result<LicenseHistory>>;
 }
 
-export type CouponAnswer = { coupon: Coupon; provenance: Provenance };
+export type CouponResponse = { coupon: Coupon; provenance: Provenance };
 export type CouponList = { coupons: readonly Coupon[]; total: number; provenance: Provenance };
 
 /** The coupon half of the interface, in either role. */
@@ -83,20 +83,20 @@ export interface Couponing {
     terms: CouponTerms,
     writeOptions: WriteOptions,
     signal: AbortSignal,
-  ): Promise<Result<CouponAnswer>>;
+  ): Promise<Result<CouponResponse>>;
   list(accountId: string, query: Page & CouponFilter, signal: AbortSignal): Promise<Result<CouponList>>;
-  get(accountId: string, id: number, signal: AbortSignal): Promise<Result<CouponAnswer>>;
+  get(accountId: string, id: number, signal: AbortSignal): Promise<Result<CouponResponse>>;
 }
 
-export type QuoteAnswer = { quote: Quote; provenance: Provenance };
-export type RedemptionAnswer = RedeemedCoupon & { provenance: Provenance };
+export type QuoteResponse = { quote: Quote; provenance: Provenance };
+export type RedemptionResponse = RedeemedCoupon & { provenance: Provenance };
 
 /** Coupons at checkout, in either role; what was redeemed is in the store. */
 export interface Checkout {
-  quote(accountId: string, cart: Cart, signal: AbortSignal): Promise<Result<QuoteAnswer>>;
+  quote(accountId: string, cart: Cart, signal: AbortSignal): Promise<Result<QuoteResponse>>;
   redeem(
     command: RedeemCoupon,
     writeOptions: WriteOptions,
     signal: AbortSignal,
-  ): Promise<Result<RedemptionAnswer>>;
+  ): Promise<Result<RedemptionResponse>>;
 }

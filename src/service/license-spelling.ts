@@ -16,14 +16,14 @@ const unknown: ReadonlySet<Problem['code']> = new Set([
  */
 export function findPlainKeys(licensing: Licensing): Licensing {
   return {
-    verify: (reach, licenseKey, signal, asker) =>
-      eitherSpelling(licenseKey, (key) => licensing.verify(reach, key, signal, asker)),
+    verify: (tenant, licenseKey, signal, requester) =>
+      eitherSpelling(licenseKey, (key) => licensing.verify(tenant, key, signal, requester)),
     change: (request, signal) =>
       eitherSpelling(request.licenseKey, (licenseKey) =>
         licensing.change({ ...request, licenseKey }, signal),
       ),
-    history: (reach, licenseKey, page) =>
-      eitherSpelling(licenseKey, (key) => licensing.history(reach, key, page)),
+    history: (tenant, licenseKey, page) =>
+      eitherSpelling(licenseKey, (key) => licensing.history(tenant, key, page)),
   };
 }
 

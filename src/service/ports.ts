@@ -119,7 +119,7 @@ export interface Upstream {
 }
 
 /** Who has a key looked up at the upstream. */
-export type Asker = {
+export type Requester = {
   /** Callers of different credentials take turns (`Principal.credential`). */
   credential: string;
   /** Whether the look-up counts against `limits.misses`: the key is not known here. */
@@ -149,7 +149,7 @@ export interface LicenseFetch {
     productKeys: readonly string[],
     licenseKey: string,
     signal: AbortSignal,
-    asker: Asker | null,
+    requester: Requester | null,
   ): Promise<LookupResult>;
   /** Queues a background read of a known key. */
   refresh(productKey: string, licenseKey: string): void;

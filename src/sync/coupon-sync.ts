@@ -122,7 +122,7 @@ export class CouponSync implements CouponFetch {
   ): Promise<void> {
     const { writer, clock, log, policy, lifetime } = this.#parts;
     const recorded = await persist(clock, lifetime, () =>
-      writer.write('recordCouponAnswer', { operationId: operation.id, outcome, caller, policy: policy() }),
+      writer.write('recordCouponResponse', { operationId: operation.id, outcome, caller, policy: policy() }),
     );
     if (recorded.ok) {
       const { id, requestId, progress, lastError: error } = recorded.value;

@@ -1,4 +1,4 @@
-import { isAnswer, type Outcome } from '../domain/outbox/outcome.ts';
+import { isResponse, type Outcome } from '../domain/outbox/outcome.ts';
 import type { Clock, Log } from '../service/ports.ts';
 
 /** How long after the first refusal of a credential a read tests it, in ms. */
@@ -71,7 +71,7 @@ export class CredentialStates {
       this.#refused.set(owner, { retryAt: clock.elapsed() + pauseMs });
       return 'refused';
     }
-    if (!isAnswer(outcome) || !this.#refused.delete(owner)) return null;
+    if (!isResponse(outcome) || !this.#refused.delete(owner)) return null;
     log.info(whose, 'the upstream accepts our credential again');
     return 'accepted';
   }

@@ -8,7 +8,7 @@ import {
   type NotApplied,
   type Outcome,
 } from '../domain/outbox/outcome.ts';
-import type { Asker, Clock, Log, LookupResult, LicenseFetch, Upstream } from '../service/ports.ts';
+import type { Requester, Clock, Log, LookupResult, LicenseFetch, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
@@ -78,16 +78,16 @@ export class LicenseFetcher implements LicenseFetch {
     productKeys: readonly string[],
     licenseKey: string,
     signal: AbortSignal,
-    asker: Asker | null,
+    requester: Requester | null,
   ): Promise<LookupResult> {
-    const credential = asker?.credential ?? '';
+    const credential = requester?.credential ?? '';
     const products = this.#unremembered(productKeys, licenseKey);
     if (products.length === 0) return { found: 'missing' };
     // If the upstream cannot be reached, or is already being asked for this key, this caller causes no request.
     const isFree =
       !this.#parts.limiter.admission().admitted ||
       products.every((productKey) => this.#underWay.has(nameOf(productKey, licenseKey)));
-    if (asker?.isCounted !== true || isFree) {
+    if (requester?.isCounted !== true || isFree) {
       return await this.#search(products, { licenseKey, credential, turn: null }, signal);
     }
     const lookup = { credential, licenseKey, requests: products.length };
@@ -145,12 +145,12 @@ export class LicenseFetcher implements LicenseFetch {
     productKey: string,
     licenseKey: string,
     priority: Priority,
-    asker: string = '',
+    requester: string = '',
   ): Promise<ReadOutcome> {
     const name = nameOf(productKey, licenseKey);
     const underWay = this.#underWay.get(name);
     if (underWay !== undefined) return underWay;
-    const reading = this.#fetchInTurn(productKey, licenseKey, { priority, asker })
+    const reading = this.#fetchInTurn(productKey, licenseKey, { priority, requester })
       .catch((error: unknown) => notApplied('unreachable', error instanceof Error ? error.message : 'ended'))
       .finally(() => this.#underWay.delete(name));
     this.#underWay.set(name, reading);
@@ -158,8 +158,8 @@ export class LicenseFetcher implements LicenseFetch {
   }
 
   /** Reads for a caller, and remembers a key that the upstream does not know, also if the caller has left. */
-  async #fetchAndRemember(productKey: string, licenseKey: string, asker: string): Promise<ReadOutcome> {
-    const outcome = await this.fetch(productKey, licenseKey, 'caller', asker);
+  async #fetchAndRemember(productKey: string, licenseKey: string, requester: string): Promise<ReadOutcome> {
+    const outcome = await this.fetch(productKey, licenseKey, 'caller', requester);
     if (isMissing(outcome)) this.#remember(productKey, licenseKey);
     return outcome;
   }
@@ -167,11 +167,11 @@ export class LicenseFetcher implements LicenseFetch {
   async #fetchInTurn(
     productKey: string,
     licenseKey: string,
-    { priority, asker }: { priority: Priority; asker: string },
+    { priority, requester }: { priority: Priority; requester: string },
   ): Promise<ReadOutcome> {
     const { mutex, limiter, clock, lifetime } = this.#parts;
     using _guard = await mutex.enter(licenseKey, ['counter', 'state'], lifetime);
-    const admission = await limiter.admit(priority, lifetime, asker);
+    const admission = await limiter.admit(priority, lifetime, requester);
     if (!admission.admitted) return notApplied('unreachable', admission.detail);
     const isAccepted = limiter.isAccepted(productKey);
     if (!isAccepted) limiter.giveBack();

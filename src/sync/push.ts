@@ -262,7 +262,7 @@ export class Push implements Deliveries {
     const recorded = await persist(clock, lifetime, () => {
       // Read `overlapped` for each attempt: while the disk was full, the other queue may have sent something.
       const { overlapped } = guard;
-      return writer.write('recordAnswer', { operationId: operation.id, outcome, overlapped, policy });
+      return writer.write('recordResponse', { operationId: operation.id, outcome, overlapped, policy });
     }).finally(() => {
       this.#recording -= 1;
     });

@@ -39,19 +39,19 @@ export class Rate {
   }
 
   /** Resolves when it is the turn of this priority and asker; rejects with the signal's reason. */
-  async turn(priority: Priority, signal: AbortSignal, asker: string = ''): Promise<void> {
+  async turn(priority: Priority, signal: AbortSignal, requester: string = ''): Promise<void> {
     signal.throwIfAborted();
     if (this.#takeAtOnce()) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiter = { go: resolve };
     const queue = this.#waiting[priority];
-    queue.set(asker, [...(queue.get(asker) ?? []), waiter]);
+    queue.set(requester, [...(queue.get(requester) ?? []), waiter]);
     const turn = unlessAborted(promise, signal, () => {
-      const others = (queue.get(asker) ?? []).filter((other) => other !== waiter);
-      if (others.length > 0) queue.set(asker, others);
-      else queue.delete(asker);
+      const others = (queue.get(requester) ?? []).filter((other) => other !== waiter);
+      if (others.length > 0) queue.set(requester, others);
+      else queue.delete(requester);
     });
-    this.#grant();
+    this.#resolvedCredential();
     await turn;
   }
 
@@ -68,7 +68,7 @@ export class Rate {
   /** Gives back a turn that was not used. */
   giveBack(): void {
     this.#tokens += 1;
-    this.#grant();
+    this.#resolvedCredential();
   }
 
   #burst(): number {
@@ -82,7 +82,7 @@ export class Rate {
     this.#countedAt = now;
   }
 
-  #grant(): void {
+  #resolvedCredential(): void {
     this.#gain();
     for (let next = this.#next(); next !== null; next = this.#next()) next.go();
     if (this.#anyWaiting() && !this.#isTimed) void this.#later();
@@ -115,15 +115,15 @@ export class Rate {
       return;
     }
     this.#isTimed = false;
-    this.#grant();
+    this.#resolvedCredential();
   }
 }
 
 /** Takes the first waiter of the next asker. The asker is then last. */
 function takeFirst(queue: Queue): Waiter | null {
-  for (const [asker, [first, ...rest]] of queue) {
-    queue.delete(asker);
-    if (rest.length > 0) queue.set(asker, rest);
+  for (const [requester, [first, ...rest]] of queue) {
+    queue.delete(requester);
+    if (rest.length > 0) queue.set(requester, rest);
     if (first !== undefined) return first;
   }
   return null;

@@ -7,7 +7,7 @@ import {
 } from '../domain/outbox/circuit-breaker.ts';
 import type { Blocker } from '../domain/outbox/explanation.ts';
 import {
-  isAnswer,
+  isResponse,
   isOutage,
   isSuccess,
   type Ambiguous,
@@ -85,10 +85,10 @@ export class UpstreamLimiter {
   }
 
   /** Waits for the turn of this priority. Returns at once if nothing may be sent. */
-  async admit(priority: Priority, signal: AbortSignal, asker: string = ''): Promise<Admission> {
+  async admit(priority: Priority, signal: AbortSignal, requester: string = ''): Promise<Admission> {
     const before = this.admission();
     if (!before.admitted) return before;
-    await this.#rate.turn(priority, signal, asker);
+    await this.#rate.turn(priority, signal, requester);
     const after = this.admission();
     if (!after.admitted) this.#rate.giveBack();
     return after;
@@ -122,7 +122,7 @@ export class UpstreamLimiter {
       this.waitUntil(until);
     }
     if (isOutage(outcome)) this.#observeOutage(outcome, subject);
-    else if (isAnswer(outcome)) this.#observeAnswer();
+    else if (isResponse(outcome)) this.#observeResponse();
     this.#observeCredential(outcome, owner, sentAt ?? clock.elapsed());
     if (isSuccess(outcome)) {
       const isUnhindered = this.#breaker.state === 'closed' && this.#credentials.refused().size === 0;
@@ -266,7 +266,7 @@ export class UpstreamLimiter {
     onChange();
   }
 
-  #observeAnswer(): void {
+  #observeResponse(): void {
     const { log, onRecovery, onChange } = this.#parts;
     const before = this.#health.state;
     const wasClosed = this.#breaker.state === 'closed';

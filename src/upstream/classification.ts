@@ -30,7 +30,7 @@ const reads: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'listCou
 export function classify<Value>(came: Exchange, understanding: Understanding<Value>): Outcome<Value> {
   return came.type === 'failed'
     ? classifyFailure(came, understanding.now)
-    : classifyAnswer(came, understanding);
+    : classifyResponse(came, understanding);
 }
 
 function classifyFailure(failed: Failed, now: number): Outcome<never> {
@@ -47,7 +47,7 @@ function classifyFailure(failed: Failed, now: number): Outcome<never> {
     : notApplied('unreachable', detail);
 }
 
-function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Value>): Outcome<Value> {
+function classifyResponse<Value>(answer: Answered, understanding: Understanding<Value>): Outcome<Value> {
   const { read, request, dialect, self, hidden, now, confirmed } = understanding;
   const { status } = answer;
   if (isFrom(self, answer)) return reachedItself;

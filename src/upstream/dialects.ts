@@ -8,7 +8,7 @@ import type { DialectName } from '../domain/dialect.ts';
 export type RequestKind = 'verify' | 'change' | 'createCoupon' | 'listCoupons' | 'getCoupon';
 
 /** A complete response, with its body if that is a JSON object. */
-type DialectAnswer = Pick<Answered, 'status' | 'headers' | 'text'> & { body: JsonObject | null };
+type DialectResponse = Pick<Answered, 'status' | 'headers' | 'text'> & { body: JsonObject | null };
 
 /** Why a request was certainly not applied, and a text for people. */
 type DialectRefusal = { reason: NotAppliedReason; what: string };
@@ -16,7 +16,7 @@ type DialectRefusal = { reason: NotAppliedReason; what: string };
 /** How a store answers where the specification leaves it open. */
 export type Dialect = {
   /** Understands a refusal of this dialect; null: the response is read as the specification says. */
-  refusalOf(answer: DialectAnswer, request: RequestKind): DialectRefusal | null;
+  refusalOf(answer: DialectResponse, request: RequestKind): DialectRefusal | null;
   readCoupons(body: unknown): Parsed<CouponPage>;
 };
 
@@ -36,7 +36,7 @@ const payhip: Dialect = {
 };
 
 /** A page for people with the marks of the firewall. Without the marks, it may be anybody's page. */
-function isChallenge({ status, headers, text }: DialectAnswer): boolean {
+function isChallenge({ status, headers, text }: DialectResponse): boolean {
   if (status !== 403 || !isHtml(text)) return false;
   return (
     headerOf(headers, 'cf-mitigated') !== null || /^cloudflare\b/i.test(headerOf(headers, 'server') ?? '')
@@ -44,7 +44,7 @@ function isChallenge({ status, headers, text }: DialectAnswer): boolean {
 }
 
 /** A 200 to a change that contains no license does not say whether the change was applied. */
-function isUnknown({ status, text, body }: DialectAnswer, request: RequestKind): boolean {
+function isUnknown({ status, text, body }: DialectResponse, request: RequestKind): boolean {
   if (status === 400) {
     // Latchkey itself leaves `data` out (src/http/README.md, Dialects).
     const isEmpty = body !== null && (!('data' in body) || hasEmptyData(body));
@@ -53,7 +53,7 @@ function isUnknown({ status, text, body }: DialectAnswer, request: RequestKind):
   return status === 200 && request === 'verify' && (text.trim() === '' || hasEmptyData(body));
 }
 
-function hasEmptyData(body: DialectAnswer['body']): boolean {
+function hasEmptyData(body: DialectResponse['body']): boolean {
   if (body === null || !('data' in body)) return false;
   const { data } = body;
   return data === null || data === '' || (typeof data === 'object' && Object.keys(data).length === 0);

@@ -16,7 +16,7 @@ export type Failed = { type: 'failed'; sent: boolean; error: Error; headers: Hea
 /** The result of one request on the wire. */
 export type Exchange = Answered | Failed;
 
-const maximumAnswerBytes = 1_048_576;
+const maximumResponseBytes = 1_048_576;
 
 /** Why a response was not read to its end. */
 export const tooLarge: Error = new Error('the response is larger than 1 MiB');
@@ -81,7 +81,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#bytes <= maximumAnswerBytes) this.#chunks.push(chunk);
+    if (this.#bytes <= maximumResponseBytes) this.#chunks.push(chunk);
     else this.#fail(tooLarge);
   }
 

@@ -89,9 +89,9 @@ const coupon = z
     };
   });
 
-const licenseAnswer = z.object({ data: license });
-const couponAnswer = z.object({ data: coupon });
-const couponListAnswer = z.object({ data: z.object({ coupons: z.array(z.unknown()) }) });
+const licenseResponse = z.object({ data: license });
+const couponResponse = z.object({ data: coupon });
+const couponListResponse = z.object({ data: z.object({ coupons: z.array(z.unknown()) }) });
 /** The name of an unreadable coupon. */
 const couponName = z.object({
   id: z.int().nullable().catch(null),
@@ -100,7 +100,7 @@ const couponName = z.object({
 
 /** Reads the response to a license operation, with the key as the upstream spells it; another key is an error. */
 export function readLicense(body: unknown, licenseKey: string): Parsed<License> {
-  const reading = read(licenseAnswer, body);
+  const reading = read(licenseResponse, body);
   if ('fault' in reading) return reading;
   const { license_key, product_link, buyer_email, uses, enabled, date, ...others } = reading.value.data;
   if (foldKey(license_key) !== foldKey(licenseKey)) {
@@ -143,7 +143,7 @@ function writtenBytes(name: string, value: unknown): number {
 
 /** Reads a response that holds one coupon; a coupon that is not `expected` is an error. */
 export function readCoupon(body: unknown, expected: (coupon: Coupon) => boolean): Parsed<Coupon> {
-  const reading = read(couponAnswer, body);
+  const reading = read(couponResponse, body);
   if ('fault' in reading) return reading;
   const { data } = reading.value;
   return expected(data) ? { value: data } : { fault: 'the response is about another coupon' };
@@ -162,7 +162,7 @@ export function readCoupons(body: unknown): Parsed<CouponPage> {
 
 /** Reads a list of coupons; unreadable ones are named. */
 export function readReadableCoupons(body: unknown): Parsed<CouponPage> {
-  const reading = read(couponListAnswer, body);
+  const reading = read(couponListResponse, body);
   if ('fault' in reading) return reading;
   const coupons: Coupon[] = [];
   const unreadable: UnreadableCoupon[] = [];

@@ -5,7 +5,7 @@ import { Database } from '../../src/store/postgres/database.ts';
 import { migrate } from '../../src/store/postgres/migrations.ts';
 import { surveyDatabase } from '../../src/store/postgres/survey.ts';
 import { latchkey, type Outcome } from '../support/process/command-line.ts';
-import { startCopy } from '../support/postgres/copies.ts';
+import { startNode } from '../support/postgres/copies.ts';
 import { urlByPort } from '../support/postgres/database-copy.ts';
 import { freePort } from '../support/network/free-port.ts';
 import { hasPooler, startPooler } from '../support/postgres/pooler.ts';
@@ -113,7 +113,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     expect(lines).toContain('warn its schema latchkey does not exist yet → the first start creates it');
     await using other = new Database(careless.settings());
     await other.query('ALTER ROLE owner CONNECTION LIMIT 10');
-    await using _ = await startCopy({ address: careless.address }, { schema: 'latchkey', pool: 4 });
+    await using _ = await startNode({ address: careless.address }, { schema: 'latchkey', pool: 4 });
     const few = found(await examine({ url, pool: 16 }));
     expect(few).toContainEqual(
       expect.stringMatching(

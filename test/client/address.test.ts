@@ -189,8 +189,10 @@ it.each(['LATCHKEY_TOKEN', 'LATCHKEY_TOKEN_FILE'])(
 
 it('a program needs no credential on a socket with a grant', async () => {
   const path = join(directory.path, 'shop.sock');
-  const grant = { scopes: ['verify'] };
-  await using sandbox = await startSandbox({ configuration: { listen: { sockets: [{ path, grant }] } } });
+  const resolvedCredential = { scopes: ['verify'] };
+  await using sandbox = await startSandbox({
+    configuration: { listen: { sockets: [{ path, resolvedCredential }] } },
+  });
   const url = `unix:${path}`;
   expect((await connect({ url }).verify('WTKP4-66NL5-HMKQW-GFSCZ')).verdict).toBe('valid');
   await expect(connect({ url }).use('WTKP4-66NL5-HMKQW-GFSCZ')).rejects.toMatchObject({

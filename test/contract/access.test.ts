@@ -57,9 +57,9 @@ function headersOf({ access }: Route, secret: string): Record<string, string>[] 
   return [bearer, ...names.map((name) => ({ [name]: secret }))];
 }
 
-function grantOf(scope: Scope): Principal {
-  const reach = { accountId: 'default', productKey: null };
-  return { credential: 'socket:/x', scopes: [scope], reach, isOperator: false };
+function resolvedCredentialOf(scope: Scope): Principal {
+  const tenant = { accountId: 'default', productKey: null };
+  return { credential: 'socket:/x', scopes: [scope], tenant, isOperator: false };
 }
 
 type Call = { status: number; code: unknown };
@@ -108,7 +108,10 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
     server = serverOf(opened.app);
     granted = scopes
       .filter((scope) => scope !== 'ops' && scope !== 'admin')
-      .map((scope) => [scope, serverOf(opened.app, { listener: 'socket', principal: grantOf(scope) })]);
+      .map((scope) => [
+        scope,
+        serverOf(opened.app, { listener: 'socket', principal: resolvedCredentialOf(scope) }),
+      ]);
   });
   afterAll(() => opened[Symbol.asyncDispose]());
 
@@ -198,7 +201,10 @@ test('a token that has expired is challenged like one that is not known', async 
 
 test('on a socket with a principal, a credential that is sent counts, and counts alone', async () => {
   await using opened = await openApp();
-  const server = serverOf(opened.app, { listener: 'socket', principal: grantOf('coupons:read') });
+  const server = serverOf(opened.app, {
+    listener: 'socket',
+    principal: resolvedCredentialOf('coupons:read'),
+  });
   const ask = async (headers: object): Promise<number> =>
     (await server.inject({ url: '/api/v2/coupons', headers: { ...headers } })).statusCode;
   expect(await ask({})).toBe(200);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, apiKey, limits } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
-import { sendRaw, type RawAnswer } from '../support/network/raw-http.ts';
+import { sendRaw, type RawResponse } from '../support/network/raw-http.ts';
 
 let served: Served;
 /** For what never ends: it waits less than a busy machine may take for a request that is whole. */
@@ -39,7 +39,7 @@ function lines(...given: string[]): string {
 const headers = (count: number): string[] => Array.from({ length: count }, (_, index) => `X-${index}: 1`);
 
 describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
-  const send = (bytes: string, { listeners } = served): Promise<RawAnswer> =>
+  const send = (bytes: string, { listeners } = served): Promise<RawResponse> =>
     sendRaw(listeners[listener], Buffer.from(bytes, 'latin1'));
 
   test.each<[string, string, number, string]>([

@@ -3,7 +3,7 @@ import { adminToken, apiKey } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
 import {
   httpClient,
-  type HttpAnswer,
+  type HttpResponse,
   type HttpClient,
   type RequestOptions,
 } from '../support/network/raw-http.ts';
@@ -14,12 +14,12 @@ const admin = { authorization: `Bearer ${adminToken}` };
 const seller = { 'service-api-key': apiKey };
 const datetime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/;
 
-function data(answer: HttpAnswer): Data {
+function data(answer: HttpResponse): Data {
   expect(Object.keys(answer.body as Data)).toEqual(['data']);
   return (answer.body as { data: Data }).data;
 }
 
-function problem(answer: HttpAnswer): { code: string; faults: string[] } {
+function problem(answer: HttpResponse): { code: string; faults: string[] } {
   expect(answer.headers['content-type']).toBe('application/problem+json');
   const { type, title, status, detail, code, request_id: id, errors = [] } = answer.body as Data;
   expect(type).toBe(`urn:latchkey:problem:${String(code)}`);
@@ -57,11 +57,11 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     const purchase = data(await http.post('/admin/v1/purchases', { headers: admin, json }));
     return String((purchase['license'] as Data)['license_key']);
   }
-  const verify = (key: string, headers: RequestOptions['headers'] = secret): Promise<HttpAnswer> =>
+  const verify = (key: string, headers: RequestOptions['headers'] = secret): Promise<HttpResponse> =>
     http.get(`/api/v2/license/verify?license_key=${encodeURIComponent(key)}`, { headers });
-  const change = (verb: string, key: string): Promise<HttpAnswer> =>
+  const change = (verb: string, key: string): Promise<HttpResponse> =>
     http.put(`/api/v2/license/${verb}`, { headers: secret, form: { license_key: key } });
-  const createCoupon = (form: RequestOptions['form'], headers = {}): Promise<HttpAnswer> =>
+  const createCoupon = (form: RequestOptions['form'], headers = {}): Promise<HttpResponse> =>
     http.post('/api/v2/coupons', { headers: { ...seller, ...headers }, form: form ?? {} });
   let codes = 0;
   const freshCode = (): string => `${listener}-${(codes += 1)}`;
@@ -181,7 +181,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
   });
 
   describe('bodies', () => {
-    const put = (type: string, body: string, headers = {}): Promise<HttpAnswer> =>
+    const put = (type: string, body: string, headers = {}): Promise<HttpResponse> =>
       http.put('/api/v2/license/enable', { headers: { ...secret, 'content-type': type, ...headers }, body });
 
     test('a form and JSON are read alike, with or without a charset', async () => {
@@ -292,9 +292,9 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
   });
 
   describe('credentials', () => {
-    const usage = (headers: Record<string, string | string[]>): Promise<HttpAnswer> =>
+    const usage = (headers: Record<string, string | string[]>): Promise<HttpResponse> =>
       http.put('/api/v2/license/enable', { headers, form: { license_key: licenseKey } });
-    const coupons = (headers: Record<string, string | string[]>): Promise<HttpAnswer> =>
+    const coupons = (headers: Record<string, string | string[]>): Promise<HttpResponse> =>
       http.get('/api/v2/coupons', { headers });
 
     test('a response to a request without a credential says how to send one', async () => {
@@ -557,7 +557,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
         await http.post('/api/v2/coupons', { headers, json: { coupon_type: 'multi', amount_off: 1, code } });
       }
       const first = await http.get('/api/v2/coupons?limit=2&offset=&x=y', { headers });
-      const codesOf = (answer: HttpAnswer): unknown[] =>
+      const codesOf = (answer: HttpResponse): unknown[] =>
         (data(answer)['coupons'] as Data[]).map((coupon) => coupon['code']);
       expect(codesOf(first)).toEqual(['C', 'B']);
       expect(first.headers['x-total-count']).toBe('3');
@@ -609,7 +609,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
   });
 
   describe('idempotency keys', () => {
-    const use = (key: string, idempotencyKey: string | string[]): Promise<HttpAnswer> =>
+    const use = (key: string, idempotencyKey: string | string[]): Promise<HttpResponse> =>
       http.put('/api/v2/license/usage', {
         headers: { ...secret, 'idempotency-key': idempotencyKey },
         form: { license_key: key },

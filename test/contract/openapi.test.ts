@@ -9,7 +9,7 @@ import { routesOf } from '../../src/http/routes/all.ts';
 import { dereferenced } from '../support/reference/dereferenced.ts';
 import { adminToken } from '../support/app/http-app.ts';
 import { serveApp } from '../support/app/http-served.ts';
-import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
+import { httpClient, type HttpResponse, type HttpClient } from '../support/network/raw-http.ts';
 import { valuesOf, type Schema } from '../support/builders/schema-arbitrary.ts';
 
 type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Schema };
@@ -43,7 +43,8 @@ async function openShop(dialect: (typeof dialectNames)[number]): Promise<Shop> {
     Promise.resolve(done({ sizeBytes: 4, content: Readable.from(['copy']) }));
   const served = opened.use(await serveApp({ dialect: dialects[dialect], backup }));
   const http = opened.use(httpClient(served.listeners.tcp));
-  const post = (path: string, json: object): Promise<HttpAnswer> => http.post(path, { headers: admin, json });
+  const post = (path: string, json: object): Promise<HttpResponse> =>
+    http.post(path, { headers: admin, json });
   await post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR' });
   await post('/admin/v1/collections', { name: 'Tools', collection_id: 'TOOLS', product_keys: ['EDITOR'] });
   for (const key of ['KEY-1', 'KEY-2']) {

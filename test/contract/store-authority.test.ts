@@ -61,7 +61,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(await accounts.byKeyDigest('digest-1')).toBeNull();
     expect(await accounts.byKeyDigest('digest-2')).toEqual(account);
     expect(await accounts.list({}, page)).toEqual([account]);
-    expect(await accounts.count({ reach: { accountId: 'other', productKey: null } })).toBe(0);
+    expect(await accounts.count({ tenant: { accountId: 'other', productKey: null } })).toBe(0);
     expect(await accounts.count({})).toBe(1);
   });
 
@@ -133,9 +133,9 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
       [{ buyerEmail: 'B@Example.com' }, [three]],
       [{ licenseKey: 'KEY-2' }, [two]],
       [{ licenseKey: 'KEY-2', enabled: true }, []],
-      [{ reach: { accountId: 'default', productKey: null } }, [one, two, three]],
-      [{ reach: { accountId: 'default', productKey: 'abc' }, productKey: 'press' }, []],
-      [{ reach: { accountId: 'other', productKey: null }, licenseKey: 'KEY-2' }, []],
+      [{ tenant: { accountId: 'default', productKey: null } }, [one, two, three]],
+      [{ tenant: { accountId: 'default', productKey: 'abc' }, productKey: 'press' }, []],
+      [{ tenant: { accountId: 'other', productKey: null }, licenseKey: 'KEY-2' }, []],
       [{ productKey: 'press', enabled: false }, [two]],
       [{ productKey: 'press', buyerEmail: 'b@example.com' }, []],
       [{ productKey: undefined, enabled: undefined, buyerEmail: 'a@example.com' }, [one, two]],
@@ -155,14 +155,14 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     await using store = await engine.open();
     await catalogue(store);
     const triggers = ['usage', 'decrease', 'enable', 'disable'] as const;
-    const reach = { accountId: 'default', productKey: null };
+    const tenant = { accountId: 'default', productKey: null };
     for (const uses of [-1, 0, 1, 5]) {
       for (const enabled of [true, false]) {
         for (const trigger of triggers) {
           const before = buildLicense({ licenseKey: `${uses} ${enabled} ${trigger}`, uses, enabled });
           await add(store, before);
           const { licenseKey } = before;
-          const change = { reach, licenseKey, trigger, remembered: { at, credential: 'product:press' } };
+          const change = { tenant, licenseKey, trigger, remembered: { at, credential: 'product:press' } };
           const changed = await store.write(async ({ licenses }) => await licenses.change(change));
           const after = changeLicense(before, trigger);
           expect(changed).toEqual({ before, after });
@@ -185,7 +185,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     const use = async (accountId: string, productKey: string | null, licenseKey = 'KEY-1') => {
       const change = { licenseKey, trigger: 'usage' as LicenseTrigger & 'usage', remembered: null };
       return await store.write(
-        async ({ licenses }) => await licenses.change({ ...change, reach: { accountId, productKey } }),
+        async ({ licenses }) => await licenses.change({ ...change, tenant: { accountId, productKey } }),
       );
     };
     expect(await use('other', null)).toBeNull();
@@ -224,8 +224,8 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
       [{ refunded: false }, [second]],
       [{ since: at + 1 }, [second]],
       [{ since: at, until: at }, [first]],
-      [{ reach: { accountId: 'default', productKey: 'abc' } }, [second]],
-      [{ reach: { accountId: 'other', productKey: null } }, []],
+      [{ tenant: { accountId: 'default', productKey: 'abc' } }, [second]],
+      [{ tenant: { accountId: 'other', productKey: null } }, []],
     ] as const;
     for (const [filter, expected] of cases) {
       expect(await purchases.list(filter, page)).toEqual(expected);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, apiKey, productsOf } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
-import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
+import { httpClient, type HttpResponse, type HttpClient } from '../support/network/raw-http.ts';
 
 type Data = Record<string, unknown>;
 
@@ -15,15 +15,15 @@ beforeAll(async () => {
 });
 afterAll(() => served[Symbol.asyncDispose]());
 
-function data(answer: HttpAnswer): Data {
+function data(answer: HttpResponse): Data {
   return (answer.body as { data: Data }).data;
 }
 
-function outcome(answer: HttpAnswer): [number, string] {
+function outcome(answer: HttpResponse): [number, string] {
   return [answer.status, String((answer.body as Data)['code'])];
 }
 
-function faults(answer: HttpAnswer): string[] {
+function faults(answer: HttpResponse): string[] {
   const { errors = [] } = answer.body as { errors?: { parameter: string; code: string }[] };
   return errors.map(({ parameter, code }) => `${parameter}:${code}`);
 }
@@ -48,11 +48,11 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     return [String(made['product_key']), String((purchase['license'] as Data)['license_key'])];
   }
 
-  const issue = (json: Data): Promise<HttpAnswer> => http.post(tokens, { headers: admin, json });
-  const bearer = (issued: HttpAnswer): { authorization: string } => ({
+  const issue = (json: Data): Promise<HttpResponse> => http.post(tokens, { headers: admin, json });
+  const bearer = (issued: HttpResponse): { authorization: string } => ({
     authorization: `Bearer ${String(data(issued)['token'])}`,
   });
-  const verify = (key: string, headers: Record<string, string>): Promise<HttpAnswer> =>
+  const verify = (key: string, headers: Record<string, string>): Promise<HttpResponse> =>
     http.get(`/api/v2/license/verify?license_key=${key}`, { headers });
 
   test('a token is shown once, with all that it is, and listed without its secret', async () => {
@@ -220,7 +220,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
 test('an agent issues tokens for the products that it is configured with, and for its one account', async () => {
   await using agent = await serveApp({ role: 'agent', products: productsOf('RGsF') });
   await using http = httpClient(agent.listeners.tcp);
-  const issue = (json: Data): Promise<HttpAnswer> => http.post(tokens, { headers: admin, json });
+  const issue = (json: Data): Promise<HttpResponse> => http.post(tokens, { headers: admin, json });
   expect((await issue({ scopes: ['verify', 'use'], product_key: 'RGsF' })).status).toBe(201);
   expect((await issue({ scopes: ['verify'], account_id: 'default' })).status).toBe(201);
   const json = { scopes: ['admin'], account_id: 'default' };

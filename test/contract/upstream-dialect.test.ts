@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { dialects } from '../../src/upstream/dialects.ts';
 import {
-  emptyAnswer,
+  emptyResponse,
   every,
   type Fault,
   firewallPage,
@@ -135,11 +135,11 @@ test.each(variants)(
 test.each([
   ['a license', () => undefined, { outcome: 'applied', value: { licenseKey: key } }],
   ['a 400 that says no more', refusal(400, 'license_key is required'), { reason: 'refused' }],
-  ['a 400 without a byte', emptyAnswer(400), { outcome: 'ambiguous' }],
+  ['a 400 without a byte', emptyResponse(400), { outcome: 'ambiguous' }],
   ['a page', corruptBody(), { outcome: 'ambiguous' }],
   ['a list', corruptBody('[]', 'application/json'), { outcome: 'ambiguous' }],
   ['an object of nothing', corruptBody('{}', 'application/json'), { outcome: 'ambiguous' }],
-  ['a 204', emptyAnswer(204), { outcome: 'ambiguous' }],
+  ['a 204', emptyResponse(204), { outcome: 'ambiguous' }],
   ['a 400 that is about something', answered400({ error: true, data: { id: 1 } }), { reason: 'refused' }],
   ['a 400 that is about a number', answered400({ error: true, data: 7 }), { reason: 'refused' }],
   ['a 400 that is no error', answered400({ error: false, data: [] }), { reason: 'refused' }],

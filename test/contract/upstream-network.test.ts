@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { delayAnswer, every, firstFew, hang } from '../support/harness/plain-upstream.ts';
+import { delayResponse, every, firstFew, hang } from '../support/harness/plain-upstream.ts';
 import { certificate } from '../support/network/certificate.ts';
 import { listen, listenSecurely } from '../support/network/listener.ts';
 import {
@@ -220,7 +220,7 @@ test('an ambiguous response does not disturb other running requests', async () =
   const caller = new AbortController();
   const slow = client.verify('p1', key, caller.signal);
   await server.until(() => server.ledger.length === 1);
-  server.fault = every(delayAnswer(200));
+  server.fault = every(delayResponse(200));
   const quick = client.change(changeOf('p1', key, 'usage'), never());
   await server.until(() => server.ledger.length === 2);
   caller.abort();

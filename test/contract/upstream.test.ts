@@ -4,14 +4,14 @@ import { expect, test } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import {
   cutBody,
-  delayAnswer,
-  emptyAnswer,
+  delayResponse,
+  emptyResponse,
   every,
   type Fault,
   firewallPage,
   firstFew,
   hang,
-  loseAnswer,
+  loseResponse,
   loseRequest,
   rateLimited,
   redirect,
@@ -219,11 +219,11 @@ const html = 'the response is HTML, not JSON: a firewall or proxy?';
 const lost = 'connection closed before the response was complete';
 const late = ambiguous('no complete response in time');
 const cases: readonly (readonly [string, Fault, object])[] = [
-  ['the answer is lost', loseAnswer, ambiguous(lost)],
+  ['the answer is lost', loseResponse, ambiguous(lost)],
   ['the request is lost', loseRequest, ambiguous(lost)],
   ['it never answers', hang(), late],
   ['it never answers and counts nothing', hang(false), late],
-  ['it answers too late', delayAnswer(60_000), late],
+  ['it answers too late', delayResponse(60_000), late],
   ['a gateway answers 502', serverError(502), ambiguous('HTTP 502')],
   ['a gateway answers 504 though it counted', serverError(504, true), ambiguous('HTTP 504')],
   ['a firewall answers 403', firewallPage(403), ambiguous(`HTTP 403: ${html}`)],
@@ -232,9 +232,9 @@ const cases: readonly (readonly [string, Fault, object])[] = [
   ['the body is a list', corruptBody('[]'), ambiguous('HTTP 200: the response is not a JSON object')],
   ['the body is half', truncateBody, ambiguous('HTTP 200: the response is not JSON')],
   ['the body is cut', cutBody, { outcome: 'ambiguous', retryAfterMs: null }],
-  ['the body is empty', emptyAnswer(200), ambiguous('HTTP 200: the response is empty')],
-  ['a 204 comes', emptyAnswer(204), ambiguous('HTTP 204: the response is empty')],
-  ['a 400 is empty', emptyAnswer(400), ambiguous('HTTP 400: the response is empty')],
+  ['the body is empty', emptyResponse(200), ambiguous('HTTP 200: the response is empty')],
+  ['a 204 comes', emptyResponse(204), ambiguous('HTTP 204: the response is empty')],
+  ['a 400 is empty', emptyResponse(400), ambiguous('HTTP 400: the response is empty')],
   ['it is a redirect', redirect('/elsewhere'), ambiguous('HTTP 307: redirects are not followed')],
   [
     'the body is endless',
@@ -331,7 +331,7 @@ test('a request that was aborted while it waited for a connection is not sent la
   const time = stopTimers();
   await using scene = await startHarness({ maxConnections: () => 1 });
   const { client, server } = scene;
-  server.fault = firstFew(1, delayAnswer(100));
+  server.fault = firstFew(1, delayResponse(100));
   const running = client.verify('p1', key, never());
   await server.until(() => server.ledger.length === 1);
   const caller = new AbortController();
@@ -351,7 +351,7 @@ test('finished requests leave no listener on a signal', async () => {
   await using scene = await startHarness();
   const { signal } = new AbortController();
   await scene.client.verify('p1', key, signal);
-  scene.server.fault = every(loseAnswer);
+  scene.server.fault = every(loseResponse);
   await scene.client.verify('p1', key, signal);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { machineTime } from '../../src/daemon/system/clock.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { migrate, migrations, newestSchema } from '../../src/store/postgres/migrations.ts';
-import { urlByPort, watchCopy, type WatchedCopy } from '../support/postgres/database-copy.ts';
+import { urlByPort, watchNode, type WatchedNode } from '../support/postgres/database-copy.ts';
 import { startFaultProxy } from '../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import { canMount, smallDisk } from '../support/process/small-disk.ts';
@@ -21,7 +21,7 @@ const refused = [503, 'storage_unavailable'];
 /** `expect.poll` does not know its test where several run at once. */
 
 /** Waits until a copy says that its database is so, then gives how it answers. */
-async function onceIt(copy: WatchedCopy, storage: string): Promise<unknown> {
+async function onceIt(copy: WatchedNode, storage: string): Promise<unknown> {
   const look = async (): Promise<void> =>
     expect(await (await copy.call('/statusz')).json()).toMatchObject({ storage });
   await vi.waitFor(look, patience);
@@ -29,7 +29,7 @@ async function onceIt(copy: WatchedCopy, storage: string): Promise<unknown> {
 }
 
 /** What was logged of its database, in order. */
-function news({ lines }: WatchedCopy): unknown[] {
+function news({ lines }: WatchedNode): unknown[] {
   return lines
     .filter(({ message }) => message.includes('the database'))
     .map(({ level, message }) => `${level}: ${message}`);
@@ -50,7 +50,7 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
   };
 
   test('is stopped refuses with one line, lives on, and is ready again by itself', async () => {
-    await using copy = await watchCopy(server.address, { schema: newSchema() });
+    await using copy = await watchNode(server.address, { schema: newSchema() });
     expect(await onceIt(copy, 'ok')).toEqual(well);
     await server.stop('immediate');
     try {
@@ -80,7 +80,7 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     await using proxy = await startFaultProxy(server.address.port);
     const url = urlByPort(server.address, proxy.port);
     const hasty = { url, schema: newSchema(), statement_timeout: '1s' };
-    await using copy = await watchCopy(server.address, hasty, machineTime);
+    await using copy = await watchNode(server.address, hasty, machineTime);
     // By deadlines of seconds, which a slow machine may exceed by itself.
     await vi.waitFor(async () => expect(await copy.answers()).toEqual(well), patience);
     await proxy.become(fault);
@@ -102,7 +102,7 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
 
   test('only takes reads answers verify, refuses changes, and takes them again by itself', async () => {
     const schema = newSchema();
-    await using copy = await watchCopy(server.address, { schema });
+    await using copy = await watchNode(server.address, { schema });
     await using owner = new Database(server.settings());
     const become = async (isReadOnly: boolean): Promise<void> => {
       await owner.query(`ALTER SYSTEM SET default_transaction_read_only = ${isReadOnly ? 'on' : 'off'}`);
@@ -128,7 +128,7 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
 
   test('was taken further by a newer copy than this one may go refuses everything, as long as that is so', async () => {
     const schema = newSchema();
-    await using copy = await watchCopy(server.address, { schema });
+    await using copy = await watchNode(server.address, { schema });
     await using newer = new Database(server.settings({ schema }));
     await migrate(newer, [...migrations, { sql: 'CREATE TABLE latchkey.later (id bigint)', minimum: 1 }]);
     expect(await onceIt(copy, 'ok')).toEqual(well);
@@ -165,7 +165,7 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     await owner.query(`CREATE SCHEMA ${user} AUTHORIZATION ${user}`);
     // What a session of the role sees of the server's version.
     await owner.query(`ALTER ROLE ${user} SET search_path = ${user}, pg_catalog`);
-    await using copy = await watchCopy({ ...server.address, user }, { schema: user });
+    await using copy = await watchNode({ ...server.address, user }, { schema: user });
     expect(await onceIt(copy, 'ok')).toEqual(well);
     if (user === 'older') {
       await owner.query(`CREATE FUNCTION older.current_setting(name text) RETURNS text LANGUAGE sql AS
@@ -194,7 +194,7 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
       await using disk = smallDisk(96 * 1024);
       for (const path of [dirname(disk.path), disk.path]) chmodSync(path, 0o755);
       await using small = await startPostgres({ below: disk.path });
-      await using copy = await watchCopy(small.address, { schema: 'latchkey' });
+      await using copy = await watchNode(small.address, { schema: 'latchkey' });
       disk.fill(0);
       try {
         await expect.poll(async () => (await copy.answers()).sale).toEqual([507, 'storage_full']);

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { startDaemon } from '../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
-import { copyNameOf } from '../../src/daemon/store/shared-store.ts';
+import { nodeNameOf } from '../../src/daemon/store/shared-store.ts';
 import { blocksOf, chapterOf, commandsIn, readExample, wordsOf } from '../support/reference/guides.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import {
@@ -119,8 +119,8 @@ describe.skipIf(!hasPostgres)('the guide from one machine to many', () => {
 
 test('Two copies in containers with the same paths have different names, because their hosts differ.', async () => {
   await using directory = temporaryDirectory();
-  expect(copyNameOf(directory.path, 'one')).toBe(copyNameOf(directory.path, 'one'));
-  expect(copyNameOf(directory.path, 'one')).not.toBe(copyNameOf(directory.path, 'two'));
+  expect(nodeNameOf(directory.path, 'one')).toBe(nodeNameOf(directory.path, 'one'));
+  expect(nodeNameOf(directory.path, 'one')).not.toBe(nodeNameOf(directory.path, 'two'));
 });
 
 async function during<Value>(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { machineTime, type TimeSource } from '../../src/daemon/system/clock.ts';
 import { Database } from '../../src/store/postgres/database.ts';
-import { sellOne, startCopy, type Copy } from '../support/postgres/copies.ts';
+import { sellOne, startNode, type Copy } from '../support/postgres/copies.ts';
 import { startFaultProxy } from '../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 
@@ -60,8 +60,8 @@ describe.skipIf(!hasPostgres)('what a copy remembers of credentials', () => {
   }
 
   test('ends at once where a token is revoked, and at the others when they hear of it', async () => {
-    await using one = await startCopy(server, { schema }, { time: standingTime() });
-    await using other = await startCopy(server, { schema }, { time: standingTime() });
+    await using one = await startNode(server, { schema }, { time: standingTime() });
+    await using other = await startNode(server, { schema }, { time: standingTime() });
     const licenseKey = await sellOne(one);
     let forgotten = '';
     const isRemembered = async (): Promise<boolean> => {
@@ -83,8 +83,8 @@ describe.skipIf(!hasPostgres)('what a copy remembers of credentials', () => {
   });
 
   test('ends when an API key or the secret of a product is rolled at another copy', async () => {
-    await using one = await startCopy(server, { schema }, { time: standingTime() });
-    await using other = await startCopy(server, { schema }, { time: standingTime() });
+    await using one = await startNode(server, { schema }, { time: standingTime() });
+    await using other = await startNode(server, { schema }, { time: standingTime() });
     const licenseKey = await sellOne(one);
     const rollSecret = async (): Promise<string> => {
       const rolled = await one.call('/admin/v1/products/press/roll-secret', { body: {} });
@@ -107,8 +107,8 @@ describe.skipIf(!hasPostgres)('what a copy remembers of credentials', () => {
     const { user, password, database } = server.address;
     const listenUrl = `postgres://${user}:${password}@127.0.0.1:${proxy.port}/${database}?sslmode=disable`;
     const time = standingTime();
-    await using one = await startCopy(server, { schema });
-    await using deaf = await startCopy(server, { schema, listen_url: listenUrl }, { time });
+    await using one = await startNode(server, { schema });
+    await using deaf = await startNode(server, { schema, listen_url: listenUrl }, { time });
     await expect.poll(() => proxy.connections).toBe(1);
     await proxy.become({ kind: 'refuse' });
     const licenseKey = await sellOne(one);
@@ -128,8 +128,8 @@ describe.skipIf(!hasPostgres)('what a copy remembers of credentials', () => {
   });
 
   test('is nothing of a license: what one copy has changed, the others answer at once', async () => {
-    await using one = await startCopy(server, { schema }, { time: standingTime() });
-    await using other = await startCopy(server, { schema }, { time: standingTime() });
+    await using one = await startNode(server, { schema }, { time: standingTime() });
+    await using other = await startNode(server, { schema }, { time: standingTime() });
     const licenseKey = await sellOne(one);
     const enabled = async (): Promise<unknown> => {
       const answer = await other.call(`/api/v2/license/verify?license_key=${licenseKey}`);

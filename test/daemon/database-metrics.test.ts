@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rememberedCounts } from '../../src/daemon/store/license-counts.ts';
-import { sellOne, startCopy, type Copy } from '../support/postgres/copies.ts';
+import { sellOne, startNode, type Copy } from '../support/postgres/copies.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import { buildLicense } from '../support/builders/store-builders.ts';
 
@@ -22,7 +22,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL measures', () => {
   });
 
   test('its connections, its transactions, what is begun again, and how the database stands', async () => {
-    await using copy = await startCopy(server, { schema: 'measured', pool: 3 });
+    await using copy = await startNode(server, { schema: 'measured', pool: 3 });
     const licenseKey = await sellOne(copy);
     const use = async (): Promise<number> =>
       (await copy.call('/api/v2/license/usage', { method: 'PUT', body: { license_key: licenseKey } })).status;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sellOne, startCopy, type Copy } from '../support/postgres/copies.ts';
+import { sellOne, startNode, type Copy } from '../support/postgres/copies.ts';
 import { hasPooler, startPooler } from '../support/postgres/pooler.ts';
 import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
 import { urlOf } from '../support/postgres/postgres-url.ts';
@@ -16,8 +16,8 @@ test.skipIf(!hasPostgres || !hasPooler)(
       listen_url: urlOf(server.address),
       schema: 'pooled',
     };
-    await using one = await startCopy(server, postgres);
-    await using other = await startCopy(server, postgres);
+    await using one = await startNode(server, postgres);
+    await using other = await startNode(server, postgres);
     const licenseKey = await sellOne(one);
     const use = async (key?: string): Promise<number[]> => {
       const change = { method: 'PUT', body: { license_key: licenseKey }, ...(key !== undefined && { key }) };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { DatabaseTime } from '../../src/daemon/store/database-writer.ts';
 import { machineTime, type TimeSource } from '../../src/daemon/system/clock.ts';
-import { sellOne, startCopy, type Copy } from '../support/postgres/copies.ts';
+import { sellOne, startNode, type Copy } from '../support/postgres/copies.ts';
 import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
 
 const hourMs = 3_600_000;
@@ -55,7 +55,7 @@ test.skipIf(!hasPostgres)(
   async () => {
     await using server = await startPostgres();
     const start = (ms: number): Promise<Copy> =>
-      startCopy(server, { schema: 'latchkey' }, { time: aheadBy(ms) });
+      startNode(server, { schema: 'latchkey' }, { time: aheadBy(ms) });
     const now = async (copy: Copy): Promise<number> => {
       const status = (await (await copy.call('/statusz')).json()) as { clock: { now: string } };
       return Date.parse(status.clock.now);

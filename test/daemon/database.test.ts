@@ -6,7 +6,7 @@ import { logApiKey } from '../../src/daemon/store/shared-store.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { advisory } from '../../src/store/postgres/locks.ts';
-import { sellOne, startCopy, type Copy } from '../support/postgres/copies.ts';
+import { sellOne, startNode, type Copy } from '../support/postgres/copies.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import { urlOf } from '../support/postgres/postgres-url.ts';
 import { silent } from '../support/silent-log.ts';
@@ -22,7 +22,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
   });
 
   async function copyOn(schema: string, postgres: object = {}): Promise<Copy> {
-    return await startCopy(server, { schema, ...postgres });
+    return await startNode(server, { schema, ...postgres });
   }
 
   function newSchema(): string {
@@ -89,7 +89,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     const schema = newSchema();
     const infos: { message: string; at: unknown }[] = [];
     const log: Log = { ...silent, info: ({ at }, message) => infos.push({ message, at }) };
-    const starts = Array.from({ length: 6 }, () => startCopy(server, { schema }, { log }));
+    const starts = Array.from({ length: 6 }, () => startNode(server, { schema }, { log }));
     await using started = new AsyncDisposableStack();
     const copies = (await Promise.all(starts)).map((copy) => started.use(copy));
     const [maker, ...more] = copies.filter(({ apiKey }) => apiKey !== null);
@@ -129,7 +129,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     };
     const starting = database.lend(async (connection) => {
       await connection.begin(null, [{ statement: advisory(database.names, 'start'), values: [] }]);
-      const copy = startCopy(server, { schema, statement_timeout: '2s' }, { log });
+      const copy = startNode(server, { schema, statement_timeout: '2s' }, { log });
       await Promise.race([waits.promise, copy]);
       await connection.rollback();
       return { copy };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RecentReads } from '../../src/daemon/role/copy.ts';
+import { RecentReads } from '../../src/daemon/role/node.ts';
 
 function createReads() {
   const clock = { at: 0, now: () => clock.at, elapsed: () => clock.at };

@@ -19,7 +19,12 @@ const wanted = configurationOf({
       socket: '/other/latchkey.sock',
       socket_mode: '0660',
       sockets: [
-        { path: '/other/shop.sock', mode: '0660', group: 'shop', grant: { scopes: ['use'], product: 'B' } },
+        {
+          path: '/other/shop.sock',
+          mode: '0660',
+          group: 'shop',
+          resolvedCredential: { scopes: ['use'], product: 'B' },
+        },
       ],
       header_aliases: { api_key: ['x-key'], product_secret: ['x-secret'] },
       allow_remote: true,

@@ -212,11 +212,11 @@ test('Writes that arrive during a commit are each done once, many in one commit.
     onTraced: () => undefined,
     onDiskSpace: () => undefined,
   });
-  const reach = { accountId: account.accountId, productKey: null };
+  const tenant = { accountId: account.accountId, productKey: null };
   const use = async (): Promise<void> => {
     const { licenseKey } = buildLicense();
     for (let count = 0; count < 20; count += 1) {
-      const changed = await writer.write('changeLicense', { reach, licenseKey, trigger: 'usage' });
+      const changed = await writer.write('changeLicense', { tenant, licenseKey, trigger: 'usage' });
       expect(changed.ok).toBe(true);
     }
   };

@@ -10,7 +10,7 @@ import { startPlainUpstream, type Fault, type LedgerEntryDraft } from '../suppor
 import {
   httpClient,
   sendRaw,
-  type HttpAnswer,
+  type HttpResponse,
   type HttpClient,
   type RequestOptions,
 } from '../support/network/raw-http.ts';
@@ -31,7 +31,7 @@ class Told {
   }
 
   /** Refusals are for everyone's eyes; a success is the caller's own. */
-  addAnswer(where: string, { status, headers, body }: HttpAnswer): void {
+  addResponse(where: string, { status, headers, body }: HttpResponse): void {
     if (status >= 400) this.add(`${where} ${status}`, JSON.stringify([headers, body]));
   }
 
@@ -94,7 +94,7 @@ async function driveRoutes(http: HttpClient, admin: Record<string, string>, told
     const path = route.path.replaceAll(/:\w+/g, 'Canary');
     const query = `license_key=${encodeURIComponent(licenseKey(2))}&limit=Canary&state=Canary&require=Canary`;
     const ask = async (target: string, request: RequestOptions): Promise<void> => {
-      told.addAnswer(`${method} ${route.path}`, await http[method](target, request));
+      told.addResponse(`${method} ${route.path}`, await http[method](target, request));
     };
     await Promise.all([
       ...requestsFor(route).flatMap((request) =>
@@ -177,7 +177,7 @@ function secretIn(directory: string, name: string): string {
   return readFileSync(join(directory, 'state', name), 'utf8').trim();
 }
 
-function fieldOf({ body }: HttpAnswer, name: string): string {
+function fieldOf({ body }: HttpResponse, name: string): string {
   const value = (body as { data: Record<string, unknown> }).data[name];
   expect(value).toMatch(/^lk_/);
   return String(value);
@@ -195,7 +195,8 @@ test('an authority tells no secret and no license key to anyone whose they are n
   const told = new Told();
   const token = secretIn(directory.path, 'admin.token');
   const admin = { authorization: `Bearer ${token}` };
-  const post = (path: string, json: object): Promise<HttpAnswer> => http.post(path, { headers: admin, json });
+  const post = (path: string, json: object): Promise<HttpResponse> =>
+    http.post(path, { headers: admin, json });
   await post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR', secret });
   const purchase = { product_key: 'EDITOR', buyer_email: 'b@example.com', license_key: licenseKey(1) };
   await post('/admin/v1/purchases', purchase);
@@ -307,15 +308,15 @@ test('an agent tells none either, whatever its upstream says', async () => {
     const asked = upstream.ledger.length;
     const query = `license_key=${encodeURIComponent(licenseKey(2 + (index % 2)))}`;
     const coupon = { coupon_type: 'multi', amount_off: '5', code: `C${index}`, notes: 'Canary' };
-    told.addAnswer('verify', await http.get(`/api/v2/license/verify?${query}`, { headers }));
-    told.addAnswer(
+    told.addResponse('verify', await http.get(`/api/v2/license/verify?${query}`, { headers }));
+    told.addResponse(
       'unknown',
       await http.get(`/api/v2/license/verify?license_key=Canary-${index}`, { headers }),
     );
-    told.addAnswer('use', await http.put('/api/v2/license/usage', use));
-    told.addAnswer('enable', await http.put('/api/v2/license/enable', use));
-    told.addAnswer('coupon', await http.post('/api/v2/coupons', { headers: admin, form: coupon }));
-    told.addAnswer('coupons', await http.get('/api/v2/coupons/7', { headers: admin }));
+    told.addResponse('use', await http.put('/api/v2/license/usage', use));
+    told.addResponse('enable', await http.put('/api/v2/license/enable', use));
+    told.addResponse('coupon', await http.post('/api/v2/coupons', { headers: admin, form: coupon }));
+    told.addResponse('coupons', await http.get('/api/v2/coupons/7', { headers: admin }));
     await http.post('/admin/v1/sync/resume', { headers: admin });
     await http.post('/admin/v1/sync/now', { headers: admin });
     await expect.poll(() => upstream.ledger.length).toBeGreaterThan(asked);

@@ -47,14 +47,14 @@ test('each of two daemons is found from its own directory, and the other by an o
   await using second = temporaryDirectory();
   await using one = await startIn(first.path);
   await using other = await startIn(second.path);
-  const reach = async (directory: string, ...options: string[]): Promise<unknown> => {
+  const tenant = async (directory: string, ...options: string[]): Promise<unknown> => {
     const { out } = await runIn(directory, 'status', '--json', ...options);
     return (JSON.parse(out) as { listeners: { tcp: string } }).listeners.tcp;
   };
-  expect(await reach(first.path)).toBe(one.tcp);
-  expect(await reach(second.path)).toBe(other.tcp);
-  expect(await reach(second.path, '--state-dir', join(first.path, 'state'))).toBe(one.tcp);
-  expect(await reach(second.path, '--config', join(first.path, 'latchkey.yaml'))).toBe(one.tcp);
+  expect(await tenant(first.path)).toBe(one.tcp);
+  expect(await tenant(second.path)).toBe(other.tcp);
+  expect(await tenant(second.path, '--state-dir', join(first.path, 'state'))).toBe(one.tcp);
+  expect(await tenant(second.path, '--config', join(first.path, 'latchkey.yaml'))).toBe(one.tcp);
 });
 
 test('an error message names the daemon and the reason for the choice, and its hint repeats the options', async () => {

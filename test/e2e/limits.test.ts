@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { codeOf, credentials, startHarness } from '../support/harness/agent-harness.ts';
-import type { HttpAnswer } from '../support/network/raw-http.ts';
+import type { HttpResponse } from '../support/network/raw-http.ts';
 
 test('guesses of license keys wait, and do not use up the rate of the upstream; known keys are answered', async () => {
   await using harness = await startHarness({
@@ -13,7 +13,7 @@ test('guesses of license keys wait, and do not use up the rate of the upstream; 
   const startedAt = performance.now();
   // Ten are sent at once, 22 wait, and the others are refused.
   const asked = Array.from({ length: 40 }, (_, index) => agent.verify(`GUESS-${index}`));
-  const answers: readonly HttpAnswer[] = await Promise.all(asked);
+  const answers: readonly HttpResponse[] = await Promise.all(asked);
   const passedS = (performance.now() - startedAt) / 1000;
   const guesses = harness.upstream.ledger.filter(({ licenseKey }) => licenseKey?.startsWith('GUESS'));
   const unknown = answers.filter((answer) => codeOf(answer) === 'license_not_found');

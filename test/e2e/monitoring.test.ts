@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { eventually, startHarness, type Agent } from '../support/harness/agent-harness.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
-import { startCopy } from '../support/postgres/copies.ts';
+import { startNode } from '../support/postgres/copies.ts';
 import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
 import { every, refusal } from '../support/harness/plain-upstream.ts';
 
@@ -44,7 +44,7 @@ async function scrape(agent: Agent): Promise<string> {
 async function scrapeCopy(): Promise<string> {
   if (!hasPostgres) return '';
   await using server = await startPostgres();
-  await using copy = await startCopy(server, { schema: 'latchkey' });
+  await using copy = await startNode(server, { schema: 'latchkey' });
   return await (await copy.call('/metrics')).text();
 }
 

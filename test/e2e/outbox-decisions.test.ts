@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { dataOf, eventually, startHarness } from '../support/harness/agent-harness.ts';
 import { operate, recordIn } from '../support/app/people.ts';
-import { every, firstFew, loseAnswer, movesCounter, refusal } from '../support/harness/plain-upstream.ts';
+import { every, firstFew, loseResponse, movesCounter, refusal } from '../support/harness/plain-upstream.ts';
 
 test('changes that the upstream refuses for good are shown, and a person decides about each', async () => {
   const keys = ['RETRIED', 'DROPPED', 'CONFIRMED'];
@@ -59,7 +59,7 @@ test('under on_uncertain: hold what may have been applied waits for a person, an
   await using harness = await startHarness({ licenses: ['KEY'], configuration: { sync } });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
-  harness.upstream.fault = firstFew(1, loseAnswer, movesCounter);
+  harness.upstream.fault = firstFew(1, loseResponse, movesCounter);
   await agent.change('usage', 'KEY');
   await eventually(async () => (await agent.status()).outbox.held === 1);
   const latchkey = (...argv: string[]): ReturnType<typeof operate> => operate(harness.directory, ...argv);

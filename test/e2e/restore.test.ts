@@ -25,7 +25,7 @@ async function offlineAgent(sync: object = {}): Promise<{ harness: AgentHarness;
 }
 
 /** Records uses of the keys in turns, some at once; gives how many of each were answered 200. */
-async function use(agent: Agent, count: number, onAnswer: (answered: number) => void = () => undefined) {
+async function use(agent: Agent, count: number, onResponse: (answered: number) => void = () => undefined) {
   const answered = new Map(keys.map((key) => [key, 0]));
   let next = 0;
   let done = 0;
@@ -36,7 +36,7 @@ async function use(agent: Agent, count: number, onAnswer: (answered: number) => 
       const { status } = await agent.change('usage', key);
       if (status === 200) answered.set(key, (answered.get(key) ?? 0) + 1);
       done += 1;
-      onAnswer(done);
+      onResponse(done);
     }
   };
   await Promise.all(Array.from({ length: 8 }, callOften));

@@ -13,21 +13,21 @@ import {
 import {
   every,
   firstFew,
-  loseAnswer,
+  loseResponse,
   loseRequest,
   refusal,
   type Fault,
   type LedgerEntryDraft,
 } from '../support/harness/plain-upstream.ts';
-import type { HttpAnswer } from '../support/network/raw-http.ts';
+import type { HttpResponse } from '../support/network/raw-http.ts';
 
 const creates = ({ kind }: LedgerEntryDraft): boolean => kind === 'create_coupon';
 
-function getCoupon({ client }: Agent, id: unknown): Promise<HttpAnswer> {
+function getCoupon({ client }: Agent, id: unknown): Promise<HttpResponse> {
   return client.get(`/api/v2/coupons/${String(id)}`, { headers: credentials });
 }
 
-function listCoupons({ client }: Agent): Promise<HttpAnswer> {
+function listCoupons({ client }: Agent): Promise<HttpResponse> {
   return client.get('/api/v2/coupons', { headers: credentials });
 }
 
@@ -163,7 +163,7 @@ test.concurrent(
 );
 
 for (const [what, fault] of [
-  ['answer was lost after it was made', loseAnswer],
+  ['answer was lost after it was made', loseResponse],
   ['request was lost', loseRequest],
 ] as const) {
   test.concurrent(`a creation whose ${what} is settled by listing: the coupon exists once`, async () => {

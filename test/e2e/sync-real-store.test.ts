@@ -12,7 +12,7 @@ import {
   type HarnessOptions,
 } from '../support/harness/agent-harness.ts';
 import { latchkey } from '../support/process/command-line.ts';
-import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
+import { httpClient, type HttpResponse, type HttpClient } from '../support/network/raw-http.ts';
 import { freePort } from '../support/network/free-port.ts';
 import {
   firewallPage,
@@ -222,7 +222,7 @@ test.concurrent('software is answered by an agent what the store itself would sa
   );
   const agent = await harness.startAgent();
   await using store = httpClient({ tcp: harness.upstream.url });
-  const ask = (client: HttpClient, licenseKey: string): Promise<HttpAnswer> =>
+  const ask = (client: HttpClient, licenseKey: string): Promise<HttpResponse> =>
     client.get(`/api/v2/license/verify?license_key=${licenseKey}`, { headers: credentials });
   expect((await ask(agent.client, 'KEY')).body).toEqual((await ask(store, 'KEY')).body);
   for (const client of [store, agent.client]) {

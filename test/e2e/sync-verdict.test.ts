@@ -9,24 +9,24 @@ import {
   type AgentHarness,
 } from '../support/harness/agent-harness.ts';
 import {
-  delayAnswer,
+  delayResponse,
   every,
   firewallPage,
   hang,
-  loseAnswer,
+  loseResponse,
   rateLimited,
   refusal,
   serverError,
   corruptBody,
   type Fault,
 } from '../support/harness/plain-upstream.ts';
-import type { HttpAnswer } from '../support/network/raw-http.ts';
+import type { HttpResponse } from '../support/network/raw-http.ts';
 
 /** Nothing is asked for behind the callers unless a verdict is stale. */
 const quiet = { upstream: { probe: '1h' }, freshness: { refresh: '1h' } };
 
 /** How an answer stands: its freshness when it is a verdict, else its code. */
-function standing(answer: HttpAnswer): string {
+function standing(answer: HttpResponse): string {
   return answer.status === 200 ? String(answer.headers['latchkey-freshness']) : String(codeOf(answer));
 }
 
@@ -214,7 +214,7 @@ const noVerdicts: [string, Fault][] = [
   ['answers a firewall page with 404', firewallPage(404)],
   ['answers a welcome page with 200', corruptBody()],
   ['does not answer', hang()],
-  ['hangs up', loseAnswer],
+  ['hangs up', loseResponse],
   ['asks to wait', rateLimited(1)],
   ['refuses our secret', refusal(401)],
 ];
@@ -262,7 +262,7 @@ test.concurrent('a 404 is remembered for freshness.unknown: many callers, one re
 test.concurrent('callers who ask for a new key at the same time share one request', async () => {
   await using harness = await startHarness({ licenses: ['KEY'], configuration: quiet });
   const agent = await harness.startAgent();
-  harness.upstream.fault = every(delayAnswer(150));
+  harness.upstream.fault = every(delayResponse(150));
   const answers = await Promise.all(Array.from({ length: 15 }, () => agent.verify('KEY')));
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
   expect(verifies(harness, 'KEY')).toBe(1);

@@ -5,7 +5,7 @@ import {
   every,
   firstFew,
   hang,
-  loseAnswer,
+  loseResponse,
   movesCounter,
   refusal,
 } from '../support/harness/plain-upstream.ts';
@@ -63,7 +63,7 @@ test('the id outlives a kill, and an answer that was lost is settled under it', 
   await using harness = await startHarness({ licenses: ['KEY', 'OTHER'] });
   const before = await harness.startAgent();
   await before.learn(['KEY', 'OTHER']);
-  harness.upstream.fault = firstFew(1, loseAnswer, movesCounter);
+  harness.upstream.fault = firstFew(1, loseResponse, movesCounter);
   await before.change('usage', 'KEY', { 'x-request-id': 'lost' });
   await eventually(() => pointsOf(before, 'lost').includes('reconciled'));
   expect(pointsOf(before, 'lost')).toEqual(['queued', 'sent', 'uncertain', 'reconciled']);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { credentials, secret, startAgentHarness } from '../support/harness/agent-harness.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
-import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
+import { httpClient, type HttpResponse, type HttpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { patience } from '../support/patience.ts';
 
@@ -31,7 +31,7 @@ async function startWithKeys(directory: string, count: number): Promise<DaemonPr
 }
 
 /** `under`: its idempotency key, if it has one. */
-function use(client: HttpClient, key: string, under?: string): Promise<HttpAnswer> {
+function use(client: HttpClient, key: string, under?: string): Promise<HttpResponse> {
   const headers = { ...credentials, ...(under !== undefined && { 'idempotency-key': under }) };
   return client.put('/api/v2/license/usage', { headers, form: { license_key: key } });
 }

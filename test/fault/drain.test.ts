@@ -5,7 +5,7 @@ import { patience } from '../support/patience.ts';
 import { credentials, secret, startHarness } from '../support/harness/agent-harness.ts';
 import { spawnDaemon, startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { KeptConnection } from '../support/network/kept-connection.ts';
-import { every, hang, holdAnswer, movesCounter } from '../support/harness/plain-upstream.ts';
+import { every, hang, holdResponse, movesCounter } from '../support/harness/plain-upstream.ts';
 import { httpClient, sendRaw } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -25,7 +25,7 @@ async function stockCatalogue(daemon: DaemonProcess, directory: string): Promise
 }
 
 /** Records uses of a key one after the other, on a connection of its own, until that is refused or cut. */
-async function useUntilRefused(daemon: DaemonProcess, key: string, onAnswer: () => void): Promise<string> {
+async function useUntilRefused(daemon: DaemonProcess, key: string, onResponse: () => void): Promise<string> {
   await using client = httpClient({ tcp: daemon.tcp });
   for (;;) {
     try {
@@ -34,7 +34,7 @@ async function useUntilRefused(daemon: DaemonProcess, key: string, onAnswer: () 
         form: { license_key: key },
       });
       if (status !== 200) return `${status} ${headers['retry-after']}`;
-      onAnswer();
+      onResponse();
     } catch {
       return 'cut';
     }
@@ -68,7 +68,7 @@ test('a draining daemon answers probes, refuses new requests and finishes old re
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   const answering = Promise.withResolvers<void>();
-  harness.upstream.fault = every(holdAnswer(answering.promise), movesCounter);
+  harness.upstream.fault = every(holdResponse(answering.promise), movesCounter);
   const waiting = agent.change('usage', 'KEY', { prefer: 'wait=30' });
   await harness.upstream.until(() => harness.upstream.countsOf('KEY').usages === 1);
   // Neither a connection that idles nor half a request must hold anything up.

@@ -9,11 +9,11 @@ import {
 } from '../support/harness/agent-harness.ts';
 import {
   cutBody,
-  delayAnswer,
-  emptyAnswer,
+  delayResponse,
+  emptyResponse,
   firewallPage,
   hang,
-  loseAnswer,
+  loseResponse,
   loseRequest,
   outliveCaller,
   rateLimited,
@@ -28,15 +28,15 @@ import {
 
 const faults: Readonly<Record<string, () => Fault>> = {
   'the request is lost': () => loseRequest,
-  'the answer is lost': () => loseAnswer,
+  'the answer is lost': () => loseResponse,
   'no answer comes, and it counted': () => hang(true),
   'no answer comes, and it did not count': () => hang(false),
   'the request arrives after its caller gave up': () => outliveCaller,
-  'the answer comes after its caller gave up': () => delayAnswer(tooLateMs),
+  'the answer comes after its caller gave up': () => delayResponse(tooLateMs),
   'a gateway answers 503 in HTML': () => serverError(503),
   'a gateway answers 500 in HTML though it counted': () => serverError(500, true),
   'a firewall answers 403 in HTML': () => firewallPage(403),
-  'a 404 comes without a body': () => emptyAnswer(404),
+  'a 404 comes without a body': () => emptyResponse(404),
   'a 200 carries a welcome page': () => corruptBody(),
   'a 200 carries JSON of another shape': () => corruptBody('{"data":[]}', 'application/json'),
   'a 200 carries half of its body': () => truncateBody,

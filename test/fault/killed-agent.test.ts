@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { startHarness, type Agent } from '../support/harness/agent-harness.ts';
-import { everyNth, loseAnswer, movesCounter, type FaultPlan } from '../support/harness/plain-upstream.ts';
+import { everyNth, loseResponse, movesCounter, type FaultPlan } from '../support/harness/plain-upstream.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 
 const keys = Array.from({ length: 20 }, (_, index) => `KEY-${index}`);
@@ -22,7 +22,7 @@ async function useAll(agent: Agent): Promise<Map<string, number>> {
 
 const plans: [string, FaultPlan][] = [
   ['nothing else goes wrong', () => undefined],
-  ['every tenth answer is lost after it was counted', everyNth(10, loseAnswer, movesCounter)],
+  ['every tenth answer is lost after it was counted', everyNth(10, loseResponse, movesCounter)],
 ];
 
 for (const [circumstance, fault] of plans) {

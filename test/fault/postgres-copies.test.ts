@@ -98,9 +98,9 @@ describe.skipIf(!hasPostgres)('four copies of an authority, with 16 callers each
       await show('COMMITTED', async (ledger) => {
         for (let time = 0; time < times; time += 1) {
           const { network } = of(copies.all, time);
-          const before = network.resetAnswers;
+          const before = network.resetResponses;
           await network.become({ kind: 'reset_answer', containing: 'COMMIT' });
-          await expect.poll(() => network.resetAnswers > before, { interval: 5 }).toBe(true);
+          await expect.poll(() => network.resetResponses > before, { interval: 5 }).toBe(true);
           await network.become({ kind: 'pass' });
           await progress(ledger);
         }

@@ -8,22 +8,22 @@ import {
   startHarness,
   type AgentHarness,
 } from '../support/harness/agent-harness.ts';
-import { every, holdAnswer, serverError, type Chooses } from '../support/harness/plain-upstream.ts';
+import { every, holdResponse, serverError, type Chooses } from '../support/harness/plain-upstream.ts';
 
 const renamed = { products: [{ key: 'renamed', secret }] };
 const otherSecret = 'secret-of-the-other-product';
 
 /** Begins a read of a license key, renames its product before the upstream answers, and lets it answer. */
-async function renameWhileReading<Answer>(
+async function renameWhileReading<RouteResponse>(
   harness: AgentHarness,
   key: string,
-  read: () => Promise<Answer>,
-): Promise<Answer> {
+  read: () => Promise<RouteResponse>,
+): Promise<RouteResponse> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const isRead: Chooses = ({ kind, licenseKey }) => kind === 'verify' && licenseKey === key;
   const held = (): boolean =>
     harness.upstream.ledger.some((entry) => isRead(entry) && entry.answered === 'waiting');
-  harness.upstream.fault = every(holdAnswer(promise), isRead);
+  harness.upstream.fault = every(holdResponse(promise), isRead);
   const reading = read();
   await eventually(held);
   await harness.reconfigure(renamed);
@@ -136,7 +136,7 @@ test('a use that is repeated under its Idempotency-Key after its product was ren
   await agent.learn(['KEY']);
   const once = { 'idempotency-key': 'order-1' };
   const { promise, resolve } = Promise.withResolvers<void>();
-  harness.upstream.fault = every(holdAnswer(promise), ({ kind }) => kind === 'usage');
+  harness.upstream.fault = every(holdResponse(promise), ({ kind }) => kind === 'usage');
   const waiting = agent.change('usage', 'KEY', { ...once, prefer: 'wait=30' });
   await eventually(() => harness.upstream.countsOf('KEY').net === 1);
   await harness.reconfigure(renamed);

@@ -11,11 +11,11 @@ import {
 import type { NetworkFault } from '../support/network/fault-proxy.ts';
 import {
   cutBody,
-  delayAnswer,
+  delayResponse,
   everyNth,
   firewallPage,
   hang,
-  loseAnswer,
+  loseResponse,
   loseRequest,
   outliveCaller,
   serverError,
@@ -24,7 +24,7 @@ import {
   type Fault,
   type LedgerEntryDraft,
 } from '../support/harness/plain-upstream.ts';
-import type { HttpAnswer } from '../support/network/raw-http.ts';
+import type { HttpResponse } from '../support/network/raw-http.ts';
 
 const keys = ['KEY-0', 'KEY-1', 'KEY-2', 'KEY-3'] as const;
 /** Far from 0, where a decrease would have nothing to take back. */
@@ -43,11 +43,11 @@ const networkFaults: readonly [NetworkFault, ...NetworkFault[]] = [
 
 const upstreamFaults: readonly [Fault, ...Fault[]] = [
   loseRequest,
-  loseAnswer,
+  loseResponse,
   hang(true),
   hang(false),
   outliveCaller,
-  delayAnswer(tooLateMs),
+  delayResponse(tooLateMs),
   serverError(500, true),
   serverError(503),
   firewallPage(),
@@ -148,7 +148,7 @@ class Storm {
   }
 
   /** Asks under one idempotency key until there is an answer, whatever dies meanwhile. */
-  async #insist(ask: (headers: Record<string, string>) => Promise<HttpAnswer>): Promise<HttpAnswer> {
+  async #insist(ask: (headers: Record<string, string>) => Promise<HttpResponse>): Promise<HttpResponse> {
     const headers = { 'idempotency-key': randomUUID() };
     for (let attempt = 0; attempt < 20; attempt += 1) {
       await this.#running;

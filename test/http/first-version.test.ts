@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { adminToken, apiKey } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
-import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
+import { httpClient, type HttpResponse, type HttpClient } from '../support/network/raw-http.ts';
 
 const operator = { authorization: `Bearer ${adminToken}` };
 
@@ -27,11 +27,11 @@ describe('of the first version, which names the product, a credential', () => {
     return (body as { data: Record<string, string> }).data;
   }
 
-  const verify = (secret: string, product: string): Promise<HttpAnswer> =>
+  const verify = (secret: string, product: string): Promise<HttpResponse> =>
     http.get(`/api/v1/license/verify?product_link=${product}&license_key=OF-${product}`, {
       headers: { 'payhip-api-key': secret },
     });
-  const use = (secret: string, product: string): Promise<HttpAnswer> =>
+  const use = (secret: string, product: string): Promise<HttpResponse> =>
     http.put('/api/v1/license/usage', {
       headers: { 'payhip-api-key': secret },
       form: { product_link: product, license_key: `OF-${product}` },

@@ -201,7 +201,7 @@ describe('a coupon at an agent', () => {
     expect([redemption.couponId, provenance.freshness]).toEqual([coupon.id, 'provisional']);
     const outcome = { outcome: 'applied', confirmedAt: harness.now, isCached: false } as const;
     valueOf(
-      await harness.writer.write('recordCouponAnswer', {
+      await harness.writer.write('recordCouponResponse', {
         operationId,
         outcome: { ...outcome, value: { ...terms, id: 12 } },
         caller: null,

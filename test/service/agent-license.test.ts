@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { agentLicensing } from '../../src/service/agent/license.ts';
-import type { LicenseAnswer, LicenseChangeRequest, Licensing } from '../../src/service/answers.ts';
+import type { LicenseResponse, LicenseChangeRequest, Licensing } from '../../src/service/answers.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import {
@@ -41,12 +41,12 @@ function licensing(harness: ManualHarness, productIds: readonly string[] = [prod
   });
 }
 
-function verify(harness: ManualHarness, licenseKey = key): Promise<Result<LicenseAnswer>> {
+function verify(harness: ManualHarness, licenseKey = key): Promise<Result<LicenseResponse>> {
   return licensing(harness).verify(itsProduct, licenseKey, never);
 }
 
 const usage = {
-  reach: itsProduct,
+  tenant: itsProduct,
   licenseKey: key,
   trigger: 'usage',
   actor: 'product:press',
@@ -200,8 +200,8 @@ describe('a verify on an agent', () => {
 
   it('of an unknown key asks the upstream under the products that the credential reaches', async () => {
     await using harness = await createManualHarness();
-    const ask = (reach: typeof anyProduct | typeof another) =>
-      licensing(harness, ['first', productKey]).verify(reach, 'NEW', never);
+    const ask = (tenant: typeof anyProduct | typeof another) =>
+      licensing(harness, ['first', productKey]).verify(tenant, 'NEW', never);
     const answer = ask(anyProduct);
     for (const product of ['first', productKey]) {
       const request = await harness.request();
@@ -231,8 +231,8 @@ describe('a verify on an agent', () => {
   it('of a key whose product was taken out of the configuration is 404 for everybody, and asks nobody', async () => {
     await using harness = await createManualHarness();
     const without = licensing(harness, ['other']);
-    for (const reach of [anyProduct, itsProduct]) {
-      expect(refusalOf(await without.verify(reach, key, never))).toBe('license_not_found');
+    for (const tenant of [anyProduct, itsProduct]) {
+      expect(refusalOf(await without.verify(tenant, key, never))).toBe('license_not_found');
     }
     expect(await harness.requested()).toEqual([]);
     expect(valueOf(await licensing(harness).verify(anyProduct, key, never)).license.enabled).toBe(true);
@@ -269,7 +269,7 @@ describe('a verify on an agent', () => {
   it('of an unknown key is refused where too many look-ups of its credential wait; of a known one never', async () => {
     await using harness = await createManualHarness();
     harness.options = { ...harness.options, lookups: { perSecond: 0.1, maxWaiting: 1 } };
-    const ask = (licenseKey: string): Promise<Result<LicenseAnswer>> =>
+    const ask = (licenseKey: string): Promise<Result<LicenseResponse>> =>
       licensing(harness).verify(itsProduct, licenseKey, never, 'till');
     void ask('FIRST');
     await (await harness.request()).answer({ ...no('missing'), status: 404 });
@@ -365,7 +365,7 @@ describe('a change on an agent', () => {
   it('of a key whose product was taken out of the configuration is 404, and what waits for it goes on waiting', async () => {
     await using harness = await createManualHarness();
     await change(harness);
-    const late = { ...usage, reach: anyProduct };
+    const late = { ...usage, tenant: anyProduct };
     expect(refusalOf(await licensing(harness, ['other']).change(late, never))).toBe('license_not_found');
     expect(harness.local.pending).toBe(1);
   });
@@ -380,7 +380,7 @@ describe('a change on an agent', () => {
 
   it('of a key of another product is 404', async () => {
     await using harness = await createManualHarness();
-    expect(refusalOf(await change(harness, { reach: another }))).toBe('license_not_found');
+    expect(refusalOf(await change(harness, { tenant: another }))).toBe('license_not_found');
     expect(harness.local.pending).toBe(0);
   });
 });
@@ -451,7 +451,7 @@ describe('an enable on an agent', () => {
   it('of a key of another product asks nobody', async () => {
     await using harness = await createManualHarness();
     await harness.passes(day + 1);
-    const answer = change(harness, { trigger: 'enable', reach: another });
+    const answer = change(harness, { trigger: 'enable', tenant: another });
     expect(await harness.requested()).toEqual([]);
     expect(refusalOf(await answer)).toBe('license_not_found');
   });

@@ -261,7 +261,7 @@ describe('an answer to what is no longer under way', () => {
     const { policy } = agent;
     for (const operationId of [id, 'none']) {
       const command = { operationId, outcome: agent.says(7), overlapped: false, policy };
-      expect(refusalOf(await agent.writer.write('recordAnswer', command))).toBe('operation_not_open');
+      expect(refusalOf(await agent.writer.write('recordResponse', command))).toBe('operation_not_open');
     }
     expect(agent.snapshot.license.uses).toBe(6);
   });

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import type { LicenseTrigger } from '../../src/domain/license.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
-import type { Reach } from '../../src/domain/access/principal.ts';
+import type { Tenant } from '../../src/domain/access/principal.ts';
 import type { PurchaseWithLicense } from '../../src/domain/purchase.ts';
 import { refusalOf, second, Harness, valueOf } from '../support/harness/service-harness.ts';
 import { buildTerms } from '../support/builders/coupon-builders.ts';
 
 const accountId = 'default';
-const anyProduct: Reach = { accountId, productKey: null };
+const anyProduct: Tenant = { accountId, productKey: null };
 const terms = buildTerms();
 
 /** A purchase that happens now; the key is made. */
@@ -33,8 +33,8 @@ class Shop extends Harness {
     return valueOf(await this.writer.write('addPurchase', command));
   }
 
-  async change(licenseKey: string, trigger: Exclude<LicenseTrigger, 'refund'>, reach = anyProduct) {
-    return this.writer.write('changeLicense', { reach, licenseKey, trigger });
+  async change(licenseKey: string, trigger: Exclude<LicenseTrigger, 'refund'>, tenant = anyProduct) {
+    return this.writer.write('changeLicense', { tenant, licenseKey, trigger });
   }
 
   async createCoupon(changes: Partial<CouponTerms>) {
@@ -68,8 +68,8 @@ describe('a license on the authority', () => {
   it('is changed under the secret of its own product', async () => {
     await using shop = await new Shop().open();
     const { licenseKey } = (await shop.sell()).license;
-    const reach = { accountId, productKey: 'press' };
-    expect(valueOf(await shop.change(licenseKey, 'usage', reach)).uses).toBe(1);
+    const tenant = { accountId, productKey: 'press' };
+    expect(valueOf(await shop.change(licenseKey, 'usage', tenant)).uses).toBe(1);
   });
 
   it('is not found under another product or account, nor when there is none', async () => {
@@ -80,9 +80,9 @@ describe('a license on the authority', () => {
       { accountId, productKey: 'brush' },
       { accountId: 'other', productKey: null },
     ];
-    for (const reach of reaches) {
+    for (const tenant of reaches) {
       const refused = await shop.writer.write('changeLicense', {
-        reach,
+        tenant,
         licenseKey: license.licenseKey,
         trigger: 'usage',
       });
@@ -296,12 +296,12 @@ describe('an answer of the authority', () => {
     const other = { accountId, productKey: 'brush' };
     expect(refusalOf(await licensing.verify(other, licenseKey, never))).toBe('license_not_found');
     const request = { licenseKey, trigger: 'usage', actor: null, idempotency: null, waitMs: 0 } as const;
-    expect(valueOf(await licensing.change({ ...request, reach: anyProduct }, never))).toEqual({
+    expect(valueOf(await licensing.change({ ...request, tenant: anyProduct }, never))).toEqual({
       license: { ...license, uses: 1 },
       productKey: license.productKey,
       provenance,
     });
-    expect(refusalOf(await licensing.change({ ...request, reach: other }, never))).toBe('license_not_found');
+    expect(refusalOf(await licensing.change({ ...request, tenant: other }, never))).toBe('license_not_found');
   });
 
   it('about a change that is repeated under its idempotency key is the same, and counts once', async () => {
@@ -310,7 +310,7 @@ describe('an answer of the authority', () => {
     const licensing = authorityLicensing(shop.store, shop.writer);
     const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
     const request = {
-      reach: anyProduct,
+      tenant: anyProduct,
       licenseKey,
       trigger: 'usage',
       actor: null,

@@ -8,7 +8,7 @@ async function deliverNext({ writer, policy }: AgentHarness, outcome: Outcome<Li
   const step = await writer.write('planStep', { subject: 'KEY-1', queue: 'counter', justRead: false });
   if (!step.ok || step.value.step !== 'send') throw new Error('nothing to send');
   const operationId = step.value.operation.id;
-  await writer.write('recordAnswer', { operationId, outcome, overlapped: false, policy });
+  await writer.write('recordResponse', { operationId, outcome, overlapped: false, policy });
 }
 
 describe('a key with a long queue', () => {

@@ -37,7 +37,7 @@ class CouponHarness extends AgentHarness {
     const { operationId } = valueOf(await this.writer.write('queueCoupon', command, { idempotency }));
     const { policy } = this;
     const answer = { operationId, outcome, caller: { idempotency }, policy };
-    return valueOf(await this.writer.write('recordCouponAnswer', answer));
+    return valueOf(await this.writer.write('recordCouponResponse', answer));
   }
 
   get head(): Operation | null {
@@ -55,7 +55,7 @@ class CouponHarness extends AgentHarness {
   async answerCoupon({ id }: Operation, outcome: Outcome<Coupon>): Promise<Operation> {
     const { policy } = this;
     const answer = { operationId: id, outcome, caller: null, policy };
-    return valueOf(await this.writer.write('recordCouponAnswer', answer));
+    return valueOf(await this.writer.write('recordCouponResponse', answer));
   }
 
   async listed({ id }: Operation, listed: Coupon | null): Promise<Operation> {
@@ -388,7 +388,7 @@ describe('a coupon that is queued on an agent', () => {
     const { policy } = agent;
     for (const id of [operationId, 'none']) {
       const answer = { operationId: id, outcome: no('refused'), caller: null, policy };
-      expect(refusalOf(await agent.writer.write('recordCouponAnswer', answer))).toBe('operation_not_open');
+      expect(refusalOf(await agent.writer.write('recordCouponResponse', answer))).toBe('operation_not_open');
     }
     expect(agent.stateOf(operationId)).toBe('pending');
   });

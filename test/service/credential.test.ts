@@ -17,8 +17,8 @@ const kinds: readonly CredentialKind[] = ['api_key', 'product_secret', 'bearer']
 
 /** Whom a secret stands for now. */
 async function principalOf(credentials: Credentials, kind: CredentialKind, secret: string) {
-  const grant = await credentials.find({ kind, digest: digest(secret) });
-  return grant === null ? null : credentials.use(grant);
+  const resolvedCredential = await credentials.find({ kind, digest: digest(secret) });
+  return resolvedCredential === null ? null : credentials.use(resolvedCredential);
 }
 
 /** An authority with the accounts `default` and another one, and the product `press` of the first. */
@@ -76,7 +76,7 @@ describe('a token', () => {
       expect(await who(kind, secret)).toEqual({
         credential: `token:${token.tokenId}`,
         scopes: ['verify', 'use'],
-        reach: { accountId: 'default', productKey: null },
+        tenant: { accountId: 'default', productKey: null },
         isOperator: false,
       });
     }
@@ -93,7 +93,7 @@ describe('a token', () => {
     expect(await accountOf({ productKey: 'brush' })).toBe(other);
     expect(await accountOf({})).toBe('default');
     const { secret } = valueOf(await issue({ accountId: other }));
-    expect(await who('bearer', secret)).toMatchObject({ reach: { accountId: other } });
+    expect(await who('bearer', secret)).toMatchObject({ tenant: { accountId: other } });
   });
 
   it('for one product carries neither coupons nor everything', async () => {
@@ -230,9 +230,9 @@ describe('a credential of an authority', () => {
   it('is taken in its own header alone', async () => {
     const { harness, secret, who } = await createAuthority();
     await using _ = harness;
-    const account = { credential: 'account:default', reach: { accountId: 'default', productKey: null } };
+    const account = { credential: 'account:default', tenant: { accountId: 'default', productKey: null } };
     expect(await who('api_key', 'api')).toMatchObject(account);
-    const product = { credential: 'product:press', reach: { accountId: 'default', productKey: 'press' } };
+    const product = { credential: 'product:press', tenant: { accountId: 'default', productKey: 'press' } };
     expect(await who('product_secret', secret)).toMatchObject(product);
     for (const kind of kinds) {
       expect((await who(kind, 'api')) === null).toBe(kind !== 'api_key');
@@ -271,7 +271,7 @@ describe('a credential that is rolled with an overlap', () => {
     harness.pass(hour - 1);
     const before = await all();
     expect(before.key[0]).toMatchObject({ credential: 'account:default' });
-    expect(before.secret[0]).toMatchObject({ credential: 'product:press', reach: { productKey: 'press' } });
+    expect(before.secret[0]).toMatchObject({ credential: 'product:press', tenant: { productKey: 'press' } });
     expect([before.key[0], before.secret[0]]).toEqual([before.key[1], before.secret[1]]);
     harness.pass(1);
     const after = await all();
@@ -337,13 +337,13 @@ describe('a credential of an agent', () => {
     const who = (kind: CredentialKind, secret: string) => principalOf(credentials, kind, secret);
     expect(await who('api_key', 'api')).toMatchObject({
       credential: 'account:default',
-      reach: { accountId: 'default', productKey: null },
+      tenant: { accountId: 'default', productKey: null },
       isOperator: false,
     });
     expect(await who('product_secret', 'secret')).toEqual({
       credential: 'product:press',
       scopes: productSecretScopes,
-      reach: { accountId: 'default', productKey: 'press' },
+      tenant: { accountId: 'default', productKey: 'press' },
       isOperator: false,
     });
     for (const kind of kinds) {
@@ -384,7 +384,7 @@ describe('who comes by a socket without a credential', () => {
     expect(socketPrincipal('/run/a.sock', { scopes: ['verify'], product: 'press' })).toEqual({
       credential: 'socket:/run/a.sock',
       scopes: ['verify'],
-      reach: { accountId: 'default', productKey: 'press' },
+      tenant: { accountId: 'default', productKey: 'press' },
       isOperator: false,
     });
   });

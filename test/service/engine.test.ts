@@ -12,7 +12,7 @@ import {
   authorityUseCases,
   contextOf,
   digest,
-  reach,
+  tenant,
   requestOf,
   type AuthorityRequest,
 } from '../support/app/authority-commands.ts';
@@ -131,7 +131,7 @@ test('an authority answers from an engine that has to be waited for', async () =
     principal: { credential: 'account:default' },
   });
   expect(await credentials.find({ kind: 'product_secret', digest: digest('theirs') })).toBeNull();
-  const verified = await authorityLicensing(reader, writer).verify(reach, 'KEY', signal);
+  const verified = await authorityLicensing(reader, writer).verify(tenant, 'KEY', signal);
   expect(verified).toMatchObject({ ok: true, value: { license: { uses: 4, enabled: false } } });
   const listed = await authorityCouponing(reader, writer).list('default', page, signal);
   expect(listed).toMatchObject({

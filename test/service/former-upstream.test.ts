@@ -95,7 +95,7 @@ it('a provisional id that meant a coupon of the former upstream means none of an
   const created = { ...terms, id: 7 };
   const outcome = { outcome: 'applied', value: created, confirmedAt: now, isCached: false } as const;
   const { operationId } = queued;
-  valueOf(await agent.writer.write('recordCouponAnswer', { operationId, outcome, caller: null, policy }));
+  valueOf(await agent.writer.write('recordCouponResponse', { operationId, outcome, caller: null, policy }));
   expect(agent.store.mirror.get(queued.coupon.id)?.coupon).toEqual(created);
   await bind(agent, other);
   await list(agent, coupon(7, 'OTHER'));
@@ -121,7 +121,7 @@ it('a coupon that may have been created at the former upstream waits for a perso
   const command = { terms: buildTerms({ code: 'DOUBT' }), isSentNow: true, maxPending: 10 };
   const { operationId } = valueOf(await agent.writer.write('queueCoupon', command));
   const { policy } = agent;
-  await agent.writer.write('recordCouponAnswer', { operationId, outcome: lost, caller: null, policy });
+  await agent.writer.write('recordCouponResponse', { operationId, outcome: lost, caller: null, policy });
   await bind(agent, other);
   await list(agent);
   expect(agent.stateOf(operationId)).toBe('held');
@@ -133,7 +133,7 @@ it('a coupon that was confirmed by a person at the former upstream is not one of
   const command = { terms: buildTerms({ code: 'DOUBT' }), isSentNow: true, maxPending: 10 };
   const { operationId } = valueOf(await agent.writer.write('queueCoupon', command));
   const { policy } = agent;
-  await agent.writer.write('recordCouponAnswer', { operationId, outcome: lost, caller: null, policy });
+  await agent.writer.write('recordCouponResponse', { operationId, outcome: lost, caller: null, policy });
   valueOf(await agent.writer.write('decideOperation', { operationId, decision: 'confirm' }));
   expect(codes(agent)).toEqual(['DOUBT']);
   await bind(agent, other);

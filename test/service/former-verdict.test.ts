@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { agentLicensing } from '../../src/service/agent/license.ts';
-import type { LicenseAnswer, Licensing } from '../../src/service/answers.ts';
+import type { LicenseResponse, Licensing } from '../../src/service/answers.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import { AgentProducts, storedProducts } from '../../src/service/agent/products.ts';
 import {
@@ -13,7 +13,7 @@ import {
 import { silent } from '../support/silent-log.ts';
 import { day, hour, lost, minute, no, second, valueOf } from '../support/harness/service-harness.ts';
 
-const reach = { accountId: 'default', productKey };
+const tenant = { accountId: 'default', productKey };
 
 /** Starts the agent with this upstream. */
 async function bind(harness: ManualHarness, baseUrl: string): Promise<void> {
@@ -46,11 +46,11 @@ function licensing({ store: reader, writer, clock, sync, freshness, maxPending }
   });
 }
 
-function verify(harness: ManualHarness): Promise<Result<LicenseAnswer>> {
-  return licensing(harness).verify(reach, key, never);
+function verify(harness: ManualHarness): Promise<Result<LicenseResponse>> {
+  return licensing(harness).verify(tenant, key, never);
 }
 
-async function isEnabled(answer: Promise<Result<LicenseAnswer>>): Promise<boolean> {
+async function isEnabled(answer: Promise<Result<LicenseResponse>>): Promise<boolean> {
   return valueOf(await answer).license.enabled;
 }
 
@@ -104,7 +104,7 @@ it('a 404 at the former address is no evidence that the upstream at the new one 
 it('a key that was enabled at the former address is asked for at the new one before it is enabled again', async () => {
   await using harness = await createFormer();
   const request = {
-    reach,
+    tenant,
     licenseKey: key,
     trigger: 'enable',
     actor: 'product:press',

@@ -62,7 +62,7 @@ describe('a write under an idempotency key', () => {
     await using agent = await createAgent({ uses: 5 });
     await use(agent, once);
     const value = { snapshot: agent.snapshot, operationId: null };
-    await agent.writer.write('keepAnswer', { idempotency: once, value });
+    await agent.writer.write('keepResponse', { idempotency: once, value });
     expect(agent.store.idempotency.unchangedCount(once.credential)).toBe(0);
     await agent.restart();
     expect(valueOf(await use(agent, once))).toEqual(value);
@@ -160,7 +160,7 @@ describe('changes that change nothing', () => {
     await using agent = await createAgent();
     await agent.change('enable', { idempotency: once });
     const value = { snapshot: agent.snapshot, operationId: null };
-    await agent.writer.write('keepAnswer', { idempotency: once, value });
+    await agent.writer.write('keepResponse', { idempotency: once, value });
     expect(agent.store.idempotency.unchangedCount(once.credential)).toBe(1);
     expect(agent.store.idempotency.get(once.credential, once.key)?.value).toEqual({ ok: true, value });
   });

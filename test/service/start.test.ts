@@ -212,8 +212,8 @@ describe('the time that a store remembers', () => {
 
 describe('while the disk is full', () => {
   it('what the loops have learnt is written down', () => {
-    const learnt = ['recordAnswer', 'recordRead', 'recordCouponAnswer', 'recordCouponListing'] as const;
-    const kept = ['keepRetryAfter', 'keepAnswer', 'bindUpstream', 'markTime', 'planStep'] as const;
+    const learnt = ['recordResponse', 'recordRead', 'recordCouponResponse', 'recordCouponListing'] as const;
+    const kept = ['keepRetryAfter', 'keepResponse', 'bindUpstream', 'markTime', 'planStep'] as const;
     const other = ['startAuthority', 'startAgent', 'pruneIdempotency', 'pruneOperations'] as const;
     const all = [...learnt, ...kept, ...other, 'postpone', 'endOutage'] as const;
     expect(all.filter((name) => !isEssential(name))).toEqual([]);

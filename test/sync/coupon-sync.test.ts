@@ -64,7 +64,7 @@ class Office extends AgentHarness {
     const command = { terms, isSentNow: true, maxPending: 10 };
     const { operationId } = valueOf(await this.writer.write('queueCoupon', command));
     const answer = { operationId, outcome: lost, caller: null, policy: this.policy };
-    valueOf(await this.writer.write('recordCouponAnswer', answer));
+    valueOf(await this.writer.write('recordCouponResponse', answer));
     this.pass(minute);
     const head = this.store.operations.head('spring', 'coupon');
     if (head === null) throw new Error('nothing was queued');

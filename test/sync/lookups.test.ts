@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { maxAliases } from '../../src/domain/license-key.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
-import type { LicenseAnswer } from '../../src/service/answers.ts';
+import type { LicenseResponse } from '../../src/service/answers.ts';
 import { minute, second, startSyncHarness, type SyncHarness } from '../support/harness/sync-harness.ts';
 
 /*
@@ -23,17 +23,17 @@ function keys(name: string, length: number): string[] {
   return Array.from({ length }, (_, index) => `${name}-${index}`);
 }
 
-function codeOf(answer: Result<LicenseAnswer>): string {
+function codeOf(answer: Result<LicenseResponse>): string {
   return answer.ok ? 'ok' : answer.problem.code;
 }
 
 /** What each of these keys was answered by now, in order of the answers. */
-function ask(harness: SyncHarness, licenseKeys: readonly string[], asker = 'till', signal?: AbortSignal) {
+function ask(harness: SyncHarness, licenseKeys: readonly string[], requester = 'till', signal?: AbortSignal) {
   const answered: { licenseKey: string; code: string; afterMs: number }[] = [];
   const startedAt = harness.time.elapsed;
   const follow = async (licenseKey: string): Promise<void> => {
     try {
-      const answer = await harness.ask(licenseKey, asker, signal);
+      const answer = await harness.ask(licenseKey, requester, signal);
       answered.push({ licenseKey, code: codeOf(answer), afterMs: harness.time.elapsed - startedAt });
     } catch {
       // The caller has left.
@@ -181,7 +181,7 @@ describe('a look-up of an unknown license key', () => {
 
   it('shares the request with callers who ask for the same key meanwhile, and is counted once', async () => {
     using harness = await startSyncHarness([]);
-    const answers = ['first', 'second', 'first'].map((asker) => ask(harness, ['GUESS'], asker));
+    const answers = ['first', 'second', 'first'].map((requester) => ask(harness, ['GUESS'], requester));
     ask(harness, keys('MORE', 19), 'first');
     await harness.time.advance(5 * second);
     expect(answers.map(([answer]) => answer?.code)).toEqual(Array(3).fill('license_not_found'));
@@ -270,7 +270,7 @@ describe('the queue of look-ups', () => {
 
   it('refuses one of the credential with the most callers, when it is full', async () => {
     using harness = await startSyncHarness([], { lookups: { perSecond: 0.1, maxWaiting: 30 } });
-    for (const asker of ['crawler', 'till']) await harness.verify('USED', asker);
+    for (const requester of ['crawler', 'till']) await harness.verify('USED', requester);
     const crawler = ask(harness, keys('GUESS', 50), 'crawler');
     await harness.verify('USED-BY-TILL', 'till');
     const till = ask(harness, keys('NEW', 10), 'till');

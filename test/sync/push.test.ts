@@ -186,7 +186,7 @@ describe('what waits in the outbox', () => {
     const recording = Promise.withResolvers<void>();
     const write = harness.writer.write.bind(harness.writer);
     vi.spyOn(harness.writer, 'write').mockImplementation(async (name, ...rest) => {
-      if (name === 'recordAnswer') await recording.promise;
+      if (name === 'recordResponse') await recording.promise;
       return await write(name, ...rest);
     });
     run(harness);

@@ -153,8 +153,8 @@ describe('the rate of requests upward', () => {
   it('lets askers take turns: who asks for much does not hold up who asks for one', async () => {
     const shop = new Shop(1);
     const turns: string[] = [];
-    const ask = (asker: string): void => {
-      void shop.rate.turn('caller', forEver, asker).then(() => turns.push(asker));
+    const ask = (requester: string): void => {
+      void shop.rate.turn('caller', forEver, requester).then(() => turns.push(requester));
     };
     for (let count = 0; count < 100; count += 1) ask('crawler');
     ask('till');

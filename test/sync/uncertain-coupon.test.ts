@@ -57,7 +57,7 @@ async function createDoubt(harness: ManualHarness, code: string): Promise<{ id: 
   const queued = await harness.writer.write('queueCoupon', { terms, isSentNow: true, maxPending: 10 });
   const { operationId } = valueOf(queued);
   const answer = { operationId, outcome: lost, caller: null, policy: harness.policy };
-  valueOf(await harness.writer.write('recordCouponAnswer', answer));
+  valueOf(await harness.writer.write('recordCouponResponse', answer));
   const operation = harness.operation(operationId);
   harness.store.operations.put({ ...operation, failures: 20 });
   return { id: operationId, coupon: { ...terms, id: code.length + code.charCodeAt(0) } };

@@ -4,7 +4,7 @@ import { exitCode } from '../exit-code.ts';
 import type { Shown } from '../format.ts';
 import { type Hint, hintFor } from '../hint.ts';
 import type { Output } from '../output.ts';
-import type { Answer, Call } from './call.ts';
+import type { RouteResponse, Call } from './call.ts';
 import { callDaemon } from './daemon.ts';
 import { otherVersion } from './endpoint.ts';
 
@@ -12,11 +12,11 @@ import { otherVersion } from './endpoint.ts';
 export interface View<Data> {
   readonly schema: z.ZodType<Data>;
   /** `hint` writes suggested commands. */
-  readonly show: (data: Data, answer: Answer, hint: Hint) => Shown;
+  readonly show: (data: Data, answer: RouteResponse, hint: Hint) => Shown;
   /** The daemon's time in epoch ms. Default: the `Date` of the response. */
   readonly now?: (data: Data) => number;
   /** The exit code for the response. Default: done. */
-  readonly exitCode?: (data: Data, answer: Answer) => number;
+  readonly exitCode?: (data: Data, answer: RouteResponse) => number;
 }
 
 /** Declares a command that sends one request to the running daemon and shows the response. */
@@ -48,7 +48,7 @@ export async function requestAndShow<Data>(
 
 /** The result of a request. `problem`: the code of the daemon's error. */
 export type Result<Data> =
-  | { readonly ok: true; readonly data: Data; readonly raw: unknown; readonly answer: Answer }
+  | { readonly ok: true; readonly data: Data; readonly raw: unknown; readonly answer: RouteResponse }
   | {
       readonly ok: false;
       readonly problem: string | null;
@@ -77,10 +77,10 @@ export async function request<Data>(
 }
 
 /** Shows a 2xx response and returns the exit code. */
-export async function showAnswer<Data>(
+export async function showResponse<Data>(
   options: GlobalOptions,
   output: Output,
-  answer: Answer,
+  answer: RouteResponse,
   view: View<Data>,
 ): Promise<number> {
   const result = parse(answer, view.schema, {});
@@ -88,7 +88,7 @@ export async function showAnswer<Data>(
 }
 
 function parse<Data>(
-  answer: Answer,
+  answer: RouteResponse,
   schema: z.ZodType<Data>,
   { method = 'GET' }: Pick<Call, 'method'>,
 ): Result<Data> {
@@ -109,7 +109,7 @@ function parse<Data>(
 async function show<Data>(
   options: GlobalOptions,
   output: Output,
-  { data, raw, answer }: { data: Data; raw: unknown; answer: Answer },
+  { data, raw, answer }: { data: Data; raw: unknown; answer: RouteResponse },
   view: View<Data>,
 ): Promise<number> {
   if (options.json) output.printJson(raw);
@@ -118,7 +118,7 @@ async function show<Data>(
 }
 
 /** When the daemon responded, by its own clock, in epoch ms. */
-export function answeredAt({ headers }: Answer): number {
+export function answeredAt({ headers }: RouteResponse): number {
   const date = Date.parse(headers.date ?? '');
   return Number.isNaN(date) ? Date.now() : date;
 }
@@ -131,7 +131,7 @@ const problem = z.object({
   errors: z.array(z.object({ parameter: z.string(), detail: z.string() })).optional(),
 });
 
-function printRefusal(output: Output, { status, body }: Answer): number {
+function printRefusal(output: Output, { status, body }: RouteResponse): number {
   const read = problem.safeParse(body);
   if (!read.success) {
     output.printError([`latchkey: got HTTP ${status} from something that is not Latchkey`]);

@@ -13,7 +13,7 @@ const saved = z.object({ file: z.string(), bytes: z.int() });
  * Saves the body of a response into a new file (0600) and returns the exit code. Never overwrites a file, and removes an
  * incomplete one. Rejects `-`, which users would take for standard output.
  */
-export async function saveAnswer(
+export async function saveResponse(
   file: string,
   call: Omit<Call, 'sink'>,
   args: GlobalOptions,

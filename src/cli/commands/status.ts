@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { parseDuration } from '../../config/value/unit.ts';
 import { callDaemon } from '../client/daemon.ts';
-import { requestAndShow, showAnswer } from '../client/request.ts';
+import { requestAndShow, showResponse } from '../client/request.ts';
 import { defineCommand, type GlobalOptions, textOption, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
@@ -64,7 +64,7 @@ async function check(options: GlobalOptions, output: Output): Promise<number> {
     return called.code;
   }
   const { answer } = called;
-  const shown = await showAnswer(options, output, answer, {
+  const shown = await showResponse(options, output, answer, {
     schema: readiness,
     show: ({ status, reasons }) => [status, ...reasons].join('\n'),
   });

@@ -1,4 +1,4 @@
-import { saveAnswer } from '../client/save.ts';
+import { saveResponse } from '../client/save.ts';
 import { type Command, defineCommand, positional, textOption } from '../command.ts';
 
 /** Declares a command that saves all records of a kind into a new CSV file. */
@@ -22,7 +22,7 @@ export function defineExport(noun: 'license' | 'purchase' | 'coupon', describe: 
     handler: async (args, output) => {
       const query = { [parameter]: (args as Readonly<Record<string, unknown>>)[scope] as string | undefined };
       const path = `/admin/v1/${noun}s/export`;
-      return await saveAnswer(args['file'], { path, query }, args, output);
+      return await saveResponse(args['file'], { path, query }, args, output);
     },
   });
 }

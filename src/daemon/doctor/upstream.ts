@@ -6,7 +6,7 @@ import type { Configuration, UpstreamSettings } from '../../config/configuration
 import { formatDestination } from '../../config/value/address.ts';
 import { formatReason } from '../../config/fault/fault.ts';
 import { formatDatetime } from '../../domain/datetime.ts';
-import { isAnswer, isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
+import { isResponse, isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
 import {
   classify,
   isFrom,
@@ -47,7 +47,7 @@ export async function examineUpstream(
     maxConnections: () => 1,
   });
   const came = await askWithoutCredential(settings, speechSettings(upstream).userAgent);
-  const answer = examineAnswer(came, upstream, self);
+  const answer = examineResponse(came, upstream, self);
   if (answer.level === 'fail') return { findings: [...way, answer], dialect: null };
   const { findings: accepted, dialect } = await examineCredentials(
     configuration,
@@ -125,7 +125,11 @@ async function askWithoutCredential(settings: ConnectionSettings, userAgent: str
 }
 
 /** Whether the API answers: it refuses a request without a credential, in one of the dialects. */
-function examineAnswer(came: Exchange, { baseUrl, dialect }: UpstreamSettings, self: string | null): Finding {
+function examineResponse(
+  came: Exchange,
+  { baseUrl, dialect }: UpstreamSettings,
+  self: string | null,
+): Finding {
   if (came.type === 'answered' && isFrom(self, came)) {
     const advice = 'set upstream.connect_to to the address of the store';
     return fail(`${baseUrl} leads to this agent itself`, advice);
@@ -135,7 +139,7 @@ function examineAnswer(came: Exchange, { baseUrl, dialect }: UpstreamSettings, s
     const what = `what answers at ${baseUrl} says 404 to a request without a credential: is it the API?`;
     return warn(what, 'check upstream.base_url');
   }
-  if (outcomes.some(isAnswer)) return ok(`the API answers at ${baseUrl}`);
+  if (outcomes.some(isResponse)) return ok(`the API answers at ${baseUrl}`);
   const outcome = readUncredited(came, dialects[dialect]);
   const detail = outcome.outcome === 'applied' ? '' : outcome.detail;
   if (came.type === 'answered') {

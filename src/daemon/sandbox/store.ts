@@ -131,7 +131,7 @@ export class SandboxStore {
   }
 
   /** Carries out this share of requests, from 0 to 1, but does not answer them. */
-  loseAnswers(share: number): void {
+  loseResponses(share: number): void {
     this.#faults.lostReplies = share;
   }
 

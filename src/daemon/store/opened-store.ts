@@ -8,7 +8,7 @@ import type { Writer } from '../../service/writer.ts';
 import type { ConnectionCounts } from '../gauges.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 import type { Metrics } from '../metrics.ts';
-import type { CopyMemory } from '../role/copy.ts';
+import type { NodeCache } from '../role/node.ts';
 import type { PersistentClock } from '../system/clock.ts';
 
 /** A store on this machine, which this process alone uses. */
@@ -46,7 +46,7 @@ export type OpenedStore = {
   /** Null: the store is a database that several nodes share. */
   local: LocalStore | null;
   /** One of the nodes of an authority that share a database; null: the store is on this machine. */
-  node: { memory: CopyMemory; adminToken: string } | null;
+  node: { memory: NodeCache; adminToken: string } | null;
   /** Counts the licenses of an authority. */
   licenses: () => Promise<RecordCounts | null>;
   /** Counts the connections to the database; null: the store is on this machine. */

@@ -26,7 +26,7 @@ import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import { LiveConfiguration } from '../live-configuration.ts';
 import { hashLicenseKeys, logOf } from '../log/derived.ts';
 import { metricsOf } from '../metrics.ts';
-import { CopyMemory } from '../role/copy.ts';
+import { NodeCache } from '../role/node.ts';
 import { PersistentClock, machineTime, pause, type TimeSource } from '../system/clock.ts';
 import { sha256, systemRandom } from '../system/random.ts';
 import { keepSecretFile } from '../system/secret-files.ts';
@@ -57,7 +57,7 @@ export async function openSharedStore(
   const { postgres } = options;
   resources.use(takeDirectory(configuration.stateDir));
   const database = resources.use(
-    new Database({ ...databaseSettings(postgres), copy: copyNameOf(configuration.stateDir) }),
+    new Database({ ...databaseSettings(postgres), copy: nodeNameOf(configuration.stateDir) }),
   );
   const { reader, names } = database;
   const { time = machineTime, signal = new AbortController().signal } = options;
@@ -68,7 +68,7 @@ export async function openSharedStore(
   const common = new DatabaseTime(time);
   const clock = await wait.until(() => startClock(database, common));
   // After the machine slept, its own clock shows it first.
-  const memory = new CopyMemory({ now: () => time.read().wall, elapsed: () => clock.elapsed() });
+  const memory = new NodeCache({ now: () => time.read().wall, elapsed: () => clock.elapsed() });
   const current = new LiveConfiguration(configuration);
   const metrics = resources.use(metricsOf(configuration));
   const plain = openWriter(database, { configuration, current, clock, memory, metrics, log: storeLog });
@@ -98,7 +98,7 @@ export async function openSharedStore(
 
 type WriterParts = Pick<OpenedStore, 'current' | 'clock' | 'metrics' | 'log'> & {
   configuration: Configuration;
-  memory: CopyMemory;
+  memory: NodeCache;
 };
 
 function openWriter(
@@ -106,7 +106,7 @@ function openWriter(
   { configuration, current, clock, memory, metrics, log }: WriterParts,
 ): PostgresWriter {
   return new PostgresWriter(database, {
-    run: copyRun(configuration.stateDir),
+    run: nodeRun(configuration.stateDir),
     isRefusal,
     context: (databaseNow) => ({
       now: databaseNow ?? clock.now(),
@@ -134,7 +134,7 @@ function hearNotices(
     clock,
     memory,
     log,
-  }: Pick<Database, 'names'> & { clock: PersistentClock; memory: CopyMemory; log: Log },
+  }: Pick<Database, 'names'> & { clock: PersistentClock; memory: NodeCache; log: Log },
 ): Notices {
   return new Notices({
     address: directAddressOf(postgres),
@@ -165,7 +165,7 @@ async function takeIntoUse(
   configuration: Configuration,
   { writer, reader, log }: { writer: DatabaseWriter; reader: AuthorityReader; log: Log },
 ): Promise<{ instance: string; log: Log }> {
-  const instance = await startCopy(configuration, writer);
+  const instance = await startNode(configuration, writer);
   await logApiKey(configuration.stateDir, reader, logOf(log, 'daemon'));
   return { instance, log: hashLicenseKeys(log, await logKey(reader)) };
 }
@@ -188,14 +188,14 @@ function logHearing(log: Log): (error: unknown) => void {
 /** The place of a store that all copies share, wherever a copy runs. */
 const sharedPlace = 'postgres';
 /** The length of the name of a copy, in characters of a digest. */
-const copyNameLength = 12;
+const nodeNameLength = 12;
 
 /**
  * Runs the use cases of a copy, whose admin token is in a file here. If several copies start on an empty database, the
  * copy that holds the start lock creates the first account and writes `api.key`.
  */
-export function copyRun(stateDir: string): PostgresRun['run'] {
-  const copy = copyNameOf(stateDir);
+export function nodeRun(stateDir: string): PostgresRun['run'] {
+  const copy = nodeNameOf(stateDir);
   return (transaction, request, context) => {
     if (request.name === 'revokeToken') {
       const command = { ...(request.command as RevokeToken), copy };
@@ -210,15 +210,15 @@ export function copyRun(stateDir: string): PostgresRun['run'] {
 }
 
 /** The name of a copy among the copies on a database. Containers differ in the name of their host alone. */
-export function copyNameOf(stateDir: string, host: string = hostname()): string {
-  return sha256(`${host} ${placeOfDirectory(stateDir)}`).slice(0, copyNameLength);
+export function nodeNameOf(stateDir: string, host: string = hostname()): string {
+  return sha256(`${host} ${placeOfDirectory(stateDir)}`).slice(0, nodeNameLength);
 }
 
 /** Starts using the shared store, with an admin token of this copy. Returns the instance id. `writer` runs `copyRun`. */
-export async function startCopy({ stateDir }: Configuration, writer: Writer): Promise<string> {
+export async function startNode({ stateDir }: Configuration, writer: Writer): Promise<string> {
   const started = await writer.write('startAuthority', {
     adminTokenDigest: sha256(keepSecretFile(stateDir, 'adminToken', 'lk_tok')),
-    copy: copyNameOf(stateDir),
+    copy: nodeNameOf(stateDir),
     place: sharedPlace,
     apiKeyDigest: null,
     apiKeyKeptAt: keptAt(stateDir),

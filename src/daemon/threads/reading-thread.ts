@@ -12,7 +12,7 @@ export type ReadRequest =
 
 /** A read and its result, each as JSON. Results may come in another order. */
 export type ReadMessage = { readonly id: number; readonly request: ReadRequest };
-export type ReadAnswer = { readonly id: number; readonly outcome: OutcomeMessage };
+export type ReadResponse = { readonly id: number; readonly outcome: OutcomeMessage };
 
 /** After this time without a read, the thread ends to free memory, in ms. */
 const idleMs = 30_000;
@@ -91,11 +91,11 @@ export class ReadingThread implements AsyncDisposable {
     };
     worker.on('error', lose);
     worker.on('exit', (code) => lose(new Error(`the reading thread ended with ${code}`)));
-    worker.on('message', (text: string) => this.#settle(JSON.parse(text) as ReadAnswer));
+    worker.on('message', (text: string) => this.#settle(JSON.parse(text) as ReadResponse));
     return worker;
   }
 
-  #settle({ id, outcome }: ReadAnswer): void {
+  #settle({ id, outcome }: ReadResponse): void {
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
     if ('result' in outcome) waiting?.resolve(outcome.result);

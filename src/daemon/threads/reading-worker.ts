@@ -4,7 +4,7 @@ import { StorageError } from '../../service/ports.ts';
 import type { Reader } from '../../service/tables.ts';
 import { openReading } from '../../store/sqlite/connection.ts';
 import { storageFault } from '../../store/sqlite/faults.ts';
-import type { ReadAnswer, ReadMessage, ReadRequest } from './reading-thread.ts';
+import type { ReadResponse, ReadMessage, ReadRequest } from './reading-thread.ts';
 import { outcomeMessage, type OutcomeMessage } from './writer-message.ts';
 
 async function read(reader: Reader, request: ReadRequest): Promise<unknown> {
@@ -37,7 +37,9 @@ if (parentPort !== null) {
   const { reader } = openReading(databasePath);
   const answer = async (text: string): Promise<void> => {
     const { id, request } = JSON.parse(text) as ReadMessage;
-    port.postMessage(JSON.stringify({ id, outcome: await outcomeOf(reader, request) } satisfies ReadAnswer));
+    port.postMessage(
+      JSON.stringify({ id, outcome: await outcomeOf(reader, request) } satisfies ReadResponse),
+    );
   };
   port.on('message', (text: string) => void answer(text));
 }

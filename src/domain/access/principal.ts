@@ -1,15 +1,15 @@
 /** Whose records a credential reaches: all of an account's products, or one of them (on an agent: its id). */
-export type Reach = { accountId: string; productKey: string | null };
+export type Tenant = { accountId: string; productKey: string | null };
 
 /** Restricts a list to what a credential reaches; undefined: to nothing. */
-export type ReachFilter = { reach?: Reach | undefined };
+export type TenantFilter = { tenant?: Tenant | undefined };
 
 /** What an accepted credential stands for. */
 export type Principal = {
   /** Names the credential (never its secret): idempotency keys and rates live per credential. */
   credential: string;
   scopes: readonly Scope[];
-  reach: Reach;
+  tenant: Tenant;
   /** It stands for whoever runs this process: `admin` is then for every account, and for the process itself. */
   isOperator: boolean;
 };
@@ -30,19 +30,19 @@ export function isSamePrincipal(one: Principal, other: Principal): boolean {
   return (
     one.credential === other.credential &&
     one.isOperator === other.isOperator &&
-    one.reach.accountId === other.reach.accountId &&
-    one.reach.productKey === other.reach.productKey &&
+    one.tenant.accountId === other.tenant.accountId &&
+    one.tenant.productKey === other.tenant.productKey &&
     one.scopes.join() === other.scopes.join()
   );
 }
 
 /** Whether a credential reaches what is of this account, and of this product if it is of one. */
 export function reaches(
-  { reach, isOperator }: Principal,
+  { tenant, isOperator }: Principal,
   { accountId, productKey }: { accountId: string | null; productKey: string | null },
 ): boolean {
   if (isOperator) return true;
-  return reach.accountId === accountId && (reach.productKey === null || reach.productKey === productKey);
+  return tenant.accountId === accountId && (tenant.productKey === null || tenant.productKey === productKey);
 }
 
 /** What a credential may do. `admin` includes all the others, but of one account not `ops`. */

@@ -73,7 +73,7 @@ export function isRefused({ reason }: NotApplied): boolean {
 }
 
 /** Whether the upstream itself answered: a cache or a firewall is not the upstream. */
-export function isAnswer(outcome: Outcome<unknown>): boolean {
+export function isResponse(outcome: Outcome<unknown>): boolean {
   if (outcome.outcome === 'applied') return !outcome.isCached;
   if (outcome.outcome === 'ambiguous' || outcome.status === null) return false;
   return isRefused(outcome) && outcome.reason !== 'cached';
@@ -86,7 +86,7 @@ export function isMissing(outcome: Outcome<unknown>): boolean {
 
 /** Whether the upstream did what was asked, or says that there is no such thing. */
 export function isSuccess(outcome: Outcome<unknown>): boolean {
-  return isAnswer(outcome) && (outcome.outcome === 'applied' || isMissing(outcome));
+  return isResponse(outcome) && (outcome.outcome === 'applied' || isMissing(outcome));
 }
 
 /** The outcome of a request that was held back. */

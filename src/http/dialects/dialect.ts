@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Problem } from '../../domain/problem/problem.ts';
-import type { LicenseAnswer } from '../../service/answers.ts';
+import type { LicenseResponse } from '../../service/answers.ts';
 import type { Awaitable } from '../../service/tables.ts';
 
 /**
@@ -25,7 +25,7 @@ export type LicenseForm = {
   readonly isBodyInQuery: boolean;
   /** Of what `present` makes. */
   readonly schema: z.ZodType;
-  present(answer: LicenseAnswer, productName: ProductName): Awaitable<object>;
+  present(answer: LicenseResponse, productName: ProductName): Awaitable<object>;
 };
 
 /** How a refusal is written. */

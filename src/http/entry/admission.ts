@@ -8,7 +8,7 @@ import { rateLimited } from './request-rates.ts';
 import { type Head, stateOf } from './request-state.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Access, Route } from '../route.ts';
-import { type CredentialKind, type Grant, lasting } from '../../service/access/credential.ts';
+import { type CredentialKind, type ResolvedCredential, lasting } from '../../service/access/credential.ts';
 
 type Doorkeeper = { app: App; settings: Pick<ServerSettings, 'principal'>; broken: BrokenRequests };
 
@@ -43,9 +43,9 @@ async function checkAccess(
     // Connections are kept open for callers with a credential only.
     closeBehind(reply);
   } else {
-    const grant = await authorize(route.access, requestState.head, app, settings.principal);
-    requestState.grant = grant;
-    requestState.principal = grant.principal;
+    const resolvedCredential = await authorize(route.access, requestState.head, app, settings.principal);
+    requestState.resolvedCredential = resolvedCredential;
+    requestState.principal = resolvedCredential.principal;
   }
   if (route.operatorOnly === true && requestState.principal?.isOperator === false) {
     throw new ProblemError('operator_only', 'This concerns more than the account of the credential.');
@@ -82,25 +82,25 @@ export async function authorize(
   head: Head,
   { credentials, dialect, digest, rates }: Pick<App, 'credentials' | 'dialect' | 'digest' | 'rates'>,
   socketPrincipal: Principal | null,
-): Promise<Grant> {
+): Promise<ResolvedCredential> {
   const [first, ...more] = sentSecrets(head, credential);
   if (more.length > 0) throw new ProblemError('malformed_request', 'Send one credential only.');
   const ofSocket = socketPrincipal === null ? null : lasting(socketPrincipal);
   const sent = first === undefined ? null : { kind: first.kind, digest: digest(first.secret) };
-  const grant = sent === null ? ofSocket : await credentials.find(sent);
-  if (sent === null && grant === null) {
+  const resolvedCredential = sent === null ? ofSocket : await credentials.find(sent);
+  if (sent === null && resolvedCredential === null) {
     throw new ProblemError(
       'credentials_missing',
       `Send ${expected(credential, dialect)}, or a token as Bearer.`,
     );
   }
-  const principal = grant === null ? null : credentials.use(grant);
-  if (grant === null || principal === null) throw rates.wrongCredential('credentials_invalid');
+  const principal = resolvedCredential === null ? null : credentials.use(resolvedCredential);
+  if (resolvedCredential === null || principal === null) throw rates.wrongCredential('credentials_invalid');
   if (principal === 'expired') throw rates.wrongCredential('token_expired');
   const waitMs = rates.requests.take(principal.credential);
   if (waitMs > 0) throw rateLimited('This credential sends too many requests.', waitMs);
   if (!allows(principal, scope)) throw new ProblemError('scope_missing', `The scope ${scope} is needed.`);
-  return grant;
+  return resolvedCredential;
 }
 
 function expected(credential: Rule['credential'], { apiKeyHeaders }: App['dialect']): string {

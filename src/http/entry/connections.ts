@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Server as TlsServer } from 'node:tls';
 import type { FastifyReply } from 'fastify';
 import { responseClassOf } from './responses.ts';
-import { type Asker, departure, WaitingRequests } from './waiting-requests.ts';
+import { type Requester, departure, WaitingRequests } from './waiting-requests.ts';
 
 /**
  * How many requests of one connection may wait for their answers. What Node keeps of each is many times what was sent,
@@ -152,8 +152,8 @@ export class Connections {
   }
 
   /** A signal that aborts when the caller leaves, or its place is needed; `asker` null: it does not wait for the upstream. */
-  signalFor(response: ServerResponse, asker: Asker | null): AbortSignal {
-    return asker === null ? departure(response) : this.#waiting.begin(response, asker);
+  signalFor(response: ServerResponse, requester: Requester | null): AbortSignal {
+    return requester === null ? departure(response) : this.#waiting.begin(response, requester);
   }
 
   /** Resolves when all that are unanswered now have been answered, or their callers have left. */

@@ -1,5 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import type { CredentialCache, Credentials, Grant, SentCredential } from '../../service/access/credential.ts';
+import type {
+  CredentialCache,
+  Credentials,
+  ResolvedCredential,
+  SentCredential,
+} from '../../service/access/credential.ts';
 import { cacheKeyOf } from '../../service/access/credential.ts';
 import type { ChangeFeed } from '../../service/change-feed.ts';
 
@@ -15,22 +20,23 @@ export class AnnouncedCredentialCache implements CredentialCache {
   }
 
   cached(credentials: Credentials): Credentials {
-    const grants = new LRUCache<string, Grant>(limit);
+    const resolvedCredentials = new LRUCache<string, ResolvedCredential>(limit);
     let generation = 0;
     this.#changes.subscribe((changes) => {
       if (changes.every((change) => typeof change === 'object')) return;
       generation += 1;
-      grants.clear();
+      resolvedCredentials.clear();
     });
-    const read = async (sent: SentCredential): Promise<Grant | null> => {
+    const read = async (sent: SentCredential): Promise<ResolvedCredential | null> => {
       const readIn = generation;
-      const grant = await credentials.find(sent);
-      if (grant !== null && readIn === generation) grants.set(cacheKeyOf(sent), grant);
-      return grant;
+      const resolvedCredential = await credentials.find(sent);
+      if (resolvedCredential !== null && readIn === generation)
+        resolvedCredentials.set(cacheKeyOf(sent), resolvedCredential);
+      return resolvedCredential;
     };
     return {
-      find: (sent) => grants.get(cacheKeyOf(sent)) ?? read(sent),
-      use: (grant) => credentials.use(grant),
+      find: (sent) => resolvedCredentials.get(cacheKeyOf(sent)) ?? read(sent),
+      use: (resolvedCredential) => credentials.use(resolvedCredential),
     };
   }
 }

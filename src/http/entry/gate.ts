@@ -26,7 +26,7 @@ export function arrival(
       head,
       query,
       principal: null,
-      grant: null,
+      resolvedCredential: null,
       cacheable: null,
       startedAt: app.now(),
     };

@@ -9,10 +9,10 @@ import {
   requestIdHeader,
 } from '../../domain/header-names.ts';
 import { containsLicenseKey } from '../../domain/license-key.ts';
-import type { CacheableLicense } from '../answer.ts';
+import type { CacheableLicense } from '../response.ts';
 import type { App, ServerSettings } from '../app.ts';
 import type { RawParameters } from '../../wire/parameters.ts';
-import type { Grant } from '../../service/access/credential.ts';
+import type { ResolvedCredential } from '../../service/access/credential.ts';
 
 /** What is known of a request once it has passed the gate. */
 export type RequestState = {
@@ -20,7 +20,7 @@ export type RequestState = {
   query: RawParameters;
   principal: Principal | null;
   /** What the principal was found by; null where anyone may call. */
-  grant: Grant | null;
+  resolvedCredential: ResolvedCredential | null;
   /** From the answer of the handler; null: the response must not be sent again. */
   cacheable: CacheableLicense | null;
   startedAt: number;

@@ -18,14 +18,14 @@ export function readWait(prefer: readonly string[]): number {
 type Waiting = { response: ServerResponse; controller: AbortController; prefersToWait: boolean };
 
 /** Who asks, and for how long the caller wants to wait for the upstream (`Prefer: wait`), in ms. */
-export type Asker = { credential: string; waitMs: number };
+export type Requester = { credential: string; waitMs: number };
 
 /** Null: the request does not wait for the upstream. An authority has none, and what only the operator may do is work. */
-export function askerOf(
+export function requesterOf(
   { role }: Pick<App, 'role'>,
   { operatorOnly }: Pick<Route, 'operatorOnly'>,
   { principal, waitMs }: { principal: Principal | null; waitMs: number },
-): Asker | null {
+): Requester | null {
   if (role !== 'agent' || principal === null || operatorOnly === true) return null;
   return { credential: principal.credential, waitMs };
 }
@@ -45,7 +45,7 @@ export class WaitingRequests {
   }
 
   /** Follows a request until it is answered. The signal aborts when its caller leaves, or its wait is to end. */
-  begin(response: ServerResponse, { credential, waitMs }: Asker): AbortSignal {
+  begin(response: ServerResponse, { credential, waitMs }: Requester): AbortSignal {
     const controller = new AbortController();
     const waiting: Waiting = { response, controller, prefersToWait: waitMs > 0 };
     const ofCredential = this.#ofCredential.get(credential) ?? new Set<Waiting>();

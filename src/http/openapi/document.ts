@@ -3,7 +3,7 @@ import { credentialHeaders } from '../../domain/header-names.ts';
 import type { Dialect } from '../dialects/dialect.ts';
 import { specification } from '../dialects/specification.ts';
 import type { Access, Route } from '../route.ts';
-import { answerHeaders } from './headers.ts';
+import { responseHeaders } from './headers.ts';
 import { formType, requestOf } from './requests.ts';
 import { responsesOf } from './responses.ts';
 import { tags } from './tags.ts';
@@ -42,7 +42,7 @@ export function describeRoutes(
         .map(([name, its]) => ({ name, description: its })),
       paths,
       components: {
-        headers: answerHeaders,
+        headers: responseHeaders,
         securitySchemes: {
           apiKey: {
             type: 'apiKey',

@@ -21,7 +21,7 @@ const instant = { type: 'string', format: 'date-time' };
 const count = { type: 'integer', minimum: 0 };
 
 /** The headers of responses, by name (src/http/README.md, Agent headers). */
-export const answerHeaders: Readonly<Record<string, Header>> = {
+export const responseHeaders: Readonly<Record<string, Header>> = {
   [instanceHeader]: {
     description: 'The id of the store that sent the response.',
     schema: { type: 'string', format: 'uuid' },

@@ -45,14 +45,14 @@ export function refusalsOf(route: Route): readonly ProblemCode[] {
     ...((query ?? body) ? (['parameters_invalid'] as const) : []),
     ...(owned === undefined ? [] : ([`${owned}_not_found`] as const)),
     ...(route.method === 'GET' ? [] : ofWrite),
-    ...(keepsAnswers(route) ? (['idempotency_key_reused'] as const) : []),
+    ...(keepsResponses(route) ? (['idempotency_key_reused'] as const) : []),
     ...ofUpstream(route),
     ...(route.refusals ?? []),
   ];
 }
 
 /** Whether the response is stored under the idempotency key: not if it contains a secret, or nothing was changed. */
-export function keepsAnswers({ method, answersSecret, readsOnly }: Route): boolean {
+export function keepsResponses({ method, answersSecret, readsOnly }: Route): boolean {
   return method !== 'GET' && answersSecret !== true && readsOnly !== true;
 }
 

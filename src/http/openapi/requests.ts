@@ -3,7 +3,7 @@ import { createSchema, type ZodOpenApiOperationObject, type ZodOpenApiRequestBod
 import { idempotencyKeyHeader } from '../../domain/header-names.ts';
 import { idempotencyKeyPattern } from '../request.ts';
 import type { Route } from '../route.ts';
-import { keepsAnswers } from './refusals.ts';
+import { keepsResponses } from './refusals.ts';
 import { formSuffix } from './schemas.ts';
 
 export const formType = 'application/x-www-form-urlencoded';
@@ -38,7 +38,7 @@ export function requestOf(route: Route): Partial<ZodOpenApiOperationObject> {
 
 function writeHeaders(route: Route): z.ZodObject {
   return z.object({
-    [idempotencyKeyHeader]: keepsAnswers(route) ? keptUnderKey : notKept,
+    [idempotencyKeyHeader]: keepsResponses(route) ? keptUnderKey : notKept,
     ...(route.isVerdict === true && { Prefer: prefer }),
   });
 }

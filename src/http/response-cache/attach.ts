@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { presentAge } from '../answer.ts';
+import { presentAge } from '../response.ts';
 import type { App, Pipeline, Readiness } from '../app.ts';
 import { requestIdFrom } from '../entry/request-state.ts';
 import { CachedResponses, type CachedResponse } from './cached-responses.ts';
@@ -64,7 +64,7 @@ class ResponseCache {
       return false;
     }
     if (bypassed.has(this.#app.readiness().state)) return false;
-    const principal = credentials.use(cached.grant);
+    const principal = credentials.use(cached.resolvedCredential);
     if (principal === null || principal === 'expired') return false;
     // Checked last because it counts; a request beyond the rate does not count, and the pipeline refuses it.
     if (rates.requests.take(principal.credential) > 0) return false;
@@ -80,12 +80,12 @@ class ResponseCache {
     const { raw, state, routeOptions } = reply.request;
     const missed = this.#missed.get(raw);
     if (missed === undefined || typeof body !== 'string') return;
-    const { cacheable, grant } = state ?? {};
-    if (!cacheable || !grant) return;
+    const { cacheable, resolvedCredential } = state ?? {};
+    if (!cacheable || !resolvedCredential) return;
     const length = String(Buffer.byteLength(body));
     const headers = [...namesAndValues(reply.getHeaders()), 'content-length', length];
     const { url = '' } = raw;
-    const response = { headers, body, route: routeOptions.url ?? '', grant, cacheable };
+    const response = { headers, body, route: routeOptions.url ?? '', resolvedCredential, cacheable };
     this.#responses.set(keyOf(missed.fingerprint, raw), url, response, missed.generation);
   }
 }

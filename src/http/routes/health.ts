@@ -1,9 +1,9 @@
-import { bare } from '../answer.ts';
+import { bare } from '../response.ts';
 import type { Readiness } from '../app.ts';
 import { route, type Route } from '../route.ts';
 import { healthObject, readinessQuery, type HealthObject } from '../../wire/status.ts';
 
-const healthAnswers = { 200: healthObject, 503: healthObject };
+const healthResponses = { 200: healthObject, 503: healthObject };
 
 const live = route({
   method: 'GET',
@@ -13,7 +13,7 @@ const live = route({
   summary: 'Whether the process works; if not, restart it',
   access: 'anyone',
   always: true,
-  answers: healthAnswers,
+  answers: healthResponses,
   handle({ app }) {
     const reasons = app.liveness();
     return health(reasons.length === 0 ? 200 : 503, reasons);
@@ -29,7 +29,7 @@ const ready = route({
   access: 'anyone',
   always: true,
   query: readinessQuery,
-  answers: healthAnswers,
+  answers: healthResponses,
   async handle({ app, query }) {
     const readiness = app.readiness();
     if (readiness.state !== 'ready') return health(503, reasonsOf(readiness));

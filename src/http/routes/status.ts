@@ -1,4 +1,4 @@
-import { bare } from '../answer.ts';
+import { bare } from '../response.ts';
 import { route, type Route } from '../route.ts';
 import { serializeStatus, statusObject } from '../../wire/status.ts';
 

@@ -22,7 +22,7 @@ export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
 export type SentCredential = { readonly kind: CredentialKind; readonly digest: string };
 
 /** What a secret is accepted for. It may be cached until a commit changes credentials. */
-export type Grant = {
+export type ResolvedCredential = {
   principal: Principal;
   /** Null: it is no token. */
   token: Token | null;
@@ -33,9 +33,9 @@ export type Grant = {
 /** Finds the principal of a secret. */
 export interface Credentials {
   /** Null when the secret is not known. A token is accepted under every kind. */
-  find(sent: SentCredential): Awaitable<Grant | null>;
+  find(sent: SentCredential): Awaitable<ResolvedCredential | null>;
   /** Whom a grant stands for now, and notes that a token was used; `expired` is a token's, null an old secret's. */
-  use(grant: Grant): Principal | 'expired' | null;
+  use(resolvedCredential: ResolvedCredential): Principal | 'expired' | null;
 }
 
 /** Saves reading the same credential from the store at each request. */
@@ -76,7 +76,7 @@ export function authorityCredentials(parts: CredentialParts): Credentials {
 }
 
 /** The grant of a principal that no token stands for and no time ends. */
-export function lasting(principal: Principal): Grant {
+export function lasting(principal: Principal): ResolvedCredential {
   return { principal, token: null, endsAt: null };
 }
 
@@ -104,11 +104,11 @@ export function agentCredentials(
   return {
     ...known,
     async find(sent) {
-      const grant = await known.find(sent);
-      const { productKey: productId = null } = grant?.principal.reach ?? {};
+      const resolvedCredential = await known.find(sent);
+      const { productKey: productId = null } = resolvedCredential?.principal.tenant ?? {};
       // The token of a product that was taken out of the configuration rests with its secret.
       const isServed = productId === null || configured().products.some(({ id }) => id === productId);
-      return isServed ? grant : null;
+      return isServed ? resolvedCredential : null;
     },
   };
 }
@@ -116,7 +116,10 @@ export function agentCredentials(
 /** Looks a secret up among the tokens first, then where the role keeps those of its kind of header. */
 function credentials(
   { reader, verifiedNow, uses }: CredentialParts,
-  find: (sent: { kind: Exclude<CredentialKind, 'bearer'>; digest: string }) => Awaitable<Grant | null>,
+  find: (sent: {
+    kind: Exclude<CredentialKind, 'bearer'>;
+    digest: string;
+  }) => Awaitable<ResolvedCredential | null>,
 ): Credentials {
   return {
     async find({ kind, digest }) {
@@ -141,7 +144,7 @@ export function socketPrincipal(
   return {
     credential: `socket:${path}`,
     scopes: given.scopes,
-    reach: { accountId: defaultAccountId, productKey: given.product },
+    tenant: { accountId: defaultAccountId, productKey: given.product },
     isOperator: false,
   };
 }
@@ -150,7 +153,7 @@ function accountPrincipal(accountId: string): Principal {
   return {
     credential: `account:${accountId}`,
     scopes: apiKeyScopes,
-    reach: { accountId, productKey: null },
+    tenant: { accountId, productKey: null },
     isOperator: false,
   };
 }
@@ -164,7 +167,7 @@ function productPrincipal(accountId: string, productKey: string): Principal {
   return {
     credential: productCredential(productKey),
     scopes: productSecretScopes,
-    reach: { accountId, productKey },
+    tenant: { accountId, productKey },
     isOperator: false,
   };
 }
@@ -186,7 +189,7 @@ function tokenPrincipal(token: Token): Principal {
   return {
     credential: `${tokenPrefix}${id}`,
     scopes: scopes.filter((scope: Scope) => token.scopes.includes(scope)),
-    reach: { accountId: token.accountId ?? defaultAccountId, productKey: token.productKey },
+    tenant: { accountId: token.accountId ?? defaultAccountId, productKey: token.productKey },
     isOperator: token.accountId === null && token.scopes.includes('admin'),
   };
 }

@@ -47,7 +47,7 @@ export async function storeResult(
 }
 
 /** Replaces the answer stored at the commit by the one the caller got after waiting (`Prefer: wait`). */
-export async function keepAnswer(
+export async function keepResponse(
   transaction: AuthorityTransaction,
   { idempotency, value }: { idempotency: Idempotency; value: unknown },
   { now }: Context,

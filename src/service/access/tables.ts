@@ -1,12 +1,12 @@
 import type { Page } from '../../domain/page.ts';
-import type { ReachFilter, Token } from '../../domain/access/principal.ts';
+import type { TenantFilter, Token } from '../../domain/access/principal.ts';
 import type { HistoryEntry } from '../../domain/history.ts';
 
 export interface TokenReads {
   get(tokenId: string): Token | null;
   byDigest(digest: string): Token | null;
-  list(filter: ReachFilter, page: Page): Token[];
-  count(filter: ReachFilter): number;
+  list(filter: TenantFilter, page: Page): Token[];
+  count(filter: TenantFilter): number;
 }
 export interface TokenTable extends TokenReads {
   add(token: Token, digest: string): void;
@@ -32,16 +32,16 @@ export interface OldCredentialTable extends OldCredentialReads {
 }
 
 /** The stored answer of a write under an idempotency key. */
-export type StoredAnswer = { fingerprint: string; value: unknown };
+export type StoredResponse = { fingerprint: string; value: unknown };
 export interface IdempotencyReads {
-  get(credential: string, key: string): StoredAnswer | null;
+  get(credential: string, key: string): StoredResponse | null;
   /** How many answers to changes that changed nothing are stored for a credential. */
   unchangedCount(credential: string): number;
 }
 export interface IdempotencyTable extends IdempotencyReads {
-  put(credential: string, key: string, record: StoredAnswer & { at: number; unchanged: boolean }): void;
+  put(credential: string, key: string, record: StoredResponse & { at: number; unchanged: boolean }): void;
   /** Replaces an answer; whether its change changed nothing stays as it was. */
-  replace(credential: string, key: string, record: StoredAnswer & { at: number }): void;
+  replace(credential: string, key: string, record: StoredResponse & { at: number }): void;
   remove(credential: string, key: string): void;
   /** Dates at most so many that lie in the future to `now`; returns how many there were. */
   bringBack(now: number, limit: number): number;

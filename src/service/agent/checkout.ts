@@ -1,6 +1,6 @@
 import type { FreshnessPolicy } from '../../domain/agent/freshness.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import type { Checkout, Provenance, QuoteAnswer, RedemptionAnswer } from '../answers.ts';
+import type { Checkout, Provenance, QuoteResponse, RedemptionResponse } from '../answers.ts';
 import { knownCode, quoteMirroredCoupon } from '../checkout/quote.ts';
 import {
   couponsNotConfigured,
@@ -26,14 +26,14 @@ export function agentCheckout(parts: AgentCheckoutParts): Checkout {
   const { reader, writer, clock } = parts;
   const spelled = (code: string): Promise<string> => knownCode(code, (each) => reader.mirror.byCode(each));
   return {
-    async quote(accountId, sent, signal): Promise<Result<QuoteAnswer>> {
+    async quote(accountId, sent, signal): Promise<Result<QuoteResponse>> {
       const looked = await lookUp(parts, await spelled(sent.code), signal);
       if (!looked.ok) return looked;
       const cart = { ...sent, code: await spelled(sent.code) };
       const quote = quoteMirroredCoupon(reader, { accountId, cart, now: clock.now() });
       return done({ quote, provenance: looked.value });
     },
-    async redeem(command, writeOptions, signal): Promise<Result<RedemptionAnswer>> {
+    async redeem(command, writeOptions, signal): Promise<Result<RedemptionResponse>> {
       const looked = await lookUp(parts, await spelled(command.cart.code), signal);
       if (!looked.ok) return looked;
       const cart = { ...command.cart, code: await spelled(command.cart.code) };

@@ -9,7 +9,7 @@ import { isRefused, type NotApplied } from '../../domain/outbox/outcome.ts';
 import { notFound } from '../../domain/problem/not-found.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/freshness.ts';
-import type { CouponAnswer, Couponing, CouponList } from '../answers.ts';
+import type { CouponResponse, Couponing, CouponList } from '../answers.ts';
 import { inKnownCode } from '../checkout/quote.ts';
 import { wasAnswered } from '../access/idempotency.ts';
 import { afterCommit } from '../after-commit.ts';
@@ -53,7 +53,7 @@ async function create(
   terms: CouponTerms,
   writeOptions: WriteOptions,
   signal: AbortSignal,
-): Promise<Result<CouponAnswer>> {
+): Promise<Result<CouponResponse>> {
   if (!parts.isConfigured()) return couponsNotConfigured();
   const { reader, writer, fetcher, settings } = parts;
   const { idempotency } = writeOptions;
@@ -68,7 +68,7 @@ async function create(
   const isSent = !isReplay && queued.ok && queued.value.isSent;
   if (isAdmitted && !isSent) fetcher.giveBack();
   if (!queued.ok) return queued;
-  const sending = (): Promise<Result<CouponAnswer>> => send(parts, queued.value, idempotency);
+  const sending = (): Promise<Result<CouponResponse>> => send(parts, queued.value, idempotency);
   const sent = isSent ? await afterCommit(parts.log, sending, null) : null;
   parts.wake();
   return sent ?? done(answer(parts, queued.value, 'miss'));
@@ -79,7 +79,7 @@ async function send(
   parts: AgentCouponingParts,
   queued: QueuedCoupon,
   idempotency: Idempotency | null,
-): Promise<Result<CouponAnswer>> {
+): Promise<Result<CouponResponse>> {
   const { reader, fetcher } = parts;
   const outcome = await fetcher.create(queued.operationId, { idempotency });
   if (outcome.outcome === 'not_applied' && isRefused(outcome)) return passOn(outcome);
@@ -149,7 +149,7 @@ async function get(
   parts: AgentCouponingParts,
   id: number,
   signal: AbortSignal,
-): Promise<Result<CouponAnswer>> {
+): Promise<Result<CouponResponse>> {
   if (!parts.isConfigured()) return couponsNotConfigured();
   const { reader, fetcher } = parts;
   const known = reader.mirror.get(id);
@@ -173,7 +173,7 @@ function answer(
   parts: AgentCouponingParts,
   { coupon, confirmedAt }: MirroredCoupon,
   cache: 'hit' | 'miss',
-): CouponAnswer {
+): CouponResponse {
   const pending = confirmedAt === null ? 1 : 0;
   return {
     coupon,

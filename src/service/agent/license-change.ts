@@ -4,10 +4,10 @@ import { queueOf } from '../../domain/outbox/operation.ts';
 import { done, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { wasAnswered } from '../access/idempotency.ts';
 import { afterCommit } from '../after-commit.ts';
-import type { LicenseAnswer, LicenseChangeRequest } from '../answers.ts';
+import type { LicenseResponse, LicenseChangeRequest } from '../answers.ts';
 import type { QueuedChange } from '../outbox/license-change.ts';
 import type { Awaitable } from '../tables.ts';
-import { answerOf, candidates, lookUp, reaches, type LicensingParts } from './license-lookup.ts';
+import { responseOf, candidates, lookUp, reaches, type LicensingParts } from './license-lookup.ts';
 
 /**
  * How much of `upstream.timeout` an enable waits for the upstream where an agent asks: with a timeout of the same length
@@ -20,17 +20,17 @@ export async function change(
   parts: LicensingParts,
   request: LicenseChangeRequest,
   signal: AbortSignal,
-): Promise<Result<LicenseAnswer>> {
-  const { reach, licenseKey, trigger, waitMs, idempotency, asker = null } = request;
+): Promise<Result<LicenseResponse>> {
+  const { tenant, licenseKey, trigger, waitMs, idempotency, requester = null } = request;
   const isReplay = wasAnswered(parts.reader, idempotency);
   let cache: 'hit' | 'miss' = 'hit';
   if (!isReplay && asksFirst(parts, request)) {
-    const fetched = await lookUp(parts, { reach, licenseKey, asker }, signal);
+    const fetched = await lookUp(parts, { tenant, licenseKey, requester }, signal);
     if (fetched.ok) cache = cacheOf(fetched.value);
   }
   let queued = await queue(parts, request);
   if (!queued.ok && upstreamMayKnow(parts, request, queued.problem)) {
-    const fetched = await lookUp(parts, { reach, licenseKey, asker }, signal);
+    const fetched = await lookUp(parts, { tenant, licenseKey, requester }, signal);
     if (!fetched.ok) return fetched;
     cache = cacheOf(fetched.value);
     queued = await queue(parts, request);
@@ -38,18 +38,18 @@ export async function change(
   if (!queued.ok) return queued;
   const { operationId, snapshot } = queued.value;
   // A repeated request is answered as it was before, however long it would wait this time.
-  if (operationId === null || isReplay) return done(answerOf(parts, snapshot, cache));
+  if (operationId === null || isReplay) return done(responseOf(parts, snapshot, cache));
   const deliver = (): Awaitable<LicenseSnapshot> => {
     parts.deliveries.wake({ subject: snapshot.license.licenseKey, queue: queueOf[trigger] });
     if (trigger !== 'enable' && waitMs === 0) return snapshot;
     return afterWaiting(parts, request, { snapshot, operationId }, signal);
   };
   // After a failure the caller gets the answer of the commit, which is stored under the idempotency key.
-  return done(answerOf(parts, await afterCommit(parts.log, deliver, snapshot), cache));
+  return done(responseOf(parts, await afterCommit(parts.log, deliver, snapshot), cache));
 }
 
 /** Whether the upstream was asked for an answer. */
-function cacheOf({ provenance }: LicenseAnswer): 'hit' | 'miss' {
+function cacheOf({ provenance }: LicenseResponse): 'hit' | 'miss' {
   return provenance.freshness === 'authoritative' ? 'miss' : provenance.cache;
 }
 
@@ -57,10 +57,10 @@ function cacheOf({ provenance }: LicenseAnswer): 'hit' | 'miss' {
  * Whether the upstream is to be asked before the change is recorded: when a key is to be enabled that was seen
  * enabled too long ago to be relied upon, or by an upstream at another address.
  */
-function asksFirst(parts: LicensingParts, { reach, licenseKey, trigger }: LicenseChangeRequest): boolean {
+function asksFirst(parts: LicensingParts, { tenant, licenseKey, trigger }: LicenseChangeRequest): boolean {
   if (trigger !== 'enable') return false;
   const snapshot = parts.reader.snapshots.get(licenseKey);
-  if (snapshot === null || !reaches(parts, reach, snapshot)) return false;
+  if (snapshot === null || !reaches(parts, tenant, snapshot)) return false;
   const { freshness } = parts.settings();
   const isFresh = freshnessAt(snapshot.confirmedAt, freshness, parts.clock.now()) === 'fresh';
   return snapshot.local.enabled && (!isFresh || parts.isOfFormerAddress(snapshot));
@@ -69,18 +69,18 @@ function asksFirst(parts: LicensingParts, { reach, licenseKey, trigger }: Licens
 /** Whether the upstream can make up for what a change was refused for; a key that is gone may have come back. */
 function upstreamMayKnow(
   parts: LicensingParts,
-  { reach, licenseKey }: LicenseChangeRequest,
+  { tenant, licenseKey }: LicenseChangeRequest,
   { code }: Problem,
 ): boolean {
   if (code !== 'license_not_found') return code === 'upstream_unreachable' || code === 'verdict_expired';
   const snapshot = parts.reader.snapshots.get(licenseKey);
-  return snapshot !== null && snapshot.gone && reaches(parts, reach, snapshot);
+  return snapshot !== null && snapshot.gone && reaches(parts, tenant, snapshot);
 }
 
 async function queue(parts: LicensingParts, request: LicenseChangeRequest): Promise<Result<QueuedChange>> {
   const { freshness, maxPending } = parts.settings();
-  const { reach, licenseKey, trigger, actor, requestId = null, idempotency } = request;
-  const productKeys = candidates(parts, reach);
+  const { tenant, licenseKey, trigger, actor, requestId = null, idempotency } = request;
+  const productKeys = candidates(parts, tenant);
   return parts.writer.write(
     'queueChange',
     { productKeys, licenseKey, trigger, freshness, maxPending },
@@ -103,7 +103,7 @@ async function afterWaiting(
   const snapshot = parts.reader.snapshots.get(licenseKey) ?? queued.snapshot;
   if (idempotency !== null) {
     const value: QueuedChange = { snapshot, operationId: null };
-    await parts.writer.write('keepAnswer', { idempotency, value });
+    await parts.writer.write('keepResponse', { idempotency, value });
   }
   return snapshot;
 }

@@ -1,10 +1,10 @@
-import type { Reach } from '../../domain/access/principal.ts';
+import type { Tenant } from '../../domain/access/principal.ts';
 import type { FreshnessPolicy } from '../../domain/agent/freshness.ts';
 import { localLicense, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import { verdict } from '../../domain/agent/verdict.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
-import type { LicenseAnswer } from '../answers.ts';
+import type { LicenseResponse } from '../answers.ts';
 import type { Clock, Deliveries, Log, LookupResult, LicenseFetch, UnstoredLicense } from '../ports.ts';
 import type { Reader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
@@ -37,31 +37,31 @@ export type LicensingParts = AgentLicensingParts & {
 };
 
 /** Which key is asked for, and by whom. */
-export type Question = { reach: Reach; licenseKey: string; asker: string | null };
+export type Question = { tenant: Tenant; licenseKey: string; requester: string | null };
 
 /** Asks the upstream for a key that cannot be answered from here. */
 export async function lookUp(
   parts: AgentLicensingParts,
-  { reach, licenseKey, asker }: Question,
+  { tenant, licenseKey, requester }: Question,
   signal: AbortSignal,
-): Promise<Result<LicenseAnswer>> {
+): Promise<Result<LicenseResponse>> {
   const known = parts.reader.snapshots.get(licenseKey);
-  const productKeys = known !== null ? [known.productKey] : candidates(parts, reach);
+  const productKeys = known !== null ? [known.productKey] : candidates(parts, tenant);
   const found = await parts.fetcher.fetchForCaller(
     productKeys,
     known?.license.licenseKey ?? licenseKey,
     signal,
     // A look-up of a known key is no guess.
-    asker === null ? null : { credential: asker, isCounted: known === null },
+    requester === null ? null : { credential: requester, isCounted: known === null },
   );
   const snapshot = parts.reader.snapshots.get(licenseKey);
   const judged = verdict(snapshot, parts.settings().freshness, parts.clock.now());
-  if (snapshot !== null && reaches(parts, reach, snapshot) && judged.verdict === 'answer') {
-    return done(answerOf(parts, snapshot, found.found === 'known' ? 'miss' : 'hit'));
+  if (snapshot !== null && reaches(parts, tenant, snapshot) && judged.verdict === 'answer') {
+    return done(responseOf(parts, snapshot, found.found === 'known' ? 'miss' : 'hit'));
   }
   const unstored = found.found === 'known' ? (found.unstored ?? null) : null;
   if (unstored !== null && (snapshot?.local.pending ?? 0) === 0) {
-    const answer = unstoredAnswer(parts, unstored);
+    const answer = unstoredResponse(parts, unstored);
     if (answer.provenance.freshness !== 'expired') return done(answer);
   }
   if (judged.verdict === 'expired') return expired(found);
@@ -72,10 +72,10 @@ export async function lookUp(
 }
 
 /** The answer from what the upstream has just said, which the full disk has no room for. */
-function unstoredAnswer(
+function unstoredResponse(
   { clock, settings }: AgentLicensingParts,
   { license, productKey, confirmedAt }: UnstoredLicense,
-): LicenseAnswer {
+): LicenseResponse {
   const source = { confirmedAt, pending: 0, cache: 'miss' } as const;
   return { license, productKey, provenance: provenanceOf(source, settings().freshness, clock.now()) };
 }
@@ -97,21 +97,25 @@ function tooManyLookups(waitMs: number): Result<never> {
 }
 
 /** The configured products that a credential reaches. */
-export function candidates({ productIds }: AgentLicensingParts, reach: Reach): readonly string[] {
-  return productIds().filter((id) => reach.productKey === null || id === reach.productKey);
+export function candidates({ productIds }: AgentLicensingParts, tenant: Tenant): readonly string[] {
+  return productIds().filter((id) => tenant.productKey === null || id === tenant.productKey);
 }
 
 /** A product that was taken out of the configuration is not answered for, whatever is known of its keys. */
-export function reaches(parts: AgentLicensingParts, reach: Reach, { productKey }: LicenseSnapshot): boolean {
-  return candidates(parts, reach).includes(productKey);
+export function reaches(
+  parts: AgentLicensingParts,
+  tenant: Tenant,
+  { productKey }: LicenseSnapshot,
+): boolean {
+  return candidates(parts, tenant).includes(productKey);
 }
 
 /** What callers are told of a key from its snapshot; `cache`: whether the upstream was asked for it. */
-export function answerOf(
+export function responseOf(
   { clock, settings }: AgentLicensingParts,
   snapshot: LicenseSnapshot,
   cache: 'hit' | 'miss',
-): LicenseAnswer {
+): LicenseResponse {
   const { confirmedAt, local } = snapshot;
   const source = { confirmedAt, pending: local.pending, cache };
   return {

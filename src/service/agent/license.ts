@@ -1,8 +1,8 @@
-import type { Reach } from '../../domain/access/principal.ts';
+import type { Tenant } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { HistoryPage } from '../access/tables.ts';
-import type { Cacheable, LicenseHistory, Licensing, LicenseAnswer } from '../answers.ts';
+import type { Cacheable, LicenseHistory, Licensing, LicenseResponse } from '../answers.ts';
 import { findPlainKeys } from '../license-spelling.ts';
 import { isOfFormerAddress, upstreamAddressSince, type AddressSince } from '../outbox/upstream-state.ts';
 import { change } from './license-change.ts';
@@ -10,7 +10,7 @@ import {
   reaches,
   type AgentLicensingParts,
   type LicensingParts,
-  answerOf,
+  responseOf,
   lookUp,
   type Question,
 } from './license-lookup.ts';
@@ -19,7 +19,7 @@ import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import { verdict } from '../../domain/agent/verdict.ts';
 import type { LicenseFetch } from '../ports.ts';
 
-type CacheableAnswer = LicenseAnswer & { cacheable: Cacheable };
+type CacheableResponse = LicenseResponse & { cacheable: Cacheable };
 
 /** Licenses on an agent: answered from what the upstream last said, changed here at once and upward later. */
 export function agentLicensing(given: AgentLicensingParts): Licensing {
@@ -33,21 +33,22 @@ export function agentLicensing(given: AgentLicensingParts): Licensing {
     },
   };
   return findPlainKeys({
-    verify: (reach, licenseKey, signal, asker = null) => verify(parts, { reach, licenseKey, asker }, signal),
+    verify: (tenant, licenseKey, signal, requester = null) =>
+      verify(parts, { tenant, licenseKey, requester }, signal),
     change: (request, signal) => change(parts, request, signal),
-    history: async (reach, licenseKey, page) => historyOf(parts, { reach, licenseKey }, page),
+    history: async (tenant, licenseKey, page) => historyOf(parts, { tenant, licenseKey }, page),
   });
 }
 
 /** History is stored under the upstream's spelling of a key; callers may use another spelling. */
 function historyOf(
   parts: AgentLicensingParts,
-  { reach, licenseKey }: { reach: Reach | null; licenseKey: string },
+  { tenant, licenseKey }: { tenant: Tenant | null; licenseKey: string },
   page: HistoryPage,
 ): Result<LicenseHistory> {
   const { snapshots, history } = parts.reader;
   const snapshot = snapshots.get(licenseKey);
-  if (reach !== null && (snapshot === null || !reaches(parts, reach, snapshot))) return licenseNotFound();
+  if (tenant !== null && (snapshot === null || !reaches(parts, tenant, snapshot))) return licenseNotFound();
   const own = snapshot?.license.licenseKey ?? licenseKey;
   const total = history.count(own, page.since);
   if (snapshot === null && total === 0) return licenseNotFound();
@@ -59,10 +60,10 @@ async function verify(
   parts: LicensingParts,
   question: Question,
   signal: AbortSignal,
-): Promise<Result<LicenseAnswer>> {
-  const { reach, licenseKey } = question;
+): Promise<Result<LicenseResponse>> {
+  const { tenant, licenseKey } = question;
   const snapshot = parts.reader.snapshots.get(licenseKey);
-  if (snapshot !== null && !reaches(parts, reach, snapshot)) return licenseNotFound();
+  if (snapshot !== null && !reaches(parts, tenant, snapshot)) return licenseNotFound();
   const answered = snapshot === null ? null : answerFrom(parts, snapshot);
   if (snapshot === null || answered === null) return lookUp(parts, question, signal);
   if (isToBeTouched(parts, snapshot)) postTouch(parts, snapshot.license.licenseKey);
@@ -73,7 +74,7 @@ async function verify(
 }
 
 /** The answer from the stored license; null if the license is too old to rely on. */
-function answerFrom(parts: LicensingParts, snapshot: LicenseSnapshot): CacheableAnswer | null {
+function answerFrom(parts: LicensingParts, snapshot: LicenseSnapshot): CacheableResponse | null {
   const { freshness, refreshMs } = parts.settings();
   const now = parts.clock.now();
   const judged = verdict(snapshot, freshness, now);
@@ -82,7 +83,7 @@ function answerFrom(parts: LicensingParts, snapshot: LicenseSnapshot): Cacheable
   const until = Math.min(askedAt + refreshMs, lastInstantOf(judged.freshness, confirmedAt, freshness));
   const onServed =
     judged.freshness === 'fresh' ? nothing : refreshing(parts.fetcher, productKey, license.licenseKey);
-  return { ...answerOf(parts, snapshot, 'hit'), cacheable: { since: now, until, onServed } };
+  return { ...responseOf(parts, snapshot, 'hit'), cacheable: { since: now, until, onServed } };
 }
 
 const nothing = (): void => undefined;

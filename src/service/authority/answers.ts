@@ -3,10 +3,10 @@ import { notFound } from '../../domain/problem/not-found.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type {
   Cacheable,
-  CouponAnswer,
+  CouponResponse,
   Couponing,
   CouponList,
-  LicenseAnswer,
+  LicenseResponse,
   LicenseHistory,
   Licensing,
 } from '../answers.ts';
@@ -14,7 +14,7 @@ import type { Lists } from '../lists.ts';
 import type { Writer } from '../writer.ts';
 import { inKnownCode } from '../checkout/quote.ts';
 import { findPlainKeys } from '../license-spelling.ts';
-import { licenseNotFound, reachableLicense } from '../access/license-access.ts';
+import { licenseNotFound, licenseOfTenant } from '../access/license-access.ts';
 import type { AuthorityReader } from '../tables.ts';
 
 const provenance = { freshness: 'authoritative' } as const;
@@ -25,23 +25,23 @@ const untilChanged: Cacheable = { since: -Infinity, until: Infinity, onServed: (
 /** Answers for licenses from the authority's own store. */
 export function authorityLicensing(reader: AuthorityReader, writer: Writer): Licensing {
   return findPlainKeys({
-    async verify(reach, licenseKey): Promise<Result<LicenseAnswer>> {
-      const license = await reachableLicense(reader, reach, licenseKey);
+    async verify(tenant, licenseKey): Promise<Result<LicenseResponse>> {
+      const license = await licenseOfTenant(reader, tenant, licenseKey);
       return license === null ? licenseNotFound() : done({ ...answer(license), cacheable: untilChanged });
     },
-    async change({ reach, licenseKey, trigger, actor, idempotency }): Promise<Result<LicenseAnswer>> {
+    async change({ tenant, licenseKey, trigger, actor, idempotency }): Promise<Result<LicenseResponse>> {
       const changed = await writer.write(
         'changeLicense',
-        { reach, licenseKey, trigger },
+        { tenant, licenseKey, trigger },
         { actor, idempotency },
       );
       return changed.ok ? done(answer(changed.value)) : changed;
     },
-    async history(reach, licenseKey, page): Promise<Result<LicenseHistory>> {
+    async history(tenant, licenseKey, page): Promise<Result<LicenseHistory>> {
       const license =
-        reach === null
+        tenant === null
           ? await reader.licenses.get(licenseKey)
-          : await reachableLicense(reader, reach, licenseKey);
+          : await licenseOfTenant(reader, tenant, licenseKey);
       if (license === null) return licenseNotFound();
       const { history } = reader;
       return done({
@@ -52,7 +52,7 @@ export function authorityLicensing(reader: AuthorityReader, writer: Writer): Lic
   });
 }
 
-function answer(license: License): LicenseAnswer {
+function answer(license: License): LicenseResponse {
   return { license, productKey: license.productKey, provenance };
 }
 
@@ -63,7 +63,7 @@ export function authorityCouponing(
   lists: Pick<Lists, 'coupons'> = reader,
 ): Couponing {
   return {
-    async create(accountId, terms, writeOptions): Promise<Result<CouponAnswer>> {
+    async create(accountId, terms, writeOptions): Promise<Result<CouponResponse>> {
       const created = await writer.write('createCoupon', { accountId, terms }, writeOptions);
       return created.ok ? done({ coupon: created.value, provenance }) : created;
     },
@@ -72,7 +72,7 @@ export function authorityCouponing(
       const coupons = await lists.coupons.list(accountId, query, query);
       return done({ coupons, total: await lists.coupons.count(accountId, query), provenance });
     },
-    async get(accountId, id): Promise<Result<CouponAnswer>> {
+    async get(accountId, id): Promise<Result<CouponResponse>> {
       const coupon = await reader.coupons.get(accountId, id);
       if (coupon === null) return notFound('coupon');
       return done({ coupon, provenance });

@@ -1,6 +1,6 @@
 import type { Cart } from '../../domain/checkout/quote.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import type { Checkout, QuoteAnswer, RedemptionAnswer } from '../answers.ts';
+import type { Checkout, QuoteResponse, RedemptionResponse } from '../answers.ts';
 import { quoteCoupon, knownCode } from '../checkout/quote.ts';
 import type { Clock } from '../ports.ts';
 import type { AuthorityReader } from '../tables.ts';
@@ -19,12 +19,12 @@ export function authorityCheckout(
     code: await knownCode(cart.code, (code) => reader.coupons.byCode(accountId, code)),
   });
   return {
-    async quote(accountId, sent): Promise<Result<QuoteAnswer>> {
+    async quote(accountId, sent): Promise<Result<QuoteResponse>> {
       const cart = await spelled(accountId, sent);
       const quoted = await quoteCoupon(reader, { accountId, cart, now: clock.now() });
       return quoted.ok ? done({ quote: quoted.value, provenance }) : quoted;
     },
-    async redeem(command, writeOptions): Promise<Result<RedemptionAnswer>> {
+    async redeem(command, writeOptions): Promise<Result<RedemptionResponse>> {
       const cart = await spelled(command.accountId, command.cart);
       const redeemed = await writer.write('redeemCoupon', { ...command, cart }, writeOptions);
       return redeemed.ok ? done({ ...redeemed.value, provenance }) : redeemed;

@@ -1,6 +1,6 @@
 import type { License } from '../../domain/license.ts';
 import type { Product } from '../../domain/product.ts';
-import type { Reach } from '../../domain/access/principal.ts';
+import type { Tenant } from '../../domain/access/principal.ts';
 import { isPlainLicenseKey, unusualKey } from '../../domain/license-key.ts';
 import { unknownProduct } from '../../domain/problem/not-found.ts';
 import type { Result } from '../../domain/problem/problem.ts';
@@ -21,7 +21,7 @@ export type LicenseRow = {
 
 export type LicenseImport = ImportRows<LicenseRow> & {
   /** The account whose products they are of; null: any. */
-  accountId: Reach['accountId'] | null;
+  accountId: Tenant['accountId'] | null;
 };
 
 type Tables = {

@@ -3,15 +3,15 @@ import type { Collection } from '../../domain/collection.ts';
 import type { Coupon, CouponFilter, CouponTerms } from '../../domain/checkout/coupon.ts';
 import type { License, LicenseTrigger, SoldLicense } from '../../domain/license.ts';
 import type { Page } from '../../domain/page.ts';
-import type { Reach, ReachFilter } from '../../domain/access/principal.ts';
+import type { Tenant, TenantFilter } from '../../domain/access/principal.ts';
 import type { Product } from '../../domain/product.ts';
 import type { Purchase, PurchaseWithLicense } from '../../domain/purchase.ts';
 
 export interface AccountReads {
   get(accountId: string): Account | null;
   byKeyDigest(digest: string): Account | null;
-  list(filter: ReachFilter, page: Page): Account[];
-  count(filter: ReachFilter): number;
+  list(filter: TenantFilter, page: Page): Account[];
+  count(filter: TenantFilter): number;
 }
 export interface AccountTable extends AccountReads {
   add(account: Account, keyDigest: string): void;
@@ -20,7 +20,7 @@ export interface AccountTable extends AccountReads {
 }
 
 /** Undefined members do not filter. */
-export type ProductFilter = ReachFilter & { archived?: boolean | undefined };
+export type ProductFilter = TenantFilter & { archived?: boolean | undefined };
 export interface ProductReads {
   get(productKey: string): Product | null;
   bySecretDigest(digest: string): Product | null;
@@ -36,8 +36,8 @@ export interface ProductTable extends ProductReads {
 
 export interface CollectionReads {
   get(collectionId: string): Collection | null;
-  list(filter: ReachFilter, page: Page): Collection[];
-  count(filter: ReachFilter): number;
+  list(filter: TenantFilter, page: Page): Collection[];
+  count(filter: TenantFilter): number;
 }
 export interface CollectionTable extends CollectionReads {
   add(collection: Collection): void;
@@ -46,7 +46,7 @@ export interface CollectionTable extends CollectionReads {
 }
 
 /** Undefined members do not filter; `since` and `until` are epoch ms, both included. */
-export type PurchaseFilter = ReachFilter & {
+export type PurchaseFilter = TenantFilter & {
   productKey?: string | undefined;
   licenseKey?: string | undefined;
   /** Compared without case. */
@@ -69,7 +69,7 @@ export interface PurchaseTable extends PurchaseReads {
 }
 
 /** Undefined members do not filter. */
-export type LicenseFilter = ReachFilter & {
+export type LicenseFilter = TenantFilter & {
   productKey?: string | undefined;
   licenseKey?: string | undefined;
   enabled?: boolean | undefined;
@@ -85,7 +85,7 @@ export interface LicenseReads {
 }
 /** A change of a license that a credential reaches; `remembered`: when (epoch ms) and by whom, for its history. */
 export type LicenseChange = {
-  reach: Reach;
+  tenant: Tenant;
   licenseKey: string;
   trigger: Exclude<LicenseTrigger, 'refund'>;
   remembered: { at: number; credential: string } | null;
@@ -103,7 +103,7 @@ export interface LicenseTable extends LicenseReads {
 }
 
 /** What an export is limited to. */
-export type ExportFilter = ReachFilter & { productKey?: string | undefined };
+export type ExportFilter = TenantFilter & { productKey?: string | undefined };
 
 export interface CouponReads {
   /** In the order of their ids, those behind one. */

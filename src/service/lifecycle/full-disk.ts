@@ -15,13 +15,13 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'planStep',
   'postpone',
   'endOutage',
-  'recordAnswer',
+  'recordResponse',
   'recordRead',
   'keepRetryAfter',
-  'recordCouponAnswer',
+  'recordCouponResponse',
   'recordCouponListing',
   'bindUpstream',
-  'keepAnswer',
+  'keepResponse',
 ]);
 
 /** Whether a write is accepted while the disk is full (src/sync/README.md, The store). */

@@ -82,7 +82,7 @@ function isQueueFree(transaction: Transaction, subject: string, { elapsed }: Con
   );
 }
 
-type RecordCouponAnswer = {
+type RecordCouponResponse = {
   operationId: string;
   outcome: Outcome<Coupon>;
   /**
@@ -93,9 +93,9 @@ type RecordCouponAnswer = {
 };
 
 /** Records the response to a creation. */
-export function recordCouponAnswer(
+export function recordCouponResponse(
   transaction: Transaction,
-  command: RecordCouponAnswer,
+  command: RecordCouponResponse,
   context: Context,
 ): Result<Operation> {
   const { operationId, outcome } = command;
@@ -118,7 +118,7 @@ export function recordCouponAnswer(
   return done(transaction.operations.get(operationId) ?? operation);
 }
 
-type Answered<Kind extends Outcome<Coupon>['outcome']> = RecordCouponAnswer & {
+type Answered<Kind extends Outcome<Coupon>['outcome']> = RecordCouponResponse & {
   outcome: Extract<Outcome<Coupon>, { outcome: Kind }>;
 };
 

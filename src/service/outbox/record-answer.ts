@@ -35,7 +35,7 @@ import {
   waitAfterFailure,
 } from './queue.ts';
 
-type RecordAnswer = {
+type RecordResponse = {
   operationId: string;
   outcome: Outcome<License>;
   /** The other queue of the key had a request under way too: use only this queue's member of the response. */
@@ -47,17 +47,17 @@ type RecordAnswer = {
 export type UnexpectedCount = { expected: number; got: number };
 
 /** The state of the operation after the response, and why it is not delivered. */
-export type RecordedAnswer = Pick<Operation, 'lastError'> & {
+export type RecordedResponse = Pick<Operation, 'lastError'> & {
   state: OperationState;
   unexpected: UnexpectedCount | null;
 };
 
 /** Records the response to an operation (src/sync/README.md, Operation states). */
-export function recordAnswer(
+export function recordResponse(
   transaction: Transaction,
-  command: RecordAnswer,
+  command: RecordResponse,
   context: Context,
-): Result<RecordedAnswer> {
+): Result<RecordedResponse> {
   const found = operationInFlight(transaction, command.operationId);
   if (!found.ok) return found;
   const operation = found.value;
@@ -77,11 +77,11 @@ export function recordAnswer(
   return done(recorded(transaction.operations.get(operation.id) ?? operation, null));
 }
 
-function recorded({ progress, lastError }: Operation, unexpected: UnexpectedCount | null): RecordedAnswer {
+function recorded({ progress, lastError }: Operation, unexpected: UnexpectedCount | null): RecordedResponse {
   return { state: progress.state, lastError, unexpected };
 }
 
-type Answered<Kind extends Outcome<License>['outcome']> = RecordAnswer & {
+type Answered<Kind extends Outcome<License>['outcome']> = RecordResponse & {
   outcome: Extract<Outcome<License>, { outcome: Kind }>;
 };
 
@@ -90,7 +90,7 @@ function recordApplied(
   operation: Operation,
   { outcome, overlapped, policy }: Answered<'applied'>,
   context: Context,
-): RecordedAnswer {
+): RecordedResponse {
   const { now, elapsed } = context;
   confirmTime(transaction, outcome.confirmedAt);
   observeInstance(transaction, outcome.instance, context);
@@ -228,7 +228,7 @@ export function recordAmbiguous(
   context: Context,
 ): void {
   const wait = waitAfterFailure(operation, { ...outcome, outage: true }, policy, context);
-  const lost = loseAnswer(transaction, operation, policy, context);
+  const lost = loseResponse(transaction, operation, policy, context);
   if (isHeld(lost)) return;
   // A read-back waits for the reconcile delay and for `Retry-After`, not for a backoff.
   const at = lost.progress.state === 'pending' ? wait.at : context.elapsed + (outcome.retryAfterMs ?? 0);
@@ -328,7 +328,7 @@ export function reopenOperations(
  * disable sets a value and is repeated, but nothing else of its queue overtakes it. Any other operation becomes
  * uncertain, or is held if the upstream has changed meanwhile. (src/sync/README.md, After a lost response)
  */
-export function loseAnswer(
+export function loseResponse(
   transaction: Transaction,
   operation: Operation,
   { reconcileAfterMs }: { reconcileAfterMs: number },

@@ -2,7 +2,7 @@ import { isHeld, queueOf, type QueueName, advance } from '../../domain/outbox/op
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { scheduleHead, putSnapshot } from './queue.ts';
-import { loseAnswer } from './record-answer.ts';
+import { loseResponse } from './record-answer.ts';
 import { renewUnknownHistory, beginUnknownHistory } from './sync-marks.ts';
 
 /**
@@ -46,7 +46,7 @@ export function makeInFlightUncertain(
 ): void {
   const lastError = 'the process ended while this was in flight';
   for (const operation of transaction.operations.withState('in_flight')) {
-    const lost = loseAnswer(transaction, { ...operation, lastError }, policy, context);
+    const lost = loseResponse(transaction, { ...operation, lastError }, policy, context);
     scheduleHead(transaction, lost.subject, queueOf[lost.kind], { at: context.elapsed });
   }
 }

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { StoredAnswer } from '../../service/access/tables.ts';
+import type { StoredResponse } from '../../service/access/tables.ts';
 import type { AuthorityTransaction } from '../../service/tables.ts';
 import { collectFrom } from '../changes.ts';
 import { lockWaitMs, settings, unlimited, type ConnectionSettings } from './client.ts';
@@ -18,7 +18,7 @@ import {
   type WritingSource,
 } from './statements.ts';
 import { prepareTransaction } from './tables.ts';
-import { storedAnswerOf, type StoredRow } from './tables/access/idempotency.ts';
+import { storedResponseOf, type StoredRow } from './tables/access/idempotency.ts';
 
 /** The answer to COMMIT, or to a statement that is a transaction of its own, was lost: nobody knows what it says. */
 export class CommitInDoubt extends Error {
@@ -54,7 +54,7 @@ export class Connection implements WritingSource {
   readonly #notice: Statement;
   #changesCredentials = false;
   /** The idempotency key of the transaction under way, and what was answered under it before. */
-  #claimed: (Claim & { stored: StoredAnswer | null }) | null = null;
+  #claimed: (Claim & { stored: StoredResponse | null }) | null = null;
   /** Of the transaction under way: the first error, which is the reason of all others. */
   #failure: Error | null = null;
 
@@ -220,7 +220,7 @@ export class Connection implements WritingSource {
         : answer.reason;
     }
     const row = await found;
-    this.#claimed = { ...claim, stored: row === undefined ? null : storedAnswerOf(row as StoredRow) };
+    this.#claimed = { ...claim, stored: row === undefined ? null : storedResponseOf(row as StoredRow) };
   }
 
   #waitAtMost(ms: number): void {

@@ -5,7 +5,7 @@ import type { Connection } from './connection.ts';
 import { isAnswered } from './faults.ts';
 import type { Names } from './names.ts';
 import type { Statement } from './statements.ts';
-import { keepStatement, keptValues, type KeptAnswer } from './tables/access/idempotency.ts';
+import { keepStatement, keptValues, type KeptResponse } from './tables/access/idempotency.ts';
 import {
   changesAsked,
   changesMade,
@@ -32,7 +32,7 @@ type GroupedChange = {
    * What is to be kept under its key once it is done; null: nothing, so that it must not be done. `unchangedCount`: as
    * `IdempotencyTable` has it of its credential, for a change that has changed nothing.
    */
-  answer(changed: ChangedLicense, unchangedCount: number): Promise<KeptAnswer | null>;
+  answer(changed: ChangedLicense, unchangedCount: number): Promise<KeptResponse | null>;
   done(changed: ChangedLicense): void;
   fail(error: unknown): void;
   /** Nothing of it was done, and it is to be tried without others. */
@@ -120,7 +120,7 @@ export class GroupedChanges {
       connection.waitAMoment();
       const made = changesMade(group.length, await connection.rows(changeKeyed, values));
       const counts = await unchangedCounts(connection, group, made);
-      const answers = await Promise.all(answersOf(group, made, counts));
+      const answers = await Promise.all(responsesOf(group, made, counts));
       const kept = answers.flatMap(({ answer }) => answer ?? []);
       // A refused change leaves no answer: no change is made, and each goes alone. One that changed nothing may stay.
       if (answers.some(({ answer, isUnchanged }) => answer === null && !isUnchanged)) {
@@ -161,13 +161,13 @@ function isSame({ before, after }: ChangedLicense): boolean {
   return isSameState(before, after);
 }
 
-type GroupedAnswer = { answer: KeptAnswer | null; isUnchanged: boolean };
+type GroupedResponse = { answer: KeptResponse | null; isUnchanged: boolean };
 
-function answersOf(
+function responsesOf(
   group: readonly GroupedChange[],
   made: Made,
   counts: UnchangedCounts,
-): Promise<GroupedAnswer>[] {
+): Promise<GroupedResponse>[] {
   return group.flatMap((each, index) => {
     const changed = made[index] ?? null;
     if (each.idempotency === null || changed === null) return [];
@@ -194,7 +194,7 @@ export async function runTogether<Result>(
 ): Promise<{ result: Result } | null> {
   const changed = Promise.withResolvers<ChangedLicense | null>();
   let unchangedCount = 0;
-  const answer = Promise.withResolvers<KeptAnswer | null>();
+  const answer = Promise.withResolvers<KeptResponse | null>();
   const isDone = Promise.withResolvers<boolean>();
   // Nobody waits for it where the use case itself has failed.
   isDone.promise.catch(() => undefined);

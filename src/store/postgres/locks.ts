@@ -60,7 +60,7 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
   voidRedemption: ({ accountId, order: id }) => ({ order: [accountId, id] }),
   issueToken: nothing,
   revokeToken: ({ tokenId }) => ({ tokens: [[tokenId]] }),
-  keepAnswer: nothing,
+  keepResponse: nothing,
   markTime: nothing,
   pruneIdempotency: nothing,
   keepTokenUses: ({ uses }) => ({ tokens: [uses.map(({ tokenId }) => tokenId)] }),
@@ -71,7 +71,7 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
 /**
  * What one copy does for all, with the answer to those that would do it at the same time: nothing is left for them.
  */
-export const housework: { readonly [Name in AuthorityUseCase]?: CommandResult<Name> } = {
+export const maintenance: { readonly [Name in AuthorityUseCase]?: CommandResult<Name> } = {
   markTime: done(null),
   pruneOldCredentials: done(null),
   pruneIdempotency: done({ removed: 0 }),

@@ -13,7 +13,7 @@ import type { Database } from './database.ts';
 import { GroupedChanges, runTogether } from './grouped-changes.ts';
 import { KeyInUse, sqlState, sqlStates, storageErrorOf, transactionFault } from './faults.ts';
 import {
-  housework,
+  maintenance,
   isAuthorityUseCase,
   prepareLocks,
   tryAdvisory,
@@ -66,7 +66,7 @@ export class PostgresWriter implements Writer {
   readonly #group: GroupedChanges;
   /** What those of `grouped` are given without an idempotency key: they use nothing else. */
   readonly #unkeyed: AuthorityTransaction;
-  readonly #housework: Statement;
+  readonly #maintenance: Statement;
   /** How many requests wait for their idempotency keys, or would wait. */
   #waiting = 0;
 
@@ -74,7 +74,7 @@ export class PostgresWriter implements Writer {
     this.#database = database;
     this.#how = how;
     this.#locksOf = prepareLocks(database.names);
-    this.#housework = tryAdvisory(database.names, 'housework');
+    this.#maintenance = tryAdvisory(database.names, 'housework');
     this.#group = new GroupedChanges(database.names, (transact) => this.#lend(transact));
     const licenses: Pick<AuthorityTransaction['licenses'], 'change'> = {
       change: (change) => this.#group.change(change),
@@ -181,7 +181,7 @@ export class PostgresWriter implements Writer {
 
   /** Whether no other copy is at the housework. */
   async #isFirst(connection: Connection): Promise<boolean> {
-    const [row] = await connection.rows(this.#housework, []);
+    const [row] = await connection.rows(this.#maintenance, []);
     return row?.['held'] === true;
   }
 
@@ -191,7 +191,7 @@ export class PostgresWriter implements Writer {
     databaseNow: number,
   ): Promise<unknown> {
     const { run, isRefusal, context, onCredentialsChanged } = this.#how;
-    const leftToOthers = housework[request.name];
+    const leftToOthers = maintenance[request.name];
     if (leftToOthers !== undefined && !(await this.#isFirst(connection))) {
       await connection.rollback();
       return leftToOthers;

@@ -8,7 +8,7 @@ const lengthName = '\r\ncontent-length: ';
 /** A keep-alive connection with one request at a time. It reads only the necessary part of a response. */
 export class Connection {
   /** Called with the status of each response. */
-  onAnswer: (status: number) => void = () => undefined;
+  onResponse: (status: number) => void = () => undefined;
   onBroken: () => void = () => undefined;
   readonly #socket: Socket;
   #received: Buffer = Buffer.alloc(0);
@@ -45,7 +45,7 @@ export class Connection {
     }
     this.#received = Buffer.alloc(0);
     // "HTTP/1.1 200": the status has a fixed position.
-    this.onAnswer(Number(received.toString('latin1', 9, 12)));
+    this.onResponse(Number(received.toString('latin1', 9, 12)));
   }
 }
 

@@ -50,7 +50,7 @@ function closedLoop(connections: readonly Connection[], requests: readonly strin
       sentAt = now;
       connection.send(textOfRequest(requests, sent++));
     };
-    connection.onAnswer = (status) => {
+    connection.onResponse = (status) => {
       const now = performance.now();
       busy -= 1;
       latencies.push(now - sentAt);
@@ -90,7 +90,7 @@ function openLoop(
       const connection = idle.shift();
       if (connection === undefined) break;
       const due = dueAt(sent);
-      connection.onAnswer = (status) => {
+      connection.onResponse = (status) => {
         latencies.push(performance.now() - due);
         if (status !== 200) failures += 1;
         idle.push(connection);

@@ -11,7 +11,7 @@ import {
 
 type Credential = 'an API key' | 'a product secret' | 'a token for operations' | 'an administrator';
 
-const grants: Record<Credential, readonly Scope[]> = {
+const resolvedCredentials: Record<Credential, readonly Scope[]> = {
   'an API key': apiKeyScopes,
   'a product secret': productSecretScopes,
   'a token for operations': ['ops'],
@@ -64,13 +64,13 @@ const table: Record<Credential, Record<Scope, boolean>> = {
 
 describe('a grant', () => {
   it.each(Object.keys(table) as Credential[])('of %s allows what the contract says', (credential) => {
-    const grant: Principal = {
+    const resolvedCredential: Principal = {
       credential,
-      scopes: grants[credential],
-      reach: { accountId: 'default', productKey: null },
+      scopes: resolvedCredentials[credential],
+      tenant: { accountId: 'default', productKey: null },
       isOperator: true,
     };
-    expect(Object.fromEntries(scopes.map((scope) => [scope, allows(grant, scope)]))).toEqual(
+    expect(Object.fromEntries(scopes.map((scope) => [scope, allows(resolvedCredential, scope)]))).toEqual(
       table[credential],
     );
   });
@@ -80,7 +80,7 @@ describe('two principals', () => {
   const one: Principal = {
     credential: 'token:1',
     scopes: ['verify', 'use'],
-    reach: { accountId: 'default', productKey: null },
+    tenant: { accountId: 'default', productKey: null },
     isOperator: false,
   };
 
@@ -88,8 +88,8 @@ describe('two principals', () => {
     ['are the same where all is the same', { scopes: ['verify', 'use'] }, true],
     ['differ by their credential', { credential: 'token:2' }, false],
     ['differ by their scopes', { scopes: ['verify'] }, false],
-    ['differ by their account', { reach: { accountId: 'other', productKey: null } }, false],
-    ['differ by their product', { reach: { accountId: 'default', productKey: 'P' } }, false],
+    ['differ by their account', { tenant: { accountId: 'other', productKey: null } }, false],
+    ['differ by their product', { tenant: { accountId: 'default', productKey: 'P' } }, false],
     ['differ where one is the operator', { isOperator: true }, false],
   ])('%s', (_, change, expected) => {
     expect(isSamePrincipal(one, { ...one, ...change })).toBe(expected);

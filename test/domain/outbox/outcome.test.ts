@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  isAnswer,
+  isResponse,
   isOutage,
   type NotAppliedReason,
   type Outcome,
@@ -37,16 +37,16 @@ describe("the upstream's own answer", () => {
   const refused = outcomeOf('missing');
 
   it('is one that it gave just now, whatever it says', () => {
-    expect(isAnswer(outcomeOf('applied'))).toBe(true);
-    expect(isAnswer({ ...refused, status: 404 } as Outcome<null>)).toBe(true);
+    expect(isResponse(outcomeOf('applied'))).toBe(true);
+    expect(isResponse({ ...refused, status: 404 } as Outcome<null>)).toBe(true);
   });
 
   it('is none when nothing was sent, when it was lost, or when a cache or a firewall gave it', () => {
-    expect(isAnswer(refused)).toBe(false);
-    expect(isAnswer(outcomeOf('ambiguous'))).toBe(false);
-    expect(isAnswer({ ...outcomeOf('ambiguous'), status: 502 } as Outcome<null>)).toBe(false);
-    expect(isAnswer({ ...outcomeOf('applied'), isCached: true } as Outcome<null>)).toBe(false);
-    expect(isAnswer({ ...outcomeOf('cached'), status: 404 } as Outcome<null>)).toBe(false);
-    expect(isAnswer({ ...outcomeOf('challenged'), status: 403 } as Outcome<null>)).toBe(false);
+    expect(isResponse(refused)).toBe(false);
+    expect(isResponse(outcomeOf('ambiguous'))).toBe(false);
+    expect(isResponse({ ...outcomeOf('ambiguous'), status: 502 } as Outcome<null>)).toBe(false);
+    expect(isResponse({ ...outcomeOf('applied'), isCached: true } as Outcome<null>)).toBe(false);
+    expect(isResponse({ ...outcomeOf('cached'), status: 404 } as Outcome<null>)).toBe(false);
+    expect(isResponse({ ...outcomeOf('challenged'), status: 403 } as Outcome<null>)).toBe(false);
   });
 });

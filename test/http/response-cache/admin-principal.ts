@@ -3,6 +3,6 @@ import type { Principal } from '../../../src/domain/access/principal.ts';
 export const adminPrincipal: Principal = {
   credential: 'token:admin',
   scopes: ['admin', 'verify'],
-  reach: { accountId: 'default', productKey: null },
+  tenant: { accountId: 'default', productKey: null },
   isOperator: true,
 };

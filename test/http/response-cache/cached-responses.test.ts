@@ -6,7 +6,13 @@ import { adminPrincipal } from './admin-principal.ts';
 /** The response about a license key, which is also its body. */
 function responseOf(licenseKey: string, from = 0, until = Infinity): CachedResponse {
   const cacheable = { licenseKey, confirmedAt: null, since: from, until, onServed: () => undefined };
-  return { headers: [], body: licenseKey, route: '/', grant: lasting(adminPrincipal), cacheable };
+  return {
+    headers: [],
+    body: licenseKey,
+    route: '/',
+    resolvedCredential: lasting(adminPrincipal),
+    cacheable,
+  };
 }
 
 function isCached(responses: CachedResponses, licenseKey: string): boolean {

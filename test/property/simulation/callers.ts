@@ -25,11 +25,11 @@ export class Callers {
 
   async #verify(key: string): Promise<void> {
     const { agent, history } = this.#world;
-    const reach = this.#reach(key);
-    if (reach === null) return;
+    const tenant = this.#tenant(key);
+    if (tenant === null) return;
     const isHeard = this.#listen(key);
     try {
-      const answer = await agent.licensing.verify(reach, this.#spelling(key), this.#forEver);
+      const answer = await agent.licensing.verify(tenant, this.#spelling(key), this.#forEver);
       if (!answer.ok) isHeard(answer.problem.code);
     } catch (error) {
       // Of a process that is gone nothing is heard, also where its store is gone with it.
@@ -83,18 +83,18 @@ export class Callers {
   async #ask(
     key: string,
     { trigger, once }: { trigger: LicenseOperationKind; once: string | null },
-    onAnswer: (given: string) => void,
+    onResponse: (given: string) => void,
   ): Promise<void> {
     const { agent, machine, random, troubles } = this.#world;
-    const reach = this.#reach(key);
-    if (reach === null) return;
+    const tenant = this.#tenant(key);
+    if (tenant === null) return;
     const underWay = this.#underWay.get(agent) ?? new Set<string>();
     this.#underWay.set(agent, underWay);
     if (once !== null && underWay.has(once)) return;
     if (once !== null) underWay.add(once);
     const isHeard = this.#listen(key);
     const request = {
-      reach,
+      tenant,
       licenseKey: this.#spelling(key),
       trigger,
       actor: 'product',
@@ -107,7 +107,7 @@ export class Callers {
     if (answer?.ok === false) isHeard(answer.problem.code);
     // An answer of a store that was replaced meanwhile is that of a process that is gone.
     if (answer?.ok === true && machine === this.#world.machine)
-      onAnswer(JSON.stringify(answer.value.license));
+      onResponse(JSON.stringify(answer.value.license));
   }
 
   async #createCoupon(): Promise<void> {
@@ -131,7 +131,7 @@ export class Callers {
   };
 
   /** Null: the product of the key is not configured, so that its secret is not accepted. */
-  #reach(key: string): { accountId: string; productKey: string | null } | null {
+  #tenant(key: string): { accountId: string; productKey: string | null } | null {
     const { random, troubles } = this.#world;
     const isAdmin = troubles.has('products') && random.chance(0.2);
     const productKey = this.#world.productIdOf(key);

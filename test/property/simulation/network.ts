@@ -33,13 +33,13 @@ export interface Sender {
 /** Told of every request, before it leaves and when its answer is there. */
 export type Observer = {
   onSend: (sent: Sent, sender: Sender) => void;
-  onAnswer: (sent: Sent, waitMs: number | null, sender: Sender, now: number) => void;
+  onResponse: (sent: Sent, waitMs: number | null, sender: Sender, now: number) => void;
 };
 
 /** No answer of the upstream comes. */
 type Loss = 'refused' | 'lost_request' | 'lost_answer' | 'late' | 'late_reset' | 'late_gateway';
 /** An answer comes, though not always the upstream's own. */
-type Answer =
+type RouteResponse =
   | 'ok'
   | 'slow'
   | 'error_before'
@@ -53,7 +53,7 @@ type Answer =
   | 'declined'
   | 'no_route'
   | 'cached';
-type Fate = Loss | Answer;
+type Fate = Loss | RouteResponse;
 
 const troubles: readonly [Fate, ...Fate[]] = [
   'refused',
@@ -126,7 +126,7 @@ export class Network {
         this.#observer.onSend(sent, sender);
         const came = await this.#travel(way);
         sent.settled = settles.has(way.fate) || (way.fate === 'firewall' && this.#isFirewallMarked);
-        this.#observer.onAnswer(sent, this.#waitAsked(came), sender, this.#now());
+        this.#observer.onResponse(sent, this.#waitAsked(came), sender, this.#now());
         return { came, leave: () => undefined };
       },
       [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -198,7 +198,7 @@ export class Network {
     }
   }
 
-  #answered(way: Way, fate: Exclude<Answer, 'slow'>): Exchange {
+  #answered(way: Way, fate: Exclude<RouteResponse, 'slow'>): Exchange {
     switch (fate) {
       case 'ok': {
         const { status, body } = this.#work(way);

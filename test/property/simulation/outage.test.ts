@@ -36,9 +36,9 @@ test('through a long outage only probes go up; after it the backlog drains at th
   const healed = watch.sent.length;
   await world.runUntil(() => operations.depth().pending < uses - 50, minuteMs);
   const answers: boolean[] = [];
-  const reach = { accountId: 'default', productKey: 'product-0' };
+  const tenant = { accountId: 'default', productKey: 'product-0' };
   const { signal } = new AbortController();
-  void agent.licensing.verify(reach, 'NEW-KEY', signal).then(({ ok }) => answers.push(ok));
+  void agent.licensing.verify(tenant, 'NEW-KEY', signal).then(({ ok }) => answers.push(ok));
   await world.pass(2_000);
   expect(answers).toEqual([true]);
   expect(operations.depth().pending).toBeGreaterThan(0);

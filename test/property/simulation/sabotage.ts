@@ -171,7 +171,7 @@ function forgetful(writer: Writer, machine: Machine): Writer {
     try {
       return await write();
     } catch (error) {
-      if (name !== 'recordAnswer') throw error;
+      if (name !== 'recordResponse') throw error;
       unmark(machine);
       return refuse('operation_not_open', 'corrupted');
     }

@@ -10,7 +10,7 @@ const cause = new Error('a step after a commit fails');
 const requests = new AsyncLocalStorage<{ isCommitted: boolean }>();
 
 /** Runs a request of a caller, so that the steps after its commit are known from those of other requests. */
-export function asRequest<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+export function asRequest<RouteResponse>(ask: () => Promise<RouteResponse>): Promise<RouteResponse> {
   return requests.run({ isCommitted: false }, ask);
 }
 
@@ -32,7 +32,7 @@ export class StepsAfterCommit {
 
   /** Throws where keeping an answer is the step that fails. */
   beforeWrite(name: UseCaseName): void {
-    if (name === 'keepAnswer') this.#fail('keep');
+    if (name === 'keepResponse') this.#fail('keep');
   }
 
   /** A refusal commits nothing. */

@@ -43,7 +43,7 @@ export class Watch implements Observer {
     this.#uncertain.set(name, [...uncertain, sent]);
   }
 
-  onAnswer(sent: Sent, waitMs: number | null, sender: Sender, now: number): void {
+  onResponse(sent: Sent, waitMs: number | null, sender: Sender, now: number): void {
     if (sent.settled && isChange(sent)) {
       const name = queueName(sent);
       const others = this.#uncertain.get(name)?.filter((other) => other !== sent);

@@ -199,7 +199,7 @@ export class World implements Disposable {
     this.machine = new Machine(before.incarnation + 1, backup.bytes);
     before[Symbol.dispose]();
     const { history } = this;
-    forgetAnswers(history, backup);
+    forgetResponses(history, backup);
     for (const { name, kept } of this.machine.kept()) {
       history.issued.set(this.ledger.fold(name), kept);
     }
@@ -291,7 +291,7 @@ function secretsOf(catalogue: ReadonlyMap<string, CatalogueProduct>): Map<string
 }
 
 /** What was answered after the backup was made is not known to it. */
-function forgetAnswers(history: History, backup: Backup): void {
+function forgetResponses(history: History, backup: Backup): void {
   const { answered, once, coupons } = structuredClone(backup);
   Object.assign(history, { answered, once, coupons });
   // What was asked for and not answered by then is asked for anew.

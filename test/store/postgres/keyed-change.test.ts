@@ -7,7 +7,7 @@ import { hasPostgres, startPostgres, type PostgresServer } from '../../support/p
 import { openCopies, use, usesIn, writerOn } from '../../support/postgres/postgres-writer.ts';
 import { account, buildLicense } from '../../support/builders/store-builders.ts';
 
-const reach = { accountId: account.accountId, productKey: null };
+const tenant = { accountId: account.accountId, productKey: null };
 const soldKey = 'KEY-1';
 const numbers = Array.from({ length: 20 }, (_, index) => index);
 const notDone = { ok: false, problem: { code: 'license_not_found' } };
@@ -199,7 +199,7 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
       await connection.begin(null, []);
       const remembered = null;
       await connection.transaction.licenses.change({
-        reach,
+        tenant,
         licenseKey: soldKey,
         trigger: 'usage',
         remembered,

@@ -48,7 +48,7 @@ describe.skipIf(!hasPostgres)('notices between the copies of an authority', () =
     const idempotency = { credential: 'account:default', key: 'once', fingerprint: 'f' };
     await writer.write('addPurchase', { ...sale, licenseKey: 'KEY' });
     const use = {
-      reach: { accountId: 'default', productKey: null },
+      tenant: { accountId: 'default', productKey: null },
       licenseKey: 'KEY',
       trigger: 'usage',
     } as const;

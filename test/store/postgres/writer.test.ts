@@ -9,7 +9,7 @@ import { hasPostgres, startPostgres, type PostgresServer } from '../../support/p
 import { openCopies, use, usesIn, writerOn } from '../../support/postgres/postgres-writer.ts';
 import { account, buildLicense, page } from '../../support/builders/store-builders.ts';
 
-const reach = { accountId: account.accountId, productKey: null };
+const tenant = { accountId: account.accountId, productKey: null };
 const key = 'KEY-1';
 const idempotency = { credential: 'account:default', key: 'once', fingerprint: 'f' };
 
@@ -90,7 +90,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     const held = await database.lend(async (connection) => {
       await connection.begin(null, []);
       await connection.transaction.licenses.change({
-        reach,
+        tenant,
         licenseKey: key,
         trigger: 'usage',
         remembered: null,

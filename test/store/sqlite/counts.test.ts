@@ -41,9 +41,9 @@ test('the licenses of each product and state are counted as they are, whatever w
           const filter = { productKey, enabled };
           expect(licenses.count(filter)).toBe(counted.length);
           expect(licenses.list(filter, { limit: 100, offset: 0 })).toHaveLength(counted.length);
-          const reach = { accountId: 'default', productKey: null };
-          expect(licenses.count({ ...filter, reach })).toBe(counted.length);
-          expect(licenses.count({ ...filter, reach: { ...reach, accountId: 'other' } })).toBe(0);
+          const tenant = { accountId: 'default', productKey: null };
+          expect(licenses.count({ ...filter, tenant })).toBe(counted.length);
+          expect(licenses.count({ ...filter, tenant: { ...tenant, accountId: 'other' } })).toBe(0);
         }
       }
     }),
@@ -65,7 +65,7 @@ test('the few licenses of one account are listed by its products, not sought amo
   const prepared = vi.spyOn(DatabaseSync.prototype, 'prepare');
   const list = (accountId: string, limit: number, enabled?: boolean): string[] =>
     licenses
-      .list({ enabled, reach: { accountId, productKey: null } }, { limit, offset: 0 })
+      .list({ enabled, tenant: { accountId, productKey: null } }, { limit, offset: 0 })
       .map(({ licenseKey }) => licenseKey);
   const lists = (): string[] =>
     prepared.mock.calls.map(([sql]) => sql).filter((sql) => sql.includes('ORDER BY license_key'));
@@ -108,8 +108,8 @@ test('purchases are counted as they are, whatever was done to them', () => {
       for (const productKey of [undefined, ...products]) {
         for (const refunded of [undefined, true, false]) {
           for (const accountId of [undefined, 'default', 'other']) {
-            const reach = accountId === undefined ? {} : { reach: { accountId, productKey: null } };
-            const filter = { productKey, refunded, since, until, ...reach };
+            const tenant = accountId === undefined ? {} : { tenant: { accountId, productKey: null } };
+            const filter = { productKey, refunded, since, until, ...tenant };
             expect(purchases.count(filter)).toBe(purchases.list(filter, { limit: 100, offset: 0 }).length);
           }
         }
@@ -130,7 +130,7 @@ test.for([3, 2_001])('an export of %i purchases holds those of its product and a
     purchases.add({ purchaseId, licenseKey, createdAt: number, refundedAt: null });
   }
   database.exec('COMMIT');
-  const ofAccount = (accountId: string) => ({ reach: { accountId, productKey: null } });
+  const ofAccount = (accountId: string) => ({ tenant: { accountId, productKey: null } });
   for (const filter of [
     {},
     { productKey: 'press' },

@@ -10,7 +10,7 @@ export type AuthorityUseCase = {
   [Name in UseCaseName]: TransactionOf<Name> extends Transaction ? never : Name;
 }[UseCaseName];
 
-export const reach = { accountId: 'default', productKey: null };
+export const tenant = { accountId: 'default', productKey: null };
 const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
 
 const noLicenseCells = { uses: null, enabled: null, createdAt: null };
@@ -89,7 +89,7 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
     isDryRun: false,
     accountId: 'default',
   },
-  changeLicense: { reach, licenseKey: 'KEY', trigger: 'usage' },
+  changeLicense: { tenant, licenseKey: 'KEY', trigger: 'usage' },
   refundPurchase: { purchaseId: 'of addPurchase' },
   createCoupon: {
     accountId: 'default',
@@ -127,7 +127,7 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
     isAgent: false,
   },
   revokeToken: { tokenId: 'of issueToken', accountId: null },
-  keepAnswer: { idempotency: { credential: 'c', key: 'waited', fingerprint: 'f' }, value: 1 },
+  keepResponse: { idempotency: { credential: 'c', key: 'waited', fingerprint: 'f' }, value: 1 },
   markTime: { mark: { at, isConfirmed: true } },
   pruneIdempotency: { removalTime: at, limit: 10 },
   keepTokenUses: { uses: [{ tokenId: 'admin.token', at }] },

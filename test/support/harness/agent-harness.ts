@@ -9,7 +9,7 @@ import {
   type PlainUpstream,
   type PlainUpstreamOptions,
 } from './plain-upstream.ts';
-import { httpClient, type HttpAnswer, type HttpClient, type RequestOptions } from '../network/raw-http.ts';
+import { httpClient, type HttpResponse, type HttpClient, type RequestOptions } from '../network/raw-http.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../temporary.ts';
 import { longPatienceMs, patience, patienceMs } from '../patience.ts';
 
@@ -91,7 +91,7 @@ export class Agent implements AsyncDisposable {
     this.admin = { authorization: `Bearer ${token}` };
   }
 
-  verify(licenseKey: string, headers: RequestOptions['headers'] = {}): Promise<HttpAnswer> {
+  verify(licenseKey: string, headers: RequestOptions['headers'] = {}): Promise<HttpResponse> {
     const query = new URLSearchParams({ license_key: licenseKey });
     return this.client.get(`/api/v2/license/verify?${query.toString()}`, {
       headers: { ...credentials, ...headers },
@@ -109,7 +109,7 @@ export class Agent implements AsyncDisposable {
     licenseKey: string,
     headers: RequestOptions['headers'] = {},
     client: HttpClient = this.client,
-  ): Promise<HttpAnswer> {
+  ): Promise<HttpResponse> {
     const form = { license_key: licenseKey };
     return client.put(`/api/v2/license/${kind}`, { headers: { ...credentials, ...headers }, form });
   }
@@ -117,7 +117,7 @@ export class Agent implements AsyncDisposable {
   createCoupon(
     form: Record<string, string> & { code: string },
     headers: RequestOptions['headers'] = {},
-  ): Promise<HttpAnswer> {
+  ): Promise<HttpResponse> {
     const whole = { coupon_type: 'multi', percent_off: '20', ...form };
     return this.client.post('/api/v2/coupons', { headers: { ...credentials, ...headers }, form: whole });
   }
@@ -320,11 +320,11 @@ export async function eventually(
 }
 
 /** The stable code of a problem answer. */
-export function codeOf({ body }: HttpAnswer): unknown {
+export function codeOf({ body }: HttpResponse): unknown {
   return (body as { code?: unknown }).code;
 }
 
 /** The object inside an answer's `data`. */
-export function dataOf({ body }: HttpAnswer): Record<string, unknown> {
+export function dataOf({ body }: HttpResponse): Record<string, unknown> {
   return (body as { data: Record<string, unknown> }).data;
 }

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
   cutBody,
-  delayAnswer,
-  emptyAnswer,
+  delayResponse,
+  emptyResponse,
   every,
   everyNth,
   firewallPage,
   firstFew,
   hang,
-  loseAnswer,
+  loseResponse,
   loseRequest,
   movesCounter,
   outliveCaller,
@@ -26,7 +26,7 @@ import {
   type PlainUpstream,
   type PlainUpstreamOptions,
 } from './plain-upstream.ts';
-import { httpClient, sendRaw, type HttpAnswer, type HttpClient } from '../network/raw-http.ts';
+import { httpClient, sendRaw, type HttpResponse, type HttpClient } from '../network/raw-http.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
 const key = 'KEY-1';
@@ -37,7 +37,7 @@ const coupon = { code: 'SPRING', coupon_type: 'multi', percent_off: '12.5' };
 interface Scene extends AsyncDisposable {
   readonly upstream: PlainUpstream;
   readonly client: HttpClient;
-  readonly use: () => Promise<HttpAnswer>;
+  readonly use: () => Promise<HttpResponse>;
 }
 
 async function startHarness(options: Partial<PlainUpstreamOptions> = {}): Promise<Scene> {
@@ -210,7 +210,7 @@ test('the plain upstream stops, refuses connections, and restarts on its port wi
 });
 
 test.each([
-  ['a lost answer', loseAnswer, 1],
+  ['a lost answer', loseResponse, 1],
   ['a lost request', loseRequest, 0],
   ['a body cut off', cutBody, 1],
 ] as const)('the fault %s ends the connection', async (_name, fault, uses) => {
@@ -228,7 +228,7 @@ test.each<[name: string, fault: Fault, expected: { status: number; uses: number;
   ['a gateway page after counting', serverError(503, true), { status: 503, uses: 1, type: /html/ }],
   ["a firewall's page", firewallPage(), { status: 403, uses: 0, type: /html/ }],
   ["a hoster's 404", firewallPage(404), { status: 404, uses: 0, type: /html/ }],
-  ['an empty 4xx', emptyAnswer(400), { status: 400, uses: 0, type: /^$/ }],
+  ['an empty 4xx', emptyResponse(400), { status: 400, uses: 0, type: /^$/ }],
   ['a refused credential', refusal(401), { status: 401, uses: 0, type: /json/ }],
   ['a page as 200', corruptBody(), { status: 200, uses: 1, type: /html/ }],
   ['garbage as JSON', corruptBody('{"data":', 'text/plain'), { status: 200, uses: 1, type: /plain/ }],
@@ -282,7 +282,7 @@ test('a hanging request stays open until the upstream stops', async () => {
 test('a delayed response is counted before the delay', async () => {
   await using scene = await startHarness();
   const { upstream, use } = scene;
-  upstream.fault = every(delayAnswer(30));
+  upstream.fault = every(delayResponse(30));
   const asked = use();
   await upstream.until(() => upstream.countsOf(key).net === 1);
   expect(upstream.ledger[0]?.answered).toBe('waiting');
@@ -314,7 +314,7 @@ test('a fault plan affects every nth request, or the first few', async () => {
   await using scene = await startHarness();
   const { client, upstream, use } = scene;
   const path = `/api/v2/license/verify?license_key=${key}`;
-  const verify = (): Promise<HttpAnswer> => client.get(path, { headers: secret });
+  const verify = (): Promise<HttpResponse> => client.get(path, { headers: secret });
   upstream.fault = everyNth(2, serverError(500), movesCounter);
   const statuses: number[] = [];
   for (let round = 0; round < 4; round += 1) statuses.push((await use()).status, (await verify()).status);

@@ -44,19 +44,19 @@ export type Fault =
   | { readonly kind: 'outlives_caller' }
   | { readonly kind: 'held'; readonly until: Promise<unknown> }
   | { readonly kind: 'truncated'; readonly ending: 'clean' | 'cut' }
-  | ({ readonly kind: 'replaced'; readonly counted: boolean } & WireAnswer);
+  | ({ readonly kind: 'replaced'; readonly counted: boolean } & WireResponse);
 
 /** Decides what goes wrong with each request; undefined: nothing. */
 export type FaultPlan = (request: LedgerEntryDraft) => Fault | undefined;
 
-interface WireAnswer {
+interface WireResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 /** Carried out, then the connection is destroyed. */
-export const loseAnswer: Fault = { kind: 'lost', counted: true };
+export const loseResponse: Fault = { kind: 'lost', counted: true };
 
 /** The connection is destroyed before anything was carried out. */
 export const loseRequest: Fault = { kind: 'lost', counted: false };
@@ -67,12 +67,12 @@ export function hang(counted = true): Fault {
 }
 
 /** Carried out at once, answered late. */
-export function delayAnswer(delayMs: number): Fault {
+export function delayResponse(delayMs: number): Fault {
   return { kind: 'late', delayMs };
 }
 
 /** Carried out at once, answered when something has happened. */
-export function holdAnswer(until: Promise<unknown>): Fault {
+export function holdResponse(until: Promise<unknown>): Fault {
   return { kind: 'held', until };
 }
 
@@ -119,7 +119,7 @@ export function refusal(status: number, message = 'Refused', headers: Record<str
 }
 
 /** A status without any body, nothing carried out. */
-export function emptyAnswer(status: number): Fault {
+export function emptyResponse(status: number): Fault {
   return { kind: 'replaced', counted: false, status, headers: {}, body: '' };
 }
 
@@ -224,7 +224,7 @@ export interface Counts {
   readonly unanswered: number;
 }
 
-interface Answer {
+interface RouteResponse {
   readonly status: number;
   /** undefined: no byte. */
   readonly body: unknown;
@@ -426,7 +426,7 @@ export class PlainUpstream implements AsyncDisposable {
   #send(
     entry: LedgerEntry,
     response: ServerResponse,
-    { status, headers, body }: WireAnswer,
+    { status, headers, body }: WireResponse,
     success: 'sent' | 'corrupted' = 'sent',
   ): void {
     if (response.destroyed) return;
@@ -464,14 +464,14 @@ export class PlainUpstream implements AsyncDisposable {
     this.#moved.emit('moved');
   }
 
-  #carryOut(entry: LedgerEntry): Answer {
+  #carryOut(entry: LedgerEntry): RouteResponse {
     const answer = this.#decide(entry);
     entry.counted = answer.counted;
     this.#moved.emit('moved');
     return answer;
   }
 
-  #decide(entry: LedgerEntry): Answer {
+  #decide(entry: LedgerEntry): RouteResponse {
     if (entry.kind === 'other') return this.#refuse(404, 'There is no such endpoint');
     if (entry.method !== 'GET' && !isForm(entry.headers)) return this.#refuse(400, 'Send a form');
     const [, version] = licensePath.exec(entry.path) ?? [];
@@ -490,12 +490,12 @@ export class PlainUpstream implements AsyncDisposable {
     return [...this.#secrets].find(([, itsSecret]) => itsSecret === secret)?.[0];
   }
 
-  #decideFirstVersion(entry: LedgerEntry): Answer {
+  #decideFirstVersion(entry: LedgerEntry): RouteResponse {
     if (!this.#hasApiKey(entry)) return this.#refuse(401, 'Wrong API key');
     return this.#decideLicense(entry, entry.parameters['product_link'] ?? '');
   }
 
-  #decideLicense({ kind, licenseKey }: LedgerEntry, product: string | undefined): Answer {
+  #decideLicense({ kind, licenseKey }: LedgerEntry, product: string | undefined): RouteResponse {
     if (product === undefined) return this.#refuse(401, 'Wrong product secret key');
     if (licenseKey === undefined) return this.#refuse(400, 'license_key is required');
     const license = this.#licenses.get(licenseKey);
@@ -513,7 +513,7 @@ export class PlainUpstream implements AsyncDisposable {
     return { status: 200, body: { data }, counted };
   }
 
-  #decideCoupon({ kind, path, parameters }: LedgerEntry): Answer {
+  #decideCoupon({ kind, path, parameters }: LedgerEntry): RouteResponse {
     if (kind === 'create_coupon') return this.#createCoupon(parameters);
     if (kind === 'list_coupons') return this.#listCoupons(parameters);
     const coupon = this.#coupons.find(({ id }) => path === `/api/v2/coupons/${id}`);
@@ -522,7 +522,7 @@ export class PlainUpstream implements AsyncDisposable {
       : { status: 200, body: { data: coupon }, counted: false };
   }
 
-  #createCoupon(parameters: LedgerEntry['parameters']): Answer {
+  #createCoupon(parameters: LedgerEntry['parameters']): RouteResponse {
     const fault = couponFault(parameters);
     if (fault !== undefined) return this.#refuse(400, fault);
     const { keepsExtras, uniqueCodes, createdStatus } = this.#choices;
@@ -534,7 +534,7 @@ export class PlainUpstream implements AsyncDisposable {
     return { status: createdStatus, body: { data: coupon }, counted: true };
   }
 
-  #listCoupons({ limit = '10', offset = '0' }: LedgerEntry['parameters']): Answer {
+  #listCoupons({ limit = '10', offset = '0' }: LedgerEntry['parameters']): RouteResponse {
     if (!/^\d+$/.test(offset) || !/^\d+$/.test(limit) || Number(limit) < 1 || Number(limit) > 100) {
       return this.#refuse(400, 'limit is 1 to 100, offset 0 or more');
     }
@@ -543,7 +543,7 @@ export class PlainUpstream implements AsyncDisposable {
     return { status: 200, body: { data: { coupons } }, counted: false };
   }
 
-  #refuse(status: number, message: string): Answer {
+  #refuse(status: number, message: string): RouteResponse {
     return { status, body: this.#choices.errorBody(message, status), counted: false };
   }
 
@@ -608,7 +608,7 @@ function isForm(headers: LedgerEntry['headers']): boolean {
   return /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(headers['content-type'] ?? '');
 }
 
-function wire({ status, body }: Answer): WireAnswer {
+function wire({ status, body }: RouteResponse): WireResponse {
   if (body === undefined) return { status, headers: { 'content-type': 'text/html' }, body: '' };
   return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }

@@ -18,7 +18,7 @@ export function realStoreOptions(unknown: Unknown = 'bad request'): Partial<Plai
   return {
     apiKeyHeader: 'payhip-api-key',
     errorBody: (message) => ({ data: [], error: true, message }),
-    unknownKey: unknownAnswers[unknown],
+    unknownKey: unknownResponses[unknown],
     licenseExtra: ({ productKey }) => ({ product_name: `The name of ${productKey}` }),
     firstVersion: true,
   };
@@ -28,7 +28,7 @@ export function startRealStore({ unknown, ...options }: RealStoreOptions): Promi
   return startPlainUpstream({ ...realStoreOptions(unknown), ...options });
 }
 
-const unknownAnswers: Readonly<Record<Unknown, (body: unknown) => { status: number; body: unknown }>> = {
+const unknownResponses: Readonly<Record<Unknown, (body: unknown) => { status: number; body: unknown }>> = {
   'bad request': (body) => ({ status: 400, body }),
   empty: () => ({ status: 200, body: undefined }),
   'no data': () => ({ status: 200, body: { data: [] } }),

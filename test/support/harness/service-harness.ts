@@ -16,7 +16,7 @@ import { isRefusal } from '../../../src/service/access/idempotency.ts';
 import type { Idempotency, WriterContext } from '../../../src/service/ports.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 import type { QueuedChange } from '../../../src/service/outbox/license-change.ts';
-import type { RecordedAnswer } from '../../../src/service/outbox/record-answer.ts';
+import type { RecordedResponse } from '../../../src/service/outbox/record-answer.ts';
 import type { RecordedRead } from '../../../src/service/outbox/record-read.ts';
 import type { SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
@@ -186,10 +186,10 @@ export class AgentHarness extends Harness {
     { id }: { id: string },
     outcome: Applied<License> | NotApplied | Ambiguous,
     { overlapped = false }: { overlapped?: boolean } = {},
-  ): Promise<RecordedAnswer> {
+  ): Promise<RecordedResponse> {
     const { policy } = this;
     const command = { operationId: id, outcome, overlapped, policy };
-    const recorded = valueOf(await this.writer.write('recordAnswer', command));
+    const recorded = valueOf(await this.writer.write('recordResponse', command));
     this.check();
     return recorded;
   }

@@ -6,7 +6,7 @@ import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.
 import type { Applied, Outcome } from '../../../src/domain/outbox/outcome.ts';
 import { isRefusal } from '../../../src/service/access/idempotency.ts';
 import { agentLicensing } from '../../../src/service/agent/license.ts';
-import type { LicenseAnswer, Licensing } from '../../../src/service/answers.ts';
+import type { LicenseResponse, Licensing } from '../../../src/service/answers.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
 import type { Upstream, UpstreamChange } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
@@ -156,13 +156,17 @@ export class SyncHarness implements Disposable {
     await this.start();
   }
 
-  async verify(licenseKey: string, asker: string | null = null): Promise<Result<LicenseAnswer>> {
-    return await this.#within(this.ask(licenseKey, asker));
+  async verify(licenseKey: string, requester: string | null = null): Promise<Result<LicenseResponse>> {
+    return await this.#within(this.ask(licenseKey, requester));
   }
 
   /** Asks without letting time pass. */
-  ask(licenseKey: string, asker: string | null, signal: AbortSignal = never): Promise<Result<LicenseAnswer>> {
-    return this.licensing.verify(allProducts, licenseKey, signal, asker);
+  ask(
+    licenseKey: string,
+    requester: string | null,
+    signal: AbortSignal = never,
+  ): Promise<Result<LicenseResponse>> {
+    return this.licensing.verify(allProducts, licenseKey, signal, requester);
   }
 
   /** Ends the process: running requests are aborted. */
@@ -174,10 +178,10 @@ export class SyncHarness implements Disposable {
     licenseKey: string,
     trigger: LicenseOperationKind,
     { waitMs = 0, idempotencyKey = null }: { waitMs?: number; idempotencyKey?: string | null } = {},
-  ): Promise<Result<LicenseAnswer>> {
+  ): Promise<Result<LicenseResponse>> {
     const idempotency =
       idempotencyKey === null ? null : { credential: 'c', key: idempotencyKey, fingerprint: 'f' };
-    const request = { reach, licenseKey, trigger, waitMs, actor: null, idempotency };
+    const request = { tenant, licenseKey, trigger, waitMs, actor: null, idempotency };
     return await this.#within(this.licensing.change(request, never));
   }
 
@@ -239,7 +243,7 @@ export class SyncHarness implements Disposable {
 }
 
 const allProducts = { accountId: 'default', productKey: null };
-const reach = { accountId: 'default', productKey: product };
+const tenant = { accountId: 'default', productKey: product };
 
 const defaults: SyncOptions = {
   rate: 5,

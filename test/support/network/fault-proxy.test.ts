@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { startFaultProxy, type FaultProxy } from './fault-proxy.ts';
 import { startPlainUpstream, type PlainUpstream } from '../harness/plain-upstream.ts';
-import { httpClient, sendRaw, type HttpAnswer, type RawAnswer } from './raw-http.ts';
+import { httpClient, sendRaw, type HttpResponse, type RawResponse } from './raw-http.ts';
 
 const key = 'KEY-1';
 const form = `license_key=${key}`;
@@ -20,9 +20,9 @@ interface Scene extends AsyncDisposable {
   readonly upstream: PlainUpstream;
   readonly proxy: FaultProxy;
   /** One use on a connection of its own. */
-  readonly useAnew: (deadlineMs?: number) => Promise<RawAnswer>;
+  readonly useAnew: (deadlineMs?: number) => Promise<RawResponse>;
   /** One use on a connection that is kept alive. */
-  readonly use: (signal?: AbortSignal) => Promise<HttpAnswer>;
+  readonly use: (signal?: AbortSignal) => Promise<HttpResponse>;
 }
 
 async function startHarness(): Promise<Scene> {
@@ -100,11 +100,11 @@ test('a fault proxy can reset the connection after the request was processed', a
   const { proxy, upstream, use, useAnew } = scene;
   await proxy.become({ kind: 'reset_answer', containing: 'something else' });
   expect((await useAnew()).status).toBe(200);
-  expect(proxy.resetAnswers).toBe(0);
+  expect(proxy.resetResponses).toBe(0);
   await proxy.become({ kind: 'reset_answer' });
   expect(await useAnew()).toMatchObject({ raw: '', ending: 'reset' });
   await expect(use()).rejects.toMatchObject({ code: 'ECONNRESET' });
-  expect([proxy.resetAnswers, upstream.countsOf(key).net]).toEqual([2, 3]);
+  expect([proxy.resetResponses, upstream.countsOf(key).net]).toEqual([2, 3]);
 });
 
 test('a half-open connection forwards the request but never the response, and does not recover', async () => {

@@ -40,7 +40,7 @@ export class FaultProxy implements AsyncDisposable {
   readonly #connections: Set<Connection> = new Set();
   #server: Server | undefined;
   #port = 0;
-  #resetAnswers = 0;
+  #resetResponses = 0;
   #swallowed = 0;
   #fault: NetworkFault = { kind: 'pass' };
 
@@ -57,8 +57,8 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   /** How many answers were resets instead. */
-  get resetAnswers(): number {
-    return this.#resetAnswers;
+  get resetResponses(): number {
+    return this.#resetResponses;
   }
 
   /** How many pieces of what callers have sent were swallowed. */
@@ -145,7 +145,7 @@ export class FaultProxy implements AsyncDisposable {
     if (this.#meet(connection).mute) return;
     const fault = this.#fault;
     if (fault.kind === 'reset_answer' && chunk.includes(fault.containing ?? '')) {
-      this.#resetAnswers += 1;
+      this.#resetResponses += 1;
       connection.client.resetAndDestroy();
       return;
     }

@@ -5,7 +5,7 @@ import { patienceMs } from '../patience.ts';
 /** Where a server listens: `tcp` is an address such as `http://127.0.0.1:8787`, `socket` a path. */
 export type Listener = { readonly tcp: string } | { readonly socket: string };
 
-export interface RawAnswer {
+export interface RawResponse {
   /** undefined when what came back, if anything, is not HTTP. */
   readonly status: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
@@ -27,13 +27,13 @@ export async function sendRaw(
   listener: Listener,
   bytes: string | Uint8Array | AsyncIterable<string | Uint8Array>,
   { deadlineMs = patienceMs }: RawOptions = {},
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const socket = await connected(listener);
   const collected = collect(socket, deadlineMs);
   if (typeof bytes === 'string' || bytes instanceof Uint8Array) socket.write(bytes);
   else void writeEach(socket, bytes);
   const { raw, ending } = await collected;
-  return { ...parseAnswer(raw), raw, ending };
+  return { ...parseResponse(raw), raw, ending };
 }
 
 async function connected(listener: Listener): Promise<Socket> {
@@ -48,11 +48,11 @@ function connectTcp(address: URL): Socket {
   return connect({ host: address.hostname.replace(/^\[|\]$/g, ''), port: Number(address.port || 80) });
 }
 
-function collect(socket: Socket, deadlineMs: number): Promise<Pick<RawAnswer, 'raw' | 'ending'>> {
-  const { promise, resolve } = Promise.withResolvers<Pick<RawAnswer, 'raw' | 'ending'>>();
+function collect(socket: Socket, deadlineMs: number): Promise<Pick<RawResponse, 'raw' | 'ending'>> {
+  const { promise, resolve } = Promise.withResolvers<Pick<RawResponse, 'raw' | 'ending'>>();
   const chunks: Buffer[] = [];
-  let ending: RawAnswer['ending'] = 'closed';
-  const end = (as: RawAnswer['ending']): void => {
+  let ending: RawResponse['ending'] = 'closed';
+  const end = (as: RawResponse['ending']): void => {
     ending = as;
     socket.destroy();
   };
@@ -73,7 +73,7 @@ async function writeEach(socket: Socket, pieces: AsyncIterable<string | Uint8Arr
   }
 }
 
-function parseAnswer(raw: string): Pick<RawAnswer, 'status' | 'headers' | 'body'> {
+function parseResponse(raw: string): Pick<RawResponse, 'status' | 'headers' | 'body'> {
   const [head = '', ...rest] = raw.split('\r\n\r\n');
   const [statusLine = '', ...lines] = head.split('\r\n');
   const status = /^HTTP\/1\.[01] (\d{3})/.exec(statusLine)?.[1];
@@ -96,7 +96,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   /** Names in lower case; a header sent twice is joined by a comma. */
   readonly headers: Readonly<Record<string, string>>;
@@ -104,7 +104,7 @@ export interface HttpAnswer {
   readonly body: unknown;
 }
 
-type Send = (path: string, options?: RequestOptions) => Promise<HttpAnswer>;
+type Send = (path: string, options?: RequestOptions) => Promise<HttpResponse>;
 
 export interface HttpClient extends AsyncDisposable {
   readonly get: Send;
@@ -154,7 +154,7 @@ function encode({ form, json, body }: RequestOptions): { type?: string; body?: s
   return body === undefined ? {} : { body };
 }
 
-function decode(headers: HttpAnswer['headers'], text: string): unknown {
+function decode(headers: HttpResponse['headers'], text: string): unknown {
   const isJson = /^application\/(?:[\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '');
   return isJson && text !== '' ? JSON.parse(text) : text;
 }

@@ -18,14 +18,14 @@ export function isProxyInstalled(name: ProxyName): boolean {
   return spawnSync(name, [name === 'nginx' ? '-v' : 'version']).error === undefined;
 }
 
-type Answer = { status: number; headers: Readonly<Record<string, unknown>>; text: string };
+type RouteResponse = { status: number; headers: Readonly<Record<string, unknown>>; text: string };
 
 /** A proxy as its example configures it, in front of something. */
 export interface Proxy extends AsyncDisposable {
   readonly ask: (
     path: string,
     options?: { method?: string; headers?: object; body?: string },
-  ) => Promise<Answer>;
+  ) => Promise<RouteResponse>;
 }
 
 /** What differs from the example: the port, the address behind it, and whose certificate it shows. */
@@ -53,7 +53,7 @@ export async function startProxy(name: ProxyName, place: ProxyPlace): Promise<Pr
     await ended;
   };
   try {
-    await vi.waitFor(() => (child.exitCode === null ? reach(port) : undefined), patience);
+    await vi.waitFor(() => (child.exitCode === null ? tenant(port) : undefined), patience);
     if (child.exitCode !== null) throw new Error(`${name} does not start: ${said}`);
   } catch (error) {
     await stop();
@@ -66,7 +66,7 @@ export async function startProxy(name: ProxyName, place: ProxyPlace): Promise<Pr
   };
 }
 
-async function reach(port: number): Promise<void> {
+async function tenant(port: number): Promise<void> {
   const probe = connect(port, '127.0.0.1');
   try {
     await once(probe, 'connect');
@@ -106,8 +106,8 @@ function writeCaddy({ directory, behind }: ProxyPlace, port: number): string[] {
 type Asked = { port: number; ca: Buffer; path: string; method?: string; headers?: object; body?: string };
 
 /** Asks over TLS by the public name; the path goes as it is. */
-function ask({ port, ca, path, method = 'GET', headers = {}, body }: Asked): Promise<Answer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+function ask({ port, ca, path, method = 'GET', headers = {}, body }: Asked): Promise<RouteResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<RouteResponse>();
   const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
   const asking = request(
     {

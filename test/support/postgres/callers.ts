@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../harness/agent-harness.ts';
 import type { Copies, Copy } from './copy-processes.ts';
 import { firstUses, Ledger, redemptionLimit, redemptionsOf, type Told } from '../harness/ledger.ts';
-import type { HttpAnswer } from '../network/raw-http.ts';
+import type { HttpResponse } from '../network/raw-http.ts';
 
 const secret = 'the-secret-of-the-press';
 const callersOfACopy = 16;
@@ -15,13 +15,13 @@ const usedOnce = 50_000;
 const againMs = 50;
 
 type Data = Readonly<Record<string, unknown>>;
-type Send = (copy: Copy, headers: Readonly<Record<string, string>>) => Promise<HttpAnswer>;
+type Send = (copy: Copy, headers: Readonly<Record<string, string>>) => Promise<HttpResponse>;
 
-function dataOf({ body }: HttpAnswer): Data {
+function dataOf({ body }: HttpResponse): Data {
   return (body as { data: Data }).data;
 }
 
-function codeOf({ body }: HttpAnswer): string {
+function codeOf({ body }: HttpResponse): string {
   return String((body as { code?: unknown }).code);
 }
 
@@ -195,7 +195,7 @@ class Caller {
   }
 
   /** Asks until it is answered, each time at another copy, under one key; and some time again, when it was. */
-  async #persist(send: Send): Promise<HttpAnswer> {
+  async #persist(send: Send): Promise<HttpResponse> {
     const headers = { 'idempotency-key': randomUUID() };
     const answer = await this.#answered(send, headers);
     if (this.#turn % 4 === 0 && answer.status < 300) {
@@ -206,7 +206,7 @@ class Caller {
     return answer;
   }
 
-  async #answered(send: Send, headers: Readonly<Record<string, string>>): Promise<HttpAnswer> {
+  async #answered(send: Send, headers: Readonly<Record<string, string>>): Promise<HttpResponse> {
     for (;;) {
       const answer = await this.#ask(send, headers);
       if (answer !== null && answer.status !== 503 && codeOfRefusal(answer) !== 'idempotency_key_in_use') {
@@ -217,11 +217,11 @@ class Caller {
   }
 
   /** Null: there was no response. Fails for a response that no caller may get. */
-  async #ask(send: Send, headers: Readonly<Record<string, string>>): Promise<HttpAnswer | null> {
+  async #ask(send: Send, headers: Readonly<Record<string, string>>): Promise<HttpResponse | null> {
     this.#place += 1;
     const copy = this.#copies[this.#place % this.#copies.length];
     if (copy === undefined) throw new Error('there is no copy');
-    let answer: HttpAnswer;
+    let answer: HttpResponse;
     try {
       answer = await send(copy, headers);
     } catch (error) {
@@ -239,7 +239,7 @@ class Caller {
   }
 }
 
-function codeOfRefusal(answer: HttpAnswer): string | null {
+function codeOfRefusal(answer: HttpResponse): string | null {
   return answer.status === 409 ? codeOf(answer) : null;
 }
 

@@ -26,7 +26,7 @@ export interface Copy extends AsyncDisposable {
 }
 
 /** Starts a copy with a state directory of its own; `postgres` is laid over its `store.postgres`. */
-export async function startCopy(
+export async function startNode(
   server: Pick<PostgresServer, 'address'>,
   postgres: { schema: string } & Record<string, unknown>,
   options: Partial<DaemonOptions> = {},

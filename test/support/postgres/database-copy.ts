@@ -2,7 +2,7 @@ import { slowMs } from '../../../src/daemon/store/database-writer.ts';
 import { longestTimerMs, machineTime, type TimeSource } from '../../../src/daemon/system/clock.ts';
 import type { Log } from '../../../src/service/ports.ts';
 import type { DatabaseAddress } from '../../../src/store/postgres/client.ts';
-import { startCopy, type Copy } from './copies.ts';
+import { startNode, type Copy } from './copies.ts';
 import { urlOf } from './postgres-url.ts';
 
 /** The URL of a server by a port of this machine. */
@@ -11,13 +11,13 @@ export function urlByPort(address: DatabaseAddress, port: number = address.port)
 }
 
 /** Whether a copy is sent requests, how it stands, and what callers get. */
-export type Answers = { ready: unknown; alive: number; storage: unknown; verify: unknown; sale: unknown };
+export type Responses = { ready: unknown; alive: number; storage: unknown; verify: unknown; sale: unknown };
 
 /** A copy of an authority that is watched. */
-export interface WatchedCopy extends Copy {
+export interface WatchedNode extends Copy {
   readonly lines: readonly { level: string; message: string; fields: Record<string, unknown> }[];
   /** How it answers at this moment. */
-  answers(): Promise<Answers>;
+  answers(): Promise<Responses>;
 }
 
 /** A copy by whose clock no look at its database is late, however slow this machine is. */
@@ -27,16 +27,16 @@ export const unhurried: TimeSource = {
 };
 
 /** Starts a copy whose log is kept; `postgres` is laid over its `store.postgres`. */
-export async function watchCopy(
+export async function watchNode(
   address: DatabaseAddress,
   postgres: { schema: string } & Record<string, unknown>,
   time: TimeSource = unhurried,
-): Promise<WatchedCopy> {
-  const lines: WatchedCopy['lines'][number][] = [];
+): Promise<WatchedNode> {
+  const lines: WatchedNode['lines'][number][] = [];
   const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
     void lines.push({ level, message, fields });
   const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
-  const copy = await startCopy({ address }, postgres, { log, time });
+  const copy = await startNode({ address }, postgres, { log, time });
   const told = async (path: string, body?: object): Promise<unknown> => {
     const answer = await copy.call(path, body === undefined ? {} : { body });
     const { type } = (await answer.json()) as { type?: string };

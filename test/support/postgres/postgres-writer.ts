@@ -76,8 +76,8 @@ export function use(
   { under = null, of = 'KEY-1', fingerprint = 'f', trigger = 'usage' }: Use = {},
 ): Promise<CommandResult<'changeLicense'>> {
   const idempotency = under === null ? null : { credential: 'account:default', key: under, fingerprint };
-  const reach = { accountId: account.accountId, productKey: null };
-  return writer.write('changeLicense', { reach, licenseKey: of, trigger }, { idempotency });
+  const tenant = { accountId: account.accountId, productKey: null };
+  return writer.write('changeLicense', { tenant, licenseKey: of, trigger }, { idempotency });
 }
 
 export async function usesIn(database: Database, licenseKey = 'KEY-1'): Promise<number | undefined> {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { provenanceHeaderNames } from '../../../domain/header-names.ts';
-import type { Answer, Call } from '../../client/call.ts';
+import type { RouteResponse, Call } from '../../client/call.ts';
 import { answeredAt, request, type View } from '../../client/request.ts';
 import type { GlobalOptions } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
@@ -85,6 +85,6 @@ export async function requestAndShowLicense(
   return toExitCode(data);
 }
 
-function countPending({ headers }: Answer): number {
+function countPending({ headers }: RouteResponse): number {
   return Number(headers[provenanceHeaderNames.pending.toLowerCase()] ?? 0);
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { operationStates, type OperationState } from '../../../domain/outbox/operation.ts';
 import { counted } from '../../../domain/text.ts';
-import type { Answer } from '../../client/call.ts';
+import type { RouteResponse } from '../../client/call.ts';
 import { defineRequest, type View } from '../../client/request.ts';
 import { type Command, positional } from '../../command.ts';
 import {
@@ -93,7 +93,7 @@ const tones: Record<OperationState, Tone> = {
   dropped: 'faint',
 };
 
-function formatOperation(shown: ExplainedOperation, _answer: Answer, hint: Hint): Shown {
+function formatOperation(shown: ExplainedOperation, _answer: RouteResponse, hint: Hint): Shown {
   const { meaning, waits, shown: license, expected_uses: expected } = shown.explanation;
   const base = shown.base_uses === null ? null : counted(shown.base_uses, 'use');
   const fields = formatFields({

@@ -74,7 +74,7 @@ export function findUser(name: string, passwd: string, group: string): UnitUser 
 }
 
 /** What a unit cannot reach: nothing would run (`refusals`), or something would not work (`warnings`). */
-export interface Reach {
+export interface Tenant {
   readonly refusals: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -83,7 +83,7 @@ export interface Reach {
 const privatePlaces = ['/tmp', '/var/tmp'];
 
 /** Says what the user of a unit of the machine, in its sandbox, could not reach of what it needs. */
-export function examineReach(needs: UnitNeeds, machine: UnitMachine): Reach {
+export function examineReach(needs: UnitNeeds, machine: UnitMachine): Tenant {
   const { program, config, stateDir } = needs;
   const files = config === null ? program : [...program, config];
   const unreadable = program.filter((path) => !canRead(path, machine));

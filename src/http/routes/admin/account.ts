@@ -1,6 +1,6 @@
 import { withNext } from '../../../domain/page.ts';
-import { found, made, pageOf } from '../../answer.ts';
-import { withinReach } from '../../entry/reach.ts';
+import { ok, created, pageOf } from '../../response.ts';
+import { withinTenant } from '../../entry/tenant.ts';
 import { route, type Route } from '../../route.ts';
 import {
   accountList,
@@ -35,7 +35,7 @@ export const accountRoutes: readonly Route[] = [
     async handle({ app, body, writeOptions }) {
       const { name, apiKey = null } = body;
       const added = await app.writer.write('addAccount', { name, apiKey }, writeOptions);
-      return added.ok ? made(serializeAccountKey(added.value)) : added;
+      return added.ok ? created(serializeAccountKey(added.value)) : added;
     },
   }),
   route({
@@ -49,7 +49,7 @@ export const accountRoutes: readonly Route[] = [
     query: pageQuery('accounts'),
     answers: { 200: enveloped(accountList) },
     async handle({ app: { lists }, principal, query, sentTo }) {
-      const filter = withinReach(principal);
+      const filter = withinTenant(principal);
       const rows = await lists.accounts.list(filter, withNext(query));
       const total = await lists.accounts.count(filter);
       const read = pageOf(
@@ -57,7 +57,7 @@ export const accountRoutes: readonly Route[] = [
         query,
         sentTo,
       );
-      return found({ accounts: read.items.map(serializeAccount) }, read.headers);
+      return ok({ accounts: read.items.map(serializeAccount) }, read.headers);
     },
   }),
   route({
@@ -77,7 +77,7 @@ export const accountRoutes: readonly Route[] = [
       const rolled = await app.writer.write('rollApiKey', { accountId: id, oldUntil }, writeOptions);
       if (!rolled.ok) return rolled;
       app.keepApiKey(id, rolled.value.apiKey);
-      return found(serializeAccountKey(rolled.value));
+      return ok(serializeAccountKey(rolled.value));
     },
   }),
 ];

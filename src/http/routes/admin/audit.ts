@@ -1,6 +1,6 @@
 import { withNext } from '../../../domain/page.ts';
 import { refuse } from '../../../domain/problem/problem.ts';
-import { found, pageOf } from '../../answer.ts';
+import { ok, pageOf } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { actList, actObject, actQuery, serializeAct } from '../../../wire/audit.ts';
 import { enveloped } from '../../../wire/response.ts';
@@ -24,7 +24,7 @@ export const auditRoutes: readonly Route[] = [
       const rows = await lists.audit.list(query, withNext(query));
       const total = await lists.audit.count(query);
       const read = pageOf({ list: 'acts', rows, total, keyOf: ({ at, id }) => [at, id] }, query, sentTo);
-      return found({ acts: read.items.map(serializeAct) }, read.headers);
+      return ok({ acts: read.items.map(serializeAct) }, read.headers);
     },
   }),
   route({
@@ -40,7 +40,7 @@ export const auditRoutes: readonly Route[] = [
     async handle({ app: { reader }, path: { id } }) {
       const act = /^\d{1,15}$/.test(id) ? await reader.audit.get(Number(id)) : null;
       if (act === null) return refuse('act_not_found', 'There is no act with this number on record.');
-      return found(serializeAct(act));
+      return ok(serializeAct(act));
     },
   }),
 ];

@@ -1,7 +1,7 @@
 import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/not-found.ts';
-import { found, made, pageOf } from '../../answer.ts';
-import { accountFaults, withinReach } from '../../entry/reach.ts';
+import { ok, created, pageOf } from '../../response.ts';
+import { accountFaults, withinTenant } from '../../entry/tenant.ts';
 import { route, type Route } from '../../route.ts';
 import {
   collectionChange,
@@ -31,10 +31,10 @@ export const collectionRoutes: readonly Route[] = [
     answers: { 201: enveloped(collectionObject) },
     faults: (_, principal, { accountId }) => accountFaults(principal, accountId),
     async handle({ app, principal, body, writeOptions }) {
-      const { name, productKeys, collectionId = null, accountId = principal.reach.accountId } = body;
+      const { name, productKeys, collectionId = null, accountId = principal.tenant.accountId } = body;
       const command = { name, productKeys, collectionId, accountId };
       const added = await app.writer.write('addCollection', command, writeOptions);
-      return added.ok ? made(serializeCollection(added.value)) : added;
+      return added.ok ? created(serializeCollection(added.value)) : added;
     },
   }),
   route({
@@ -49,7 +49,7 @@ export const collectionRoutes: readonly Route[] = [
     answers: { 200: enveloped(collectionList) },
     faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
     async handle({ app: { lists }, principal, query, sentTo }) {
-      const filter = withinReach(principal, query.accountId);
+      const filter = withinTenant(principal, query.accountId);
       const rows = await lists.collections.list(filter, withNext(query));
       const total = await lists.collections.count(filter);
       const read = pageOf(
@@ -57,7 +57,7 @@ export const collectionRoutes: readonly Route[] = [
         query,
         sentTo,
       );
-      return found({ collections: read.items.map(serializeCollection) }, read.headers);
+      return ok({ collections: read.items.map(serializeCollection) }, read.headers);
     },
   }),
   route({
@@ -73,7 +73,7 @@ export const collectionRoutes: readonly Route[] = [
     async handle({ app: { reader }, path: { id } }) {
       const collection = await reader.collections.get(id);
       if (collection === null) return notFound('collection');
-      return found(serializeCollection(collection));
+      return ok(serializeCollection(collection));
     },
   }),
   route({
@@ -89,7 +89,7 @@ export const collectionRoutes: readonly Route[] = [
     answers: { 200: enveloped(collectionObject) },
     async handle({ app, path: { id }, body, writeOptions }) {
       const changed = await app.writer.write('updateCollection', { collectionId: id, ...body }, writeOptions);
-      return changed.ok ? found(serializeCollection(changed.value)) : changed;
+      return changed.ok ? ok(serializeCollection(changed.value)) : changed;
     },
   }),
 ];

@@ -2,7 +2,7 @@ import type { Principal } from '../../../domain/access/principal.ts';
 import { notFound } from '../../../domain/problem/not-found.ts';
 import type { Result } from '../../../domain/problem/problem.ts';
 import { couponScopeFaults } from '../../../service/authority/coupon.ts';
-import { found, type Answer } from '../../answer.ts';
+import { ok, type RouteResponse } from '../../response.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';
 import {
   couponBytes,
@@ -30,15 +30,15 @@ const update = route({
   body: couponCreation,
   bodyBytes: couponBytes,
   answers,
-  async faults({ reader }, { reach }, { scope }) {
-    return scope === undefined ? [] : await couponScopeFaults(reader, reach.accountId, scope);
+  async faults({ reader }, { tenant }, { scope }) {
+    return scope === undefined ? [] : await couponScopeFaults(reader, tenant.accountId, scope);
   },
   async handle({ app, principal, path: { id }, body: terms, writeOptions }) {
     const number = couponId(id);
     if (number === null) return notFound('coupon');
-    const command = { accountId: principal.reach.accountId, id: number, terms };
+    const command = { accountId: principal.tenant.accountId, id: number, terms };
     const changed = await app.writer.write('updateCoupon', command, writeOptions);
-    return changed.ok ? found(serializeCoupon(changed.value)) : changed;
+    return changed.ok ? ok(serializeCoupon(changed.value)) : changed;
   },
 });
 
@@ -73,12 +73,12 @@ type Request = RouteRequest<typeof path, Principal, unknown, unknown>;
 async function act(
   name: 'endCoupon' | 'deleteCoupon',
   { app, principal, path: { id }, writeOptions }: Request,
-): Promise<Result<Answer>> {
+): Promise<Result<RouteResponse>> {
   const number = couponId(id);
   if (number === null) return notFound('coupon');
-  const command = { accountId: principal.reach.accountId, id: number };
+  const command = { accountId: principal.tenant.accountId, id: number };
   const acted = await app.writer.write(name, command, writeOptions);
-  return acted.ok ? found(serializeCoupon(acted.value)) : acted;
+  return acted.ok ? ok(serializeCoupon(acted.value)) : acted;
 }
 
 /** What a seller changes of coupons (src/http/README.md, Admin routes). */

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import type { Principal } from '../../../domain/access/principal.ts';
 import { unknownProduct } from '../../../domain/problem/not-found.ts';
 import { done, type ParameterFault } from '../../../domain/problem/problem.ts';
-import type { Answer } from '../../answer.ts';
+import type { RouteResponse } from '../../response.ts';
 import type { App } from '../../app.ts';
-import { knownAccountFaults, onlyAccountOf, withinReach } from '../../entry/reach.ts';
+import { knownAccountFaults, onlyAccountOf, withinTenant } from '../../entry/tenant.ts';
 import { route, type Route } from '../../route.ts';
 import type { ExportOrder } from '../../../wire/bulk/export.ts';
 import { identifier } from '../../../wire/types.ts';
@@ -31,7 +31,7 @@ const exportLicenses = route({
   handle: ({ app, principal, query: { productKey, accountId } }) =>
     csv(app, {
       noun: 'licenses',
-      filter: { productKey, ...withinReach(principal, accountId) },
+      filter: { productKey, ...withinTenant(principal, accountId) },
       after: null,
     }),
 });
@@ -50,7 +50,7 @@ const exportPurchases = route({
   handle: ({ app, principal, query: { productKey, accountId } }) =>
     csv(app, {
       noun: 'purchases',
-      filter: { productKey, ...withinReach(principal, accountId) },
+      filter: { productKey, ...withinTenant(principal, accountId) },
       after: null,
     }),
 });
@@ -67,7 +67,7 @@ const exportCoupons = route({
   answers,
   faults: exportFaults,
   handle: ({ app, principal, query }) =>
-    csv(app, { noun: 'coupons', accountId: query.accountId ?? principal.reach.accountId, after: null }),
+    csv(app, { noun: 'coupons', accountId: query.accountId ?? principal.tenant.accountId, after: null }),
 });
 
 /**
@@ -99,7 +99,7 @@ async function* pages(app: App, first: ExportOrder): AsyncGenerator<string> {
   }
 }
 
-function csv(app: App, first: ExportOrder): { ok: true; value: Answer } {
+function csv(app: App, first: ExportOrder): { ok: true; value: RouteResponse } {
   const headers = { 'Content-Type': 'text/csv; charset=utf-8' };
   return done({ status: 200, headers, body: Readable.from(pages(app, first), { objectMode: false }) });
 }

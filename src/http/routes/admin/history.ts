@@ -1,7 +1,7 @@
 import { withNext } from '../../../domain/page.ts';
 import { parseLicenseKey } from '../../../domain/license-key.ts';
 import { licenseNotFound } from '../../../service/access/license-access.ts';
-import { found, pageOf } from '../../answer.ts';
+import { ok, pageOf } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { changeList, serializeChange } from '../../../wire/license.ts';
@@ -20,15 +20,15 @@ const list = route({
   async handle({ app, principal, path: { key }, query, sentTo }) {
     const licenseKey = parseLicenseKey(key);
     if (licenseKey === null) return licenseNotFound();
-    const reach = principal.isOperator ? null : principal.reach;
+    const tenant = principal.isOperator ? null : principal.tenant;
     // What is older may not have been removed yet.
     const kept = { ...withNext(query), since: app.historySince() };
-    const history = await app.licensing.history(reach, licenseKey, kept);
+    const history = await app.licensing.history(tenant, licenseKey, kept);
     if (!history.ok) return history;
     const { changes, total } = history.value;
     const rows = { list: 'changes', rows: changes, total } as const;
     const read = pageOf({ ...rows, keyOf: ({ number }) => [number] }, query, sentTo);
-    return found({ changes: read.items.map(serializeChange) }, read.headers);
+    return ok({ changes: read.items.map(serializeChange) }, read.headers);
   },
 });
 

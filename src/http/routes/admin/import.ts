@@ -1,7 +1,7 @@
 import type { Result } from '../../../domain/problem/problem.ts';
 import type { ImportReport } from '../../../service/authority/import.ts';
-import { found, type Answer } from '../../answer.ts';
-import { accountFaults, knownAccountFaults, onlyAccountOf } from '../../entry/reach.ts';
+import { ok, type RouteResponse } from '../../response.ts';
+import { accountFaults, knownAccountFaults, onlyAccountOf } from '../../entry/tenant.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { importReport, importRows } from '../../../wire/bulk/import.ts';
@@ -82,14 +82,14 @@ const importCoupons = route({
   answers,
   faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
   async handle({ app, principal, query, body: { coupons }, writeOptions }) {
-    const accountId = query.accountId ?? principal.reach.accountId;
+    const accountId = query.accountId ?? principal.tenant.accountId;
     const command = { ...importRows(coupons, query, couponRow), accountId };
     return present(await app.writer.write('importCoupons', command, writeOptions));
   },
 });
 
-function present(imported: Result<ImportReport>): Result<Answer> {
-  return imported.ok ? found(imported.value) : imported;
+function present(imported: Result<ImportReport>): Result<RouteResponse> {
+  return imported.ok ? ok(imported.value) : imported;
 }
 
 /** What takes a catalogue over (src/http/README.md, Admin routes). */

@@ -6,7 +6,7 @@ import { refuse } from '../../../domain/problem/problem.ts';
 import type { OperationLists } from '../../../service/lists.ts';
 import type { OperationReads } from '../../../service/outbox/tables.ts';
 import { afterCommit } from '../../../service/after-commit.ts';
-import { found, emptyList, pageOf, madeUnread } from '../../answer.ts';
+import { ok, emptyList, pageOf, madeUnread } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import {
@@ -46,7 +46,7 @@ const list = route({
       ? await operations.openOf(licenseKey, state, withNext(query))
       : await operations.list(state, withNext(query));
     const read = pageOf({ list: 'operations', rows, total, keyOf: ({ seq }) => [seq] }, query, sentTo);
-    return found({ operations: read.items.map((each) => serializeOperation(each, products)) }, read.headers);
+    return ok({ operations: read.items.map((each) => serializeOperation(each, products)) }, read.headers);
   },
 });
 
@@ -80,7 +80,7 @@ const show = route({
   handle({ app, path: { id } }) {
     const operation = app.operations?.get(id);
     if (operation === undefined || operation === null) return notFound();
-    return found(present(app, operation));
+    return ok(present(app, operation));
   },
 });
 
@@ -110,7 +110,7 @@ function decisionRoute(decision: Decision, operationId: string, summary: string)
       if (!decided.ok) return decided;
       app.sync?.wake();
       const shown = await afterCommit(app.log, () => present(app, decided.value.operation), null);
-      return shown === null ? madeUnread() : found(shown);
+      return shown === null ? madeUnread() : ok(shown);
     },
   });
 }

@@ -1,5 +1,5 @@
 import { refuse, refuseParameters } from '../../../domain/problem/problem.ts';
-import { found } from '../../answer.ts';
+import { ok } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { preloadParameters, queuedObject } from '../../../wire/license.ts';
@@ -24,7 +24,7 @@ const preload = route({
       return refuseParameters([{ parameter: 'product_key', code: 'product_not_found', detail }]);
     }
     const queued = await app.sync.preload({ licenseKeys, productKey: productId }, writeOptions);
-    return queued.ok ? found(queued.value) : queued;
+    return queued.ok ? ok(queued.value) : queued;
   },
 });
 

@@ -1,7 +1,7 @@
 import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/not-found.ts';
-import { found, made, pageOf } from '../../answer.ts';
-import { accountFaults, withinReach } from '../../entry/reach.ts';
+import { ok, created, pageOf } from '../../response.ts';
+import { accountFaults, withinTenant } from '../../entry/tenant.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { endOfOld, rollParameters } from '../../../wire/account.ts';
@@ -38,13 +38,13 @@ export const productRoutes: readonly Route[] = [
       const {
         name,
         recurring = false,
-        accountId = principal.reach.accountId,
+        accountId = principal.tenant.accountId,
         productKey = null,
         secret = null,
       } = body;
       const command = { name, recurring, accountId, productKey, secret };
       const added = await app.writer.write('addProduct', command, writeOptions);
-      return added.ok ? made(serializeProductSecret(added.value)) : added;
+      return added.ok ? created(serializeProductSecret(added.value)) : added;
     },
   }),
   route({
@@ -59,7 +59,7 @@ export const productRoutes: readonly Route[] = [
     answers: { 200: enveloped(productList) },
     faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
     async handle({ app: { lists }, principal, query, sentTo }) {
-      const filter = { archived: query.archived, ...withinReach(principal, query.accountId) };
+      const filter = { archived: query.archived, ...withinTenant(principal, query.accountId) };
       const rows = await lists.products.list(filter, withNext(query));
       const total = await lists.products.count(filter);
       const read = pageOf(
@@ -67,7 +67,7 @@ export const productRoutes: readonly Route[] = [
         query,
         sentTo,
       );
-      return found({ products: read.items.map(serializeProduct) }, read.headers);
+      return ok({ products: read.items.map(serializeProduct) }, read.headers);
     },
   }),
   route({
@@ -83,7 +83,7 @@ export const productRoutes: readonly Route[] = [
     async handle({ app: { reader }, path: { id } }) {
       const product = await reader.products.get(id);
       if (product === null) return notFound('product');
-      return found(serializeProduct(product));
+      return ok(serializeProduct(product));
     },
   }),
   route({
@@ -99,7 +99,7 @@ export const productRoutes: readonly Route[] = [
     answers: { 200: enveloped(productObject) },
     async handle({ app, path: { id }, body, writeOptions }) {
       const changed = await app.writer.write('updateProduct', { productKey: id, ...body }, writeOptions);
-      return changed.ok ? found(serializeProduct(changed.value)) : changed;
+      return changed.ok ? ok(serializeProduct(changed.value)) : changed;
     },
   }),
   route({
@@ -118,7 +118,7 @@ export const productRoutes: readonly Route[] = [
       const oldUntil = endOfOld(body, app.verifiedNow());
       const command = { productKey: id, oldUntil };
       const rolled = await app.writer.write('rollProductSecret', command, writeOptions);
-      return rolled.ok ? found(serializeProductSecret(rolled.value)) : rolled;
+      return rolled.ok ? ok(serializeProductSecret(rolled.value)) : rolled;
     },
   }),
 ];

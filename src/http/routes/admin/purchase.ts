@@ -1,8 +1,8 @@
 import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/not-found.ts';
 import { inKnownKey } from '../../../service/license-spelling.ts';
-import { emptyList, found, made, pageOf } from '../../answer.ts';
-import { accountFaults, isOfNoProduct, productFaults, withinReach } from '../../entry/reach.ts';
+import { emptyList, ok, created, pageOf } from '../../response.ts';
+import { accountFaults, isOfNoProduct, productFaults, withinTenant } from '../../entry/tenant.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import {
@@ -41,7 +41,7 @@ export const purchaseRoutes: readonly Route[] = [
       } = body;
       const command = { productKey, buyerEmail, licenseKey, soldAt, uses, enabled };
       const added = await app.writer.write('addPurchase', command, writeOptions);
-      return added.ok ? made(serializePurchase(added.value)) : added;
+      return added.ok ? created(serializePurchase(added.value)) : added;
     },
   }),
   route({
@@ -56,7 +56,7 @@ export const purchaseRoutes: readonly Route[] = [
     answers: { 200: enveloped(purchaseList) },
     faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
     async handle({ app, principal, query, sentTo }) {
-      const asked = { ...query, ...withinReach(principal, query.accountId) };
+      const asked = { ...query, ...withinTenant(principal, query.accountId) };
       if (await isOfNoProduct(app, asked)) return emptyList('purchases');
       const filter = await inKnownKey(app, asked);
       const { lists } = app;
@@ -72,7 +72,7 @@ export const purchaseRoutes: readonly Route[] = [
         query,
         sentTo,
       );
-      return found({ purchases: read.items.map(serializePurchase) }, read.headers);
+      return ok({ purchases: read.items.map(serializePurchase) }, read.headers);
     },
   }),
   route({
@@ -91,7 +91,7 @@ export const purchaseRoutes: readonly Route[] = [
       if (purchase === null || license === null) {
         return notFound('purchase');
       }
-      return found(serializePurchase({ purchase, license }));
+      return ok(serializePurchase({ purchase, license }));
     },
   }),
   route({
@@ -106,7 +106,7 @@ export const purchaseRoutes: readonly Route[] = [
     answers: { 200: enveloped(purchaseObject) },
     async handle({ app, path: { id }, writeOptions }) {
       const refunded = await app.writer.write('refundPurchase', { purchaseId: id }, writeOptions);
-      return refunded.ok ? found(serializePurchase(refunded.value)) : refunded;
+      return refunded.ok ? ok(serializePurchase(refunded.value)) : refunded;
     },
   }),
 ];

@@ -1,6 +1,6 @@
 import { refuse } from '../../../domain/problem/problem.ts';
 import { afterCommit } from '../../../service/after-commit.ts';
-import { found, madeUnread } from '../../answer.ts';
+import { ok, madeUnread } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { serializeSync, syncObject } from '../../../wire/status.ts';
@@ -21,14 +21,14 @@ function syncRoute(act: 'now' | 'pause' | 'resume', operationId: string, summary
       const acted = await app.sync[act](writeOptions);
       if (!acted.ok) return acted;
       // A repeated request gets the first answer, stored under its idempotency key.
-      if (acted.value !== null) return found(acted.value);
+      if (acted.value !== null) return ok(acted.value);
       const value = await afterCommit(app.log, async () => serializeSync(await app.status()), null);
       if (value === null) return madeUnread();
       const { idempotency } = writeOptions;
       if (idempotency !== null) {
-        await afterCommit(app.log, () => app.writer.write('keepAnswer', { idempotency, value }), null);
+        await afterCommit(app.log, () => app.writer.write('keepResponse', { idempotency, value }), null);
       }
-      return found(value);
+      return ok(value);
     },
   });
 }

@@ -1,8 +1,8 @@
 import { withNext } from '../../../domain/page.ts';
 import type { Principal, Scope } from '../../../domain/access/principal.ts';
 import type { ParameterFault } from '../../../domain/problem/problem.ts';
-import { found, made, pageOf } from '../../answer.ts';
-import { accountFaults, onlyAccountOf, productFaults, withinReach } from '../../entry/reach.ts';
+import { ok, created, pageOf } from '../../response.ts';
+import { accountFaults, onlyAccountOf, productFaults, withinTenant } from '../../entry/tenant.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { pageQuery } from '../../../wire/page.ts';
@@ -48,7 +48,7 @@ const issue = route({
     const productId = productKey === null ? null : products?.idOf(productKey);
     const command = { scopes, productKey, productId, accountId, label, expiresAt, isAgent: role === 'agent' };
     const issued = await app.writer.write('issueToken', command, writeOptions);
-    return issued.ok ? made(serializeTokenSecret(issued.value, products)) : issued;
+    return issued.ok ? created(serializeTokenSecret(issued.value, products)) : issued;
   },
 });
 
@@ -62,11 +62,11 @@ const list = route({
   query: pageQuery('tokens'),
   answers: { 200: enveloped(tokenList) },
   async handle({ app: { lists, products }, principal, query, sentTo }) {
-    const filter = withinReach(principal);
+    const filter = withinTenant(principal);
     const rows = await lists.tokens.list(filter, withNext(query));
     const total = await lists.tokens.count(filter);
     const read = pageOf({ list: 'tokens', rows, total, keyOf: ({ tokenId }) => [tokenId] }, query, sentTo);
-    return found({ tokens: read.items.map((token) => serializeToken(token, products)) }, read.headers);
+    return ok({ tokens: read.items.map((token) => serializeToken(token, products)) }, read.headers);
   },
 });
 
@@ -86,7 +86,7 @@ const revoke = route({
     // The use case looks at the owner, because a repeated request names a token that is gone.
     const command = { tokenId: id, accountId: onlyAccountOf(principal), ...shown };
     const revoked = await writer.write('revokeToken', command, writeOptions);
-    return revoked.ok ? found(serializeToken(revoked.value, products)) : revoked;
+    return revoked.ok ? ok(serializeToken(revoked.value, products)) : revoked;
   },
 });
 

@@ -1,9 +1,9 @@
 import type { Coupon } from '../../../domain/checkout/coupon.ts';
 import { withNext, type Page } from '../../../domain/page.ts';
 import { refuse, type Result } from '../../../domain/problem/problem.ts';
-import type { CouponAnswer, CouponList } from '../../../service/answers.ts';
+import type { CouponResponse, CouponList } from '../../../service/answers.ts';
 import { couponScopeFaults } from '../../../service/authority/coupon.ts';
-import { type Answer, found, made, pageOf, provenanceHeaders } from '../../answer.ts';
+import { type RouteResponse, ok, created, pageOf, provenanceHeaders } from '../../response.ts';
 import type { App } from '../../app.ts';
 import { route, type Route } from '../../route.ts';
 import {
@@ -29,7 +29,7 @@ async function getById(
   accountId: string,
   id: string,
   signal: AbortSignal,
-): Promise<Result<CouponAnswer>> {
+): Promise<Result<CouponResponse>> {
   const number = couponId(id);
   if (number === null) return refuse('coupon_not_found', 'A coupon has an integer as its id.');
   return await couponing.get(accountId, number, signal);
@@ -47,17 +47,17 @@ const create = route({
   body: couponCreation,
   bodyBytes: couponBytes,
   answers: { 201: enveloped(couponObject) },
-  async faults({ role, reader }, { reach }, { scope }) {
+  async faults({ role, reader }, { tenant }, { scope }) {
     // An agent has no catalogue: its upstream checks the scope.
     if (role === 'agent' || scope === undefined) return [];
-    return await couponScopeFaults(reader, reach.accountId, scope);
+    return await couponScopeFaults(reader, tenant.accountId, scope);
   },
   async handle({ app, principal, body, writeOptions, signal }) {
-    const created = await app.couponing.create(principal.reach.accountId, body, writeOptions, signal);
-    if (!created.ok) return created;
-    const { coupon, provenance } = created.value;
+    const result = await app.couponing.create(principal.tenant.accountId, body, writeOptions, signal);
+    if (!result.ok) return result;
+    const { coupon, provenance } = result.value;
     const location = `${path}/${coupon.id}`;
-    return made(serializeCoupon(coupon), { Location: location, ...provenanceHeaders(provenance) });
+    return created(serializeCoupon(coupon), { Location: location, ...provenanceHeaders(provenance) });
   },
 });
 
@@ -65,7 +65,7 @@ function pageOfCoupons(
   { coupons: rows, total, provenance }: CouponList,
   query: Page,
   sentTo: Parameters<typeof pageOf>[2],
-): { items: readonly Coupon[]; headers: Answer['headers'] } {
+): { items: readonly Coupon[]; headers: RouteResponse['headers'] } {
   const read = pageOf({ list: 'coupons', rows, total, keyOf: ({ id }) => [id] }, query, sentTo);
   return { items: read.items, headers: { ...read.headers, ...provenanceHeaders(provenance) } };
 }
@@ -81,10 +81,10 @@ const list = route({
   query: pageQuery('coupons'),
   answers: { 200: enveloped(couponList) },
   async handle({ app, principal, query, sentTo, signal }) {
-    const listed = await app.couponing.list(principal.reach.accountId, withNext(query), signal);
+    const listed = await app.couponing.list(principal.tenant.accountId, withNext(query), signal);
     if (!listed.ok) return listed;
     const { items, headers } = pageOfCoupons(listed.value, query, sentTo);
-    return found({ coupons: items.map(serializeCoupon) }, headers);
+    return ok({ coupons: items.map(serializeCoupon) }, headers);
   },
 });
 
@@ -99,9 +99,9 @@ const get = route({
   access: { credential: 'api_key', scope: 'coupons:read' },
   answers: { 200: enveloped(couponObject) },
   async handle({ app, principal, path: { id }, signal }) {
-    const got = await getById(app, principal.reach.accountId, id, signal);
+    const got = await getById(app, principal.tenant.accountId, id, signal);
     if (!got.ok) return got;
-    return found(serializeCoupon(got.value.coupon), provenanceHeaders(got.value.provenance));
+    return ok(serializeCoupon(got.value.coupon), provenanceHeaders(got.value.provenance));
   },
 });
 
@@ -117,17 +117,17 @@ const listCounted = route({
   access: { credential: 'api_key', scope: 'coupons:read' },
   query: countedCouponQuery,
   answers: { 200: enveloped(countedCouponList) },
-  async handle({ app, principal: { reach }, query: { state, ...query }, sentTo, signal }) {
+  async handle({ app, principal: { tenant }, query: { state, ...query }, sentTo, signal }) {
     const filter = state === undefined ? {} : { state: { is: state, at: app.now() } };
-    const listed = await app.couponing.list(reach.accountId, { ...withNext(query), ...filter }, signal);
+    const listed = await app.couponing.list(tenant.accountId, { ...withNext(query), ...filter }, signal);
     if (!listed.ok) return listed;
     const { items, headers } = pageOfCoupons(listed.value, query, sentTo);
     const counted = [];
     for (const coupon of items) {
-      const redemptions = await app.reader.redemptions.countOf(reach.accountId, coupon.id);
+      const redemptions = await app.reader.redemptions.countOf(tenant.accountId, coupon.id);
       counted.push(serializeCounted(coupon, redemptions, app));
     }
-    return found({ coupons: counted }, headers);
+    return ok({ coupons: counted }, headers);
   },
 });
 
@@ -141,15 +141,15 @@ const getCounted = route({
   refusals: ['coupon_not_found'],
   access: { credential: 'api_key', scope: 'coupons:read' },
   answers: { 200: enveloped(redeemedCouponObject) },
-  async handle({ app, principal: { reach }, path: { id }, signal }) {
-    const got = await getById(app, reach.accountId, id, signal);
+  async handle({ app, principal: { tenant }, path: { id }, signal }) {
+    const got = await getById(app, tenant.accountId, id, signal);
     if (!got.ok) return got;
     const { coupon, provenance } = got.value;
     const { redemptions } = app.reader;
-    const count = await redemptions.countOf(reach.accountId, coupon.id);
-    const orders = await redemptions.ordersOf(reach.accountId, coupon.id, shownOrders);
+    const count = await redemptions.countOf(tenant.accountId, coupon.id);
+    const orders = await redemptions.ordersOf(tenant.accountId, coupon.id, shownOrders);
     const counted = serializeCounted(coupon, count, app);
-    return found({ ...counted, orders }, provenanceHeaders(provenance));
+    return ok({ ...counted, orders }, provenanceHeaders(provenance));
   },
 });
 

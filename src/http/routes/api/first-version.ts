@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { reaches, type Principal, type Reach } from '../../../domain/access/principal.ts';
+import { reaches, type Principal, type Tenant } from '../../../domain/access/principal.ts';
 import { refuse } from '../../../domain/problem/problem.ts';
 import type { QuoteReason } from '../../../domain/checkout/quote.ts';
-import { found, provenanceHeaders } from '../../answer.ts';
+import { ok, provenanceHeaders } from '../../response.ts';
 import type { App } from '../../app.ts';
 import type { LicenseForm } from '../../dialects/dialect.ts';
 import { route, type Route } from '../../route.ts';
@@ -23,13 +23,13 @@ async function askedOf(
   { productLink, licenseKey }: Named,
 ): Promise<Asked> {
   const productKey = app.products === null ? productLink : app.products.idOf(productLink);
-  const reach: Reach = { ...principal.reach, productKey };
+  const tenant: Tenant = { ...principal.tenant, productKey };
   const isReached = productKey !== null && (await isReachable(app, principal, productKey));
-  return { reach, licenseKey: isReached ? licenseKey : null };
+  return { tenant, licenseKey: isReached ? licenseKey : null };
 }
 
 async function isReachable(app: App, principal: Principal, productKey: string): Promise<boolean> {
-  const { accountId } = principal.reach;
+  const { accountId } = principal.tenant;
   if (app.products !== null) return reaches(principal, { accountId, productKey });
   const product = await app.reader.products.get(productKey);
   return product !== null && reaches(principal, product);
@@ -50,7 +50,7 @@ const verifyCoupon = route({
   query: couponCodeParameters,
   answers: { 200: enveloped(z.array(verifiedCouponObject)) },
   async handle({ app, principal, query: { code }, signal }) {
-    const { accountId } = principal.reach;
+    const { accountId } = principal.tenant;
     const quoted = await app.checkout.quote(accountId, { code, currency: null, lines: [] }, signal);
     if (!quoted.ok) return quoted;
     const { couponId, reasons } = quoted.value.quote;
@@ -60,7 +60,7 @@ const verifyCoupon = route({
     const usage = await app.reader.redemptions.countOf(accountId, couponId);
     const isValid = !reasons.some((reason) => invalidating.has(reason));
     const coupon = serializeVerifiedCoupon(got.value.coupon, { isValid, usage });
-    return found([coupon], provenanceHeaders(quoted.value.provenance));
+    return ok([coupon], provenanceHeaders(quoted.value.provenance));
   },
 });
 

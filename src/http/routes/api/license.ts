@@ -1,22 +1,22 @@
 import { withNext } from '../../../domain/page.ts';
-import type { Principal, Reach, Scope } from '../../../domain/access/principal.ts';
+import type { Principal, Tenant, Scope } from '../../../domain/access/principal.ts';
 import type { LicenseTrigger } from '../../../domain/license.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
-import type { LicenseAnswer } from '../../../service/answers.ts';
+import type { LicenseResponse } from '../../../service/answers.ts';
 import { licenseNotFound } from '../../../service/access/license-access.ts';
 import { inKnownKey } from '../../../service/license-spelling.ts';
 import { afterCommit } from '../../../service/after-commit.ts';
 import type { Awaitable } from '../../../service/tables.ts';
-import { type Answer, emptyList, found, pageOf, provenanceHeaders } from '../../answer.ts';
+import { type RouteResponse, emptyList, ok, pageOf, provenanceHeaders } from '../../response.ts';
 import type { App } from '../../app.ts';
 import type { LicenseForm, ProductName } from '../../dialects/dialect.ts';
-import { accountFaults, isOfNoProduct, reachForLicense, withinReach } from '../../entry/reach.ts';
+import { accountFaults, isOfNoProduct, tenantForLicense, withinTenant } from '../../entry/tenant.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';
 import { licenseList, licenseParameters, licenseQuery, serializeSoldLicense } from '../../../wire/license.ts';
 import { enveloped } from '../../../wire/response.ts';
 
 /** A license key, null when none can look like this, and whose it must be. */
-export type Asked = { reach: Reach; licenseKey: string | null };
+export type Asked = { tenant: Tenant; licenseKey: string | null };
 
 type FromCaller = Pick<
   RouteRequest<string, Principal, unknown, unknown>,
@@ -39,23 +39,23 @@ export const licenseChanges: readonly {
 /** Answers what a license key is worth. */
 export async function verifyLicense(
   { app, principal, signal }: FromCaller,
-  { reach, licenseKey }: Asked,
+  { tenant, licenseKey }: Asked,
   form: LicenseForm,
-): Promise<Result<Answer>> {
+): Promise<Result<RouteResponse>> {
   if (licenseKey === null) return licenseNotFound();
-  const verified = await app.licensing.verify(reach, licenseKey, signal, principal.credential);
+  const verified = await app.licensing.verify(tenant, licenseKey, signal, principal.credential);
   return await present(app, verified, form);
 }
 
 /** Changes a license and answers how it is then. */
 export async function changeLicense(
   { app, principal, writeOptions, waitMs, isAgent, signal }: FromCaller,
-  { reach, licenseKey, trigger }: Asked & { trigger: Exclude<LicenseTrigger, 'refund'> },
+  { tenant, licenseKey, trigger }: Asked & { trigger: Exclude<LicenseTrigger, 'refund'> },
   form: LicenseForm,
-): Promise<Result<Answer>> {
+): Promise<Result<RouteResponse>> {
   if (licenseKey === null) return licenseNotFound();
-  const asker = principal.credential;
-  const request = { reach, licenseKey, trigger, waitMs, isAgent, asker, ...writeOptions };
+  const requester = principal.credential;
+  const request = { tenant, licenseKey, trigger, waitMs, isAgent, requester, ...writeOptions };
   const result = await app.licensing.change(request, signal);
   // After a wait for the upstream, the result is in the store before the writer announces it.
   if (result.ok) app.changes.announce([{ licenseKey: result.value.license.licenseKey }]);
@@ -66,26 +66,26 @@ export async function changeLicense(
 
 async function present(
   app: Pick<App, 'role' | 'productName'>,
-  result: Result<LicenseAnswer>,
+  result: Result<LicenseResponse>,
   form: LicenseForm,
-): Promise<Result<Answer>> {
-  return result.ok ? done(await answerOf(app, result.value, form)) : result;
+): Promise<Result<RouteResponse>> {
+  return result.ok ? done(await responseOf(app, result.value, form)) : result;
 }
 
 /** The answer in the form of a dialect; at once where the form need not wait for the name of the product. */
-function answerOf(
+function responseOf(
   app: Pick<App, 'role' | 'productName'>,
-  answer: LicenseAnswer,
+  answer: LicenseResponse,
   form: LicenseForm,
-): Awaitable<Answer> {
+): Awaitable<RouteResponse> {
   const { provenance, license, cacheable } = answer;
   let isNameAsked = false;
   const presented = form.present(answer, (productKey) => {
     isNameAsked = true;
     return app.productName(productKey);
   });
-  const finish = (body: object): Answer => {
-    const { value } = found(body, provenanceHeaders(provenance));
+  const finish = (body: object): RouteResponse => {
+    const { value } = ok(body, provenanceHeaders(provenance));
     // On an agent, a report about another license key may change the name of the product.
     if (cacheable === undefined || (isNameAsked && app.role === 'agent')) return value;
     const confirmedAt = 'confirmedAt' in provenance ? provenance.confirmedAt : null;
@@ -99,7 +99,7 @@ async function askedOf(
   { app, principal }: Pick<FromCaller, 'app' | 'principal'>,
   { licenseKey }: Pick<Asked, 'licenseKey'>,
 ): Promise<Asked> {
-  return { reach: await reachForLicense(app, principal, licenseKey), licenseKey };
+  return { tenant: await tenantForLicense(app, principal, licenseKey), licenseKey };
 }
 
 const list = route({
@@ -114,7 +114,7 @@ const list = route({
   answers: { 200: enveloped(licenseList) },
   faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
   async handle({ app, principal, query, sentTo }) {
-    const asked = { ...query, ...withinReach(principal, query.accountId) };
+    const asked = { ...query, ...withinTenant(principal, query.accountId) };
     if (await isOfNoProduct(app, asked)) return emptyList('licenses');
     const filter = await inKnownKey(app, asked);
     const { lists } = app;
@@ -125,7 +125,7 @@ const list = route({
       query,
       sentTo,
     );
-    return found({ licenses: read.items.map(serializeSoldLicense) }, read.headers);
+    return ok({ licenses: read.items.map(serializeSoldLicense) }, read.headers);
   },
 });
 

@@ -2,7 +2,7 @@ import type { Principal } from '../../../domain/access/principal.ts';
 import type { ParameterFault } from '../../../domain/problem/problem.ts';
 import type { Cart } from '../../../domain/checkout/quote.ts';
 import { cartFaults } from '../../../service/checkout/quote.ts';
-import { found, provenanceHeaders } from '../../answer.ts';
+import { ok, provenanceHeaders } from '../../response.ts';
 import type { App } from '../../app.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
@@ -11,12 +11,12 @@ import { cartBytes, cartParameters, serializeQuote, quoteObject } from '../../..
 /** The faults of a cart that only the catalogue can tell. */
 export async function catalogueFaults(
   { role, reader }: App,
-  { reach }: Principal,
+  { tenant }: Principal,
   { cart }: { cart?: Cart },
 ): Promise<readonly ParameterFault[]> {
   // An agent has no catalogue: it takes the products as the cart names them.
   if (role === 'agent' || cart === undefined) return [];
-  return await cartFaults(reader, reach.accountId, cart.lines);
+  return await cartFaults(reader, tenant.accountId, cart.lines);
 }
 
 /** Quotes (src/http/README.md, Coupons at checkout). */
@@ -36,10 +36,10 @@ export const quoteRoutes: readonly Route[] = [
     answers: { 200: enveloped(quoteObject) },
     faults: catalogueFaults,
     async handle({ app, principal, body: { cart }, signal }) {
-      const quoted = await app.checkout.quote(principal.reach.accountId, cart, signal);
+      const quoted = await app.checkout.quote(principal.tenant.accountId, cart, signal);
       if (!quoted.ok) return quoted;
       const { quote, provenance } = quoted.value;
-      return found(serializeQuote(quote, app.role), provenanceHeaders(provenance));
+      return ok(serializeQuote(quote, app.role), provenanceHeaders(provenance));
     },
   }),
 ];

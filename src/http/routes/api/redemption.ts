@@ -1,6 +1,6 @@
 import { withNext } from '../../../domain/page.ts';
 import { redemptionNotFound } from '../../../service/checkout/redemption.ts';
-import { found, made, nothing, pageOf, provenanceHeaders } from '../../answer.ts';
+import { ok, created, noContent, pageOf, provenanceHeaders } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import {
@@ -31,14 +31,14 @@ const redeem = route({
   answers: { 200: enveloped(redemptionObject), 201: enveloped(redemptionObject) },
   faults: catalogueFaults,
   async handle({ app, principal, body, writeOptions, signal }) {
-    const command = { accountId: principal.reach.accountId, ...body };
+    const command = { accountId: principal.tenant.accountId, ...body };
     const redeemed = await app.checkout.redeem(command, writeOptions, signal);
     if (!redeemed.ok) return redeemed;
     const { redemption, isNew, provenance } = redeemed.value;
     const shown = serializeRedemption(redemption, app.role);
     const headers = provenanceHeaders(provenance);
-    if (!isNew) return found(shown, headers);
-    return made(shown, { Location: `${path}/${encodeURIComponent(redemption.order)}`, ...headers });
+    if (!isNew) return ok(shown, headers);
+    return created(shown, { Location: `${path}/${encodeURIComponent(redemption.order)}`, ...headers });
   },
 });
 
@@ -51,14 +51,11 @@ const list = route({
   access: reading,
   query: redemptionQuery,
   answers: { 200: enveloped(redemptionList) },
-  async handle({ app, principal: { reach }, query, sentTo }) {
-    const rows = await app.lists.redemptions.listOf(reach.accountId, query.couponId, withNext(query));
-    const total = await app.reader.redemptions.countOf(reach.accountId, query.couponId);
+  async handle({ app, principal: { tenant }, query, sentTo }) {
+    const rows = await app.lists.redemptions.listOf(tenant.accountId, query.couponId, withNext(query));
+    const total = await app.reader.redemptions.countOf(tenant.accountId, query.couponId);
     const read = pageOf({ list: 'redemptions', rows, total, keyOf: ({ id }) => [id] }, query, sentTo);
-    return found(
-      { redemptions: read.items.map((each) => serializeRedemption(each, app.role)) },
-      read.headers,
-    );
+    return ok({ redemptions: read.items.map((each) => serializeRedemption(each, app.role)) }, read.headers);
   },
 });
 
@@ -71,9 +68,9 @@ const get = route({
   refusals: ['redemption_not_found'],
   access: reading,
   answers: { 200: enveloped(redemptionObject) },
-  async handle({ app, principal: { reach }, path: { order } }) {
-    const redemption = await app.reader.redemptions.get(reach.accountId, order);
-    return redemption === null ? redemptionNotFound() : found(serializeRedemption(redemption, app.role));
+  async handle({ app, principal: { tenant }, path: { order } }) {
+    const redemption = await app.reader.redemptions.get(tenant.accountId, order);
+    return redemption === null ? redemptionNotFound() : ok(serializeRedemption(redemption, app.role));
   },
 });
 
@@ -86,10 +83,10 @@ const remove = route({
   refusals: ['redemption_not_found'],
   access: writing,
   answers: { 204: null },
-  async handle({ app, principal: { reach }, path: { order }, writeOptions }) {
-    const command = { accountId: reach.accountId, order };
+  async handle({ app, principal: { tenant }, path: { order }, writeOptions }) {
+    const command = { accountId: tenant.accountId, order };
     const voided = await app.writer.write('voidRedemption', command, writeOptions);
-    return voided.ok ? nothing() : voided;
+    return voided.ok ? noContent() : voided;
   },
 });
 

@@ -2,7 +2,7 @@ import type { Account } from '../../../domain/account.ts';
 import type { AccountReads, AccountTable } from '../../../service/authority/tables.ts';
 import type { AwaitableTable } from '../../../service/tables.ts';
 import { prepareList, prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';
-import { ofAccount } from './reach.ts';
+import { ofAccount } from './tenant.ts';
 
 const columns = 'account_id AS "accountId", name, created_at AS "createdAt"';
 const fromRow = (row: Account): Account => row;
@@ -20,8 +20,8 @@ export function accountReads(source: Source): AwaitableTable<AccountReads> {
   return {
     get: (accountId) => get.first(accountId),
     byKeyDigest: (digest) => byKeyDigest.first(digest),
-    list: ({ reach }, page) => listed.list([ofAccount(reach)], page),
-    count: ({ reach }) => listed.count([ofAccount(reach)]),
+    list: ({ tenant }, page) => listed.list([ofAccount(tenant)], page),
+    count: ({ tenant }) => listed.count([ofAccount(tenant)]),
   };
 }
 

@@ -2,7 +2,7 @@ import type { Collection } from '../../../domain/collection.ts';
 import type { CollectionReads, CollectionTable } from '../../../service/authority/tables.ts';
 import type { AwaitableTable } from '../../../service/tables.ts';
 import { prepareList, prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';
-import { ofAccount } from './reach.ts';
+import { ofAccount } from './tenant.ts';
 
 const fromRow = (row: Collection): Collection => row;
 
@@ -16,8 +16,8 @@ export function collectionReads(source: Source): AwaitableTable<CollectionReads>
   const listed = prepareList(source, { select: columns, from: collection, key: ['collection_id'] }, fromRow);
   return {
     get: (collectionId) => get.first(collectionId),
-    list: ({ reach }, page) => listed.list([ofAccount(reach)], page),
-    count: ({ reach }) => listed.count([ofAccount(reach)]),
+    list: ({ tenant }, page) => listed.list([ofAccount(tenant)], page),
+    count: ({ tenant }) => listed.count([ofAccount(tenant)]),
   };
 }
 

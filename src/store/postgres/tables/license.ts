@@ -22,7 +22,7 @@ import {
   type SqlValue,
   type Statement,
 } from '../statements.ts';
-import { ofReach } from './reach.ts';
+import { ofTenant } from './tenant.ts';
 import { changesKept } from '../../../domain/history.ts';
 import type { Idempotency } from '../../../service/ports.ts';
 import { keyLock } from '../locks.ts';
@@ -42,8 +42,8 @@ export function ofBuyer({ license }: Names, buyerEmail: string | undefined): Con
 }
 
 /** What an export is limited to. */
-export function exported(names: Names, { productKey, reach }: ExportFilter): Condition[] {
-  return [[(place) => `${names.license}.product_key = ${place}`, productKey], ...ofReach(names, reach)];
+export function exported(names: Names, { productKey, tenant }: ExportFilter): Condition[] {
+  return [[(place) => `${names.license}.product_key = ${place}`, productKey], ...ofTenant(names, tenant)];
 }
 
 function conditionsOf(names: Names, filter: LicenseFilter): Condition[] {
@@ -161,12 +161,12 @@ export function changesAsked(changes: readonly LicenseChange[], skipsLocked: boo
   return [JSON.stringify(changes.map(changeAsked)), skipsLocked];
 }
 
-function changeAsked({ reach, licenseKey, trigger, remembered }: LicenseChange, ordinal: number): object {
+function changeAsked({ tenant, licenseKey, trigger, remembered }: LicenseChange, ordinal: number): object {
   return {
     ordinal,
     key: licenseKey,
-    account: reach.accountId,
-    product: reach.productKey,
+    account: tenant.accountId,
+    product: tenant.productKey,
     stepAtZero: countAfter(0, trigger),
     step: countAfter(1, trigger) - 1,
     ifEnabled: licenseTransitions.enabled[trigger] === 'enabled',

@@ -9,14 +9,14 @@ import {
   type Source,
   type WritingSource,
 } from '../statements.ts';
-import { ofAccount } from './reach.ts';
+import { ofAccount } from './tenant.ts';
 
 const columns = `product_key AS "productKey", account_id AS "accountId", name, recurring,
   created_at AS "createdAt", archived_at AS "archivedAt"`;
 const fromRow = (row: Product): Product => row;
 
-function conditionsOf({ reach, archived }: ProductFilter): Condition[] {
-  return [ofAccount(reach), [(place) => `(archived_at IS NOT NULL) = ${place}`, archived]];
+function conditionsOf({ tenant, archived }: ProductFilter): Condition[] {
+  return [ofAccount(tenant), [(place) => `(archived_at IS NOT NULL) = ${place}`, archived]];
 }
 
 /** Makes the reads of products. */

@@ -3,7 +3,7 @@ import type { Account } from '../../../domain/account.ts';
 import type { AccountReads, AccountTable } from '../../../service/authority/tables.ts';
 import { prepareChange, prepareCount, prepareQuery } from '../statements.ts';
 import { afterText } from './cursor.ts';
-import { ofAccount } from './reach.ts';
+import { ofAccount } from './tenant.ts';
 
 const select = 'SELECT account_id AS accountId, name, created_at AS createdAt FROM account';
 const fromRow = (row: Account): Account => ({ ...row });
@@ -21,8 +21,8 @@ export function accountReads(database: DatabaseSync): AccountReads {
   return {
     get: (accountId) => get.first(accountId),
     byKeyDigest: (digest) => byKeyDigest.first(digest),
-    list: ({ reach }, page) => list.all(reach?.accountId ?? null, afterText(page), page.limit, page.offset),
-    count: ({ reach }) => count(reach?.accountId ?? null),
+    list: ({ tenant }, page) => list.all(tenant?.accountId ?? null, afterText(page), page.limit, page.offset),
+    count: ({ tenant }) => count(tenant?.accountId ?? null),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Collection } from '../../../domain/collection.ts';
 import type { CollectionReads, CollectionTable } from '../../../service/authority/tables.ts';
 import { prepareChange, prepareCount, prepareQuery } from '../statements.ts';
 import { afterText } from './cursor.ts';
-import { ofAccount } from './reach.ts';
+import { ofAccount } from './tenant.ts';
 
 type Row = Omit<Collection, 'productKeys'>;
 
@@ -33,9 +33,9 @@ export function collectionReads(database: DatabaseSync): CollectionReads {
       const collection = get.first(collectionId);
       return collection === null ? null : withMembers(collection);
     },
-    list: ({ reach }, page) =>
-      list.all(reach?.accountId ?? null, afterText(page), page.limit, page.offset).map(withMembers),
-    count: ({ reach }) => count(reach?.accountId ?? null),
+    list: ({ tenant }, page) =>
+      list.all(tenant?.accountId ?? null, afterText(page), page.limit, page.offset).map(withMembers),
+    count: ({ tenant }) => count(tenant?.accountId ?? null),
   };
 }
 

@@ -9,7 +9,7 @@ import type {
 } from '../../../service/authority/tables.ts';
 import { bit, prepareAddition, prepareChange, prepareCount, prepareQuery, type Bit } from '../statements.ts';
 import { afterText } from './cursor.ts';
-import { ofReach, soldBy } from './reach.ts';
+import { ofTenant, soldBy } from './tenant.ts';
 
 type Row = Omit<License, 'enabled'> & { enabled: Bit };
 
@@ -29,23 +29,23 @@ const soldFromRow = (row: Omit<SoldLicense, 'enabled'> & { enabled: Bit }): Sold
 });
 
 /*
- * The parameters are always product, enabled, buyer, the account and product of the reach, and key. Which of them
+ * The parameters are always product, enabled, buyer, the account and product of the tenant, and key. Which of them
  * leads is spelled out, because a condition with IS NULL can use no index.
  */
 const optional = {
   product: '(?1 IS NULL OR product_key = ?1)',
   enabled: '(?2 IS NULL OR enabled = ?2)',
   buyer: '(?3 IS NULL OR lower(buyer_email) = lower(?3))',
-  reach: ofReach(4, 5),
+  tenant: ofTenant(4, 5),
 };
-const rest = `${optional.enabled} AND ${optional.reach}`;
+const rest = `${optional.enabled} AND ${optional.tenant}`;
 const ofNoBuyer = '?6 IS NULL AND ?3 IS NULL';
 const conditions = {
   byKey: `license_key = ?6 AND ${optional.product} AND ${optional.buyer} AND ${rest}`,
   byBuyer: `lower(buyer_email) = lower(?3) AND ?6 IS NULL AND ${optional.product} AND ${rest}`,
-  disabled: `enabled = 0 AND ?2 = 0 AND ${ofNoBuyer} AND ${optional.product} AND ${optional.reach}`,
+  disabled: `enabled = 0 AND ?2 = 0 AND ${ofNoBuyer} AND ${optional.product} AND ${optional.tenant}`,
   byProduct: `product_key = ?1 AND ${ofNoBuyer} AND ${rest}`,
-  ofProducts: `product_key IN (SELECT product_key FROM product AS license WHERE ${optional.reach})
+  ofProducts: `product_key IN (SELECT product_key FROM product AS license WHERE ${optional.tenant})
     AND ${ofNoBuyer} AND ?1 IS NULL AND ${optional.enabled}`,
   any: `${ofNoBuyer} AND ?1 IS NULL AND ${rest}`,
 };
@@ -55,16 +55,16 @@ const few = 20_000;
 
 /** The licenses of whole products, as the schema keeps count of them. */
 const kept = `SELECT coalesce(sum(CASE ?2 WHEN 0 THEN disabled WHEN 1 THEN licenses - disabled ELSE licenses END), 0)
-  AS count FROM license_count AS license WHERE ${ofNoBuyer} AND ${optional.product} AND ${optional.reach}`;
+  AS count FROM license_count AS license WHERE ${ofNoBuyer} AND ${optional.product} AND ${optional.tenant}`;
 
 /** The condition of an export, with `exportParameters`. */
-export const exported: string = `(?1 IS NULL OR product_key = ?1) AND ${ofReach(2, 3)}`;
+export const exported: string = `(?1 IS NULL OR product_key = ?1) AND ${ofTenant(2, 3)}`;
 
 /** The same of an account with few licenses: by its products, so that those of others are not looked at. */
 export const exportedOfFew: string = `product_key IN (SELECT product_key FROM product AS license WHERE ${exported})`;
 
-export function exportParameters({ productKey, reach }: ExportFilter): (string | null)[] {
-  return [productKey ?? null, reach?.accountId ?? null, reach?.productKey ?? null];
+export function exportParameters({ productKey, tenant }: ExportFilter): (string | null)[] {
+  return [productKey ?? null, tenant?.accountId ?? null, tenant?.productKey ?? null];
 }
 
 /** Prepares the reads of licenses. */
@@ -87,14 +87,14 @@ export function licenseReads(database: DatabaseSync): LicenseReads {
   const byProduct = { list: listed(conditions.byProduct), count };
   const ofProducts = { list: listed(conditions.ofProducts), count };
   const any = { list: listed(conditions.any), count };
-  const isOfFew = (reach: LicenseFilter['reach']): boolean =>
-    (reach ?? null) !== null && count(...filterParameters({ reach })) <= few;
-  const statementsFor = ({ licenseKey, productKey, buyerEmail, enabled, reach }: LicenseFilter) => {
+  const isOfFew = (tenant: LicenseFilter['tenant']): boolean =>
+    (tenant ?? null) !== null && count(...filterParameters({ tenant })) <= few;
+  const statementsFor = ({ licenseKey, productKey, buyerEmail, enabled, tenant }: LicenseFilter) => {
     if (licenseKey !== undefined) return byKey;
     if (buyerEmail !== undefined) return byBuyer;
     if (enabled === false) return disabled;
     if (productKey !== undefined) return byProduct;
-    return isOfFew(reach) ? ofProducts : any;
+    return isOfFew(tenant) ? ofProducts : any;
   };
   const exportOf = (condition: string) =>
     prepareQuery(
@@ -103,11 +103,11 @@ export function licenseReads(database: DatabaseSync): LicenseReads {
       fromRow,
     );
   const exportAll = exportOf(exported);
-  const exportProduct = exportOf(`product_key = ?1 AND ${ofReach(2, 3)}`);
+  const exportProduct = exportOf(`product_key = ?1 AND ${ofTenant(2, 3)}`);
   const exportFew = exportOf(exportedOfFew);
-  const exportFor = ({ productKey, reach }: ExportFilter) => {
+  const exportFor = ({ productKey, tenant }: ExportFilter) => {
     if (productKey !== undefined) return exportProduct;
-    return isOfFew(reach) ? exportFew : exportAll;
+    return isOfFew(tenant) ? exportFew : exportAll;
   };
   return {
     get: (licenseKey) => get.first(licenseKey),
@@ -120,13 +120,13 @@ export function licenseReads(database: DatabaseSync): LicenseReads {
 }
 
 function filterParameters(filter: LicenseFilter): (string | number | null)[] {
-  const { productKey, enabled, buyerEmail, licenseKey, reach } = filter;
+  const { productKey, enabled, buyerEmail, licenseKey, tenant } = filter;
   return [
     productKey ?? null,
     enabled === undefined ? null : bit(enabled),
     buyerEmail ?? null,
-    reach?.accountId ?? null,
-    reach?.productKey ?? null,
+    tenant?.accountId ?? null,
+    tenant?.productKey ?? null,
     licenseKey ?? null,
   ];
 }
@@ -155,8 +155,8 @@ export function licenseTable(database: DatabaseSync, history: Pick<HistoryTable,
     setState({ licenseKey, uses, enabled }) {
       setState({ licenseKey, uses, enabled: bit(enabled) });
     },
-    change({ reach, licenseKey, trigger, remembered }) {
-      const before = reached.first(licenseKey, reach.accountId, reach.productKey);
+    change({ tenant, licenseKey, trigger, remembered }) {
+      const before = reached.first(licenseKey, tenant.accountId, tenant.productKey);
       if (before === null) return null;
       const after = changeLicense(before, trigger);
       if (isSameState(before, after)) return { before, after };

@@ -3,7 +3,7 @@ import type { Product } from '../../../domain/product.ts';
 import type { ProductFilter, ProductReads, ProductTable } from '../../../service/authority/tables.ts';
 import { bit, type Bit, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
 import { afterText } from './cursor.ts';
-import { ofAccount } from './reach.ts';
+import { ofAccount } from './tenant.ts';
 
 type Row = Omit<Product, 'recurring'> & { recurring: Bit };
 
@@ -22,8 +22,8 @@ export function productReads(database: DatabaseSync): ProductReads {
     fromRow,
   );
   const count = prepareCount(database, `SELECT count(*) AS count FROM product WHERE ${condition}`);
-  const parametersOf = ({ reach, archived }: ProductFilter) =>
-    [reach?.accountId ?? null, archived === undefined ? null : bit(archived)] as const;
+  const parametersOf = ({ tenant, archived }: ProductFilter) =>
+    [tenant?.accountId ?? null, archived === undefined ? null : bit(archived)] as const;
   return {
     get: (productKey) => get.first(productKey),
     bySecretDigest: (digest) => bySecretDigest.first(digest),

@@ -11,7 +11,7 @@ import type {
 import { exported, exportedOfFew, exportParameters } from './license.ts';
 import { bit, type Bit, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
 import { beforeInstant } from './cursor.ts';
-import { ofReach } from './reach.ts';
+import { ofTenant } from './tenant.ts';
 
 const columns = `purchase.purchase_id AS purchaseId, purchase.license_key AS licenseKey,
   purchase.created_at AS createdAt, purchase.refunded_at AS refundedAt`;
@@ -45,7 +45,7 @@ function fromRow(row: Row): PurchaseWithLicense {
  * product of the reach, and the id before which those of that instant end.
  * Which of them leads is spelled out, because a condition with IS NULL can use no index.
  */
-const ofProduct = `(?3 IS NULL OR product_key = ?3) AND ${ofReach(7, 8)}`;
+const ofProduct = `(?3 IS NULL OR product_key = ?3) AND ${ofTenant(7, 8)}`;
 const isRefunded = '(?4 IS NULL OR (refunded_at IS NOT NULL) = ?4)';
 const others = `${ofProduct} AND ${isRefunded}`;
 /** The same of a product by itself. */
@@ -94,15 +94,15 @@ export function purchaseReads(database: DatabaseSync): PurchaseReads {
   const ofProducts = prepareFiltered(conditions.ofProducts, licensesFirst);
   const any = prepareFiltered(conditions.any);
   const countKept = prepareCount(database, keptCount);
-  const isOfFew = ({ reach, productKey }: ExportFilter): boolean => {
-    const whole = { reach, productKey };
+  const isOfFew = ({ tenant, productKey }: ExportFilter): boolean => {
+    const whole = { tenant, productKey };
     return !isOfEveryProduct(whole) && countKept(...filterParameters(whole)) <= few;
   };
   const statementsFor = (filter: PurchaseFilter) => {
-    const { licenseKey, buyerEmail, productKey, reach } = filter;
+    const { licenseKey, buyerEmail, productKey, tenant } = filter;
     if (licenseKey !== undefined) return ofKey;
     if (buyerEmail !== undefined) return ofBuyer;
-    return isOfFew({ reach, productKey }) ? ofProducts : any;
+    return isOfFew({ tenant, productKey }) ? ofProducts : any;
   };
   const countEvery = prepareCount(database, countOfEveryProduct);
   const countFor = (filter: PurchaseFilter) => {
@@ -130,12 +130,12 @@ export function purchaseReads(database: DatabaseSync): PurchaseReads {
 }
 
 /** Whether purchases of every product are asked for. */
-function isOfEveryProduct({ productKey, reach }: PurchaseFilter): boolean {
-  return productKey === undefined && (reach?.accountId ?? reach?.productKey ?? null) === null;
+function isOfEveryProduct({ productKey, tenant }: PurchaseFilter): boolean {
+  return productKey === undefined && (tenant?.accountId ?? tenant?.productKey ?? null) === null;
 }
 
 function filterParameters(filter: PurchaseFilter, cursor?: PageKey): SQLInputValue[] {
-  const { licenseKey, buyerEmail, productKey, refunded, since, until, reach } = filter;
+  const { licenseKey, buyerEmail, productKey, refunded, since, until, tenant } = filter;
   const end = until === undefined ? Number.MAX_SAFE_INTEGER : until + 1;
   const [endAt, endId] = beforeInstant(cursor, end, '');
   return [
@@ -145,8 +145,8 @@ function filterParameters(filter: PurchaseFilter, cursor?: PageKey): SQLInputVal
     refunded === undefined ? null : bit(refunded),
     since ?? Number.MIN_SAFE_INTEGER,
     endAt,
-    reach?.accountId ?? null,
-    reach?.productKey ?? null,
+    tenant?.accountId ?? null,
+    tenant?.productKey ?? null,
     endId,
   ];
 }

@@ -1,4 +1,8 @@
-import type { IdempotencyReads, IdempotencyTable, StoredAnswer } from '../../../../service/access/tables.ts';
+import type {
+  IdempotencyReads,
+  IdempotencyTable,
+  StoredResponse,
+} from '../../../../service/access/tables.ts';
 import type { AuthorityTable, AwaitableTable } from '../../../../service/tables.ts';
 import type { Idempotency } from '../../../../service/ports.ts';
 import type { Names } from '../../names.ts';
@@ -16,12 +20,12 @@ import {
 export type StoredRow = { fingerprint: string; value: string | null };
 
 /** The answer that a row holds; null: the request is still under way. */
-export function storedAnswerOf({ fingerprint, value }: StoredRow): StoredAnswer | null {
+export function storedResponseOf({ fingerprint, value }: StoredRow): StoredResponse | null {
   return value === null ? null : { fingerprint, value: JSON.parse(value) };
 }
 
 /** An answer to be kept under its key. */
-export type KeptAnswer = Idempotency & { value: string; unchanged: boolean };
+export type KeptResponse = Idempotency & { value: string; unchanged: boolean };
 
 /** Makes the statement that keeps many answers, as of now; it fails where one of their keys has a row already. */
 export function keepStatement({ idempotency }: Names): Statement {
@@ -33,7 +37,7 @@ export function keepStatement({ idempotency }: Names): Statement {
 }
 
 /** The values of the statement. */
-export function keptValues(answers: readonly KeptAnswer[]): SqlValue[] {
+export function keptValues(answers: readonly KeptResponse[]): SqlValue[] {
   return [JSON.stringify(answers)];
 }
 
@@ -43,7 +47,7 @@ export function idempotencyReads(source: Source): AwaitableTable<IdempotencyRead
   const get = prepareQuery(
     source,
     `SELECT fingerprint, value FROM ${idempotency} WHERE credential = $1 AND key = $2`,
-    storedAnswerOf,
+    storedResponseOf,
   );
   const unchanged = prepareQuery(
     source,

@@ -14,7 +14,7 @@ import {
   type Source,
   type WritingSource,
 } from '../../statements.ts';
-import { ofAccount } from '../reach.ts';
+import { ofAccount } from '../tenant.ts';
 
 const columns = `token_id AS "tokenId", scopes, product_key AS "productKey", account_id AS "accountId", label,
   created_at AS "createdAt", last_used_at AS "lastUsedAt", expires_at AS "expiresAt"`;
@@ -32,8 +32,8 @@ export function tokenReads(source: Source): AwaitableTable<TokenReads> {
   return {
     get: (tokenId) => get.first(tokenId),
     byDigest: (digest) => byDigest.first(digest),
-    list: ({ reach }, page) => listed.list([ofAccount(reach)], page),
-    count: ({ reach }) => listed.count([ofAccount(reach)]),
+    list: ({ tenant }, page) => listed.list([ofAccount(tenant)], page),
+    count: ({ tenant }) => listed.count([ofAccount(tenant)]),
   };
 }
 

@@ -1,5 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { IdempotencyReads, StoredAnswer, IdempotencyTable } from '../../../../service/access/tables.ts';
+import type {
+  IdempotencyReads,
+  StoredResponse,
+  IdempotencyTable,
+} from '../../../../service/access/tables.ts';
 import { bit, prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
 
 /** Prepares the reads of stored answers. Their values are JSON. */
@@ -7,7 +11,7 @@ export function idempotencyReads(database: DatabaseSync): IdempotencyReads {
   const get = prepareQuery(
     database,
     'SELECT fingerprint, value FROM idempotency WHERE credential = ? AND key = ?',
-    (row: { fingerprint: string; value: string }): StoredAnswer => ({
+    (row: { fingerprint: string; value: string }): StoredResponse => ({
       fingerprint: row.fingerprint,
       value: JSON.parse(row.value),
     }),

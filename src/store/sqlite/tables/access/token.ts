@@ -9,7 +9,7 @@ import type {
 } from '../../../../service/access/tables.ts';
 import { prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
 import { afterText } from '../cursor.ts';
-import { ofAccount } from '../reach.ts';
+import { ofAccount } from '../tenant.ts';
 
 type Row = Omit<Token, 'scopes'> & { scopes: string };
 
@@ -30,8 +30,8 @@ export function tokenReads(database: DatabaseSync): TokenReads {
   return {
     get: (tokenId) => get.first(tokenId),
     byDigest: (digest) => byDigest.first(digest),
-    list: ({ reach }, page) => list.all(reach?.accountId ?? null, afterText(page), page.limit, page.offset),
-    count: ({ reach }) => count(reach?.accountId ?? null),
+    list: ({ tenant }, page) => list.all(tenant?.accountId ?? null, afterText(page), page.limit, page.offset),
+    count: ({ tenant }) => count(tenant?.accountId ?? null),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Product } from '../../domain/product.ts';
 import {
   cacheKeyOf,
   type Credentials,
-  type Grant,
+  type ResolvedCredential,
   type CredentialCache,
 } from '../../service/access/credential.ts';
 import { authorityLicensing } from '../../service/authority/answers.ts';
@@ -13,24 +13,24 @@ import { isSameDigest, sha256 } from '../system/random.ts';
 import { authorityRole, type Role, type RoleParts } from './role.ts';
 
 /** The credentials and products that a copy of an authority has read. Never licenses, and never used by writes. */
-export class CopyMemory implements CredentialCache {
-  readonly #grants: RecentReads<Grant>;
+export class NodeCache implements CredentialCache {
+  readonly #resolvedCredentials: RecentReads<ResolvedCredential>;
   readonly #products: RecentReads<Product>;
 
   constructor(clock: Pick<Clock, 'now' | 'elapsed'>) {
-    this.#grants = new RecentReads(clock);
+    this.#resolvedCredentials = new RecentReads(clock);
     this.#products = new RecentReads(clock);
   }
 
   forget(): void {
-    this.#grants.forget();
+    this.#resolvedCredentials.forget();
     this.#products.forget();
   }
 
   cached(credentials: Credentials): Credentials {
     return {
-      find: (sent) => this.#grants.read(cacheKeyOf(sent), () => credentials.find(sent)),
-      use: (grant) => credentials.use(grant),
+      find: (sent) => this.#resolvedCredentials.read(cacheKeyOf(sent), () => credentials.find(sent)),
+      use: (resolvedCredential) => credentials.use(resolvedCredential),
     };
   }
 
@@ -44,7 +44,7 @@ export class CopyMemory implements CredentialCache {
 }
 
 /** Builds one of the copies of an authority on one database. A verify reads the database once. */
-export function copyRole(parts: RoleParts & { reader: AuthorityReader; memory: CopyMemory }): Role {
+export function nodeRole(parts: RoleParts & { reader: AuthorityReader; memory: NodeCache }): Role {
   const { reader, writer, memory } = parts;
   // The database runs long reads, so lists need no thread.
   const role = authorityRole({ ...parts, lists: reader });
@@ -60,7 +60,7 @@ export function copyRole(parts: RoleParts & { reader: AuthorityReader; memory: C
 export function knowingOwnToken(role: Role, token: string): Role {
   const { credentials } = role;
   const digest = sha256(token);
-  let known: Grant | null = null;
+  let known: ResolvedCredential | null = null;
   const find: typeof credentials.find = async (sent) => {
     if (!isSameDigest(sent.digest, digest)) return await credentials.find(sent);
     try {
@@ -72,7 +72,7 @@ export function knowingOwnToken(role: Role, token: string): Role {
   };
   return {
     ...role,
-    credentials: { find, use: (grant) => credentials.use(grant) },
+    credentials: { find, use: (resolvedCredential) => credentials.use(resolvedCredential) },
     async bind() {
       await role.bind();
       await find({ kind: 'bearer', digest });

@@ -1,5 +1,5 @@
 import { foreignProduct, notFound, unknownAccount } from '../../domain/problem/not-found.ts';
-import { reaches, type Principal, type Reach, type ReachFilter } from '../../domain/access/principal.ts';
+import { reaches, type Principal, type Tenant, type TenantFilter } from '../../domain/access/principal.ts';
 import type { ParameterFault } from '../../domain/problem/problem.ts';
 import { knownSpelling } from '../../service/license-spelling.ts';
 import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
@@ -34,7 +34,7 @@ const owners: Record<Owned, (reader: AuthorityReader, id: string) => Awaitable<O
  * after the same reads. Null: the credential reaches it. The owner never changes, so this is decided before the
  * transaction. An operator's path is not looked at: the use case refuses what does not exist.
  */
-export async function reachRefusal(
+export async function refuseForeignPath(
   { reader }: Pick<App, 'reader'>,
   principal: Principal,
   owned: Owned,
@@ -46,23 +46,23 @@ export async function reachRefusal(
 }
 
 /** Where a license key is looked for: an operator's in the account that has it, any other's within its credential. */
-export async function reachForLicense(
+export async function tenantForLicense(
   { reader, role }: Pick<App, 'reader' | 'role'>,
-  { isOperator, reach }: Principal,
+  { isOperator, tenant }: Principal,
   licenseKey: string | null,
-): Promise<Reach> {
-  if (!isOperator || role === 'agent' || licenseKey === null) return reach;
+): Promise<Tenant> {
+  if (!isOperator || role === 'agent' || licenseKey === null) return tenant;
   const license = await reader.licenses.get(await knownSpelling(reader, licenseKey));
   const product = license === null ? null : await reader.products.get(license.productKey);
-  return product === null ? reach : { accountId: product.accountId, productKey: null };
+  return product === null ? tenant : { accountId: product.accountId, productKey: null };
 }
 
 /** The fault of a parameter that names an account which the credential does not reach. */
 export function accountFaults(
-  { isOperator, reach }: Principal,
+  { isOperator, tenant }: Principal,
   accountId: string | undefined,
 ): ParameterFault[] {
-  if (isOperator || accountId === undefined || accountId === reach.accountId) return [];
+  if (isOperator || accountId === undefined || accountId === tenant.accountId) return [];
   return [unknownAccount];
 }
 
@@ -90,8 +90,8 @@ export async function productFaults(
 }
 
 /** The only account whose things a credential reaches; null: any account's. */
-export function onlyAccountOf({ isOperator, reach }: Principal): string | null {
-  return isOperator ? null : reach.accountId;
+export function onlyAccountOf({ isOperator, tenant }: Principal): string | null {
+  return isOperator ? null : tenant.accountId;
 }
 
 /**
@@ -101,16 +101,16 @@ export function onlyAccountOf({ isOperator, reach }: Principal): string | null {
  */
 export async function isOfNoProduct(
   { reader }: Pick<App, 'reader'>,
-  { reach, productKey }: ReachFilter & { productKey?: string | undefined },
+  { tenant, productKey }: TenantFilter & { productKey?: string | undefined },
 ): Promise<boolean> {
-  if (reach === undefined || productKey === undefined) return false;
+  if (tenant === undefined || productKey === undefined) return false;
   const product = await reader.products.get(productKey);
-  const isReached = reach.productKey === null || reach.productKey === productKey;
-  return product?.accountId !== reach.accountId || !isReached;
+  const isReached = tenant.productKey === null || tenant.productKey === productKey;
+  return product?.accountId !== tenant.accountId || !isReached;
 }
 
 /** The filter by which a list shows only what the credential reaches; `asked`: the account that the caller names. */
-export function withinReach({ isOperator, reach }: Principal, asked?: string): ReachFilter {
-  if (!isOperator) return { reach };
-  return asked === undefined ? {} : { reach: { accountId: asked, productKey: null } };
+export function withinTenant({ isOperator, tenant }: Principal, asked?: string): TenantFilter {
+  if (!isOperator) return { tenant };
+  return asked === undefined ? {} : { tenant: { accountId: asked, productKey: null } };
 }

@@ -8,6 +8,6 @@ export function soldBy(account: number): string {
 }
 
 /** Restricts licenses to what a credential reaches: an account and a product, the parameters at these places. */
-export function ofReach(account: number, product: number): string {
+export function ofTenant(account: number, product: number): string {
   return `(?${account} IS NULL OR ${soldBy(account)}) AND (?${product} IS NULL OR product_key = ?${product})`;
 }

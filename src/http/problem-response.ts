@@ -10,7 +10,7 @@ import { challenge } from './entry/admission.ts';
 import { isClosing } from './entry/connections.ts';
 import { pathOf } from './unknown-route.ts';
 import { ProblemError } from './problem-error.ts';
-import { logAnswer } from './request-log.ts';
+import { logResponse } from './request-log.ts';
 import { serializeErrorLine } from '../wire/log.ts';
 import { StorageError, type StorageFault } from '../service/ports.ts';
 
@@ -26,7 +26,7 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
   const { request } = reply;
   const refusal = refusalFormFor(app, request);
   const { status, body } = refusal.present(problem, request.id);
-  logAnswer(app, request, { status, code: problem.code });
+  logResponse(app, request, { status, code: problem.code });
   reply.code(status).headers(refusalHeaders(problem));
   const hangUp = hangUpFor(request);
   if (saysNothing(status) && hangUp !== undefined) {

@@ -7,7 +7,7 @@ import type { RawParameters } from '../wire/parameters.ts';
 import type { Cacheable, Provenance } from '../service/answers.ts';
 
 /** A success: status, headers of its own, and the body. */
-export type Answer = {
+export type RouteResponse = {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: unknown;
@@ -21,23 +21,23 @@ export type Answer = {
  */
 export type CacheableLicense = Cacheable & { licenseKey: string; confirmedAt: number | null };
 
-type Headers = Answer['headers'];
+type Headers = RouteResponse['headers'];
 
 /** What a request counts as whose caller left before the answer, or got none; the status that nginx logs then. */
 export const unanswered = 499;
 
 /** 200 with `{"data": …}` (specification 4). */
-export function found(data: unknown, headers: Headers = {}): { ok: true; value: Answer } {
+export function ok(data: unknown, headers: Headers = {}): { ok: true; value: RouteResponse } {
   return done({ status: 200, headers, body: { data } });
 }
 
 /** 201 with `{"data": …}`. */
-export function made(data: unknown, headers: Headers = {}): { ok: true; value: Answer } {
+export function created(data: unknown, headers: Headers = {}): { ok: true; value: RouteResponse } {
   return done({ status: 201, headers, body: { data } });
 }
 
 /** 204: done, and there is nothing to say. */
-export function nothing(): { ok: true; value: Answer } {
+export function noContent(): { ok: true; value: RouteResponse } {
   return done({ status: 204, headers: {}, body: undefined });
 }
 
@@ -47,7 +47,7 @@ export function madeUnread(): Result<never> {
 }
 
 /** A body without `data` around it. */
-export function bare(status: number, body: unknown): { ok: true; value: Answer } {
+export function bare(status: number, body: unknown): { ok: true; value: RouteResponse } {
   return done({ status, headers: {}, body });
 }
 
@@ -78,8 +78,8 @@ export function pageOf<Item>(
 }
 
 /** A list without rows. */
-export function emptyList(list: ListName): { ok: true; value: Answer } {
-  return found({ [list]: [] }, { 'X-Total-Count': '0' });
+export function emptyList(list: ListName): { ok: true; value: RouteResponse } {
+  return ok({ [list]: [] }, { 'X-Total-Count': '0' });
 }
 
 /** The headers about where an answer comes from and how old it is (src/http/README.md, Agent headers). */
