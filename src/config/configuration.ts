@@ -85,10 +85,10 @@ export const settings = section(
       (given) =>
         given.upstream === null ||
         given.listen.sockets.every(
-          ({ resolvedCredential }) =>
-            resolvedCredential === null ||
-            resolvedCredential.product === null ||
-            given.products.some(({ key }) => key === resolvedCredential.product),
+          ({ grant }) =>
+            grant === null ||
+            grant.product === null ||
+            given.products.some(({ key }) => key === grant.product),
         ),
       rule(['listen', 'products', 'upstream'], 'a socket grants a product that is not in products'),
     ),

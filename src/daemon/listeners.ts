@@ -108,12 +108,10 @@ async function listenOnSockets(
   open: Open,
 ): Promise<void> {
   if (socket !== null) await announced.listen(open('socket'), { path: socket, mode: socketMode });
-  for (const { path, mode, group, resolvedCredential } of sockets) {
+  for (const { path, mode, group, grant } of sockets) {
     const place = { path, mode, group: group === null ? null : groupNumber(group) };
     const principal =
-      resolvedCredential === null
-        ? null
-        : socketPrincipal(path, { ...resolvedCredential, product: idOf(app, resolvedCredential.product) });
+      grant === null ? null : socketPrincipal(path, { ...grant, product: idOf(app, grant.product) });
     await announced.listen(open('socket', principal), place);
   }
 }

@@ -69,7 +69,7 @@ test('a group of a socket that nobody knows is told', async () => {
   await using directory = temporaryDirectory();
   const socket = { path: join(directory.path, 'shop.sock'), mode: '0660', group: 'nobody-has-this' };
   const { code, out } = await examine(directory.path, {
-    listen: { tcp: false, sockets: [{ ...socket, resolvedCredential: { scopes: ['verify'] } }] },
+    listen: { tcp: false, sockets: [{ ...socket, grant: { scopes: ['verify'] } }] },
   });
   expect([code, out]).toEqual([1, expect.stringContaining('there is no group nobody-has-this') as string]);
 });

@@ -189,9 +189,9 @@ it.each(['LATCHKEY_TOKEN', 'LATCHKEY_TOKEN_FILE'])(
 
 it('a program needs no credential on a socket with a grant', async () => {
   const path = join(directory.path, 'shop.sock');
-  const resolvedCredential = { scopes: ['verify'] };
+  const grant = { scopes: ['verify'] };
   await using sandbox = await startSandbox({
-    configuration: { listen: { sockets: [{ path, resolvedCredential }] } },
+    configuration: { listen: { sockets: [{ path, grant }] } },
   });
   const url = `unix:${path}`;
   expect((await connect({ url }).verify('WTKP4-66NL5-HMKQW-GFSCZ')).verdict).toBe('valid');

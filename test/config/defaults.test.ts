@@ -123,7 +123,7 @@ freshness: { fresh: 24h, stale: 7d, grace: 14d, refresh: 6h, unknown: 60s, gone:
         path: '/run/latchkey/shop.sock',
         mode: 0o660,
         group: 'www-data',
-        resolvedCredential: { scopes: ['verify', 'use'], product: 'RGsF' },
+        grant: { scopes: ['verify', 'use'], product: 'RGsF' },
       },
     ],
     dialect: 'specification',

@@ -26,7 +26,7 @@ const listen = fc.record(
         path: word.map((name) => `/run/x/${name}`),
         mode,
         group: fc.option(word),
-        resolvedCredential: fc.option(fc.constant({ scopes: ['verify', 'use'], product: null })),
+        grant: fc.option(fc.constant({ scopes: ['verify', 'use'], product: null })),
       }),
       { maxLength: 1 },
     ),

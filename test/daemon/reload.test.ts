@@ -23,7 +23,7 @@ const wanted = configurationOf({
           path: '/other/shop.sock',
           mode: '0660',
           group: 'shop',
-          resolvedCredential: { scopes: ['use'], product: 'B' },
+          grant: { scopes: ['use'], product: 'B' },
         },
       ],
       header_aliases: { api_key: ['x-key'], product_secret: ['x-secret'] },

@@ -42,7 +42,7 @@ test('A socket with a grant serves its callers without a credential, within the 
   const till = join(directory.path, 'till.sock');
   const plain = join(directory.path, 'plain.sock');
   const sockets = [
-    { path: till, mode: '0666', resolvedCredential: { scopes: ['verify', 'use'] } },
+    { path: till, mode: '0666', grant: { scopes: ['verify', 'use'] } },
     { path: plain, mode: '0660' },
   ];
   await using _daemon = await daemonOn(directory.path, sockets);
@@ -88,7 +88,7 @@ test('A client that sends CONNECT and does not read its response does not delay 
 test('A grant for a product covers the keys of that product alone.', async () => {
   await using directory = temporaryDirectory();
   const path = join(directory.path, 'till.sock');
-  const sockets = [{ path, resolvedCredential: { scopes: ['verify'], product: 'ours' } }];
+  const sockets = [{ path, grant: { scopes: ['verify'], product: 'ours' } }];
   await using daemon = await daemonOn(directory.path, sockets);
   const headers = bearer(tokenIn(directory.path));
   await using admin = httpClient({ socket: daemon.addresses.socket ?? '' });
@@ -127,7 +127,7 @@ test('A missing group ends the start, which leaves nothing open.', async () => {
 });
 
 test.each(['ops', 'admin'])('%s cannot be granted to a socket', (scope) => {
-  const sockets = [{ path: '/run/till.sock', resolvedCredential: { scopes: [scope] } }];
+  const sockets = [{ path: '/run/till.sock', grant: { scopes: [scope] } }];
   expect(() => embeddedConfiguration({ listen: { sockets } })).toThrow('listen.sockets[0].grant.scopes');
 });
 

@@ -24,7 +24,7 @@ import {
 } from '../types.ts';
 import { isLoopback } from '../value/address.ts';
 
-const resolvedCredential = section(
+const grant = section(
   z
     .strictObject({
       scopes: z
@@ -48,7 +48,7 @@ const socket = section(
     path: socketPath.meta({ description: 'Path of the socket.' }),
     mode: mode.prefault('0600').meta({ description: 'Its permission bits.' }),
     group: optional(text).meta({ description: 'The group that owns it, by name or number.' }),
-    resolvedCredential: optional(resolvedCredential).meta({
+    grant: optional(grant).meta({
       description:
         'What every caller of this socket may do without a credential. If omitted, callers need a credential.',
     }),

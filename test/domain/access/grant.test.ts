@@ -64,13 +64,13 @@ const table: Record<Credential, Record<Scope, boolean>> = {
 
 describe('a grant', () => {
   it.each(Object.keys(table) as Credential[])('of %s allows what the contract says', (credential) => {
-    const resolvedCredential: Principal = {
+    const grant: Principal = {
       credential,
       scopes: resolvedCredentials[credential],
       tenant: { accountId: 'default', productKey: null },
       isOperator: true,
     };
-    expect(Object.fromEntries(scopes.map((scope) => [scope, allows(resolvedCredential, scope)]))).toEqual(
+    expect(Object.fromEntries(scopes.map((scope) => [scope, allows(grant, scope)]))).toEqual(
       table[credential],
     );
   });
