@@ -1,34 +1,43 @@
-closeBackDoors();
+closeDebugger();
 process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-  // A pipe that its reader closed is no failure; a full disk is.
+  // The reader of a pipe may stop reading: that is not a failure.
   if (code === 'EPIPE') process.exit();
-  const detail = `the answer cannot be written: ${message}; what was asked for may have been done`;
+  exitWith(`cannot write the result: ${message}. The command may have done its work`);
+});
+try {
+  process.cwd();
+} catch {
+  // Node's path functions and yargs would throw.
+  exitWith('the working directory was removed: change to another directory');
+}
+// Some terminals, such as a serial console, report a width of 0.
+for (const stream of [process.stdout, process.stderr]) if (stream.columns === 0) stream.columns = 80;
+const { runProgram } = await import('./program.ts');
+process.exitCode = await runProgram(process.argv.slice(2));
+
+function exitWith(detail: string): never {
   const failure = { error: { code: 'failed', detail, exit_code: 1 } };
   process.stderr.write(
     process.argv.includes('--json') ? `${JSON.stringify(failure, null, 2)}\n` : `latchkey: ${detail}\n`,
   );
   process.exit(1);
-});
-// A serial console, among others, tells a width of 0.
-for (const stream of [process.stdout, process.stderr]) if (stream.columns === 0) stream.columns = 80;
-const { runProgram } = await import('./program.ts');
-process.exitCode = await runProgram(process.argv.slice(2));
+}
 
 /**
- * Closes what Node can open to others, whatever the environment asks for.
+ * Closes Node's debugger and turns off its reports, whatever the environment asks for.
  *
- * Node opens its debugger, to every user of the machine, at a SIGUSR1 for which nothing listens, and with `--inspect`.
- * `--heapsnapshot-signal` and `--report-on-signal` write files that hold secrets. An `--inspect` on the command line
- * itself is kept, for those who debug Latchkey.
+ * Node opens its debugger to every user of the machine at a SIGUSR1 without a listener, and with `--inspect`.
+ * `--heapsnapshot-signal` and `--report-on-signal` write files that contain secrets. An `--inspect` on the command line
+ * is kept for developers of Latchkey.
  */
-function closeBackDoors(): void {
+function closeDebugger(): void {
   for (const name of process.eventNames()) {
     if (typeof name === 'string' && name.startsWith('SIG')) process.removeAllListeners(name);
   }
   process.on('SIGUSR1', () => undefined);
   process.report.reportOnSignal = false;
   process.report.excludeEnv = true;
-  // It would accept every certificate of the upstream.
+  // Node would accept any certificate of the upstream.
   delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
   if (/(?:^|\s)--inspect/.test(process.env['NODE_OPTIONS'] ?? '')) {
     process.getBuiltinModule('node:inspector').close();

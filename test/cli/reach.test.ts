@@ -176,7 +176,7 @@ test('where nothing listens, each place looked at is told, and how to start a da
   expect(err).toContain(`latchkey --state-dir ${daemon.stateDir} serve`);
 });
 
-test('a daemon that takes connections and answers none is said to hang, and not to be started', async () => {
+test('a daemon that accepts connections and does not respond is reported as hanging', async () => {
   await using daemon = await startLicenseDaemon();
   const socket = join(daemon.stateDir, 'silent.sock');
   const held = new Set<Socket>();

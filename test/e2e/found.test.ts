@@ -32,7 +32,7 @@ test('a command that finds no daemon says where it looked and what to do next', 
   /etc/latchkey/config.yaml
   /nonexistent/.local/state/latchkey (where a daemon without a configuration keeps its state)
 Write a configuration: latchkey init
-Or see first what it does: latchkey demo
+Or see what it does: latchkey demo
 To use a running daemon, pass --state-dir DIR or --config FILE
 `,
   });

@@ -85,7 +85,7 @@ test('a catalogue is taken over from a file while keys are verified, each bad ro
   const out = join(here.path, 'ours.csv');
   expect((await operate(here.path, 'license', 'export', out)).code).toBe(0);
   expect((statSync(out).mode & 0o777).toString(8)).toBe('600');
-  expect((await operate(here.path, 'license', 'export', out)).err).toContain('cannot make');
+  expect((await operate(here.path, 'license', 'export', out)).err).toContain('cannot create');
   await using _ = await startStore(there.path);
   const moved = await operate(there.path, 'license', 'import', out);
   expect(moved).toEqual({ code: 0, out: '10001 imported, 0 unchanged, 0 rejected\n', err: '' });

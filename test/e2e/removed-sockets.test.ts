@@ -73,7 +73,7 @@ test('commands do not say that nothing runs while a process holds the state dire
   await using harness = await startOnSockets(directory);
   const { runtime, stateDir } = harness;
   const named = ['--state-dir', stateDir];
-  const holds = `latchkey: a process holds ${stateDir} (from --state-dir), and cannot be reached`;
+  const holds = `latchkey: a process has locked ${stateDir} (from --state-dir), and cannot be reached`;
   rmSync(runtime, { recursive: true });
   const unreachable = await latchkey('status', ...named);
   expect([unreachable.code, unreachable.err]).toEqual([69, expect.stringContaining(holds)]);
@@ -81,7 +81,7 @@ test('commands do not say that nothing runs while a process holds the state dire
   const doctor = await latchkey('doctor', ...named);
   expect([doctor.code, doctor.out]).toEqual([
     1,
-    expect.stringContaining('a process holds the state directory, and cannot be reached'),
+    expect.stringContaining('a process has locked the state directory, and cannot be reached'),
   ]);
   unlinkSync(join(stateDir, 'listen.json'));
   const unknown = await latchkey('status', ...named);

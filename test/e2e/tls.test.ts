@@ -94,7 +94,7 @@ test('certificate make writes what a server needs, the key for its owner alone, 
   expect(await runProcess(argv)).toEqual({
     code: 1,
     out: '',
-    err: `latchkey: ${join(out, 'ca.pem')} is there already: nothing was written\n`,
+    err: `latchkey: ${join(out, 'ca.pem')} already exists: nothing was written\n`,
   });
   expect(readFileSync(join(out, 'key.pem'), 'utf8')).toBe(before);
   const wrong = await runProcess(['certificate', 'make', '--host', 'https://a/b', '--out', out]);
@@ -265,7 +265,7 @@ test('commands reach a daemon over TLS alone whose certificate has ended, to see
   const config = ['--config', join(directory.path, 'config.yaml')];
   const status = await runProcess(['status', ...config]);
   expect(status).toMatchObject({ code: 0, err: '' });
-  expect(status.out).toMatch(/^certificate {2,}EXPIRED on 20\S+ .*: callers refuse it until it is renewed$/m);
+  expect(status.out).toMatch(/^certificate {2,}EXPIRED on 20\S+ .*: clients reject it until it is renewed$/m);
   const { out } = await runProcess(['doctor', ...config]);
   expect(out).toMatch(/^fail {2}the certificate .* expired on 20.*: callers refuse it/m);
   expect(out).not.toContain('no daemon runs here');

@@ -16,9 +16,9 @@ test('while the store is away, commands say in words what only waits for it', as
     'Recorded here, not confirmed by the store yet: 1 change of the count.',
   );
   expect(await latchkey('enable', 'DISABLED')).toMatch(
-    /^disabled +DISABLED\n[\s\S]*The enable is recorded and waits for the store: the key stays as it is here/,
+    /^disabled +DISABLED\n[\s\S]*The enable is recorded and waits for the store\. The key does not change here/,
   );
-  expect(await latchkey('disable', 'KEY')).toContain('The disable holds here already');
+  expect(await latchkey('disable', 'KEY')).toContain('The key is disabled here already');
   const create = ['coupon', 'create', '--code', 'LATER', '--type', 'multi', '--percent-off', '20'];
   expect(await latchkey(...create)).toContain('Provisional: the store has not created it yet.');
   expect(await latchkey('coupon', 'list')).toMatch(/LATER +active, provisional/);
