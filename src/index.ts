@@ -2,7 +2,7 @@
 export { startDaemon, type Daemon, type DaemonOptions } from './daemon/embedding.ts';
 export { loadConfiguration, parseConfiguration, type ConfigurationResult } from './config/load.ts';
 export { type Configuration } from './config/configuration.ts';
-export { formatFault, type Fault } from './config/fault/fault.ts';
+export { formatConfigError, type ConfigError } from './config/errors.ts';
 export { StorageError, type Log } from './service/ports.ts';
 export { ListenError } from './http/listen.ts';
 export {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { parseDatabaseUrl } from '../src/config/value/database-url.ts';
-import { formatFault } from '../src/config/fault/fault.ts';
+import { formatConfigError } from '../src/config/errors.ts';
 import { parseConfiguration } from '../src/config/load.ts';
 import type { Configuration } from '../src/config/configuration.ts';
 import { routes } from '../src/http/routes/all.ts';
@@ -50,7 +50,7 @@ function configurationOf(text: string, url: string): Configuration {
       return path.endsWith('.pem') ? certificate : url;
     },
   });
-  if (!result.ok) throw new Error(result.faults.map(formatFault).join('\n'));
+  if (!result.ok) throw new Error(result.errors.map(formatConfigError).join('\n'));
   return result.configuration;
 }
 

@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { commands } from '../src/cli/commands.ts';
-import { formatFault } from '../src/config/fault/fault.ts';
+import { formatConfigError } from '../src/config/errors.ts';
 import { parseConfiguration, type ConfigurationResult } from '../src/config/load.ts';
 import { Metrics } from '../src/daemon/metrics.ts';
 import { routes } from '../src/http/routes/all.ts';
@@ -64,7 +64,7 @@ test('the configurations are sound, and those of agents', () => {
   );
   for (const text of [read('agent.yaml'), configMap.data['config.yaml'] ?? '', whole]) {
     const result = parse(text);
-    const found = result.ok ? result.configuration.role : result.faults.map(formatFault);
+    const found = result.ok ? result.configuration.role : result.errors.map(formatConfigError);
     expect([found, result.ok && result.configuration.listen.tcp?.port]).toEqual(['agent', 8787]);
   }
   expect(parse(whole)).toMatchObject({

@@ -7,7 +7,7 @@ import { globalOptions } from '../src/cli/command.ts';
 import { findCommand, parseArguments, splitLine } from '../src/cli/command-line.ts';
 import { commands } from '../src/cli/commands.ts';
 import { settings } from '../src/config/configuration.ts';
-import { formatFault } from '../src/config/fault/fault.ts';
+import { formatConfigError } from '../src/config/errors.ts';
 import { parseConfiguration } from '../src/config/load.ts';
 import { keysOf, settingsOf } from '../src/config/schema.ts';
 import { certificate, privateKey } from './support/network/certificate.ts';
@@ -124,7 +124,7 @@ describe.each(guides)('%s', (path) => {
         directory: '/',
         readFile: (name) => files[name] ?? 'a-secret',
       });
-      expect(result.ok ? [] : result.faults.map(formatFault), block).toEqual([]);
+      expect(result.ok ? [] : result.errors.map(formatConfigError), block).toEqual([]);
     }
   });
 

@@ -1,6 +1,6 @@
 import yargs, { type Argv } from 'yargs';
 import { Parser } from 'yargs/helpers';
-import { suggest } from '../config/fault/suggestion.ts';
+import { suggest } from '../config/errors.ts';
 import {
   type Builder,
   type Command,

@@ -1,4 +1,4 @@
-import { type Fault, formatFault } from '../config/fault/fault.ts';
+import { type ConfigError, formatConfigError } from '../config/errors.ts';
 import type { Tree } from '../config/file/tree.ts';
 import type { LoadOptions } from '../config/load.ts';
 import type { GlobalOptions } from './command.ts';
@@ -20,14 +20,14 @@ export function toLoadOptions({ config, stateDir, warn }: GlobalOptions, flags: 
 }
 
 /** Prints the errors of a configuration and returns the exit code. */
-export function printFaults(faults: readonly Fault[], output: Output): number {
-  output.printError(formatFaults(faults));
+export function printConfigErrors(errors: readonly ConfigError[], output: Output): number {
+  output.printError(formatConfigErrors(errors));
   return exitCode.configuration;
 }
 
 /** Writes the errors of a configuration, one on each line. */
-export function formatFaults(faults: readonly Fault[]): string[] {
-  return faults.map((fault) => `latchkey: configuration: ${formatFault(fault)}`);
+export function formatConfigErrors(errors: readonly ConfigError[]): string[] {
+  return errors.map((error) => `latchkey: configuration: ${formatConfigError(error)}`);
 }
 
 /** Names the configuration file that was read, or the paths where none was found. */

@@ -130,7 +130,7 @@ const exitCodes: Readonly<Record<number, Words>> = {
       'Check the disk and its file system. systemd restarts the daemon; nothing that was answered is lost.',
   },
   [exitCode.configuration]: {
-    title: 'The configuration has faults',
+    title: 'The configuration has errors',
     remedy:
       'latchkey config check names each of them. systemd does not restart the daemon: start it once they are corrected.',
   },

@@ -1,4 +1,4 @@
-import type { Finding } from '../config/fault/finding.ts';
+import type { Finding } from '../config/finding.ts';
 
 /** The colour of a part of a text. The text must make sense without colours. */
 export type Tone = 'good' | 'warning' | 'bad' | 'faint';

@@ -1,4 +1,4 @@
-import { EnvironmentError } from '../config/fault/environment-error.ts';
+import { EnvironmentError } from '../config/errors.ts';
 import { version } from '../config/version.ts';
 import { oneLine } from '../domain/text.ts';
 import { globalOptions, programOptions, UsageError } from './command.ts';

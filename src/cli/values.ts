@@ -1,4 +1,4 @@
-import { formatReason } from '../config/fault/fault.ts';
+import { formatReason } from '../config/errors.ts';
 import { readNamedFile } from '../config/file/named-file.ts';
 import { parseDuration } from '../config/value/unit.ts';
 import { formatDatetime, isInstant, parseDatetime } from '../domain/datetime.ts';

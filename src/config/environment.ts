@@ -1,4 +1,4 @@
-import type { Fault, KeyPath } from './fault/fault.ts';
+import type { ConfigError, KeyPath } from './errors.ts';
 import { overlay } from './file/tree.ts';
 import { parseYaml } from './file/yaml.ts';
 
@@ -8,7 +8,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** The values given by `LATCHKEY_…` variables. */
 export interface EnvironmentValues {
   readonly tree: unknown;
-  readonly faults: readonly Fault[];
+  readonly errors: readonly ConfigError[];
   readonly originOf: (path: KeyPath) => string;
 }
 
@@ -34,7 +34,7 @@ const kubernetes =
  */
 export function readEnvironment(environment: Environment): EnvironmentValues {
   const variables: Variable[] = [];
-  const faults: Fault[] = [];
+  const errors: ConfigError[] = [];
   let tree: unknown = {};
   const ours = Object.entries(environment).filter(([name]) => name.startsWith(prefix) && !others.has(name));
   for (const [name, text] of ours.sort(byName)) {
@@ -42,8 +42,8 @@ export function readEnvironment(environment: Environment): EnvironmentValues {
     if (kubernetes.test(`${name}=${text}`)) continue;
     const path = name.slice(prefix.length).toLowerCase().split('__');
     const read = readValue(text);
-    if ('fault' in read) {
-      faults.push({ key: path.join('.'), text: read.fault, origin: `environment ${name}` });
+    if ('error' in read) {
+      errors.push({ key: path.join('.'), text: read.error, origin: `environment ${name}` });
       continue;
     }
     variables.push({ name, path });
@@ -52,16 +52,16 @@ export function readEnvironment(environment: Environment): EnvironmentValues {
       path.reduceRight<unknown>((value, step) => ({ [step]: value }), read.value),
     );
   }
-  return { tree, faults, originOf: (path) => `environment ${nameOf(variables, path)}` };
+  return { tree, errors, originOf: (path) => `environment ${nameOf(variables, path)}` };
 }
 
-function readValue(text: string): { readonly value: unknown } | { readonly fault: string } {
+function readValue(text: string): { readonly value: unknown } | { readonly error: string } {
   const plain = text.trim();
   if (plain === '' || plain === 'null' || plain === '~') return { value: null };
   if (plain === 'true' || plain === 'false') return { value: plain === 'true' };
   if (!/^[[{"']/.test(plain)) return { value: plain };
   const yaml = parseYaml(plain);
-  return 'value' in yaml ? { value: yaml.value } : { fault: yaml[0]?.text ?? 'is not valid YAML' };
+  return 'value' in yaml ? { value: yaml.value } : { error: yaml[0]?.text ?? 'is not valid YAML' };
 }
 
 /** Names the variable that sets a path, or a part of it. */

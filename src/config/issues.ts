@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { type Fault, formatKey, type KeyPath } from './fault/fault.ts';
-import { suggest } from './fault/suggestion.ts';
+import { type ConfigError, formatKey, type KeyPath, suggest } from './errors.ts';
 
 /**
  * Writes an issue of zod as operators read it: what the value must be, after the name of its key. An issue about
@@ -28,7 +27,10 @@ function describeUnknown(near: string | undefined): string {
 }
 
 /** Turns the issues of a schema into errors of the configuration. */
-export function collectFaults(error: z.ZodError | undefined, originOf: (path: KeyPath) => string): Fault[] {
+export function collectErrors(
+  error: z.ZodError | undefined,
+  originOf: (path: KeyPath) => string,
+): ConfigError[] {
   return (error?.issues ?? []).flatMap((issue) => {
     const at: KeyPath = issue.path.map((step) => (typeof step === 'number' ? step : String(step)));
     const reported: readonly (readonly [KeyPath, string])[] =

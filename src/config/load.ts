@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Configuration, settings } from './configuration.ts';
 import type { Environment } from './environment.ts';
-import { type Fault, formatKey } from './fault/fault.ts';
+import { type ConfigError, formatKey } from './errors.ts';
 import { readCertificates } from './file/certificates.ts';
 import { homeDirectory } from './home.ts';
 import { localFileName } from './file/file.ts';
@@ -10,11 +10,11 @@ import { judgeLocalFile } from './file/local-file.ts';
 import { readNamedFile } from './file/named-file.ts';
 import { type LocationResult, parseLocation } from './location.ts';
 import { readSecretFiles } from './file/secret-file.ts';
-import { collectFaults, describeIssue } from './issues.ts';
+import { collectErrors, describeIssue } from './issues.ts';
 import { type Raw, readSources, type Sources } from './source.ts';
 import { readTlsFiles, type TlsSettings } from './file/tls-files.ts';
 import type { Tree } from './file/tree.ts';
-import { containsSecret, warnOfPlainHttp, warnOfReadableFiles } from './fault/warning.ts';
+import { containsSecret, warnOfPlainHttp, warnOfReadableFiles } from './warnings.ts';
 
 /** The options of the command line; everything else comes from this process. */
 export interface LoadOptions {
@@ -42,12 +42,12 @@ export interface LoadedConfiguration {
   /** The configuration file, if it contains a secret. */
   readonly fileWithSecrets: string | null;
   /** Valid settings that could disclose secrets, in the form of errors. */
-  readonly warnings: readonly Fault[];
+  readonly warnings: readonly ConfigError[];
 }
 
 /** A valid configuration, or all errors. */
 export type ConfigurationResult =
-  LoadedConfiguration | { readonly ok: false; readonly faults: readonly Fault[] };
+  LoadedConfiguration | { readonly ok: false; readonly errors: readonly ConfigError[] };
 
 /** Loads the configuration of this process: at the start, on SIGHUP and for `config check`. */
 export function loadConfiguration(options: LoadOptions = {}): ConfigurationResult {
@@ -72,20 +72,20 @@ export function locateDaemon(options: LoadOptions = {}): LocationResult {
  * All errors are reported together, except that a text that is not YAML is reported alone.
  */
 export function parseConfiguration(sources: Sources): ConfigurationResult {
-  const { raw, faults } = readSources(sources);
-  if (faults.length > 0) return { ok: false, faults };
+  const { raw, errors } = readSources(sources);
+  if (errors.length > 0) return { ok: false, errors };
   const secrets = readSecretFiles(raw, sources.readFile);
   // Compiling the schema pays off only for many values.
   const parsed = settings.safeParse(secrets.tree, { jitless: true, error: describeIssue });
-  const unread = new Set(secrets.faults.map(({ key }) => key));
+  const unread = new Set(secrets.errors.map(({ key }) => key));
   const found = [
     // Nothing is known about a secret whose file could not be read.
-    ...collectFaults(parsed.error, raw.originOf).filter(({ key }) => !unread.has(`${key}_file`)),
-    ...secrets.faults,
+    ...collectErrors(parsed.error, raw.originOf).filter(({ key }) => !unread.has(`${key}_file`)),
+    ...secrets.errors,
     ...checkCaFiles(parsed.data, raw, sources),
     ...checkTlsFiles(parsed.data?.listen.tls ?? null, raw, sources),
   ];
-  if (!parsed.success || found.length > 0) return { ok: false, faults: found };
+  if (!parsed.success || found.length > 0) return { ok: false, errors: found };
   const configuration: Configuration = {
     role: parsed.data.upstream === null ? 'authority' : 'agent',
     ...parsed.data,
@@ -113,7 +113,7 @@ function checkCaFiles(
   configuration: Omit<Configuration, 'role'> | undefined,
   raw: Raw,
   { readFile }: Sources,
-): Fault[] {
+): ConfigError[] {
   const files = [
     { at: ['upstream', 'ca_file'], path: configuration?.upstream?.caFile ?? null },
     { at: ['store', 'postgres', 'ca_file'], path: configuration?.store.postgres?.caFile ?? null },
@@ -126,7 +126,7 @@ function checkCaFiles(
 }
 
 /** Reports unusable files of TLS now; the server reads them again when it listens. */
-function checkTlsFiles(tls: TlsSettings | null, raw: Raw, { readFile }: Sources): Fault[] {
+function checkTlsFiles(tls: TlsSettings | null, raw: Raw, { readFile }: Sources): ConfigError[] {
   const read = tls === null ? null : readTlsFiles(tls, readFile);
   if (read === null || read.ok) return [];
   const at = ['listen', 'tls', read.key];

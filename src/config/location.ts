@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Address } from './value/address.ts';
-import type { Fault } from './fault/fault.ts';
-import { collectFaults, describeIssue } from './issues.ts';
+import type { ConfigError } from './errors.ts';
+import { collectErrors, describeIssue } from './issues.ts';
 import { endpoints } from './settings/listen.ts';
 import { path } from './types.ts';
 import { isTree, valueAt } from './file/tree.ts';
@@ -27,7 +27,7 @@ export interface Location {
 /** A location, or the errors that prevent finding it. */
 export type LocationResult =
   | { readonly ok: true; readonly location: Location }
-  | { readonly ok: false; readonly faults: readonly Fault[] };
+  | { readonly ok: false; readonly errors: readonly ConfigError[] };
 
 const schema = z.object({ state_dir: path, listen: z.object(endpoints) });
 
@@ -38,10 +38,10 @@ const schema = z.object({ state_dir: path, listen: z.object(endpoints) });
  * addresses.
  */
 export function parseLocation(sources: Sources): LocationResult {
-  const { raw, faults } = readSources(sources);
-  if (faults.length > 0 && sources.flags?.['state_dir'] === undefined) return { ok: false, faults };
+  const { raw, errors } = readSources(sources);
+  if (errors.length > 0 && sources.flags?.['state_dir'] === undefined) return { ok: false, errors };
   const parsed = schema.safeParse(raw.tree, { error: describeIssue });
-  if (!parsed.success) return { ok: false, faults: collectFaults(parsed.error, raw.originOf) };
+  if (!parsed.success) return { ok: false, errors: collectErrors(parsed.error, raw.originOf) };
   const { file, places, stateNamedBy: namedBy } = raw;
   const { state_dir: stateDir, listen: listeners } = parsed.data;
   const hasDatabase = isTree(valueAt(raw.tree, ['store', 'postgres']));

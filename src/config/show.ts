@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Configuration, settings } from './configuration.ts';
-import { formatKey, type KeyPath } from './fault/fault.ts';
+import { formatKey, type KeyPath } from './errors.ts';
 import type { Tree } from './file/tree.ts';
 import { itemOf, keysOf } from './schema.ts';
 import { Secret } from './value/secret.ts';

@@ -1,5 +1,5 @@
 import { readEnvironment } from './environment.ts';
-import type { Fault, KeyPath } from './fault/fault.ts';
+import type { ConfigError, KeyPath } from './errors.ts';
 import { anchorPaths, type FileSources, readConfigurationFile } from './file/file.ts';
 import { isTree, normalized, overlay, type Tree, valueAt } from './file/tree.ts';
 import { defaultsOf } from './place.ts';
@@ -44,7 +44,10 @@ interface Layer {
  *
  * Relative paths of flags and environment are made absolute from the working directory.
  */
-export function readSources(sources: Sources): { readonly raw: Raw; readonly faults: readonly Fault[] } {
+export function readSources(sources: Sources): {
+  readonly raw: Raw;
+  readonly errors: readonly ConfigError[];
+} {
   const { flags = {}, directory } = sources;
   const environment = readEnvironment(sources.environment);
   const strongest: readonly Layer[] = [
@@ -65,7 +68,7 @@ export function readSources(sources: Sources): { readonly raw: Raw; readonly fau
       stateNamedBy: layers.find(namesState)?.name ?? 'default',
       originOf: (path) => findOrigin(layers, path),
     },
-    faults: [...file.faults, ...environment.faults],
+    errors: [...file.errors, ...environment.errors],
   };
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
-import { formatReason } from '../config/fault/fault.ts';
+import { formatReason } from '../config/errors.ts';
 import type { Principal } from '../domain/access/principal.ts';
 import type { App, ServerSettings } from '../http/app.ts';
 import { Connections } from '../http/entry/connections.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import closeWithGrace from 'close-with-grace';
-import { formatFault } from '../config/fault/fault.ts';
+import { formatConfigError } from '../config/errors.ts';
 import { homeDirectory } from '../config/home.ts';
 import type { ConfigurationResult, LoadedConfiguration } from '../config/load.ts';
 import { variableBehind } from '../config/place.ts';
@@ -53,7 +53,8 @@ export async function serve(
   const open = openBackDoors();
   if (open.length > 0)
     log.warn({ warnings: open }, 'the environment lets Node reveal secrets of this process');
-  if (warnings.length > 0) log.warn({ warnings: warnings.map(formatFault) }, 'the configuration is not safe');
+  if (warnings.length > 0)
+    log.warn({ warnings: warnings.map(formatConfigError) }, 'the configuration is not safe');
   const onMigration = (copy: string): void => {
     log.info({ file: copy }, 'the store is being migrated: this file is a copy from before');
     // The migration blocks the event loop, which would write this line.
@@ -181,7 +182,10 @@ async function reloadInto(
     log.info({ changed }, 'the configuration was reloaded');
     if (restart.length > 0) log.warn({ restart }, 'some changes take effect only after a restart');
   } else {
-    log.error({ faults: result.faults.map(formatFault) }, 'the configuration is not valid: nothing changed');
+    log.error(
+      { errors: result.errors.map(formatConfigError) },
+      'the configuration is not valid: nothing changed',
+    );
   }
   await notifyServiceManager('READY', log);
 }

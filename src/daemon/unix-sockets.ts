@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { formatReason } from '../config/fault/fault.ts';
+import { formatReason } from '../config/errors.ts';
 import { listenSocket, reopenSocket, type SocketPlace, ListenError } from '../http/listen.ts';
 import type { Log } from '../service/ports.ts';
 

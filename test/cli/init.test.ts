@@ -2,7 +2,7 @@ import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { formatPlan } from '../../src/cli/init/plan.ts';
-import { formatFault } from '../../src/config/fault/fault.ts';
+import { formatConfigError } from '../../src/config/errors.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { startPlainUpstream, type PlainUpstream } from '../support/harness/plain-upstream.ts';
@@ -204,7 +204,7 @@ describe('what is written', () => {
       const open = text.replaceAll(/^( *)#(?! )/gm, '$1');
       expect(open).not.toBe(text);
       const [closed, opened] = [load(text), load(open)];
-      if (!opened.ok) throw new Error(opened.faults.map(formatFault).join('\n'));
+      if (!opened.ok) throw new Error(opened.errors.map(formatConfigError).join('\n'));
       expect(opened.configuration).toEqual(closed.ok && closed.configuration);
     }
   });

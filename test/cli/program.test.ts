@@ -173,7 +173,7 @@ test('config check prints each error of the configuration on a line', async () =
   expect(err).toContain('did you mean limits?');
   const machine = await latchkey('config', 'check', '--config', file, '--json');
   expect(machine.code).toBe(78);
-  expect(JSON.parse(machine.out)).toMatchObject({ ok: false, faults: [{}, {}] });
+  expect(JSON.parse(machine.out)).toMatchObject({ ok: false, errors: [{}, {}] });
 });
 
 test('config show masks secrets', async () => {

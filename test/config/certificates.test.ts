@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { configurationOf, faultsOf, folder } from '../support/builders/config-builders.ts';
+import { configurationOf, errorsOf, folder } from '../support/builders/config-builders.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
 
 const path = `${folder}/ca.pem`;
@@ -8,7 +8,7 @@ const der = new X509Certificate(certificate).raw.toString('utf8');
 const truncated = certificate.replace('-----END CERTIFICATE-----\n', '');
 const damaged = certificate.replace('MIIBSTCB8KADAgECAgEBMAoG', 'MIIBSTCB8KADAgECAgEBMAo');
 
-const wrongFiles: readonly [file: string, text: string, fault: string][] = [
+const wrongFiles: readonly [file: string, text: string, error: string][] = [
   ['is empty', '', 'does not contain a certificate (PEM)'],
   ['is a text', 'no certificate', 'does not contain a certificate (PEM)'],
   [
@@ -47,17 +47,17 @@ const settings = {
 
 describe.each(Object.entries(settings))('%s', (setting, text) => {
   test.each([...wrongFiles, key, keyToo, list])(
-    'a file of certificates that %s is one fault of the configuration',
-    (_, content, fault) => {
-      const faults = faultsOf({ text, files: { [path]: content } });
-      expect(faults).toEqual([expect.stringContaining(`${setting}: ${path} `)]);
-      expect(faults[0]).toContain(fault);
-      expect(faults[0]).not.toContain('MIG');
+    'a file of certificates that %s is an error of the configuration',
+    (_, content, error) => {
+      const errors = errorsOf({ text, files: { [path]: content } });
+      expect(errors).toEqual([expect.stringContaining(`${setting}: ${path} `)]);
+      expect(errors[0]).toContain(error);
+      expect(errors[0]).not.toContain('MIG');
     },
   );
 
-  test('a file that does not exist is one fault of the configuration', () => {
-    expect(faultsOf({ text })).toEqual([
+  test('a file that does not exist is an error of the configuration', () => {
+    expect(errorsOf({ text })).toEqual([
       `${setting}: cannot read ${path}: no such file or directory (from ${folder}/config.yaml line 1)`,
     ]);
   });
@@ -72,16 +72,16 @@ describe.each(Object.entries(settings))('%s', (setting, text) => {
 });
 
 test.each(wrongFiles)(
-  'a listen.tls.cert_file that %s is one fault of the configuration',
-  (_, content, fault) => {
+  'a listen.tls.cert_file that %s is an error of the configuration',
+  (_, content, error) => {
     const text = 'listen: { tls: { cert_file: ca.pem, key_file: key.pem } }';
-    const faults = faultsOf({ text, files: { [path]: content, [`${folder}/key.pem`]: privateKey } });
-    expect(faults).toEqual([expect.stringContaining(`listen.tls.cert_file: ${path} `)]);
-    expect(faults[0]).toContain(fault);
+    const errors = errorsOf({ text, files: { [path]: content, [`${folder}/key.pem`]: privateKey } });
+    expect(errors).toEqual([expect.stringContaining(`listen.tls.cert_file: ${path} `)]);
+    expect(errors[0]).toContain(error);
   },
 );
 
 test('listen.tls accepts one file that contains the certificate and the key', () => {
   const text = 'listen: { tls: { cert_file: ca.pem, key_file: ca.pem } }';
-  expect(faultsOf({ text, files: { [path]: `${privateKey}${certificate}` } })).toEqual([]);
+  expect(errorsOf({ text, files: { [path]: `${privateKey}${certificate}` } })).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { effective } from '../../src/config/show.ts';
-import { configurationOf, faultsOf } from '../support/builders/config-builders.ts';
+import { configurationOf, errorsOf } from '../support/builders/config-builders.ts';
 
 test('without any configuration the process is an authority with the documented defaults', () => {
   const configuration = configurationOf();
@@ -64,7 +64,7 @@ test.each([
 });
 
 test('an invalid dialect is reported without a further error about listen.unknown', () => {
-  expect(faultsOf({ text: 'listen: { dialect: [payhip] }' })).toEqual([
+  expect(errorsOf({ text: 'listen: { dialect: [payhip] }' })).toEqual([
     expect.stringMatching(/^listen\.dialect: must be one of/),
   ]);
 });

@@ -43,14 +43,14 @@ test('the location has no address for listeners that are switched off', () => {
 
 test('an unreadable file is an error unless a flag names the state directory', () => {
   const files = { '/etc/latchkey/config.yaml': denied() };
-  expect(parseLocation(configSources({ files }))).toMatchObject({ ok: false, faults: [{ key: 'file' }] });
+  expect(parseLocation(configSources({ files }))).toMatchObject({ ok: false, errors: [{ key: 'file' }] });
   expect(parseLocation(configSources({ files, flags: { state_dir: '/s' } }))).toMatchObject({ ok: true });
 });
 
 test('an invalid listen address is an error of the location', () => {
   expect(parseLocation(configSources({ text: 'listen: { tcp: nowhere }' }))).toMatchObject({
     ok: false,
-    faults: [{ key: 'listen.tcp', origin: '/srv/latchkey/config.yaml line 1' }],
+    errors: [{ key: 'listen.tcp', origin: '/srv/latchkey/config.yaml line 1' }],
   });
 });
 
@@ -80,7 +80,7 @@ test('a configuration is loaded from the file system', () => {
   });
   expect(loadConfiguration({ file: directory, environment: {} })).toEqual({
     ok: false,
-    faults: [
+    errors: [
       {
         key: 'file',
         text: `cannot read ${directory}: it is a folder`,

@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 test.skipIf(process.platform === 'win32')('an endless file is an error and is not read into memory', () => {
   expect(loadConfiguration({ file: '/dev/zero', environment: {} })).toEqual({
     ok: false,
-    faults: [{ key: 'file', text: 'cannot read /dev/zero: file too large', origin: 'flag' }],
+    errors: [{ key: 'file', text: 'cannot read /dev/zero: file too large', origin: 'flag' }],
   });
 });
 

@@ -4,7 +4,7 @@ import { type Location, parseLocation } from '../../src/config/location.ts';
 import {
   configurationOf,
   denied,
-  faultsOf,
+  errorsOf,
   folder,
   type ConfigInput,
   configSources,
@@ -132,7 +132,7 @@ test('relative paths in a file start at its folder, and all others at the workin
 
 const fileOf = (what: Parameters<typeof configSources>[0]) => {
   const result = parseConfiguration(configSources(what));
-  return result.ok ? result.file : result.faults;
+  return result.ok ? result.file : result.errors;
 };
 
 describe('the file is found in this order', () => {
@@ -212,20 +212,20 @@ test.for<[string, ConfigInput, Partial<Location>]>([
 });
 
 test('a named file must exist, and a default file must be readable if it exists', () => {
-  expect(faultsOf({ file: 'a.yaml' })).toEqual([
+  expect(errorsOf({ file: 'a.yaml' })).toEqual([
     'file: cannot read /work/a.yaml: no such file or directory (from flag)',
   ]);
-  expect(faultsOf({ environment: { LATCHKEY_CONFIG: '/b.yaml' } })).toEqual([
+  expect(errorsOf({ environment: { LATCHKEY_CONFIG: '/b.yaml' } })).toEqual([
     'file: cannot read /b.yaml: no such file or directory (from environment LATCHKEY_CONFIG)',
   ]);
-  expect(faultsOf({ files: { '/etc/latchkey/config.yaml': denied() } })).toEqual([
+  expect(errorsOf({ files: { '/etc/latchkey/config.yaml': denied() } })).toEqual([
     'file: cannot read /etc/latchkey/config.yaml: permission denied (from default)',
   ]);
 });
 
 test('variables that Kubernetes sets for a service called latchkey are ignored', () => {
   expect(
-    faultsOf({
+    errorsOf({
       environment: {
         LATCHKEY_SERVICE_HOST: '10.0.0.1',
         LATCHKEY_SERVICE_PORT_HTTP: '80',
@@ -234,7 +234,7 @@ test('variables that Kubernetes sets for a service called latchkey are ignored',
       },
     }),
   ).toEqual([]);
-  expect(faultsOf({ environment: { LATCHKEY_PORT: '80' } })).toEqual([
+  expect(errorsOf({ environment: { LATCHKEY_PORT: '80' } })).toEqual([
     'port: unknown key (from environment LATCHKEY_PORT)',
   ]);
 });

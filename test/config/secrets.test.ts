@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { Secret } from '../../src/config/value/secret.ts';
 import { effective } from '../../src/config/show.ts';
-import { configurationOf, denied, faultsOf, folder } from '../support/builders/config-builders.ts';
+import { configurationOf, denied, errorsOf, folder } from '../support/builders/config-builders.ts';
 
 const withKeyFile = 'upstream: { base_url: "http://localhost", api_key_file: key }';
 
@@ -12,11 +12,11 @@ test.each([
   ['must hold one line of visible ASCII', 'hush\nhush'],
   ['must hold one line of visible ASCII', 'hush\u0000'],
 ])('a secret file is refused without showing its content: %s', (reason, content) => {
-  const faults = faultsOf({ text: withKeyFile, files: { [`${folder}/key`]: content } });
-  expect(faults).toHaveLength(1);
-  expect(faults[0]).toContain(`${folder}/key`);
-  expect(faults[0]).toContain(reason);
-  expect(faults[0]).not.toContain('hush');
+  const errors = errorsOf({ text: withKeyFile, files: { [`${folder}/key`]: content } });
+  expect(errors).toHaveLength(1);
+  expect(errors[0]).toContain(`${folder}/key`);
+  expect(errors[0]).toContain(reason);
+  expect(errors[0]).not.toContain('hush');
 });
 
 test('only the trailing newline of a secret file is removed', () => {
@@ -26,7 +26,7 @@ test('only the trailing newline of a secret file is removed', () => {
 
 test('setting a secret and its file is an error, even if they come from different sources', () => {
   const environment = { LATCHKEY_UPSTREAM__API_KEY: 'k' };
-  expect(faultsOf({ text: withKeyFile, environment })).toEqual([
+  expect(errorsOf({ text: withKeyFile, environment })).toEqual([
     `upstream.api_key_file: is given as well as api_key: remove one of them (from ${folder}/config.yaml line 1)`,
   ]);
   const withoutFile = { ...environment, LATCHKEY_UPSTREAM__API_KEY_FILE: '' };
@@ -38,16 +38,16 @@ test('setting a secret and its file is an error, even if they come from differen
 test.each([
   ['url_file: away', 'store.postgres.url_file: cannot read'],
   ['url_file: away, url: "postgres://me@localhost/shop"', 'store.postgres.url_file: is given as well as url'],
-])('an unreadable file with the database URL is the only error about the URL: %s', (keys, fault) => {
-  const faults = faultsOf({ text: `store: { postgres: { ${keys} } }` });
-  expect(faults).toHaveLength(1);
-  expect(faults[0]).toContain(fault);
+])('an unreadable file with the database URL is the only error about the URL: %s', (keys, error) => {
+  const errors = errorsOf({ text: `store: { postgres: { ${keys} } }` });
+  expect(errors).toHaveLength(1);
+  expect(errors[0]).toContain(error);
 });
 
 test('two products with unreadable secret files are not reported as having the same secret', () => {
   const products = '[{ key: A, secret_file: /away }, { key: B, secret_file: /away }]';
-  const faults = faultsOf({ text: `upstream: { base_url: "http://localhost" }\nproducts: ${products}` });
-  expect(faults.map((fault) => fault.split(':')[0])).toEqual([
+  const errors = errorsOf({ text: `upstream: { base_url: "http://localhost" }\nproducts: ${products}` });
+  expect(errors.map((error) => error.split(':')[0])).toEqual([
     'products[0].secret_file',
     'products[1].secret_file',
   ]);
@@ -56,7 +56,7 @@ test('two products with unreadable secret files are not reported as having the s
 test('two products with the same secret in different files are refused', () => {
   const products = '[{ key: A, secret_file: /one }, { key: B, secret_file: /two }]';
   const text = `upstream: { base_url: "http://localhost" }\nproducts: ${products}`;
-  expect(faultsOf({ text, files: { '/one': 'hush\n', '/two': 'hush' } })).toEqual([
+  expect(errorsOf({ text, files: { '/one': 'hush\n', '/two': 'hush' } })).toEqual([
     expect.stringContaining('products: the same secret is given twice'),
   ]);
 });
@@ -96,15 +96,15 @@ test('no error shows a secret that stands in the wrong place', () => {
     'state_dir: [hush]\nlisten: { tcp: hush, socket_mode: hush, allowed_hosts: ["/hush"] }',
   ];
   for (const text of texts) {
-    const faults = faultsOf({ text, environment: { LATCHKEY_PRODUCTS: '[{key: A, secret: "hush}]' } });
-    expect(faults.length).toBeGreaterThan(0);
-    expect(faults.join('\n')).not.toContain('hush');
-    expect(faultsOf({ text }).join('\n')).not.toContain('hush');
+    const errors = errorsOf({ text, environment: { LATCHKEY_PRODUCTS: '[{key: A, secret: "hush}]' } });
+    expect(errors.length).toBeGreaterThan(0);
+    expect(errors.join('\n')).not.toContain('hush');
+    expect(errorsOf({ text }).join('\n')).not.toContain('hush');
   }
 });
 
 test('an unreadable certificate file is an error of the configuration', () => {
-  expect(faultsOf({ text: 'upstream: { base_url: "http://localhost", ca_file: none.pem }' })).toEqual([
+  expect(errorsOf({ text: 'upstream: { base_url: "http://localhost", ca_file: none.pem }' })).toEqual([
     `upstream.ca_file: cannot read ${folder}/none.pem: no such file or directory (from ${folder}/config.yaml line 1)`,
   ]);
 });

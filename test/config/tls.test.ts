@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   configurationOf,
-  faultsOf,
+  errorsOf,
   folder,
   warningsOf,
   type ConfigInput,
@@ -47,13 +47,13 @@ test.each([
     ),
   ],
   [{ text: `listen: { tls: { cert_file: a } }` }, `listen.tls.key_file: is missing (from ${file} line 1)`],
-])('files that no TLS server could use are an error (case %#)', (given, fault) => {
-  expect(faultsOf(given)).toEqual([fault]);
+])('files that no TLS server could use are an error (case %#)', (given, error) => {
+  expect(errorsOf(given)).toEqual([error]);
 });
 
 test('TLS without a TCP listener is an error', () => {
   const given = withFiles(certificate, privateKey);
-  expect(faultsOf({ ...given, flags: { listen: { tcp: false } } })).toEqual([
+  expect(errorsOf({ ...given, flags: { listen: { tcp: false } } })).toEqual([
     `listen.tls: needs listen.tcp, which is switched off (from ${file} line 2)`,
   ]);
 });

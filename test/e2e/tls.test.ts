@@ -215,8 +215,8 @@ test('SIGHUP puts a renewed certificate in force and names it as changed, and op
   const inForce = fingerprintIn(secured.cert);
   writeFileSync(secured.key, 'half a fi');
   daemon.signal('SIGHUP');
-  const { faults } = await daemon.said('the configuration is not valid: nothing changed');
-  expect(faults).toEqual([
+  const { errors } = await daemon.said('the configuration is not valid: nothing changed');
+  expect(errors).toEqual([
     expect.stringContaining(`listen.tls.key_file: ${secured.key} does not contain a private key`),
   ]);
   expect(await shownBy(daemon)).toBe(inForce);

@@ -15,11 +15,11 @@ test('SIGHUP with an invalid file changes nothing and logs every error', async (
   );
   daemon.signal('SIGHUP');
   const line = await daemon.said('the configuration is not valid: nothing changed');
-  expect(line['faults']).toHaveLength(2);
+  expect(line['errors']).toHaveLength(2);
   expect((await harness.agent.verify('KEY')).status).toBe(200);
   writeFileSync(join(harness.directory, 'config.yaml'), '{ not: [yaml');
   daemon.signal('SIGHUP');
-  await expect.poll(() => daemon.lines.filter(({ faults }) => faults !== undefined).length).toBe(2);
+  await expect.poll(() => daemon.lines.filter(({ errors }) => errors !== undefined).length).toBe(2);
   expect((await harness.agent.verify('KEY')).status).toBe(200);
   daemon.signal('SIGTERM');
   expect(await daemon.ended).toBe(0);

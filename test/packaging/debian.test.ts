@@ -36,7 +36,7 @@ test('Without its comment marks, the starter configuration is an agent with a so
   const key =
     /^( *)# (?= *(?:- )?(?:sockets|path|mode|group|grant|upstream|base_url|api_key_file|products|key|secret_file):)/gm;
   const parsed = parse(starter.replaceAll(key, '$1'));
-  expect(parsed.ok ? [] : parsed.faults).toEqual([]);
+  expect(parsed.ok ? [] : parsed.errors).toEqual([]);
   expect(parsed).toMatchObject({
     configuration: {
       role: 'agent',

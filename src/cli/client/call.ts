@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http';
 import type { TLSSocket } from 'node:tls';
-import { formatReason } from '../../config/fault/fault.ts';
+import { formatReason } from '../../config/errors.ts';
 import type { Endpoint } from './endpoint.ts';
 
 // An import would read every export, and `WebSocket` loads code for 26 ms.

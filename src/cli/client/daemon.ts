@@ -4,7 +4,7 @@ import type { NamedBy } from '../../config/source.ts';
 import { instanceHeader } from '../../domain/header-names.ts';
 import type { GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { formatFaults, toLoadOptions } from '../configuration.ts';
+import { formatConfigErrors, toLoadOptions } from '../configuration.ts';
 import { formatPath, programName, startCommand } from '../hint.ts';
 import { type RouteResponse, type Call, call, type CallResult } from './call.ts';
 import { distrust, type Endpoint, formatEndpoint, readAddress } from './endpoint.ts';
@@ -37,7 +37,7 @@ export async function callDaemon(
   withToken: boolean,
 ): Promise<{ readonly ok: true; readonly answer: RouteResponse } | Failure> {
   const found = locateDaemon(toLoadOptions(options));
-  if (!found.ok) return fail(exitCode.configuration, formatFaults(found.faults));
+  if (!found.ok) return fail(exitCode.configuration, formatConfigErrors(found.errors));
   const { location } = found;
   const place = formatPlace(location);
   const lookedAt = `It was looked for on ${place}.`;

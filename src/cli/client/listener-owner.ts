@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { endianness } from 'node:os';
 import { isLoopback } from '../../config/value/address.ts';
-import { formatReason } from '../../config/fault/fault.ts';
+import { formatReason } from '../../config/errors.ts';
 
 /** Why the token must not be sent to a socket; null if this user, root or one of `knownTo` owns it. */
 export function distrustSocket(path: string, knownTo: readonly number[]): string | null {

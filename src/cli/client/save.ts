@@ -1,6 +1,6 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { z } from 'zod';
-import { formatReason } from '../../config/fault/fault.ts';
+import { formatReason } from '../../config/errors.ts';
 import { type GlobalOptions, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';

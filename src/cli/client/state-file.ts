@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { formatReason } from '../../config/fault/fault.ts';
+import { formatReason } from '../../config/errors.ts';
 import { exitCode } from '../exit-code.ts';
 
 /** The text of a file and the user id of its owner, or why it cannot be read. `isAbsent`: it does not exist. */

@@ -1,5 +1,5 @@
-import { formatFault } from '../../config/fault/fault.ts';
-import { fail, type Finding, ok, warn } from '../../config/fault/finding.ts';
+import { formatConfigError } from '../../config/errors.ts';
+import { fail, type Finding, ok, warn } from '../../config/finding.ts';
 import { loadConfiguration } from '../../config/load.ts';
 import { defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
@@ -28,7 +28,9 @@ export const command = defineCommand({
 async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
   const loaded = loadConfiguration(toLoadOptions(options));
   if (!loaded.ok)
-    return loaded.faults.map((fault) => fail(formatFault(fault), 'correct it: nothing else was checked'));
+    return loaded.errors.map((error) =>
+      fail(formatConfigError(error), 'correct it: nothing else was checked'),
+    );
   const { configuration } = loaded;
   const start = startCommand(options, configuration.stateDir);
   const daemon = await examineDaemon(options, start);

@@ -1,6 +1,6 @@
 import { provenanceHeaderNames } from '../../domain/header-names.ts';
 import { problemTypePrefix } from '../../domain/problem/problem.ts';
-import { suggest } from '../../config/fault/suggestion.ts';
+import { suggest } from '../../config/errors.ts';
 import { defineCommand, positionalGroup, textOption, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Explanation, explanations } from '../explanation.ts';

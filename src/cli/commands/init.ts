@@ -10,10 +10,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { formatReason } from '../../config/fault/fault.ts';
+import { formatReason } from '../../config/errors.ts';
 import { formatAddress } from '../../config/value/address.ts';
 import type { Environment } from '../../config/environment.ts';
-import type { Finding } from '../../config/fault/finding.ts';
+import type { Finding } from '../../config/finding.ts';
 import { type LoadedConfiguration, loadConfiguration } from '../../config/load.ts';
 import { type DialectName, dialectNames } from '../../domain/dialect.ts';
 import { makeDirectory } from '../../store/sqlite/files/private-file.ts';
@@ -129,7 +129,7 @@ async function makeDraft(task: Task, store: PlannedStore | null, isDetected = fa
   });
   const loaded = loadConfiguration({ file: target, text, environment: otherEnvironment() });
   if (!loaded.ok) {
-    output.printError(loaded.faults.map((fault) => `latchkey: ${fault.key}: ${fault.text}`));
+    output.printError(loaded.errors.map((error) => `latchkey: ${error.key}: ${error.text}`));
     return null;
   }
   const { findings, dialect } = await examine(loaded);

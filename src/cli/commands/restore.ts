@@ -1,7 +1,7 @@
 import { locateDaemon } from '../../config/load.ts';
 import { defineCommand, positional } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { printFaults, toLoadOptions } from '../configuration.ts';
+import { printConfigErrors, toLoadOptions } from '../configuration.ts';
 import { hintFor, startCommand } from '../hint.ts';
 import { counted } from '../../domain/text.ts';
 
@@ -14,7 +14,7 @@ export const command = defineCommand({
   ],
   handler: async (args, output) => {
     const found = locateDaemon(toLoadOptions(args));
-    if (!found.ok) return printFaults(found.faults, output);
+    if (!found.ok) return printConfigErrors(found.errors, output);
     const { stateDir, hasDatabase, hasUpstream } = found.location;
     if (hasDatabase) {
       const moving = hintFor(args)(`store move --from ${args.file}`);

@@ -1,6 +1,6 @@
 import { type ConfigurationResult, loadConfiguration } from '../../config/load.ts';
 import { defineCommand, textOption } from '../command.ts';
-import { formatSource, printFaults, toLoadOptions } from '../configuration.ts';
+import { formatSource, printConfigErrors, toLoadOptions } from '../configuration.ts';
 import { formatPath } from '../hint.ts';
 
 /** The options override file and environment, also after a reload. */
@@ -25,7 +25,7 @@ export const command = defineCommand({
       log: { level: args.logLevel, format: args.logFormat },
     });
     const loaded = loadConfiguration(options);
-    if (!loaded.ok) return printFaults(loaded.faults, output);
+    if (!loaded.ok) return printConfigErrors(loaded.errors, output);
     const { serve } = await import('../../daemon/serve.ts');
     return serve(loaded, async () => rejectOtherFile(loaded.file, loadConfiguration(options)));
   },
@@ -35,7 +35,7 @@ export const command = defineCommand({
 function rejectOtherFile(file: string | null, again: ConfigurationResult): ConfigurationResult {
   if (!again.ok || file === null || again.file === file) return again;
   const text = `is ${formatSource(again)} now, and was ${formatPath(file)}: restart to change it`;
-  return { ok: false, faults: [{ key: 'file', text, origin: 'default' }] };
+  return { ok: false, errors: [{ key: 'file', text, origin: 'default' }] };
 }
 
 /** `--listen false` turns the listener off, as `false` does in the file. */

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { formatReason } from '../../config/fault/fault.ts';
+import { formatReason } from '../../config/errors.ts';
 import { CsvUnreadable } from '../../wire/bulk/csv.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';

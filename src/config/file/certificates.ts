@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { formatReason } from '../fault/fault.ts';
+import { formatReason } from '../errors.ts';
 
 /** The certificates of a PEM file, without the rest of the file; or why the file cannot be used. */
 export type CertificatesResult =

@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from 'node:path';
 import { settings } from '../configuration.ts';
-import { type Fault, formatReason, type KeyPath } from '../fault/fault.ts';
+import { type ConfigError, formatReason, type KeyPath } from '../errors.ts';
 import type { LocalFile } from './local-file.ts';
 import { findConfigurationFiles, type Machine } from '../place.ts';
 import { metaOf, settingsOf } from '../schema.ts';
@@ -30,7 +30,7 @@ export interface FileValues {
   readonly origin: string;
   /** The default places that were searched, up to the one that has a file. */
   readonly places: readonly string[];
-  readonly faults: readonly Fault[];
+  readonly errors: readonly ConfigError[];
   readonly originOf: (path: KeyPath) => string;
 }
 
@@ -67,7 +67,7 @@ const none: FileValues = {
   file: null,
   origin: 'default',
   places: [],
-  faults: [],
+  errors: [],
   originOf: () => 'default',
 };
 
@@ -87,11 +87,11 @@ function isAbsent(opened: Opened): boolean {
 function parseFile(opened: Opened, origin: string, places: readonly string[] = []): FileValues {
   const { path } = opened;
   const atLine = (line: number): string => `${path} line ${line}`;
-  const refuse = (...faults: readonly Omit<Fault, 'key'>[]): FileValues => ({
+  const refuse = (...errors: readonly Omit<ConfigError, 'key'>[]): FileValues => ({
     ...none,
     file: path,
     places,
-    faults: faults.map((fault) => ({ key: 'file', ...fault })),
+    errors: errors.map((error) => ({ key: 'file', ...error })),
   });
   if ('error' in opened)
     return refuse({ text: `cannot read ${path}: ${formatReason(opened.error)}`, origin });
@@ -105,7 +105,7 @@ function parseFile(opened: Opened, origin: string, places: readonly string[] = [
     file: path,
     origin,
     places,
-    faults: [],
+    errors: [],
     originOf: (at) => atLine(yaml.lineOf(at)),
   };
 }

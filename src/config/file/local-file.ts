@@ -1,6 +1,6 @@
 import { lstatSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { formatReason } from '../fault/fault.ts';
+import { formatReason } from '../errors.ts';
 
 /** The state of a file in the working directory that was not named; `distrust`: why the file must not be used. */
 export type LocalFile = 'absent' | 'safe' | { readonly distrust: string };

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { settings } from '../configuration.ts';
-import { type Fault, formatKey, formatReason, type KeyPath } from '../fault/fault.ts';
+import { type ConfigError, formatKey, formatReason, type KeyPath } from '../errors.ts';
 import { itemOf, keysOf, metaOf } from '../schema.ts';
 import type { Raw } from '../source.ts';
 import { isHeaderValue } from '../types.ts';
@@ -22,9 +22,9 @@ export interface SecretFile {
 export function readSecretFiles(
   raw: Raw,
   readFile: (path: string) => string,
-): { readonly tree: Tree; readonly files: readonly SecretFile[]; readonly faults: readonly Fault[] } {
+): { readonly tree: Tree; readonly files: readonly SecretFile[]; readonly errors: readonly ConfigError[] } {
   const files: SecretFile[] = [];
-  const faults: Fault[] = [];
+  const errors: ConfigError[] = [];
 
   function readPart(type: z.ZodType, value: unknown, at: KeyPath): unknown {
     const item = itemOf(type);
@@ -48,24 +48,24 @@ export function readSecretFiles(
     const read =
       given === undefined
         ? readSecret(path, pathAt)
-        : { fault: `is given as well as ${key}: remove one of them` };
-    if ('fault' in read)
-      faults.push({ key: formatKey(pathAt), text: read.fault, origin: raw.originOf(pathAt) });
+        : { error: `is given as well as ${key}: remove one of them` };
+    if ('error' in read)
+      errors.push({ key: formatKey(pathAt), text: read.error, origin: raw.originOf(pathAt) });
     tree[key] = 'secret' in read ? read.secret : mask;
     delete tree[fileKey];
   }
 
-  function readSecret(path: unknown, key: KeyPath): { secret: string } | { fault: string } {
-    if (typeof path !== 'string') return { fault: 'must be a path' };
+  function readSecret(path: unknown, key: KeyPath): { secret: string } | { error: string } {
+    if (typeof path !== 'string') return { error: 'must be a path' };
     try {
       const secret = readFile(path).replace(/(?<![\r\n])[\r\n]+$/, '');
       files.push({ key, path });
-      if (secret === '') return { fault: `${path} is empty` };
-      return isHeaderValue(secret) ? { secret } : { fault: `${path} must hold one line of visible ASCII` };
+      if (secret === '') return { error: `${path} is empty` };
+      return isHeaderValue(secret) ? { secret } : { error: `${path} must hold one line of visible ASCII` };
     } catch (error) {
-      return { fault: `cannot read ${path}: ${formatReason(error)}` };
+      return { error: `cannot read ${path}: ${formatReason(error)}` };
     }
   }
 
-  return { tree: readPart(settings, raw.tree, []) as Tree, files, faults };
+  return { tree: readPart(settings, raw.tree, []) as Tree, files, errors };
 }

@@ -2,7 +2,7 @@ import { createPrivateKey, type X509Certificate } from 'node:crypto';
 import { createRequire } from 'node:module';
 import type tls from 'node:tls';
 import type { Configuration } from '../configuration.ts';
-import { formatReason } from '../fault/fault.ts';
+import { formatReason } from '../errors.ts';
 import { readCertificates } from './certificates.ts';
 
 export type TlsSettings = NonNullable<Configuration['listen']['tls']>;
@@ -24,25 +24,25 @@ export function readTlsFiles(
   readFile: (path: string) => string,
 ): TlsFilesResult {
   const chain = readCertificates(certFile, readFile, keyLabels);
-  if (!chain.ok) return fault('cert_file', chain.text);
+  if (!chain.ok) return unusable('cert_file', chain.text);
   const [leaf] = chain.certificates;
   const key = attempt(() => readFile(keyFile).replace(/^\u{FEFF}/u, ''));
-  if (!key.ok) return fault('key_file', `cannot read ${keyFile}: ${formatReason(key.error)}`);
+  if (!key.ok) return unusable('key_file', `cannot read ${keyFile}: ${formatReason(key.error)}`);
   const privateKey = attempt(() => createPrivateKey(key.value));
   if (!privateKey.ok)
-    return fault('key_file', `${keyFile} does not contain a private key (PEM) without a passphrase`);
+    return unusable('key_file', `${keyFile} does not contain a private key (PEM) without a passphrase`);
   if (!leaf.checkPrivateKey(privateKey.value)) {
-    return fault('key_file', `${keyFile} is not the key of the certificate in ${certFile}`);
+    return unusable('key_file', `${keyFile} is not the key of the certificate in ${certFile}`);
   }
   // Loaded where it is needed: it takes 10 ms of the start of every command.
   const { createSecureContext } = createRequire(import.meta.url)('node:tls') as typeof tls;
   // OpenSSL refuses a key that is too weak.
   const usable = attempt(() => createSecureContext({ cert: chain.pem, key: key.value }));
-  if (!usable.ok) return fault('cert_file', `${certFile} cannot be used: ${formatReason(usable.error)}`);
+  if (!usable.ok) return unusable('cert_file', `${certFile} cannot be used: ${formatReason(usable.error)}`);
   return { ok: true, identity: { chain: chain.pem, key: key.value, leaf } };
 }
 
-function fault(key: 'cert_file' | 'key_file', text: string): TlsFilesResult {
+function unusable(key: 'cert_file' | 'key_file', text: string): TlsFilesResult {
   return { ok: false, key, text };
 }
 

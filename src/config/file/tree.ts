@@ -1,4 +1,4 @@
-import type { KeyPath } from '../fault/fault.ts';
+import type { KeyPath } from '../errors.ts';
 
 /** A mapping before it is parsed. */
 export type Tree = { readonly [key: string]: unknown };

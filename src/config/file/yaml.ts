@@ -1,5 +1,5 @@
 import { type Document, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
-import type { KeyPath } from '../fault/fault.ts';
+import type { KeyPath } from '../errors.ts';
 
 /** A parsed YAML text, with the line of each value. */
 export interface YamlText {
@@ -8,7 +8,7 @@ export interface YamlText {
 }
 
 /** An error of the YAML parser; its text contains the code of the error, and nothing from the file. */
-export interface YamlFault {
+export interface YamlError {
   readonly line: number;
   readonly text: string;
 }
@@ -23,7 +23,7 @@ const replacementCharacter = '\u{FFFD}';
  * settings parse the text. Aliases are refused: a file this small does not need them, and they can refer to
  * themselves.
  */
-export function parseYaml(text: string): YamlText | readonly YamlFault[] {
+export function parseYaml(text: string): YamlText | readonly YamlError[] {
   const lines = new LineCounter();
   const lineAt = (offset: number): number => lines.linePos(offset).line;
   const document = parseDocument(text, {
@@ -35,20 +35,20 @@ export function parseYaml(text: string): YamlText | readonly YamlFault[] {
   });
   const undecoded = text.indexOf(replacementCharacter);
   if (undecoded !== -1) return [{ line: lineAt(undecoded), text: 'is not UTF-8 text' }];
-  const faults = [...document.errors, ...document.warnings].map((fault) => ({
-    line: lineAt(fault.pos[0]),
-    text: `is not valid YAML: ${fault.code.toLowerCase().replaceAll('_', ' ')}`,
+  const errors = [...document.errors, ...document.warnings].map((error) => ({
+    line: lineAt(error.pos[0]),
+    text: `is not valid YAML: ${error.code.toLowerCase().replaceAll('_', ' ')}`,
   }));
   visit(document, {
     Alias: (_, alias) => {
-      faults.push({
+      errors.push({
         line: lineAt(offsetOf(alias)),
         text: 'has an alias: put quotes around text that begins with *',
       });
     },
   });
-  return faults.length > 0
-    ? faults
+  return errors.length > 0
+    ? errors
     : { value: document.toJS(), lineOf: (path) => lineAt(findOffset(document, path)) };
 }
 

@@ -1,5 +1,5 @@
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
-import { fail, type Finding, ok, warn } from '../../config/fault/finding.ts';
+import { fail, type Finding, ok, warn } from '../../config/finding.ts';
 import { type DialectName, dialectNames } from '../../domain/dialect.ts';
 import { isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
 import type { ConnectionSettings } from '../../upstream/connections.ts';

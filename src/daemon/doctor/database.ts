@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Configuration } from '../../config/configuration.ts';
-import { formatReason } from '../../config/fault/fault.ts';
-import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
+import { formatReason } from '../../config/errors.ts';
+import { fail, ok, warn, type Finding } from '../../config/finding.ts';
 import { placeOf, type DatabaseAddress } from '../../store/postgres/client.ts';
 import { Database } from '../../store/postgres/database.ts';
 import { sqlState, sqlStates, reasonOf, refusalOf } from '../../store/postgres/faults.ts';

@@ -2,7 +2,7 @@ import type { Configuration } from '../../config/configuration.ts';
 import { examineCertificate, examineListeners } from './listeners.ts';
 import { examineFiles } from './files.ts';
 import { examineRole, examineStore } from './store.ts';
-import type { Finding } from '../../config/fault/finding.ts';
+import type { Finding } from '../../config/finding.ts';
 
 /** The input of the doctor. */
 export type DoctorInput = {

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatReason } from '../../config/fault/fault.ts';
-import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
+import { formatReason } from '../../config/errors.ts';
+import { fail, ok, warn, type Finding } from '../../config/finding.ts';
 import { freeBytes } from '../../store/sqlite/reserve.ts';
 import { findIntrusion } from '../../store/sqlite/files/state-directory.ts';
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, isIP } from 'node:net';
 import type { Configuration } from '../../config/configuration.ts';
-import { formatReason } from '../../config/fault/fault.ts';
-import { fail, type Finding, ok, warn } from '../../config/fault/finding.ts';
+import { formatReason } from '../../config/errors.ts';
+import { fail, type Finding, ok, warn } from '../../config/finding.ts';
 import { formatAddress } from '../../config/value/address.ts';
 import { formatDatetime } from '../../domain/datetime.ts';
 import { ListenError } from '../../http/listen.ts';

@@ -1,5 +1,5 @@
-import { formatReason } from '../../config/fault/fault.ts';
-import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
+import { formatReason } from '../../config/errors.ts';
+import { fail, ok, warn, type Finding } from '../../config/finding.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { counted } from '../../domain/text.ts';
 import { DatabaseRefused, sqliteCode } from '../../store/sqlite/faults.ts';

@@ -19,7 +19,7 @@ const allowed: ReadonlySet<string> = new Set([
   'signal',
   'not_after',
   'file',
-  'faults',
+  'errors',
   'warnings',
   'changed',
   'restart',

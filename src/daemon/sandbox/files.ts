@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { formatReason } from '../../config/fault/fault.ts';
+import { formatReason } from '../../config/errors.ts';
 import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
 import { shortestSecret } from '../../service/access/secret.ts';
 import { makeDirectory, readOwnFile, replaceFile } from '../../store/sqlite/files/private-file.ts';

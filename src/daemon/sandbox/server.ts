@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../../config/configuration.ts';
-import { formatFault } from '../../config/fault/fault.ts';
+import { formatConfigError } from '../../config/errors.ts';
 import type { Tree } from '../../config/file/tree.ts';
 import { parseConfiguration } from '../../config/load.ts';
 import type { Log } from '../../service/ports.ts';
@@ -44,7 +44,7 @@ export function embeddedConfiguration(tree: Tree): Configuration {
     },
   });
   if (result.ok) return result.configuration;
-  throw new Error(result.faults.map(formatFault).join('\n'));
+  throw new Error(result.errors.map(formatConfigError).join('\n'));
 }
 
 export function readAdminToken(stateDir: string): string {

@@ -1,8 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EnvironmentError } from '../../config/fault/environment-error.ts';
-import { formatReason } from '../../config/fault/fault.ts';
+import { EnvironmentError, formatReason } from '../../config/errors.ts';
 
 /** A directory that is removed when it is disposed of, or when the process exits. */
 export type TemporaryDirectory = Disposable & { path: string };

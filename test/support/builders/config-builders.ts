@@ -1,5 +1,5 @@
 import type { Configuration } from '../../../src/config/configuration.ts';
-import { formatFault } from '../../../src/config/fault/fault.ts';
+import { formatConfigError } from '../../../src/config/errors.ts';
 import { parseConfiguration } from '../../../src/config/load.ts';
 import type { LocalFile } from '../../../src/config/file/local-file.ts';
 import type { Sources } from '../../../src/config/source.ts';
@@ -80,19 +80,19 @@ export function notADirectory(): Error {
 /** The configuration made of sound sources. */
 export function configurationOf(what: ConfigInput = {}): Configuration {
   const result = parseConfiguration(configSources(what));
-  if (!result.ok) throw new Error(result.faults.map(formatFault).join('\n'));
+  if (!result.ok) throw new Error(result.errors.map(formatConfigError).join('\n'));
   return result.configuration;
 }
 
 /** The lines that a report would show; none when the sources are sound. */
-export function faultsOf(what: ConfigInput): readonly string[] {
+export function errorsOf(what: ConfigInput): readonly string[] {
   const result = parseConfiguration(configSources(what));
-  return result.ok ? [] : result.faults.map(formatFault);
+  return result.ok ? [] : result.errors.map(formatConfigError);
 }
 
 /** The warnings that a start would log; throws when the sources are not sound. */
 export function warningsOf(what: ConfigInput): readonly string[] {
   const result = parseConfiguration(configSources(what));
-  if (!result.ok) throw new Error(result.faults.map(formatFault).join('\n'));
-  return result.warnings.map(formatFault);
+  if (!result.ok) throw new Error(result.errors.map(formatConfigError).join('\n'));
+  return result.warnings.map(formatConfigError);
 }

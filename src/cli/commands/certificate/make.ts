@@ -1,7 +1,7 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseHost } from '../../../config/value/address.ts';
-import { formatReason } from '../../../config/fault/fault.ts';
+import { formatReason } from '../../../config/errors.ts';
 import { defineCommand, textOption, UsageError } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
 import { formatFields, instant, type Shown } from '../../format.ts';

@@ -1,9 +1,9 @@
 import type { Configuration } from '../../../config/configuration.ts';
-import type { Finding } from '../../../config/fault/finding.ts';
+import type { Finding } from '../../../config/finding.ts';
 import { loadConfiguration } from '../../../config/load.ts';
 import { instanceOf } from '../../client/endpoint.ts';
 import { defineCommand } from '../../command.ts';
-import { formatSource, printFaults, toLoadOptions } from '../../configuration.ts';
+import { formatSource, printConfigErrors, toLoadOptions } from '../../configuration.ts';
 import { exitCode } from '../../exit-code.ts';
 import { formatFindings } from '../../format.ts';
 
@@ -18,7 +18,7 @@ export const command = defineCommand({
   handler: async (args, output) => {
     const loaded = loadConfiguration(toLoadOptions(args));
     if (!loaded.ok) {
-      if (!args.json) return printFaults(loaded.faults, output);
+      if (!args.json) return printConfigErrors(loaded.errors, output);
       output.printJson(loaded);
       return exitCode.configuration;
     }

@@ -1,9 +1,9 @@
-import { formatKey } from '../../../config/fault/fault.ts';
+import { formatKey } from '../../../config/errors.ts';
 import { leavesOf } from '../../../config/file/tree.ts';
 import { loadConfiguration } from '../../../config/load.ts';
 import { effective } from '../../../config/show.ts';
 import { defineCommand } from '../../command.ts';
-import { printFaults, toLoadOptions } from '../../configuration.ts';
+import { printConfigErrors, toLoadOptions } from '../../configuration.ts';
 import { exitCode } from '../../exit-code.ts';
 import { formatFields } from '../../format.ts';
 
@@ -14,7 +14,7 @@ export const command = defineCommand({
   examples: [['latchkey config show --json', 'is a configuration file itself']],
   handler: async (args, output) => {
     const loaded = loadConfiguration(toLoadOptions(args));
-    if (!loaded.ok) return printFaults(loaded.faults, output);
+    if (!loaded.ok) return printConfigErrors(loaded.errors, output);
     const tree = effective(loaded.configuration);
     const fields = leavesOf(tree).map(([path, value]) => [formatKey(path), String(value)]);
     if (args.json) output.printJson(tree);

@@ -1,8 +1,7 @@
 import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { isSea } from 'node:sea';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { EnvironmentError } from '../../../config/fault/environment-error.ts';
-import { formatFault, formatReason } from '../../../config/fault/fault.ts';
+import { EnvironmentError, formatConfigError, formatReason } from '../../../config/errors.ts';
 import { homeDirectory } from '../../../config/home.ts';
 import { findLocalFile, locateDaemon } from '../../../config/load.ts';
 import type { LocationResult } from '../../../config/location.ts';
@@ -74,7 +73,7 @@ export function planUnit({ user, program, config, stateDir, root }: ServiceArgs)
     ...named,
     writes: location?.stateDir ?? named.stateDir ?? defaultStateDir,
     socket: location?.socket ?? null,
-    problem: found?.ok === false ? found.faults.map(formatFault).join('; ') : null,
+    problem: found?.ok === false ? found.errors.map(formatConfigError).join('; ') : null,
   };
 }
 

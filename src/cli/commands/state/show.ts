@@ -1,5 +1,5 @@
 import { locateDaemon } from '../../../config/load.ts';
-import { printFaults, toLoadOptions } from '../../configuration.ts';
+import { printConfigErrors, toLoadOptions } from '../../configuration.ts';
 import { defineCommand } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
 
@@ -10,7 +10,7 @@ export const command = defineCommand({
   examples: [['latchkey state show --check', 'before it is removed']],
   handler: async (args, output) => {
     const found = locateDaemon(toLoadOptions(args));
-    if (!found.ok) return printFaults(found.faults, output);
+    if (!found.ok) return printConfigErrors(found.errors, output);
     const { stateDir, hasDatabase } = found.location;
     const { examineContents } = await import('../../../daemon/doctor/store.ts');
     const examined = examineContents(stateDir);

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { formatFault } from '../../../config/fault/fault.ts';
+import { formatConfigError } from '../../../config/errors.ts';
 import { loadConfiguration } from '../../../config/load.ts';
 import { defineCommand, textOption } from '../../command.ts';
-import { printFaults, toLoadOptions } from '../../configuration.ts';
+import { printConfigErrors, toLoadOptions } from '../../configuration.ts';
 import { exitCode } from '../../exit-code.ts';
 import { hintFor, startCommand } from '../../hint.ts';
 import { startProgress } from '../../screen/progress.ts';
@@ -27,15 +27,15 @@ export const command = defineCommand({
   handler: async (args, output) => {
     const flags = args.toFile === undefined ? {} : { store: { postgres: { url_file: args.toFile } } };
     const loaded = loadConfiguration(toLoadOptions(args, flags));
-    if (!loaded.ok) return printFaults(loaded.faults, output);
+    if (!loaded.ok) return printConfigErrors(loaded.errors, output);
     const { configuration, warnings } = loaded;
     const { postgres } = configuration.store;
     if (postgres === null) {
       const text = 'is missing: configure the database there, or pass a file with its URL by --to-file';
-      return printFaults([{ key: 'store.postgres', text, origin: 'default' }], output);
+      return printConfigErrors([{ key: 'store.postgres', text, origin: 'default' }], output);
     }
     if (warnings.length > 0)
-      output.printError(warnings.map((warning) => `latchkey: ${formatFault(warning)}`));
+      output.printError(warnings.map((warning) => `latchkey: ${formatConfigError(warning)}`));
     const daemon = await import('../../../daemon/store/move-store.ts');
     const bar = await startProgress(1);
     const moved = await daemon.moveStore({

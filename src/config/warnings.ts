@@ -1,11 +1,11 @@
 import type { z } from 'zod';
-import { isLoopback } from '../value/address.ts';
-import { type Configuration, settings } from '../configuration.ts';
-import { type Fault, formatKey } from './fault.ts';
-import type { SecretFile } from '../file/secret-file.ts';
-import { itemOf, keysOf, metaOf } from '../schema.ts';
-import type { Raw, Sources } from '../source.ts';
-import { isTree, normalized, valueAt } from '../file/tree.ts';
+import { isLoopback } from './value/address.ts';
+import { type Configuration, settings } from './configuration.ts';
+import { type ConfigError, formatKey } from './errors.ts';
+import type { SecretFile } from './file/secret-file.ts';
+import { itemOf, keysOf, metaOf } from './schema.ts';
+import type { Raw, Sources } from './source.ts';
+import { isTree, normalized, valueAt } from './file/tree.ts';
 
 /** Whether requests to an address leave this machine without encryption. */
 export function isPlainToOthers(baseUrl: string): boolean {
@@ -27,7 +27,7 @@ function hasSecretKey(type: z.ZodType, value: unknown): boolean {
   return metaOf(type).isSecret === true && (value ?? '') !== '';
 }
 
-export function warnOfPlainHttp({ upstream }: Configuration, { originOf }: Raw): readonly Fault[] {
+export function warnOfPlainHttp({ upstream }: Configuration, { originOf }: Raw): readonly ConfigError[] {
   if (upstream === null || !isPlainToOthers(upstream.baseUrl)) return [];
   const text = 'is plain http to another machine: anyone on the network path can read the secrets; use https';
   return [{ key: 'upstream.base_url', text, origin: originOf(['upstream', 'base_url']) }];
@@ -38,7 +38,7 @@ export function warnOfReadableFiles(
   files: { readonly fileWithSecrets: string | null; readonly secretFiles: readonly SecretFile[] },
   { originOf, fileOrigin }: Raw,
   { platform, isWorldReadable }: Sources,
-): readonly Fault[] {
+): readonly ConfigError[] {
   if (platform === 'win32' || isWorldReadable === undefined) return [];
   const { fileWithSecrets, secretFiles } = files;
   const readable = 'can be read by every user of this machine: chmod 0600';

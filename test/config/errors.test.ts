@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { faultsOf, folder } from '../support/builders/config-builders.ts';
+import { errorsOf, folder } from '../support/builders/config-builders.ts';
 
 const here = `${folder}/config.yaml`;
 const agent = 'upstream: { base_url: "http://localhost" }\n';
 
 test('all errors of a configuration are reported at once, each with the source of its value', () => {
   expect(
-    faultsOf({
+    errorsOf({
       text: `listen:
   tcp: nowhere
   sokcet: /x
@@ -177,15 +177,15 @@ test.each([
   ['log: &a { level: *a }', 'file: has an alias'],
   ['- a', 'file: must be a mapping'],
   ['__proto__: { log: {} }', '__proto__: unknown key'],
-])('the configuration `%s` is refused: %s', (text, fault) => {
-  const faults = faultsOf({ text });
-  expect(faults).toHaveLength(1);
-  expect(faults[0]).toContain(fault);
+])('the configuration `%s` is refused: %s', (text, error) => {
+  const errors = errorsOf({ text });
+  expect(errors).toHaveLength(1);
+  expect(errors[0]).toContain(error);
 });
 
 test('a syntax error in a file or a variable is reported with its line or its variable', () => {
-  expect(faultsOf({ text: 'log:\n  level: info\n\tformat: json' })[0]).toContain(`${here} line 3`);
-  expect(faultsOf({ environment: { LATCHKEY_PRODUCTS: '[{' } })[0]).toContain(
+  expect(errorsOf({ text: 'log:\n  level: info\n\tformat: json' })[0]).toContain(`${here} line 3`);
+  expect(errorsOf({ environment: { LATCHKEY_PRODUCTS: '[{' } })[0]).toContain(
     'environment LATCHKEY_PRODUCTS',
   );
 });
@@ -196,7 +196,7 @@ test('an error names the environment variable that set the value, even if other 
     LATCHKEY_UPSTREAM__TIMEOUT: '1s',
     LATCHKEY_UPSTREAM__USER_AGENT: 'x',
   };
-  expect(faultsOf({ environment })).toEqual([
+  expect(errorsOf({ environment })).toEqual([
     expect.stringContaining('(from environment LATCHKEY_UPSTREAM__BASE_URL)'),
   ]);
 });
@@ -210,7 +210,7 @@ test.each([
     [`LATCHKEY_PRODUCTS__${at}__SECRET`, `s${at}`],
   ]);
   const environment = { LATCHKEY_UPSTREAM__BASE_URL: 'http://localhost', ...Object.fromEntries(items) };
-  expect(faultsOf({ environment })).toEqual([
+  expect(errorsOf({ environment })).toEqual([
     `products: must be a list (from environment LATCHKEY_PRODUCTS__${positions.at(-1)}__SECRET)`,
   ]);
 });
@@ -229,26 +229,26 @@ test.each([
     'unknown key (from',
   ],
 ])('the error of an unknown key suggests a key at most two letters away: %s', (_, environment, told) => {
-  expect(faultsOf({ environment })).toEqual([expect.stringContaining(told)]);
+  expect(errorsOf({ environment })).toEqual([expect.stringContaining(told)]);
 });
 
 test('an error in a default value names the default as its source', () => {
-  expect(faultsOf({ environment: { XDG_STATE_HOME: `/${'x'.repeat(100)}` } })).toEqual([
+  expect(errorsOf({ environment: { XDG_STATE_HOME: `/${'x'.repeat(100)}` } })).toEqual([
     'listen.socket: must be a path of at most 107 bytes, or false (from default)',
   ]);
 });
 
 test('the error of a variable with one underscore between levels suggests the nested key', () => {
-  expect(faultsOf({ environment: { LATCHKEY_LOG_LEVEL: 'debug' } })).toEqual([
+  expect(errorsOf({ environment: { LATCHKEY_LOG_LEVEL: 'debug' } })).toEqual([
     'log_level: unknown key; did you mean log.level? (from environment LATCHKEY_LOG_LEVEL)',
   ]);
 });
 
 test('control characters in an unknown key are replaced and a long key is cut', () => {
-  expect(faultsOf({ text: `"a\\nb${'c'.repeat(100)}": 1` })).toEqual([
+  expect(errorsOf({ text: `"a\\nb${'c'.repeat(100)}": 1` })).toEqual([
     `a?b${'c'.repeat(61)}: unknown key (from ${here} line 1)`,
   ]);
-  expect(faultsOf({ text: '"log_\\nb": 1' })).toEqual([
+  expect(errorsOf({ text: '"log_\\nb": 1' })).toEqual([
     `log_?b: unknown key; did you mean log.?b? (from ${here} line 1)`,
   ]);
 });
@@ -274,5 +274,5 @@ test('unusual but valid values are accepted', () => {
     agent,
     '',
   ])
-    expect(faultsOf({ text })).toEqual([]);
+    expect(errorsOf({ text })).toEqual([]);
 });
