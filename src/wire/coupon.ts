@@ -56,7 +56,7 @@ const countedShape = {
 };
 
 /** A coupon, how often it is redeemed now, and whether it can be; only agents send `scope`. */
-const countedCouponObject = z.object(countedShape).meta({ id: 'CountedCoupon' });
+export const countedCouponObject = z.object(countedShape).meta({ id: 'CountedCoupon' });
 
 export type CountedCouponObject = z.infer<typeof countedCouponObject>;
 

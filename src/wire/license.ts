@@ -34,7 +34,7 @@ export function serializeLicense(license: License): LicenseObject {
 }
 
 /** A license in the list of an authority: the object of the specification, and its sale. */
-const soldLicenseObject = z
+export const soldLicenseObject = z
   .object({
     ...licenseMembers,
     purchase_id: z.string().nullable(),
@@ -123,7 +123,7 @@ export const licenseList = z
 
 const state = z.object({ uses: z.int(), enabled: z.boolean() }).meta({ id: 'LicenseState' });
 
-const changeObject = z
+export const changeObject = z
   .object({
     at: instant,
     change: z.string(),

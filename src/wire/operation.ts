@@ -24,7 +24,7 @@ const shape = z.object({
 });
 
 /** One operation of the outbox; `license_key` is null for those that are not about one. */
-const operationObject = shape.meta({ id: 'Operation' });
+export const operationObject = shape.meta({ id: 'Operation' });
 
 export type OperationObject = z.infer<typeof operationObject>;
 

@@ -54,6 +54,9 @@ const outboxObject = z
   })
   .meta({ id: 'OutboxStatus' });
 
+export type UpstreamObject = z.infer<typeof upstreamObject>;
+export type OutboxObject = z.infer<typeof outboxObject>;
+
 /** The response of `/admin/v1/sync/…`: two parts of `/statusz`. */
 export const syncObject = z.object({ upstream: upstreamObject, outbox: outboxObject }).meta({ id: 'Sync' });
 
@@ -143,7 +146,7 @@ export function serializeSync({
   };
 }
 
-function serializeUpstream(upstream: UpstreamStatus): z.infer<typeof upstreamObject> {
+function serializeUpstream(upstream: UpstreamStatus): UpstreamObject {
   return {
     state: upstream.state,
     since: formatDatetime(upstream.since),
@@ -161,7 +164,7 @@ function serializeUpstream(upstream: UpstreamStatus): z.infer<typeof upstreamObj
   };
 }
 
-function serializeOutbox({ depth, held, oldestAgeMs }: OutboxStatus): z.infer<typeof outboxObject> {
+function serializeOutbox({ depth, held, oldestAgeMs }: OutboxStatus): OutboxObject {
   return {
     pending: depth.pending,
     in_flight: depth.in_flight,

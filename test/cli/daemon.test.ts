@@ -12,6 +12,8 @@ const operation = {
   attempts: 3,
   base_uses: 4,
   created_at: '2024-02-22T11:23:05+00:00',
+  request_id: null,
+  credential: null,
   next_at: null,
   last_error: 'HTTP 404',
   explanation: {
@@ -28,7 +30,13 @@ const status = {
   version: '0.1.0',
   instance: 'i',
   uptime_s: 11_530,
-  listeners: { tcp: 'http://127.0.0.1:8787', socket: '/run/l.sock', sockets: ['/run/till.sock'], tls: null },
+  listeners: {
+    tcp: 'http://127.0.0.1:8787',
+    socket: '/run/l.sock',
+    sockets: ['/run/till.sock'],
+    lost: [],
+    tls: null,
+  },
   upstream: {
     state: 'down',
     since: '2024-02-22T11:23:05+00:00',
@@ -39,6 +47,8 @@ const status = {
     last_error_at: '2024-02-22T13:23:05+00:00',
     recovered_at: null as string | null,
     retry_after: null as string | null,
+    next_attempt_at: null,
+    proxy: null,
     paused_products: [],
     coupons_paused: false,
   },
@@ -99,6 +109,8 @@ test('status of an agent that has nothing to do is short', async () => {
   const listeners = {
     tcp: 'https://127.0.0.1:8787',
     socket: null,
+    sockets: [],
+    lost: [],
     tls: { not_after: '2024-03-22T13:24:05+00:00' },
   };
   daemon.answer({ body: { ...status, upstream, outbox, listeners, preload: null, records: null } });

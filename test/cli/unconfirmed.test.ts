@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { formatUnconfirmed } from '../../src/cli/commands/license/unconfirmed.ts';
-import type { Operation } from '../../src/cli/commands/outbox/operation.ts';
+import type { OperationObject } from '../../src/wire/operation.ts';
 
-const change = (kind: string, more: Partial<Operation> = {}): Operation => ({
+const change = (kind: OperationObject['kind'], more: Partial<OperationObject> = {}): OperationObject => ({
   id: 'a',
   kind,
   license_key: 'K',
@@ -12,15 +12,17 @@ const change = (kind: string, more: Partial<Operation> = {}): Operation => ({
   attempts: 0,
   base_uses: null,
   created_at: '2026-03-01T12:00:00+00:00',
+  request_id: null,
+  credential: null,
   next_at: null,
   last_error: null,
   ...more,
 });
 
-const say = (...changes: Operation[]): string =>
+const say = (...changes: OperationObject[]): string =>
   formatUnconfirmed(changes, (words) => `latchkey ${words}`).join('\n');
 
-test.each<[string, Operation[], string]>([
+test.each<[string, OperationObject[], string]>([
   ['one use', [change('usage')], 'Recorded here, not confirmed by the store yet: 1 change of the count.'],
   [
     'two uses, one in flight',

@@ -15,8 +15,9 @@ import { type FakeDaemon, startFakeDaemon } from '../support/process/fake-daemon
 const status = {
   role: 'agent',
   version: '0.1.0',
+  instance: 'i',
   uptime_s: 60,
-  listeners: { tcp: 'http://127.0.0.1:8787', socket: null, tls: null },
+  listeners: { tcp: 'http://127.0.0.1:8787', socket: null, sockets: [], lost: [], tls: null },
   upstream: {
     state: 'up',
     since: '2026-03-01T11:57:00+00:00',
@@ -27,6 +28,8 @@ const status = {
     last_error_at: null,
     recovered_at: null,
     retry_after: null,
+    next_attempt_at: null,
+    proxy: null,
     paused_products: [],
     coupons_paused: false,
   },
@@ -43,8 +46,8 @@ const status = {
   },
   preload: null,
   storage: 'ok',
-  records: { fresh: 1 },
-  clock: { now: '2026-03-01T12:00:00+00:00', suspect: false },
+  records: { fresh: 1, stale: 0, grace: 0, expired: 0, disabled: 0 },
+  clock: { now: '2026-03-01T12:00:00+00:00', suspect: false, high_water: '2026-03-01T12:00:00+00:00' },
   totals: { verifies: 0, uses: 0 },
 };
 

@@ -8,8 +8,8 @@ import { callDaemon, type Failure } from '../client/daemon.ts';
 import { formatFindings } from '../format.ts';
 import { formatSource, toLoadOptions } from '../configuration.ts';
 import { type Hint, hintFor, startCommand } from '../hint.ts';
-import { readiness, status } from './status/status-view.ts';
 import { counted } from '../../domain/text.ts';
+import { healthObject, statusObject } from '../../wire/status.ts';
 
 export const command = defineCommand({
   command: 'doctor',
@@ -69,7 +69,7 @@ async function examineDaemon(
     return { presence, findings: [explainAbsence(ready, start)], shownUntil: null };
   }
   const running = { presence: 'running' } as const;
-  const { status: state, reasons } = readiness.parse(ready.answer.body);
+  const { status: state, reasons } = healthObject.parse(ready.answer.body);
   const finding =
     state === 'ok'
       ? ok('the daemon is ready')
@@ -122,7 +122,7 @@ async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
   });
   if (!asked.ok)
     return unknown(joinLines(asked.lines), 'run this as the user that runs the daemon, or as root');
-  const read = status.safeParse(asked.answer.body);
+  const read = statusObject.safeParse(asked.answer.body);
   if (!read.success) return unknown('its status could not be read', otherVersion);
   const { listeners, upstream, outbox, clock, storage } = read.data;
   const waiting = outbox === null ? 0 : outbox.conflicted + outbox.dead + outbox.held;

@@ -3,7 +3,8 @@ import { defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { hintFor } from '../hint.ts';
 import { licenseKeyPositional, readLicenseKey } from '../values.ts';
-import { changeLicense, licensesPath, requestAndShowLicense, soldLicenses } from './license/license.ts';
+import { changeLicense, licensesPath, requestAndShowLicense } from './license/license.ts';
+import { licenseList } from '../../wire/license.ts';
 
 export const command = defineCommand({
   command: 'enable <key..>',
@@ -27,6 +28,6 @@ export const command = defineCommand({
 
 /** When the purchase of a key was refunded; null if it was not, or this daemon or token does not know. */
 async function findRefund(options: GlobalOptions, key: string): Promise<string | null> {
-  const result = await request(options, { path: licensesPath, query: { license_key: key } }, soldLicenses);
+  const result = await request(options, { path: licensesPath, query: { license_key: key } }, licenseList);
   return result.ok ? (result.data.licenses[0]?.refunded_at ?? null) : null;
 }

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { counted } from '../../domain/text.ts';
 import { CsvUnreadable, readCsv, separatorFault } from '../../wire/bulk/csv.ts';
 import { request, type Result } from '../client/request.ts';
@@ -6,10 +5,10 @@ import { defineCommand, type GlobalOptions, positional, textOption } from '../co
 import { withSource } from '../csv/source.ts';
 import { exitCode } from '../exit-code.ts';
 import { hintFor } from '../hint.ts';
+import { queuedObject } from '../../wire/license.ts';
 
 const keysPerRequest = 5000;
 const column = 'license_key';
-const queued = z.object({ queued: z.int() });
 
 export const command = defineCommand({
   command: 'preload <file>',
@@ -78,5 +77,5 @@ function send(
   args: GlobalOptions & { readonly product?: string | undefined },
 ): Promise<Result<{ queued: number }>> {
   const json = { license_keys: keys, product_key: args.product };
-  return request(args, { method: 'POST', path: '/admin/v1/preload', json }, queued);
+  return request(args, { method: 'POST', path: '/admin/v1/preload', json }, queuedObject);
 }

@@ -5,8 +5,9 @@ import { requestAndShow, showResponse } from '../client/request.ts';
 import { defineCommand, type GlobalOptions, textOption, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
-import { readiness, statusView } from './status/status-view.ts';
+import { statusView } from './status/status-view.ts';
 import { watchStatus } from './status/watch.ts';
+import { healthObject } from '../../wire/status.ts';
 
 export const command = defineCommand({
   command: 'status',
@@ -65,7 +66,7 @@ async function check(options: GlobalOptions, output: Output): Promise<number> {
   }
   const { answer } = called;
   const shown = await showResponse(options, output, answer, {
-    schema: readiness,
+    schema: healthObject,
     show: ({ status, reasons }) => [status, ...reasons].join('\n'),
   });
   return answer.status === 200 ? shown : exitCode.failed;

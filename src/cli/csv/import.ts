@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { readCsv, type CsvRow, type ToColumns } from '../../wire/bulk/csv.ts';
 import { request } from '../client/request.ts';
 import { type Command, defineCommand, type GlobalOptions, positional, textOption } from '../command.ts';
@@ -6,6 +5,7 @@ import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
 import { type Columns, columnsBy } from './columns.ts';
 import { withSource } from './source.ts';
+import { importReport } from '../../wire/bulk/import.ts';
 
 /** What can be imported: the columns that a file may and must have, and what rows belong to by default. */
 interface Importable extends Columns {
@@ -53,12 +53,6 @@ interface Report {
   unchanged: number;
   readonly rejected: Rejected[];
 }
-
-const response = z.object({
-  imported: z.int(),
-  unchanged: z.int(),
-  rejected: z.array(z.object({ row: z.int(), code: z.string(), detail: z.string() })),
-});
 
 /** Declares a command that imports records from a CSV file. */
 export function defineImport(importable: Importable): Command {
@@ -204,7 +198,7 @@ async function send(
     // A row that cannot be read is sent as null, so that the daemon's audit log counts it as rejected.
     json: { [`${noun}s`]: rows.map((row) => ('cells' in row ? row.cells : null)) },
   };
-  const result = await request(args, call, response);
+  const result = await request(args, call, importReport);
   if (!result.ok) return result.report;
   const { data } = result;
   report.imported += data.imported;

@@ -1,6 +1,7 @@
 import { defineList } from '../../client/list.ts';
 import { whole } from '../../format.ts';
-import { account, accountsPath } from './account.ts';
+import { accountsPath } from './account.ts';
+import { accountObject } from '../../../wire/account.ts';
 
 export const command = defineList({
   command: 'list',
@@ -10,7 +11,7 @@ export const command = defineList({
   list: {
     path: accountsPath,
     member: 'accounts',
-    item: account,
+    item: accountObject,
     row: ({ account_id, name }) => ({ account: whole(account_id), name }),
   },
 });

@@ -1,7 +1,8 @@
 import { defineList } from '../../client/list.ts';
 import { textOption } from '../../command.ts';
 import { readInstant } from '../../values.ts';
-import { act, actFields, auditPath } from './act.ts';
+import { actFields, auditPath } from './act.ts';
+import { actObject } from '../../../wire/audit.ts';
 
 export const command = defineList({
   command: 'list',
@@ -14,7 +15,7 @@ export const command = defineList({
     subject: textOption('Only on this account, product, purchase, token …'),
   },
   examples: [['latchkey audit list --act purchase.refund --since 7d', 'refunds of the last seven days']],
-  list: { path: auditPath, member: 'acts', item: act, row: actFields },
+  list: { path: auditPath, member: 'acts', item: actObject, row: actFields },
   query: ({ since, until, actor, act: what, subject }) => ({
     since: readInstant('since', since, 'before'),
     until: readInstant('until', until, 'before'),

@@ -1,7 +1,8 @@
 import { defineRequest } from '../../client/request.ts';
 import { positional } from '../../command.ts';
 import { formatFields } from '../../format.ts';
-import { act, actFields, auditPath } from './act.ts';
+import { actFields, auditPath } from './act.ts';
+import { actObject } from '../../../wire/audit.ts';
 
 export const command = defineRequest({
   command: 'show <id>',
@@ -9,5 +10,5 @@ export const command = defineRequest({
   builder: { id: positional('Number of the act, as in audit list', 'act') },
   examples: [['latchkey audit show 17', 'who did it, when, and to what']],
   request: ({ id }) => ({ path: `${auditPath}/${encodeURIComponent(id)}` }),
-  view: { schema: act, show: (shown) => formatFields(actFields(shown)) },
+  view: { schema: actObject, show: (shown) => formatFields(actFields(shown)) },
 });

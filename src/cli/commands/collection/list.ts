@@ -1,12 +1,13 @@
 import { defineList } from '../../client/list.ts';
 import { textOption } from '../../command.ts';
-import { collection, collectionFields, collectionsPath } from './collection.ts';
+import { collectionFields, collectionsPath } from './collection.ts';
+import { collectionObject } from '../../../wire/collection.ts';
 
 export const command = defineList({
   command: 'list',
   describe: 'List collections',
   builder: { account: textOption('Only of this account', 'account') },
   examples: [['latchkey collection list', 'with the products of each']],
-  list: { path: collectionsPath, member: 'collections', item: collection, row: collectionFields },
+  list: { path: collectionsPath, member: 'collections', item: collectionObject, row: collectionFields },
   query: ({ account }) => ({ account_id: account }),
 });

@@ -1,6 +1,7 @@
 import { request, requestAndShow } from '../../client/request.ts';
 import { defineCommand, positional, positionalGroup, textOption, UsageError } from '../../command.ts';
-import { collection, collectionPath, collectionView } from './collection.ts';
+import { collectionPath, collectionView } from './collection.ts';
+import { collectionObject } from '../../../wire/collection.ts';
 
 export const command = defineCommand({
   command: 'update <collection> [products..]',
@@ -21,7 +22,7 @@ export const command = defineCommand({
     const path = collectionPath(args.collection);
     if (products.length === 0 && name === undefined)
       throw new UsageError('Give something to change: products or --name');
-    const found = await request(args, { path }, collection);
+    const found = await request(args, { path }, collectionObject);
     if (!found.ok) return found.report(output);
     const json = {
       name: name ?? found.data.name,

@@ -1,6 +1,6 @@
-import { z } from 'zod';
 import { positional, textOption, UsageError } from '../../command.ts';
 import { type Cell, formatCents, formatFields, formatTable, type Shown } from '../../format.ts';
+import type { QuoteObject } from '../../../wire/checkout.ts';
 
 export const redemptionsPath = '/agent/v1/redemptions';
 
@@ -30,24 +30,9 @@ export function readItem(text: string): Item {
   };
 }
 
-/** The discount of a coupon for a cart (src/http/README.md, Coupons at checkout). */
-export const quote = z.object({
-  code: z.string(),
-  coupon_id: z.int().nullable(),
-  redeemable: z.boolean(),
-  reasons: z.array(z.string()),
-  subtotal: z.int(),
-  discount: z.int(),
-  total: z.int(),
-  lines: z.array(
-    z.object({ product_key: z.string(), amount: z.int(), quantity: z.int(), discount: z.int() }),
-  ),
-  scope: z.string().optional(),
-});
-
 /** Shows a quote, after other fields. */
 export function formatQuote(
-  { code, redeemable, reasons, subtotal, discount, total, lines, scope }: z.infer<typeof quote>,
+  { code, redeemable, reasons, subtotal, discount, total, lines, scope }: QuoteObject,
   first: Readonly<Record<string, Cell>> = {},
 ): Shown {
   const fields = formatFields({

@@ -1,38 +1,14 @@
-import { z } from 'zod';
 import { answeredAt, type View } from '../../client/request.ts';
 import { textOption } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
 import { type Block, type Cell, formatCents, formatFields, instant } from '../../format.ts';
 import type { Output } from '../../output.ts';
+import { type CouponObject, type CountedCouponObject, couponObject } from '../../../wire/coupon.ts';
 
 /** Where coupons are read and created (specification 4). */
 export const couponsPath = '/api/v2/coupons';
 /** The same coupons, with their redemptions. */
 export const countedCouponsPath = '/agent/v1/coupons';
-
-/** A coupon object (specification 2.1). */
-export const coupon = z.object({
-  id: z.int(),
-  coupon_type: z.string(),
-  percent_off: z.number().nullable(),
-  amount_off: z.int().nullable(),
-  code: z.string(),
-  start_date: z.string().nullable(),
-  end_date: z.string().nullable(),
-  product_key: z.string().nullable(),
-  collection_id: z.string().nullable(),
-  minimum_purchase_amount: z.int().nullable(),
-  usage_limit: z.int().nullable(),
-  notes: z.string().nullable(),
-});
-
-type Coupon = z.infer<typeof coupon>;
-
-export const countedCoupon = coupon.extend({
-  redemptions: z.int(),
-  state: z.string(),
-  scope: z.string().optional(),
-});
 
 /** The options for the dates and limits of a coupon. */
 export const termOptions = {
@@ -43,8 +19,8 @@ export const termOptions = {
   notes: textOption('A note for yourself'),
 } as const;
 
-export const couponView: View<Coupon> = {
-  schema: coupon,
+export const couponView: View<CouponObject> = {
+  schema: couponObject,
   show: (shown, _answer, hint) =>
     isProvisional(shown)
       ? [
@@ -60,12 +36,12 @@ export function couponPath(id: string): string {
 }
 
 /** An agent gives negative ids to coupons that the store has not created yet. */
-export function isProvisional({ id }: Coupon): boolean {
+export function isProvisional({ id }: CouponObject): boolean {
   return id < 0;
 }
 
 /** Warns that a coupon has already ended, by the daemon's clock. The command still succeeds. */
-export function warnOfPast(output: Output): NonNullable<View<Coupon>['exitCode']> {
+export function warnOfPast(output: Output): NonNullable<View<CouponObject>['exitCode']> {
   return ({ end_date: end }, answer) => {
     if (end !== null && Date.parse(end) < answeredAt(answer))
       output.printError([`latchkey: this coupon can never apply: it ended in the past, at ${end}`]);
@@ -74,7 +50,7 @@ export function warnOfPast(output: Output): NonNullable<View<Coupon>['exitCode']
 }
 
 /** Shows a coupon, and more fields. */
-export function formatCoupon(shown: Coupon, more: Readonly<Record<string, Cell>> = {}): Block {
+export function formatCoupon(shown: CouponObject, more: Readonly<Record<string, Cell>> = {}): Block {
   const minimum = shown.minimum_purchase_amount;
   return formatFields({
     coupon: shown.id,
@@ -94,20 +70,16 @@ export function formatState(state: string): string {
   return state.replaceAll('_', ' ');
 }
 
-export function formatCount({
-  redemptions,
-  usage_limit: limit,
-  scope,
-}: z.infer<typeof countedCoupon>): string {
+export function formatCount({ redemptions, usage_limit: limit, scope }: CountedCouponObject): string {
   const where = scope === 'this_agent' ? ' here' : '';
   return limit === null ? `${redemptions}${where}` : `${redemptions} of ${limit}${where}`;
 }
 
-export function formatDiscount({ percent_off: percent, amount_off: cents }: Coupon): string {
+export function formatDiscount({ percent_off: percent, amount_off: cents }: CouponObject): string {
   return percent === null ? formatCents(cents ?? 0) : `${percent}%`;
 }
 
-export function formatScope({ product_key: product, collection_id: collection }: Coupon): string {
+export function formatScope({ product_key: product, collection_id: collection }: CouponObject): string {
   if (product !== null) return `product ${product}`;
   return collection === null ? 'all products' : `collection ${collection}`;
 }

@@ -2,7 +2,6 @@ import { defineList } from '../../client/list.ts';
 import { textOption } from '../../command.ts';
 import { instant } from '../../format.ts';
 import {
-  countedCoupon,
   countedCouponsPath,
   formatCount,
   formatDiscount,
@@ -10,6 +9,7 @@ import {
   formatState,
   isProvisional,
 } from './coupon.ts';
+import { countedCouponObject } from '../../../wire/coupon.ts';
 
 export const command = defineList({
   command: 'list',
@@ -23,7 +23,7 @@ export const command = defineList({
   list: {
     path: countedCouponsPath,
     member: 'coupons',
-    item: countedCoupon,
+    item: countedCouponObject,
     row: (each) => ({
       id: each.id,
       code: each.code,

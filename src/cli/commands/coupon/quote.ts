@@ -1,7 +1,8 @@
 import { defineRequest } from '../../client/request.ts';
 import { positional } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
-import { cartOptions, formatQuote, quote, readItem } from './checkout.ts';
+import { cartOptions, formatQuote, readItem } from './checkout.ts';
+import { quoteObject } from '../../../wire/checkout.ts';
 
 export const command = defineRequest({
   command: 'quote <code> <items..>',
@@ -16,7 +17,7 @@ export const command = defineRequest({
     json: { code, currency, items: items.map(readItem) },
   }),
   view: {
-    schema: quote,
+    schema: quoteObject,
     show: (shown) => formatQuote(shown),
     exitCode: ({ redeemable }) => (redeemable ? exitCode.done : exitCode.failed),
   },

@@ -1,8 +1,8 @@
-import { z } from 'zod';
 import { defineRequest } from '../../client/request.ts';
 import { positional } from '../../command.ts';
 import { instant } from '../../format.ts';
-import { cartOptions, formatQuote, quote, readItem, redemptionsPath } from './checkout.ts';
+import { cartOptions, formatQuote, readItem, redemptionsPath } from './checkout.ts';
+import { redemptionObject } from '../../../wire/checkout.ts';
 
 export const command = defineRequest({
   command: 'redeem <code> <order> <items..>',
@@ -21,7 +21,7 @@ export const command = defineRequest({
     json: { order, code, currency, items: items.map(readItem) },
   }),
   view: {
-    schema: quote.extend({ order: z.string(), redeemed_at: z.string() }),
+    schema: redemptionObject,
     show: ({ order, redeemed_at: at, ...shown }) => formatQuote(shown, { order, redeemed: instant(at) }),
   },
 });

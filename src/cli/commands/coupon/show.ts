@@ -1,7 +1,7 @@
-import { z } from 'zod';
 import { defineRequest } from '../../client/request.ts';
 import { positional } from '../../command.ts';
-import { countedCoupon, countedCouponsPath, formatCount, formatCoupon, formatState } from './coupon.ts';
+import { countedCouponsPath, formatCount, formatCoupon, formatState } from './coupon.ts';
+import { redeemedCouponObject } from '../../../wire/coupon.ts';
 
 export const command = defineRequest({
   command: 'show <id>',
@@ -10,7 +10,7 @@ export const command = defineRequest({
   examples: [['latchkey coupon show 7', 'and which orders redeemed it']],
   request: ({ id }) => ({ path: `${countedCouponsPath}/${encodeURIComponent(id)}` }),
   view: {
-    schema: countedCoupon.extend({ orders: z.array(z.string()) }),
+    schema: redeemedCouponObject,
     show: ({ orders, ...shown }) =>
       formatCoupon(shown, {
         state: formatState(shown.state),

@@ -1,7 +1,8 @@
 import { request, requestAndShow } from '../../client/request.ts';
 import { defineCommand, positional, textOption, UsageError } from '../../command.ts';
 import { printDates, readDates } from '../../values.ts';
-import { coupon, couponPath, couponsPath, couponView, termOptions, warnOfPast } from './coupon.ts';
+import { couponPath, couponsPath, couponView, termOptions, warnOfPast } from './coupon.ts';
+import { couponObject } from '../../../wire/coupon.ts';
 
 /** The value that removes a date, limit or note. */
 const none = 'none';
@@ -44,7 +45,11 @@ export const command = defineCommand({
     };
     if (Object.keys(changes).length === 0)
       throw new UsageError('Give something to change, such as --end-date');
-    const found = await request(args, { path: `${couponsPath}/${encodeURIComponent(args.id)}` }, coupon);
+    const found = await request(
+      args,
+      { path: `${couponsPath}/${encodeURIComponent(args.id)}` },
+      couponObject,
+    );
     if (!found.ok) return found.report(output);
     const { id: _id, ...terms } = found.data;
     printDates(plainDates, output);

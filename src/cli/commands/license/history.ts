@@ -1,33 +1,26 @@
-import { z } from 'zod';
 import { defineList } from '../../client/list.ts';
 import { type Cell, instant } from '../../format.ts';
 import { licenseKeyPositional, readLicenseKey } from '../../values.ts';
 import { licensesPath } from './license.ts';
-
-const state = z.object({ uses: z.int(), enabled: z.boolean() });
-
-/** A change of a license, with the states before and after it. */
-export const change = z.object({
-  at: z.string(),
-  change: z.string(),
-  credential: z.string(),
-  before: state,
-  after: state,
-});
-
-export type Change = z.infer<typeof change>;
+import { type ChangeObject, changeObject } from '../../../wire/license.ts';
 
 export const command = defineList({
   command: 'history <key..>',
   describe: 'List the changes of a license key',
   builder: { key: licenseKeyPositional },
   examples: [['latchkey license history ABCDE-FGHJK-LMNPQ-RSTUV', 'who counted each use, and when']],
-  list: { path: licensesPath, member: 'changes', item: change, row: changeRow },
+  list: { path: licensesPath, member: 'changes', item: changeObject, row: changeRow },
   within: ({ key }) => `/${encodeURIComponent(readLicenseKey(key))}/history`,
 });
 
 /** The cells of a change by the names of their columns. */
-export function changeRow({ at, change: what, credential, before, after }: Change): Record<string, Cell> {
+export function changeRow({
+  at,
+  change: what,
+  credential,
+  before,
+  after,
+}: ChangeObject): Record<string, Cell> {
   return {
     at: instant(at),
     change: what,

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { provenanceHeaderNames } from '../../../domain/header-names.ts';
 import type { RouteResponse, Call } from '../../client/call.ts';
 import { answeredAt, request, type View } from '../../client/request.ts';
@@ -8,36 +7,14 @@ import { type Cell, formatFields, instant, whole } from '../../format.ts';
 import { hintFor } from '../../hint.ts';
 import type { Output } from '../../output.ts';
 import { describeUnconfirmed } from './unconfirmed.ts';
-
-/** A license object (specification 2.2). */
-export const license = z.object({
-  license_key: z.string(),
-  enabled: z.boolean(),
-  product_link: z.string(),
-  buyer_email: z.string(),
-  uses: z.int(),
-  date: z.string(),
-});
-
-export type License = z.infer<typeof license>;
-
-/** A license in the list of an authority, with its purchase. */
-export const soldLicense = license.extend({
-  purchase_id: z.string().nullable(),
-  refunded_at: z.string().nullable(),
-});
-
-export type SoldLicense = z.infer<typeof soldLicense>;
-
-/** The licenses that an authority lists for one key: one, or none. */
-export const soldLicenses = z.object({ licenses: z.array(soldLicense) });
+import { type LicenseObject, licenseObject } from '../../../wire/license.ts';
 
 /** Where an authority lists licenses. */
 export const licensesPath = '/admin/v1/licenses';
 
 /** Shows a license: whether it is valid, its buyer, and how fresh an agent's answer is. */
-export const licenseView: View<License> = {
-  schema: license,
+export const licenseView: View<LicenseObject> = {
+  schema: licenseObject,
   show(shown, { headers }) {
     const header = (name: string): string | undefined => headers[name.toLowerCase()]?.toString();
     return formatFields({
@@ -51,7 +28,7 @@ export const licenseView: View<License> = {
 };
 
 /** The fields of a license. The first one says whether the key is valid. */
-export function licenseFields(shown: License): Readonly<Record<string, Cell>> {
+export function licenseFields(shown: LicenseObject): Readonly<Record<string, Cell>> {
   return {
     [shown.enabled ? 'valid' : 'disabled']: whole(shown.license_key),
     uses: shown.uses,
@@ -71,9 +48,9 @@ export async function requestAndShowLicense(
   options: GlobalOptions,
   output: Output,
   call: Call,
-  toExitCode: (license: License) => number = () => exitCode.done,
+  toExitCode: (license: LicenseObject) => number = () => exitCode.done,
 ): Promise<number> {
-  const result = await request(options, call, license);
+  const result = await request(options, call, licenseObject);
   if (!result.ok) return result.report(output);
   const { data, raw, answer } = result;
   if (options.json) output.printJson(raw);

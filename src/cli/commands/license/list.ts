@@ -1,7 +1,8 @@
 import { defineList } from '../../client/list.ts';
 import { textOption } from '../../command.ts';
 import { instant, whole } from '../../format.ts';
-import { licensesPath, soldLicense, type SoldLicense } from './license.ts';
+import { licensesPath } from './license.ts';
+import { type SoldLicenseObject, soldLicenseObject } from '../../../wire/license.ts';
 
 export const command = defineList({
   command: 'list',
@@ -16,7 +17,7 @@ export const command = defineList({
   list: {
     path: licensesPath,
     member: 'licenses',
-    item: soldLicense,
+    item: soldLicenseObject,
     row: (listed) => ({
       'license key': whole(listed.license_key),
       state: stateOf(listed),
@@ -34,7 +35,7 @@ export const command = defineList({
   }),
 });
 
-function stateOf({ enabled, refunded_at }: SoldLicense): string {
+function stateOf({ enabled, refunded_at }: SoldLicenseObject): string {
   if (enabled) return refunded_at === null ? 'valid' : 'valid, refunded';
   return refunded_at === null ? 'disabled' : 'refunded';
 }

@@ -4,11 +4,11 @@ import { defineCommand, type GlobalOptions } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
 import { formatFields, formatTable, instant, type Shown } from '../../format.ts';
 import { licenseKeyPositional, readLicenseKey } from '../../values.ts';
-import { type Change, change, changeRow } from './history.ts';
-import { licenseFields, licensesPath, licenseView, type SoldLicense, soldLicenses } from './license.ts';
+import { changeRow } from './history.ts';
+import { licenseFields, licensesPath, licenseView } from './license.ts';
+import { type ChangeObject, type SoldLicenseObject, changeList, licenseList } from '../../../wire/license.ts';
 
 const product = z.object({ product_key: z.string(), name: z.string() });
-const changes = z.object({ changes: z.array(change) });
 
 /** This many of the last changes are shown. */
 const shownChanges = 5;
@@ -21,7 +21,7 @@ export const command = defineCommand({
   epilogue: 'An agent knows no purchases or products. It shows the answer that software gets from it.',
   handler: async (args, output) => {
     const key = readLicenseKey(args.key);
-    const found = await request(args, { path: licensesPath, query: { license_key: key } }, soldLicenses);
+    const found = await request(args, { path: licensesPath, query: { license_key: key } }, licenseList);
     // An agent has no list. An authority does not list an unknown key, which verify reports with the usual error.
     const [license] = found.ok ? found.data.licenses : [];
     if (!found.ok && found.problem !== 'not_the_authority') return found.report(output);
@@ -42,13 +42,17 @@ async function nameOfProduct(options: GlobalOptions, key: string): Promise<strin
   return result.ok ? result.data.name : null;
 }
 
-async function lastChanges(options: GlobalOptions, key: string): Promise<readonly Change[]> {
+async function lastChanges(options: GlobalOptions, key: string): Promise<readonly ChangeObject[]> {
   const path = `${licensesPath}/${encodeURIComponent(key)}/history`;
-  const result = await request(options, { path, query: { limit: shownChanges } }, changes);
+  const result = await request(options, { path, query: { limit: shownChanges } }, changeList);
   return result.ok ? result.data.changes : [];
 }
 
-function formatLicense(license: SoldLicense, name: string | null, history: readonly Change[]): Shown {
+function formatLicense(
+  license: SoldLicenseObject,
+  name: string | null,
+  history: readonly ChangeObject[],
+): Shown {
   const fields = formatFields({
     ...licenseFields(license),
     'product name': name,

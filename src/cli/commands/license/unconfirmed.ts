@@ -1,14 +1,12 @@
-import { z } from 'zod';
 import { counted } from '../../../domain/text.ts';
 import { request } from '../../client/request.ts';
 import type { GlobalOptions } from '../../command.ts';
 import { type Hint, hintFor } from '../../hint.ts';
-import { operation, type Operation, outboxPath } from '../outbox/operation.ts';
+import { outboxPath } from '../outbox/operation.ts';
+import { type OperationObject, operationList } from '../../../wire/operation.ts';
 
 /** This many changes that wait for a decision are named. */
 const maxNamed = 3;
-
-const schema = z.object({ operations: z.array(operation) });
 
 /** Describes the changes of a license key that the store has not confirmed. Empty if the daemon does not list them. */
 export async function describeUnconfirmed(
@@ -16,12 +14,12 @@ export async function describeUnconfirmed(
   licenseKey: string,
 ): Promise<readonly string[]> {
   const call = { path: outboxPath, query: { license_key: licenseKey, limit: 100 } };
-  const result = await request(options, call, schema);
+  const result = await request(options, call, operationList);
   return result.ok ? formatUnconfirmed(result.data.operations, hintFor(options)) : [];
 }
 
 /** Changes that wait for a decision come first. */
-export function formatUnconfirmed(operations: readonly Operation[], hint: Hint): readonly string[] {
+export function formatUnconfirmed(operations: readonly OperationObject[], hint: Hint): readonly string[] {
   const undecided = operations.filter(needsDecision);
   const waiting = operations.filter((each) => !needsDecision(each));
   const has = (kind: string): boolean => waiting.some((each) => each.kind === kind);
@@ -44,11 +42,11 @@ export function formatUnconfirmed(operations: readonly Operation[], hint: Hint):
   ];
 }
 
-function needsDecision({ state, held }: Operation): boolean {
+function needsDecision({ state, held }: OperationObject): boolean {
   return held || state === 'dead' || state === 'conflicted';
 }
 
-function formatUndecided({ id, kind, held }: Operation, hint: Hint): string {
+function formatUndecided({ id, kind, held }: OperationObject, hint: Hint): string {
   const state = held ? 'may have been applied' : 'was not applied';
   return `A change (${kind}) ${state} and waits for your decision: ${hint(`outbox show ${id}`)}`;
 }

@@ -2,7 +2,8 @@ import { operationStates } from '../../../domain/outbox/operation.ts';
 import { defineList } from '../../client/list.ts';
 import { textOption } from '../../command.ts';
 import { instant, whole } from '../../format.ts';
-import { formatState, operation, outboxPath } from './operation.ts';
+import { formatState, outboxPath } from './operation.ts';
+import { operationObject } from '../../../wire/operation.ts';
 
 export const command = defineList({
   command: 'list',
@@ -15,7 +16,7 @@ export const command = defineList({
   list: {
     path: outboxPath,
     member: 'operations',
-    item: operation,
+    item: operationObject,
     row: (each) => ({
       id: whole(each.id),
       change: each.kind,

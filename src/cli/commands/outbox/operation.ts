@@ -1,5 +1,4 @@
-import { z } from 'zod';
-import { operationStates, type OperationState } from '../../../domain/outbox/operation.ts';
+import type { OperationState } from '../../../domain/outbox/operation.ts';
 import { counted } from '../../../domain/text.ts';
 import type { RouteResponse } from '../../client/call.ts';
 import { defineRequest, type View } from '../../client/request.ts';
@@ -16,42 +15,16 @@ import {
   whole,
 } from '../../format.ts';
 import type { Hint } from '../../hint.ts';
+import {
+  type ExplainedOperation,
+  type OperationObject,
+  explainedOperation,
+} from '../../../wire/operation.ts';
 
 /** Where the daemon lists the changes that wait for the store. */
 export const outboxPath = '/admin/v1/outbox';
 
-/** A change in the outbox. */
-export const operation = z.object({
-  id: z.string(),
-  kind: z.string(),
-  license_key: z.string().nullable(),
-  subject: z.string(),
-  state: z.enum(operationStates),
-  held: z.boolean(),
-  attempts: z.int(),
-  base_uses: z.int().nullable(),
-  created_at: z.string(),
-  next_at: z.string().nullable(),
-  last_error: z.string().nullable(),
-});
-
-export type Operation = z.infer<typeof operation>;
-
-const wait = z.object({ detail: z.string(), until: z.string().nullable() });
-
 const decisions = ['retry', 'drop', 'confirm'] as const;
-
-const explainedOperation = operation.extend({
-  explanation: z.object({
-    meaning: z.string(),
-    waits: z.array(wait),
-    expected_uses: z.int().nullable(),
-    shown: z.object({ uses: z.int(), enabled: z.boolean(), at: z.string() }).nullable(),
-    decisions: z.record(z.enum(decisions), z.string().nullable()),
-  }),
-});
-
-type ExplainedOperation = z.infer<typeof explainedOperation>;
 
 /** Shows a change, what its state means, and the possible decisions. */
 export const operationView: View<ExplainedOperation> = { schema: explainedOperation, show: formatOperation };
@@ -76,7 +49,7 @@ export function operationPath(id: string): string {
   return `${outboxPath}/${encodeURIComponent(id)}`;
 }
 
-export function formatState({ state, held }: Operation): Marked {
+export function formatState({ state, held }: OperationObject): Marked {
   const needsDecision = held || state === 'dead' || state === 'conflicted';
   return toned(held ? `${state}, held` : state, needsDecision ? 'bad' : tones[state]);
 }
@@ -128,7 +101,10 @@ function formatOperation(shown: ExplainedOperation, _answer: RouteResponse, hint
 }
 
 /** Several waits need different field names: all but the first have blanks. */
-function formatWait({ detail, until }: z.infer<typeof wait>, index: number): [string, Cell] {
+function formatWait(
+  { detail, until }: ExplainedOperation['explanation']['waits'][number],
+  index: number,
+): [string, Cell] {
   const name = index === 0 ? 'waits for' : ' '.repeat(index);
   return [name, until === null ? detail : [`${detail}: `, brief(until)]];
 }

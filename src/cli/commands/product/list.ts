@@ -1,6 +1,7 @@
 import { defineList } from '../../client/list.ts';
 import { textOption } from '../../command.ts';
-import { product, productFields, productsPath } from './product.ts';
+import { productFields, productsPath } from './product.ts';
+import { productObject } from '../../../wire/product.ts';
 
 export const command = defineList({
   command: 'list',
@@ -10,6 +11,6 @@ export const command = defineList({
     archived: { choices: ['true', 'false'], describe: 'Only archived products, or only those on sale' },
   },
   examples: [['latchkey product list --archived false', 'the products on sale']],
-  list: { path: productsPath, member: 'products', item: product, row: productFields },
+  list: { path: productsPath, member: 'products', item: productObject, row: productFields },
   query: ({ account, archived }) => ({ account_id: account, archived }),
 });

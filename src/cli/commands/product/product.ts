@@ -1,32 +1,19 @@
-import { z } from 'zod';
 import { request, requestAndShow, type View } from '../../client/request.ts';
 import type { GlobalOptions } from '../../command.ts';
 import { type Cell, formatFields, instant, whole } from '../../format.ts';
 import type { Output } from '../../output.ts';
+import { type ProductObject, productObject } from '../../../wire/product.ts';
 
 export const productsPath = '/admin/v1/products';
 
-export const product = z.object({
-  product_key: z.string(),
-  account_id: z.string(),
-  name: z.string(),
-  recurring: z.boolean(),
-  archived: z.boolean(),
-  // Only when it was just created.
-  secret: z.string().optional(),
-  old_secret_until: z.string().optional(),
-});
-
-type Product = z.infer<typeof product>;
-
-export const productView: View<Product> = {
-  schema: product,
+export const productView: View<ProductObject> = {
+  schema: productObject,
   show: (shown) => formatFields(productFields(shown)),
 };
 
 /** Shows a product and its new secret. */
-export const newSecretView: View<Product> = {
-  schema: product,
+export const newSecretView: View<ProductObject> = {
+  schema: productObject,
   show: (created) => [
     formatFields({
       ...productFields(created),
@@ -41,10 +28,10 @@ export const newSecretView: View<Product> = {
 export async function changeProduct(
   options: GlobalOptions & { readonly product: string },
   output: Output,
-  changes: Partial<Pick<Product, 'name' | 'recurring' | 'archived'>>,
+  changes: Partial<Pick<ProductObject, 'name' | 'recurring' | 'archived'>>,
 ): Promise<number> {
   const path = productPath(options.product);
-  const found = await request(options, { path }, product);
+  const found = await request(options, { path }, productObject);
   if (!found.ok) return found.report(output);
   const { name, recurring, archived } = found.data;
   const json = { name, recurring, archived, ...changes };
@@ -55,7 +42,7 @@ export function productPath(key: string): string {
   return `${productsPath}/${encodeURIComponent(key)}`;
 }
 
-export function productFields(shown: Product): Record<string, Cell> {
+export function productFields(shown: ProductObject): Record<string, Cell> {
   return {
     product: whole(shown.product_key),
     name: shown.name,

@@ -2,7 +2,8 @@ import { defineList } from '../../client/list.ts';
 import { textOption } from '../../command.ts';
 import { instant, whole } from '../../format.ts';
 import { readDates } from '../../values.ts';
-import { purchase, purchasesPath } from './purchase.ts';
+import { purchasesPath } from './purchase.ts';
+import { purchaseObject } from '../../../wire/purchase.ts';
 
 export const command = defineList({
   command: 'list',
@@ -22,7 +23,7 @@ export const command = defineList({
   list: {
     path: purchasesPath,
     member: 'purchases',
-    item: purchase,
+    item: purchaseObject,
     row: ({ purchase_id, date, refunded_at, license: sold }) => ({
       purchase: whole(purchase_id),
       sold: instant(date),

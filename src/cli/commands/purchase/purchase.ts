@@ -1,25 +1,15 @@
-import { z } from 'zod';
 import { request, type Result, type View } from '../../client/request.ts';
 import type { GlobalOptions } from '../../command.ts';
 import { formatFields, instant, whole } from '../../format.ts';
 import { hintFor } from '../../hint.ts';
-import { license, licenseFields } from '../license/license.ts';
+import { licenseFields } from '../license/license.ts';
+import { purchaseList, type PurchaseObject, purchaseObject } from '../../../wire/purchase.ts';
 
 export const purchasesPath = '/admin/v1/purchases';
 
-export const purchase = z.object({
-  purchase_id: z.string(),
-  date: z.string(),
-  refunded: z.boolean(),
-  refunded_at: z.string().nullable(),
-  license,
-});
-
-type Purchase = z.infer<typeof purchase>;
-
 /** Shows a purchase and its license. */
-export const purchaseView: View<Purchase> = {
-  schema: purchase,
+export const purchaseView: View<PurchaseObject> = {
+  schema: purchaseObject,
   show: ({ purchase_id, date, refunded_at, license: issued }) =>
     formatFields({
       purchase: whole(purchase_id),
@@ -30,12 +20,11 @@ export const purchaseView: View<Purchase> = {
 };
 
 /** Finds a purchase by its id, or else by its license key. */
-export async function findPurchase(options: GlobalOptions, idOrKey: string): Promise<Result<Purchase>> {
-  const byId = await request(options, { path: purchasePath(idOrKey) }, purchase);
+export async function findPurchase(options: GlobalOptions, idOrKey: string): Promise<Result<PurchaseObject>> {
+  const byId = await request(options, { path: purchasePath(idOrKey) }, purchaseObject);
   if (byId.ok || byId.problem !== 'purchase_not_found') return byId;
   const query = { license_key: idOrKey };
-  const schema = z.object({ purchases: z.array(purchase) });
-  const byKey = await request(options, { path: purchasesPath, query }, schema);
+  const byKey = await request(options, { path: purchasesPath, query }, purchaseList);
   if (!byKey.ok) return byKey;
   const [data] = byKey.data.purchases;
   const [raw] = (byKey.raw as { purchases: unknown[] }).purchases;

@@ -1,6 +1,6 @@
 import { formatAge } from '../../format.ts';
 import { counted } from '../../../domain/text.ts';
-import type { Status } from './status-view.ts';
+import type { StatusObject } from '../../../wire/status.ts';
 
 /** The counters of the daemon at one time. `at`: in ms of a monotonic clock. */
 export interface Sample {
@@ -24,7 +24,7 @@ export interface Rates {
 const windowMs = 10_000;
 
 /** Held changes wait for a decision, so they are not counted as waiting. */
-export function sampleOf({ uptime_s: uptime, totals, outbox }: Status, at: number): Sample {
+export function sampleOf({ uptime_s: uptime, totals, outbox }: StatusObject, at: number): Sample {
   const waiting = outbox === null ? 0 : outbox.pending + outbox.in_flight + outbox.uncertain - outbox.held;
   const delivered = outbox === null ? 0 : outbox.delivered + outbox.inferred;
   return { at, uptime, ...totals, delivered, waiting };

@@ -1,78 +1,21 @@
-import { z } from 'zod';
 import type { View } from '../../client/request.ts';
 import { brief, type Cell, formatAge, formatFields, instant, type Tone, toned } from '../../format.ts';
 import type { Hint } from '../../hint.ts';
+import {
+  type OutboxObject,
+  type StatusObject,
+  type UpstreamObject,
+  statusObject,
+} from '../../../wire/status.ts';
 
-/** The connection to the upstream. */
-export const upstreamStatus = z.object({
-  state: z.string(),
-  since: z.string(),
-  protocol: z.string(),
-  breaker: z.string(),
-  last_success_at: z.string().nullable(),
-  last_error: z.string().nullable(),
-  last_error_at: z.string().nullable(),
-  recovered_at: z.string().nullable(),
-  retry_after: z.string().nullable(),
-  // An older daemon does not have these members.
-  next_attempt_at: z.string().nullable().default(null),
-  proxy: z.string().nullable().default(null),
-  paused_products: z.array(z.string()),
-  coupons_paused: z.boolean(),
-});
-
-type UpstreamStatus = z.infer<typeof upstreamStatus>;
-
-/** The number of changes in each state. */
-export const outboxStatus = z.object({
-  pending: z.int(),
-  in_flight: z.int(),
-  uncertain: z.int(),
-  held: z.int(),
-  inferred: z.int(),
-  conflicted: z.int(),
-  dead: z.int(),
-  delivered: z.int(),
-  oldest_age_s: z.number().nullable(),
-});
-
-type OutboxStatus = z.infer<typeof outboxStatus>;
-
-/** The members of `/statusz` that are shown. */
-export const status = z.object({
-  role: z.string(),
-  version: z.string(),
-  uptime_s: z.number(),
-  listeners: z.object({
-    tcp: z.string().nullable(),
-    socket: z.string().nullable(),
-    // An older daemon does not have these members.
-    sockets: z.array(z.string()).default([]),
-    lost: z.array(z.string()).default([]),
-    tls: z.object({ not_after: z.string() }).nullable(),
-  }),
-  upstream: upstreamStatus.nullable(),
-  outbox: outboxStatus.nullable(),
-  preload: z.object({ done: z.int(), failed: z.int(), left: z.int() }).nullable(),
-  storage: z.string(),
-  records: z.record(z.string(), z.int()).nullable(),
-  clock: z.object({ now: z.string(), suspect: z.boolean() }),
-  totals: z.object({ verifies: z.int(), uses: z.int() }),
-});
-
-export type Status = z.infer<typeof status>;
-
-export const statusView: View<Status> = {
-  schema: status,
+export const statusView: View<StatusObject> = {
+  schema: statusObject,
   show: (shown, _answer, hint) => formatFields(statusFields(shown, hint)),
   now: ({ clock }) => Date.parse(clock.now),
 };
 
-/** The response of `/readyz`. */
-export const readiness = z.object({ status: z.string(), reasons: z.array(z.string()) });
-
 /** The fields of the status by their names. */
-export function statusFields(shown: Status, hint: Hint): Readonly<Record<string, Cell>> {
+export function statusFields(shown: StatusObject, hint: Hint): Readonly<Record<string, Cell>> {
   const { role, version, uptime_s, listeners, upstream, outbox, preload, storage, records, clock } = shown;
   return {
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,
@@ -143,7 +86,7 @@ function formatStorage(storage: string, hint: Hint): Cell {
 
 const unavailable = { unavailable: 'cannot be reached', slow: 'does not answer in time' } as const;
 
-export function formatUpstream({ state, since, protocol, breaker, last_success_at }: UpstreamStatus): Cell {
+export function formatUpstream({ state, since, protocol, breaker, last_success_at }: UpstreamObject): Cell {
   const breakerNote = breaker === 'closed' ? '' : `, breaker ${breaker}`;
   return [
     toned(state, tones[state] ?? 'warning'),
@@ -157,7 +100,7 @@ export function formatUpstream({ state, since, protocol, breaker, last_success_a
 const tones: Readonly<Record<string, Tone>> = { up: 'good', down: 'bad' };
 
 /** The current error, or the last one and when it ended. */
-function formatError(upstream: UpstreamStatus): Readonly<Record<string, Cell>> {
+function formatError(upstream: UpstreamObject): Readonly<Record<string, Cell>> {
   const { last_error: error, last_error_at: at, recovered_at: recovered } = upstream;
   if (error === null || at === null) return {};
   if (recovered === null) return { problem: [toned(error, 'bad'), ', ', brief(at)] };
@@ -165,23 +108,23 @@ function formatError(upstream: UpstreamStatus): Readonly<Record<string, Cell>> {
 }
 
 /** When the agent contacts an unavailable upstream again. */
-function formatNextAttempt({ next_attempt_at }: UpstreamStatus): Cell {
+function formatNextAttempt({ next_attempt_at }: UpstreamObject): Cell {
   return next_attempt_at === null ? null : instant(next_attempt_at);
 }
 
 /** The store asked for a pause (Retry-After). This is not an error. */
-function formatRetryAfter({ retry_after }: UpstreamStatus): Cell {
+function formatRetryAfter({ retry_after }: UpstreamObject): Cell {
   if (retry_after === null) return null;
   return [toned('until ', 'warning'), instant(retry_after), ', as the store asked; nothing is sent before'];
 }
 
-export function formatOutbox({ pending, in_flight, uncertain, oldest_age_s }: OutboxStatus): string {
+export function formatOutbox({ pending, in_flight, uncertain, oldest_age_s }: OutboxObject): string {
   const oldest = oldest_age_s === null ? '' : `, oldest ${formatAge(oldest_age_s)}`;
   return `${formatCounts({ pending, in_flight, uncertain }) ?? 'empty'}${oldest}`;
 }
 
 /** The configured credentials that the upstream refuses. */
-function formatRefused({ paused_products, coupons_paused }: UpstreamStatus, hint: Hint): Cell {
+function formatRefused({ paused_products, coupons_paused }: UpstreamObject, hint: Hint): Cell {
   const secrets = paused_products.map((key) => `the secret of ${key}`);
   const refused = coupons_paused ? [...secrets, 'the API key'] : secrets;
   if (refused.length === 0) return null;
@@ -192,19 +135,19 @@ function formatRefused({ paused_products, coupons_paused }: UpstreamStatus, hint
 }
 
 /** Counts the changes that wait for a decision. */
-function formatAttention({ held, conflicted, dead }: OutboxStatus, hint: Hint): Cell {
+function formatAttention({ held, conflicted, dead }: OutboxObject, hint: Hint): Cell {
   const counts = formatCounts({ held, conflicted, dead });
   if (counts === null) return null;
   return [toned(counts, 'bad'), `: see ${hint('outbox list')}, then outbox show, retry, drop or confirm`];
 }
 
 /** Counts the changes that were probably applied: another program may have changed the count instead. */
-function formatInferred({ inferred }: OutboxStatus, hint: Hint): string {
+function formatInferred({ inferred }: OutboxObject, hint: Hint): string {
   return `${inferred} probably applied, without proof: see ${hint('outbox list --state inferred')}`;
 }
 
 /** Counts the license keys that are fetched in advance. The upstream does not know those that failed. */
-function formatPreload({ done, failed, left }: NonNullable<Status['preload']>): string | null {
+function formatPreload({ done, failed, left }: NonNullable<StatusObject['preload']>): string | null {
   return formatCounts({ fetched: done, unknown: failed, left });
 }
 

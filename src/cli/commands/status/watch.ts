@@ -14,7 +14,8 @@ import {
   sampleOf,
   secondsLeft,
 } from './rates.ts';
-import { type Status, status, statusFields } from './status-view.ts';
+import { statusFields } from './status-view.ts';
+import { type StatusObject, statusObject } from '../../../wire/status.ts';
 
 /** How the status is watched: it is read again after each pause, until the signal. */
 export interface Watch {
@@ -28,7 +29,7 @@ export interface Watch {
 
 /** The status at one time. */
 interface Update {
-  readonly shown: Status;
+  readonly shown: StatusObject;
   readonly raw: unknown;
   readonly rates: Rates | null;
   readonly waiting: number;
@@ -52,7 +53,7 @@ export async function watchStatus(options: GlobalOptions, output: Output, watch:
   let lastSeenAt: number | null = null;
   try {
     while (!signal.aborted) {
-      const result = await request(options, { path: '/statusz', signal }, status);
+      const result = await request(options, { path: '/statusz', signal }, statusObject);
       if (signal.aborted) break;
       if (result.ok) {
         lastSeenAt = clock();
@@ -74,7 +75,7 @@ export async function watchStatus(options: GlobalOptions, output: Output, watch:
 }
 
 /** The first line of the error. */
-function reasonOf(result: Result<Status> & { readonly ok: false }, output: Output): string {
+function reasonOf(result: Result<StatusObject> & { readonly ok: false }, output: Output): string {
   let reason = '';
   result.report({
     ...output,
@@ -128,7 +129,7 @@ function lineWriter(output: Output): Writer {
   };
 }
 
-function formatState({ state, next_attempt_at }: NonNullable<Status['upstream']>, now: string): string {
+function formatState({ state, next_attempt_at }: NonNullable<StatusObject['upstream']>, now: string): string {
   if (next_attempt_at === null) return `upstream ${state}`;
   const waitMs = Math.max(0, Date.parse(next_attempt_at) - Date.parse(now));
   return `upstream ${state}, next attempt in ${formatAge(Math.ceil(waitMs / 1000))}`;

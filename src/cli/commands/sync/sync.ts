@@ -1,13 +1,12 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { defineRequest, type View } from '../../client/request.ts';
 import type { Command } from '../../command.ts';
 import { formatFields } from '../../format.ts';
-import { formatOutbox, formatUpstream, outboxStatus, upstreamStatus } from '../status/status-view.ts';
+import { formatOutbox, formatUpstream } from '../status/status-view.ts';
+import { syncObject } from '../../../wire/status.ts';
 
-const syncStatus = z.object({ upstream: upstreamStatus, outbox: outboxStatus });
-
-const view: View<z.infer<typeof syncStatus>> = {
-  schema: syncStatus,
+const view: View<z.infer<typeof syncObject>> = {
+  schema: syncObject,
   show: ({ upstream, outbox }, _answer, hint) =>
     formatFields({
       upstream: formatUpstream(upstream),

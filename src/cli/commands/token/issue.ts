@@ -2,7 +2,8 @@ import { defineRequest } from '../../client/request.ts';
 import { textOption } from '../../command.ts';
 import { formatFields } from '../../format.ts';
 import { readInstant } from '../../values.ts';
-import { token, tokenFields, tokensPath } from './token.ts';
+import { tokenFields, tokensPath } from './token.ts';
+import { tokenObject } from '../../../wire/token.ts';
 
 export const command = defineRequest({
   command: 'issue',
@@ -27,7 +28,7 @@ export const command = defineRequest({
     return { method: 'POST', path: tokensPath, json };
   },
   view: {
-    schema: token,
+    schema: tokenObject,
     show: (issued) => [
       formatFields({ token: issued.token, ...tokenFields(issued) }),
       'The token is shown only this once.',

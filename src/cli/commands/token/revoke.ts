@@ -1,7 +1,8 @@
 import { defineRequest } from '../../client/request.ts';
 import { positional } from '../../command.ts';
 import { formatFields } from '../../format.ts';
-import { token, tokenFields, tokensPath } from './token.ts';
+import { tokenFields, tokensPath } from './token.ts';
+import { tokenObject } from '../../../wire/token.ts';
 
 export const command = defineRequest({
   command: 'revoke <token>',
@@ -9,5 +10,5 @@ export const command = defineRequest({
   builder: { token: positional('Token id, as in token list', 'token') },
   examples: [['latchkey token revoke TOKEN_ID', 'requests with it are refused from now on']],
   request: (args) => ({ method: 'DELETE', path: `${tokensPath}/${encodeURIComponent(args.token)}` }),
-  view: { schema: token, show: (revoked) => ['revoked', formatFields(tokenFields(revoked))] },
+  view: { schema: tokenObject, show: (revoked) => ['revoked', formatFields(tokenFields(revoked))] },
 });

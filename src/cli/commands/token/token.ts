@@ -1,22 +1,9 @@
-import { z } from 'zod';
+import type { TokenObject } from '../../../wire/token.ts';
 import { type Cell, instant, whole } from '../../format.ts';
 
 export const tokensPath = '/admin/v1/tokens';
 
-export const token = z.object({
-  token_id: z.string(),
-  // Only when it was just issued.
-  token: z.string().optional(),
-  scopes: z.array(z.string()),
-  product_key: z.string().nullable(),
-  account_id: z.string().nullable(),
-  label: z.string().nullable(),
-  created_at: z.string(),
-  last_used_at: z.string().nullable(),
-  expires_at: z.string().nullable(),
-});
-
-export function tokenFields(shown: z.infer<typeof token>): Readonly<Record<string, Cell>> {
+export function tokenFields(shown: TokenObject): Readonly<Record<string, Cell>> {
   return {
     id: whole(shown.token_id),
     scopes: shown.scopes.join(','),
