@@ -11,7 +11,9 @@ const repository = join(import.meta.dirname, '../..');
 const script = join(repository, 'examples/backup/latchkey-backup');
 const main = join(repository, 'src/cli/main.ts');
 
-/** Runs the script with `latchkey` on its PATH; `after` is done to each copy as soon as it is made. */
+/**
+ * Runs the script with `latchkey` on its PATH; `after` runs on each backup as soon as it exists.
+ */
 function backUp(
   directory: string,
   { keep = '14', after = ':' } = {},
@@ -33,7 +35,7 @@ function backUp(
 
 const copiesIn = (directory: string): string[] => readdirSync(join(directory, 'copies')).toSorted();
 
-test('the backup script makes and checks a copy that only its owner can read, and removes old copies', async () => {
+test('the backup script makes a verified backup that only its owner can read, and removes old backups', async () => {
   await using directory = temporaryDirectory();
   mkdirSync(join(directory.path, 'copies'));
   const older = ['latchkey-20200101T000000Z.db', 'latchkey-20200102T000000Z.db'];
@@ -48,7 +50,7 @@ test('the backup script makes and checks a copy that only its owner can read, an
 
   const { status, said } = backUp(directory.path, { keep: '2' });
   expect([status, said]).toEqual([0, expect.stringContaining('can be restored')]);
-  // What is thrown away again must not be started.
+  // The verification must not start a daemon.
   expect(said).not.toContain('serve');
   const [kept, made = '', other, ...more] = copiesIn(directory.path);
   expect([kept, other, more]).toEqual([older[1], 'something-else', []]);
@@ -56,14 +58,14 @@ test('the backup script makes and checks a copy that only its owner can read, an
   const copy = join(directory.path, 'copies', made);
   expect(statSync(copy).mode & 0o777).toBe(0o600);
 
-  // It is one, indeed.
+  // The backup can be restored.
   const restored = join(directory.path, 'restored');
   expect(await latchkey('restore', copy, '--state-dir', restored)).toMatchObject({ code: 0 });
   const { out } = await latchkey('state', 'show', '--state-dir', restored, '--json');
   expect(JSON.parse(out)).toMatchObject({ role: 'authority', products: 1 });
 });
 
-test('the backup script fails for a copy that cannot be restored, and keeps the older copies', async () => {
+test('the backup script fails if a backup cannot be restored, and keeps the older backups', async () => {
   await using directory = temporaryDirectory();
   mkdirSync(join(directory.path, 'copies'));
   writeFileSync(join(directory.path, 'copies', 'latchkey-20200101T000000Z.db'), '');
@@ -73,7 +75,7 @@ test('the backup script fails for a copy that cannot be restored, and keeps the 
   expect(copiesIn(directory.path)).toEqual(['latchkey-20200101T000000Z.db']);
 });
 
-test('without a daemon the backup script copies nothing and fails', async () => {
+test('without a daemon the backup script writes nothing and fails', async () => {
   await using directory = temporaryDirectory();
   mkdirSync(join(directory.path, 'copies'));
   writeFileSync(join(directory.path, 'config.yaml'), `state_dir: ${join(directory.path, 'state')}\n`);

@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 const main = join(import.meta.dirname, '../bench/main.ts');
 
-it('measures every theme of the benchmark without a failed request', { timeout: 600_000 }, async () => {
+it('the benchmark measures every theme without a failed request', { timeout: 600_000 }, async () => {
   await using folder = temporaryDirectory();
   const json = join(folder.path, 'results.json');
   const names = themes.map(({ name }) => name);
@@ -25,7 +25,7 @@ it('measures every theme of the benchmark without a failed request', { timeout: 
   for (const { what } of rows) expect(text).toContain(`| ${what} `);
 });
 
-/** A row has its figures, or says why there are none. */
+/** A row has figures, or a note that says why they are missing. */
 function isWhole({ figure, note }: Row): boolean {
   if (figure === null) return note?.startsWith('not measured: ') === true;
   return Object.values(figure).every((value) => Number.isFinite(value));

@@ -14,7 +14,9 @@ const form = 'application/x-www-form-urlencoded';
 
 const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
 
-/** What a script of a page got: the kind of answer, its status and text, or the name of the error. */
+/**
+ * The result of a page's fetch: type, status and text of the response, or the name of the error.
+ */
 type Got = readonly [type: string, status: number, text: string] | string;
 
 describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser${missing}`, () => {
@@ -28,7 +30,7 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
 
   beforeAll(async () => {
     const listen = { tcp: '127.0.0.1:0', socket: false };
-    // As open as it can be configured: even so no page reads anything.
+    // Even with the most open configuration no page can read anything.
     daemon = opened.use(await startDaemonProcess(directory.path, { listen, metrics: { open: true } }));
     http = opened.use(httpClient({ tcp: daemon.tcp }));
     const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
@@ -58,7 +60,7 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     return server;
   }
 
-  /** Lets a script of the open page ask for something. */
+  /** Calls `fetch` in the open page. */
   async function fetches(url: string, init: object = {}): Promise<Got> {
     const asked = `fetch(${JSON.stringify(url)}, ${JSON.stringify(init)})`;
     return await page.evaluate<Got>(
@@ -66,14 +68,14 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     );
   }
 
-  /** The codes of the requests that the daemon has refused since then. */
+  /** The codes of the requests that the daemon refused after log line `first`. */
   function refusedSince(first: number): unknown[] {
     const refused = daemon.lines.slice(first).filter(({ msg }) => msg === 'refused');
-    // A browser opens connections ahead, and may never use one.
+    // A browser opens spare connections that it may never use.
     return refused.map((line) => line['code']).filter((code) => code !== 'request_timeout');
   }
 
-  /** All that a page might want to change. */
+  /** Everything that a page could try to change. */
   async function state(): Promise<unknown> {
     const paths = ['accounts', 'products', 'licenses', 'tokens'];
     const answers = await Promise.all(paths.map((path) => http.get(`/admin/v1/${path}`, { headers: admin })));
@@ -83,7 +85,7 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     return [...answers, coupons].map(({ status, body }) => [status, body]);
   }
 
-  /** Does something from a page of the other origin; nothing may change, and the daemon has to have seen it. */
+  /** Runs an action in a page of the other origin: the daemon sees it, and nothing changes. */
   async function attack(does: () => Promise<unknown>, code: string): Promise<unknown> {
     await page.goto(foreign);
     const [before, first] = [await state(), daemon.lines.length];
@@ -93,14 +95,14 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     return got;
   }
 
-  test('a page of another origin reads nothing by a plain request, not even the status', async () => {
+  test('a page of another origin cannot read any route by a plain request, not even the status', async () => {
     for (const path of ['/livez', '/openapi.json', '/metrics', '/statusz']) {
       const got = await attack(() => fetches(`${daemon.tcp}${path}`), 'origin_forbidden');
       expect(got).toBe('TypeError');
     }
   });
 
-  test('a page of another origin reads nothing by a no-cors request', async () => {
+  test('a page of another origin cannot read anything by a no-cors request', async () => {
     for (const path of ['/livez', '/metrics', '/api/v2/license/verify?license_key=KEY']) {
       const got = await attack(
         () => fetches(`${daemon.tcp}${path}`, { mode: 'no-cors' }),
@@ -110,7 +112,7 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     }
   });
 
-  test('a page of another origin that has the secret is stopped by the preflight', async () => {
+  test('the preflight stops a page of another origin even if it has the secret', async () => {
     const headers = { 'product-secret-key': secret };
     for (const init of [
       { headers },
@@ -124,7 +126,7 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
   });
 
   test.each([form, 'text/plain', 'multipart/form-data'])(
-    'a page of another origin changes nothing by a form of type %s',
+    'a page of another origin cannot change anything by a form of type %s',
     async (type) => {
       const submit = `{
       const form = document.createElement('form');
@@ -143,7 +145,7 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     },
   );
 
-  test('a page of another origin changes nothing by a no-cors request, a beacon or a keepalive request', async () => {
+  test('a page of another origin cannot change anything by a no-cors request, a beacon or a keepalive request', async () => {
     const url = `${daemon.tcp}/api/v2/coupons`;
     const body = 'coupon_type=multi&amount_off=5&code=EVIL';
     for (const init of [
@@ -156,7 +158,7 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     await attack(() => page.evaluate(beacon), 'origin_forbidden');
   });
 
-  test('a page of another origin gets nothing by an image, a script, a frame or a WebSocket', async () => {
+  test('a page of another origin cannot load anything by an image, a script, a frame or a WebSocket', async () => {
     const load = (tag: string): string => `new Promise((resolve) => {
       const element = document.createElement(${JSON.stringify(tag)});
       element.onload = () => resolve('loaded');
@@ -177,7 +179,7 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     expect(await attack(() => page.evaluate(socket), 'origin_forbidden')).toBe('failed');
   });
 
-  test('a page of another origin gets nothing when it sends no Referer', async () => {
+  test('a page of another origin that sends no Referer gets an empty response', async () => {
     const init = { mode: 'no-cors', referrerPolicy: 'no-referrer' };
     const got = await attack(() => fetches(`${daemon.tcp}/api/v2/coupons`, init), 'credentials_missing');
     expect(got).toEqual(['opaque', 0, '']);
@@ -194,7 +196,7 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
       { method: 'PUT', headers, body: 'license_key=KEY' },
       { method: 'POST', headers: admin },
     ]) {
-      // Its own origin now, so that it may read the answer: there is nothing in it.
+      // The page has the rebound origin now and may read the response: it contains nothing.
       const got = await fetches(`${rebound}/api/v2/license/usage`, init);
       expect([got[0], got[1], got[2]]).toEqual(['basic', 403, expect.stringContaining('host_forbidden')]);
     }
@@ -202,7 +204,7 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
     expect(await state()).toEqual(before);
   });
 
-  test('the same requests succeed outside of a browser', async () => {
+  test('the requests that fail in a browser succeed outside of it', async () => {
     const headers = { 'product-secret-key': secret };
     const used = await http.put('/api/v2/license/usage', { headers, form: { license_key: 'KEY' } });
     expect([used.status, (used.body as { data: object }).data]).toMatchObject([200, { uses: 1 }]);

@@ -16,12 +16,14 @@ import {
 } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-/* Every secret and every license key of these tests holds the word canary, or is known by its whole text. */
+/*
+ * Every secret and license key of these tests contains the word canary, or is searched for in full.
+ */
 const secret = 'lk_prod_Canary-secret';
 const apiKey = 'lk_api_Canary-key';
 const licenseKey = (index: number): string => `Canary Key/é+${index}`;
 
-/** What may not be told, and everything that was told. */
+/** The secrets that must not be disclosed, and every text that the daemon disclosed. */
 class Told {
   readonly secrets: string[] = [];
   readonly #texts: [where: string, text: string][] = [];
@@ -30,7 +32,7 @@ class Told {
     this.#texts.push([where, text]);
   }
 
-  /** Refusals are for everyone's eyes; a success is the caller's own. */
+  /** Records error responses only: a successful response may contain the caller's own key. */
   addResponse(where: string, { status, headers, body }: HttpResponse): void {
     if (status >= 400) this.add(`${where} ${status}`, JSON.stringify([headers, body]));
   }
@@ -51,7 +53,7 @@ class Told {
   }
 }
 
-/** Requests of every sort for a route, each with a canary wherever one fits. */
+/** Requests of every sort for a route, with a canary wherever one fits. */
 function requestsFor(route: Route): RequestOptions[] {
   const names = Object.keys({ ...route.body?.schema.shape, ...route.query?.schema.shape });
   const every = (value: unknown): Record<string, unknown> =>
@@ -84,10 +86,13 @@ const wrongCredentials: readonly Record<string, string>[] = [
   { referer: 'http://localhost/?license_key=Canary' },
 ];
 
-/** How long a request may take to arrive: one that never does is told so, and no other, however slow this machine is. */
+/** Shorter than by default, so that the requests that never arrive completely end soon. */
 const timely = { header_timeout: '3s', request_timeout: '3s' };
 
-/** Drives every route with canaries: as its caller, as somebody else, and broken. */
+/**
+ * Calls every route with canaries: as the right caller, as another caller, and with broken
+ * requests.
+ */
 async function driveRoutes(http: HttpClient, admin: Record<string, string>, told: Told): Promise<void> {
   for (const route of routes) {
     const method = route.method.toLowerCase() as 'get' | 'put' | 'post' | 'delete';
@@ -125,7 +130,7 @@ async function driveBrokenBytes({ tcp }: DaemonProcess, told: Told): Promise<voi
   }
 }
 
-/** Asks with the command line for everything that it shows. */
+/** Runs every command that shows something. */
 async function driveCommands(directory: string, told: Told): Promise<void> {
   const commands = [
     ['status'],
@@ -146,7 +151,7 @@ async function driveCommands(directory: string, told: Told): Promise<void> {
   }
 }
 
-/** Lets the daemon read configurations that hold secrets where none belong. */
+/** Lets the daemon read configurations that contain secrets in wrong places. */
 async function driveReloads(daemon: DaemonProcess, directory: string): Promise<void> {
   const file = join(directory, 'config.yaml');
   const good = readFileSync(file, 'utf8');
@@ -165,7 +170,10 @@ async function driveReloads(daemon: DaemonProcess, directory: string): Promise<v
   writeFileSync(file, good);
 }
 
-/** Secrets are kept as digests alone, but for the two files that are there to hold one. */
+/**
+ * The state directory without the two files that are meant to hold a secret; everything else stores
+ * digests only.
+ */
 function filesOf(stateDir: string): string {
   return readdirSync(stateDir)
     .filter((name) => name !== 'admin.token' && name !== 'api.key')
@@ -183,7 +191,7 @@ function fieldOf({ body }: HttpResponse, name: string): string {
   return String(value);
 }
 
-test('an authority tells no secret and no license key to anyone whose they are not', async () => {
+test('an authority discloses no secret and no license key to a caller who does not own it', async () => {
   await using directory = temporaryDirectory();
   const configuration = {
     listen: { tcp: '127.0.0.1:0', socket: join(directory.path, 'l.sock') },
@@ -222,7 +230,7 @@ test('an authority tells no secret and no license key to anyone whose they are n
   for (const kept of [secret, ...told.secrets]) expect(files).not.toContain(kept);
 });
 
-/** Answers that say more than they should: an upstream may quote whatever it was sent. */
+/** Responses that quote what the agent sent, as an upstream may. */
 function tellingFaults({ path, headers, parameters }: LedgerEntryDraft): Fault[] {
   const key = parameters['license_key'] ?? 'it';
   const credential = headers['product-secret-key'] ?? headers['service-api-key'];
@@ -258,7 +266,7 @@ function tellingFaults({ path, headers, parameters }: LedgerEntryDraft): Fault[]
   ];
 }
 
-test('an agent tells none either, whatever its upstream says', async () => {
+test('an agent discloses no secret and no license key, even if its upstream quotes them', async () => {
   await using directory = temporaryDirectory();
   const products = [{ productKey: 'EDITOR', secret }];
   const licenses = [1, 2, 3].map((index) => ({
@@ -291,7 +299,7 @@ test('an agent tells none either, whatever its upstream says', async () => {
   const admin = { authorization: `Bearer ${token}` };
   const headers = { 'product-secret-key': secret };
   const use = { headers, form: { license_key: licenseKey(1) } };
-  // By a deadline of its upstream that a slow machine may exceed by itself.
+  // Polled, because a slow machine may miss the upstream's deadline.
   await expect.poll(async () => (await http.put('/api/v2/license/usage', use)).status).toBe(200);
 
   const count = tellingFaults({
@@ -342,7 +350,7 @@ test('an agent tells none either, whatever its upstream says', async () => {
   for (const kept of [secret, apiKey, token]) expect(files).not.toContain(kept);
 });
 
-test('a canary is found in every form in which it might be told', () => {
+test('the test finds a canary in every encoding in which it could be disclosed', () => {
   const found = (text: string): number => leaksIn(text, ['lk_tok_0123']).length;
   for (const text of [
     'x CANARY y',

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { dataOf, eventually, startAgentHarness } from '../support/harness/agent-harness.ts';
 
-/** Both agents wait as long for an answer, as they do by default. */
+/** Both agents wait equally long for a response, as they do by default. */
 const upstream = { timeout: '8s' };
 
 test.concurrent(
-  'an enable that an agent above cannot deliver, since the store hangs, has arrived there: nobody is asked to decide',
+  "an enable that hangs between an agent's upstream agent and the store is not held for a decision",
   async () => {
     const licenses = [{ licenseKey: 'KEY', enabled: false }];
     await using harness = await startAgentHarness({ licenses, configuration: { upstream } });

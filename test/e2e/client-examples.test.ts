@@ -15,7 +15,7 @@ import { temporaryDirectory, type TemporaryDirectory } from '../support/temporar
 import { takeUsualPort } from '../support/network/usual-port.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../examples/clients/README.md'), 'utf8');
-/** The table of the page: by situation, what each program concludes. */
+/** The table of the page: for each situation, the conclusion of each program. */
 const table = new Map(
   [...page.matchAll(/^\| ([a-z, -]+?) +\| (.+) \|$/gm)].map(([, situation = '', cells = '']) => [
     situation,
@@ -58,17 +58,17 @@ afterAll(async () => {
 });
 
 interface Circumstances {
-  /** Null: nobody tells them where the agent is. */
+  /** Null: the program gets no address of the agent. */
   readonly url?: string | null;
   readonly secret?: string;
-  /** Where the last known verdict is kept; default: a file of its own, or of the program that remembers. */
+  /** The file with the last known verdict; by default the program gets its own. */
   readonly file?: string;
   readonly remembers?: boolean;
-  /** What else is in its environment. */
+  /** More environment variables. */
   readonly environment?: Record<string, string>;
 }
 
-/** What a program says of a key; its exit code says the same. */
+/** The conclusion that a program prints for a key; its exit code must agree. */
 async function conclude(
   { example: { name }, command }: Program,
   kind: string,
@@ -87,7 +87,10 @@ async function conclude(
   return said;
 }
 
-/** Runs all programs at the same time: most of them only wait. Gives what each program prints, by its name. */
+/**
+ * Runs all programs at the same time, since they mostly wait. Returns the output of each program by
+ * its name.
+ */
 async function concludeAll(kind: string, options: Circumstances = {}): Promise<Record<string, string>> {
   const printed = programs.map(
     async (program) => [program.example.name, await conclude(program, kind, options)] as const,
@@ -95,12 +98,12 @@ async function concludeAll(kind: string, options: Circumstances = {}): Promise<R
   return Object.fromEntries(await Promise.all(printed));
 }
 
-/** The same of all programs. */
+/** The same output for every program. */
 function everyOne(said: string): Record<string, unknown> {
   return Object.fromEntries(programs.map(({ example: { name } }) => [name, said]));
 }
 
-/** What the page says that these programs conclude. */
+/** The conclusions that the page documents. */
 function promised(situation: string): Record<string, string> {
   const cells = table.get(situation) ?? [];
   const names = new Set(programs.map(({ example }) => example.name));
@@ -109,11 +112,11 @@ function promised(situation: string): Record<string, string> {
   ) as Record<string, string>;
 }
 
-it('the table of the page has every example program', () => {
+it('the table of the page lists every example program', () => {
   expect(columns).toEqual(clientExamples.map(({ name }) => name));
 });
 
-it('the example programs conclude in eight situations what the page says', async () => {
+it('the example programs conclude in eight situations what the page documents', async () => {
   expect(await concludeAll('VALID', { remembers: true })).toEqual(promised('valid'));
   expect(await concludeAll('DISABLED')).toEqual(promised('disabled'));
   expect(await concludeAll('NOBODY')).toEqual(promised('unknown'));
@@ -132,7 +135,7 @@ it('the example programs conclude in eight situations what the page says', async
   }
 });
 
-it('the example programs work over the Unix socket if their language can', async () => {
+it('every example program whose language supports Unix sockets works over one', async () => {
   for (const program of programs) {
     if (!program.example.hasSocket) continue;
     const said = await conclude(program, 'SOCKET', { url: `unix:${sandbox.agent.socket}` });
@@ -140,7 +143,7 @@ it('the example programs work over the Unix socket if their language can', async
   }
 });
 
-it('the example programs use the default address of the page', async ({ skip }) => {
+it('the example programs use the default address that the page names', async ({ skip }) => {
   const [, port] = /^- `LATCHKEY_URL` is .*`http:\/\/127\.0\.0\.1:(\d+)` by default/m.exec(page) ?? [];
   if (port === undefined) throw new Error('the page names no default address');
   await using _port = await takeUsualPort();
@@ -177,7 +180,7 @@ it.each(['localhost:8787', 'unix:/nowhere/latchkey.sock', 'http://', 'http://127
   },
 );
 
-it('the example programs send nothing in plain text to an https address, and nothing to a proxy of the environment', async () => {
+it('the example programs never send plain text to an https address, and ignore a proxy in the environment', async () => {
   const asked: string[] = [];
   await using somebody = await listen(
     createServer(({ url }, response) => {
@@ -206,8 +209,8 @@ it('the example programs run if the last known verdict cannot be written', async
 it.each([
   ['is empty', Buffer.from('')],
   ['is not text', Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28])],
-  ['is that of another program', Buffer.from('{"a":[1]}')],
-  ['was written in part', Buffer.from('9999999999 val')],
+  ['belongs to another program', Buffer.from('{"a":[1]}')],
+  ['was written only in part', Buffer.from('9999999999 val')],
 ])('the example programs conclude nothing from a last known file that %s', async (_, text) => {
   const file = join(directory.path, 'corrupted');
   writeFileSync(file, text);
@@ -222,12 +225,12 @@ it('the example programs conclude nothing from a directory in place of the last 
   expect(said).toEqual(promised('agent down'));
 });
 
-it('the example programs give up a response that never ends', async () => {
+it('the example programs stop waiting for a response that never ends', async () => {
   await using somebody = await listen(createServer((_, response) => drip(response)));
   expect(await concludeAll('VALID', { url: somebody.url })).toEqual(promised('agent down'));
 });
 
-it('the example programs give up a use whose response never ends, and print its idempotency key', async () => {
+it('the example programs stop waiting for a use whose response never ends, and print its idempotency key', async () => {
   await using front = await startFront((_, response) => drip(response));
   const later = expect.stringMatching(/^valid, uses: later, under \S+$/) as string;
   expect(await concludeAll('VALID', { url: front.url })).toEqual(everyOne(later));
@@ -258,7 +261,7 @@ it('the example programs do not follow a redirect', async () => {
   expect(asked).toEqual([]);
 });
 
-it('the example programs do not refuse the customer if their credential is wrong or missing', async () => {
+it('the example programs conclude nothing if their credential is wrong or missing', async () => {
   expect(await concludeAll('VALID', { secret: 'not-the-secret' })).toEqual(everyOne('undetermined'));
   expect(await concludeAll('VALID', { secret: '' })).toEqual(everyOne('undetermined'));
   const body = JSON.stringify({ code: 'credentials_invalid', title: 'Credentials invalid', detail: '' });
@@ -281,7 +284,7 @@ it('the example programs print their usage without a license key', async () => {
   }
 });
 
-it('the example programs count a use once if its response is lost', async () => {
+it('the example programs count a use once even if its response is lost', async () => {
   await using front = await startLossyFront(sandbox.agent.url);
   expect(await concludeAll('LOST', { url: front.url })).toEqual(everyOne('valid, uses: 1'));
   await sandbox.settled();
@@ -291,7 +294,7 @@ it('the example programs count a use once if its response is lost', async () => 
   expect(front.lost).toBe(programs.length);
 });
 
-/** Sends an answer byte by byte, without end. */
+/** Sends a response byte by byte, without an end. */
 function drip(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'application/json' });
   const dripping = setInterval(() => response.write(' '), 200);
@@ -300,7 +303,7 @@ function drip(response: ServerResponse): void {
   });
 }
 
-/** Passes verifications on to the agent, and answers uses itself. */
+/** Forwards verifies to the agent; `use` answers the uses. */
 async function startFront(
   use: (incoming: IncomingMessage, response: ServerResponse) => void,
   port?: number,
@@ -322,7 +325,10 @@ async function startFront(
   );
 }
 
-/** Passes requests on, and hangs up instead of the first answer to each change. */
+/**
+ * Forwards requests, and closes the connection instead of sending the first response to each
+ * change.
+ */
 async function startLossyFront(
   target: string,
 ): Promise<AsyncDisposable & { url: string; readonly lost: number }> {

@@ -13,7 +13,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-it('a thousand uses count once each while the agent is killed and restarted at random times', async () => {
+it('a thousand uses count once each although the agent is killed and restarted at random times', async () => {
   await using harness = await startAgentHarness({ licenses: ['KEY'] });
   const client = connect({ stateDir: join(harness.directory, 'state'), productSecret: secret });
   const waiting = Array.from({ length: 1_000 }, (_, number) => `use ${number}`);
@@ -21,11 +21,11 @@ it('a thousand uses count once each while the agent is killed and restarted at r
     for (let key = waiting.pop(); key !== undefined; key = waiting.pop()) await useUntilAnswered(client, key);
   };
   const working = Promise.all(Array.from({ length: 8 }, work));
-  // By how many are left, not by time: a fast machine would be done before the last.
+  // Kill by progress, not by time: a fast machine would finish before the last kill.
   for (const left of [900, 750, 600, 450, 300]) {
     await eventually(() => waiting.length <= left - Math.floor(Math.random() * 100));
     expect(waiting).not.toEqual([]);
-    // Kills the one that runs.
+    // This kills the running agent first.
     await harness.startAgent();
   }
   await working;
@@ -34,7 +34,7 @@ it('a thousand uses count once each while the agent is killed and restarted at r
   expect((await client.verify('KEY')).license?.uses).toBe(1_000);
 });
 
-/** As a program does that keeps the key of a change until it is answered. */
+/** Keeps the idempotency key of a change until it gets a response, as a program should. */
 async function useUntilAnswered(client: LatchkeyClient, idempotencyKey: string): Promise<void> {
   for (;;) {
     try {
@@ -58,14 +58,14 @@ async function main(): Promise<void> {
 void main();
 `;
 const names = "{ AgentUnavailableError, connect, isProblem, type Verdict } from 'latchkey/client';";
-/** Node as it is installed on the machine, which may be older than ours. */
+/** The machine's own Node, which may be older than the one in node_modules. */
 const machineNode = (process.env['PATH'] ?? '')
   .split(delimiter)
   .filter((directory) => !directory.includes('node_modules'))
   .map((directory) => join(directory, 'node'))
   .find((file) => existsSync(file));
 
-it('the client has types and runs as an ES module and as CommonJS, also on the older Node of this machine', async () => {
+it("the client has types and runs as an ES module and as CommonJS, also on the machine's older Node", async () => {
   await using home = temporaryDirectory();
   await installClient(home.path);
   await writeFile(join(home.path, 'module.mts'), `import ${names}${program}`);

@@ -45,7 +45,7 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
   const json = async (...argv: string[]): Promise<unknown> =>
     JSON.parse(done(await latchkey(...argv, '--json')));
 
-  /** Starts the program as systemd would by its unit, but on a port that is free on this machine. */
+  /** Starts the program as systemd would by its unit, but on a free port. */
   async function start(): Promise<DaemonProcess> {
     const unit = new Map(
       readFileSync(at('lib/systemd/system/latchkey.service'), 'utf8')
@@ -73,7 +73,7 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
     done(await root.run('chgrp', 'latchkey', '/etc/latchkey/rgsf.secret'));
   }
 
-  test('apt installs the Debian package, which says what to do next, and only root and the service can read its configuration', async () => {
+  test('apt installs the Debian package, prints the next steps, and protects the configuration from other users', async () => {
     const said = await install(0);
     expect(said).toContain('Latchkey is installed, but not started.');
     expect(said).toContain('systemctl enable --now latchkey');
@@ -130,10 +130,10 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
   });
 
   test.skipIf(!hasProgram('systemd-analyze'))(
-    'systemd objects to nothing in its unit (skipped without systemd)',
+    'systemd accepts the unit of the Debian package (skipped without systemd)',
     () => {
       const unit = readFileSync(at('lib/systemd/system/latchkey.service'), 'utf8');
-      // By the targets of this machine, since the clean root has none; the program is in the root alone.
+      // Uses the targets of this machine, because the clean root has none.
       const file = join(packages.path, 'latchkey.service');
       writeFileSync(file, unit.replaceAll('=/usr/bin/', `=${root.path}/usr/bin/`));
       const looked = spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' });
@@ -141,14 +141,14 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
     },
   );
 
-  test('the installed service starts without a configuration, and root finds it', async () => {
+  test('the installed service starts without a configuration, and root can query it', async () => {
     await using daemon = await start();
     expect(await json('status')).toMatchObject({ role: 'authority' });
     daemon.signal('SIGTERM');
     expect(await daemon.ended).toBe(0);
   });
 
-  test('the installed service becomes the configured agent, and keeps a use that cannot be sent', async () => {
+  test('the installed service becomes the configured agent, and keeps a use that it cannot send', async () => {
     await becomeAgent();
     await using daemon = await start();
     expect(await json('verify', licenseKey)).toMatchObject({ uses: 0 });
@@ -168,7 +168,7 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
     expect(await json('state', 'show')).toMatchObject({ role: 'agent', unfinished: { pending: 1 } });
   });
 
-  test('removing the Debian package keeps state and configuration, and purging it keeps the changes that were not sent', async () => {
+  test('removing the Debian package keeps state and configuration, and purging it keeps unsent changes', async () => {
     const said = await apt('remove', 'latchkey');
     expect(said).toContain('changes that the upstream has not accepted: 1 pending');
     expect(existsSync(at('usr/bin/latchkey'))).toBe(false);
@@ -182,7 +182,7 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
     expect(existsSync(at('etc/latchkey/rgsf.secret'))).toBe(true);
   });
 
-  test('a reinstalled Debian package sends the waiting changes, and purging it then leaves nothing', async () => {
+  test('a reinstalled Debian package sends the waiting changes, and purging it afterwards leaves nothing', async () => {
     await install(1);
     await becomeAgent();
     await store.start();
@@ -199,7 +199,7 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
     }
   });
 
-  test('purging the Debian package keeps a state that was written after the removal', async () => {
+  test('purging the Debian package keeps state that was written after the removal', async () => {
     await install(1);
     await apt('remove', 'latchkey');
     const file = at(`${state}/latchkey.db`);

@@ -8,10 +8,10 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 type Trial = ChildProcessByStdio<null, Readable, null>;
 
-/** What becomes of it while it runs. */
+/** How a test ends a running command. */
 type Leave = (trial: Trial, home: string) => Promise<void> | void;
 
-/** Waits for its first line, before which it has made its data. */
+/** Waits for the first line of output; the data directory exists by then. */
 async function begun({ stdout }: Trial, home: string): Promise<void> {
   await once(stdout, 'data');
   expect(readdirSync(home)).not.toEqual([]);
@@ -30,10 +30,10 @@ const interrupt: Leave = async (trial, home) => {
 };
 
 test.each([
-  ['demo', 'of which only the first line is read', cutAfterOneLine],
-  ['demo', 'that is interrupted', interrupt],
-  ['sandbox', 'whose credentials nobody reads', cut],
-])('a %s %s removes its data', async (command, _, leave) => {
+  ['demo', 'only its first line is read', cutAfterOneLine],
+  ['demo', 'it is interrupted', interrupt],
+  ['sandbox', 'its credentials are never read', cut],
+])('%s removes its data if %s', async (command, _, leave) => {
   await using home = temporaryDirectory();
   const [program, ...argv] = fromSource;
   const trial = spawn(program, [...argv, command], {

@@ -9,7 +9,9 @@ import { temporaryDirectory, type TemporaryDirectory } from '../support/temporar
 
 const run = promisify(execFile);
 
-/** What the example asks of Electron, which is not here. */
+/**
+ * A stand-in for the part of Electron's API that the example uses; Electron is not installed here.
+ */
 const electron = `
 const handlers = new Map();
 exports.ipcMain = { handle: (name, handler) => handlers.set(name, handler) };
@@ -19,7 +21,7 @@ exports.app = { whenReady: async () => undefined, getPath: () => __dirname, on: 
 exports.BrowserWindow = class { loadFile() {} };
 `;
 
-/** Starts its parts in one process, and fills in the form. */
+/** Starts the parts of the example in one process, and fills in the form. */
 const play = `
 require('./main.js');
 require('./preload.js');
@@ -51,7 +53,7 @@ afterAll(async () => {
   await directory[Symbol.asyncDispose]();
 });
 
-/** What the page shows of a key. */
+/** The text that the page shows for a key. */
 async function show(licenseKey: string, secret = sandbox.productSecret): Promise<string> {
   const { stdout } = await run(process.execPath, [join(directory.path, 'play.js'), licenseKey], {
     env: {
@@ -63,7 +65,7 @@ async function show(licenseKey: string, secret = sandbox.productSecret): Promise
   return stdout.trim();
 }
 
-it('shows each verdict where Electron is played, also without an agent or a good credential', async () => {
+it('the Electron example shows each verdict, also without an agent or with a wrong credential (with a stand-in for Electron)', async () => {
   expect(await show('VALID')).toBe('valid, uses: 1');
   expect(await show('OFF')).toBe('refused: disabled');
   expect(await show('NOBODY')).toBe('refused: not_found');

@@ -10,7 +10,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 const run = promisify(execFile);
 const noService = { RUNTIME_DIRECTORY: '', STATE_DIRECTORY: '', LATCHKEY_LISTEN__TCP: '127.0.0.1:0' };
 
-test('a start in the environment of another user names XDG_RUNTIME_DIR, whose directory is missing', async () => {
+test('a start in the environment of another user reports that the directory of XDG_RUNTIME_DIR is missing', async () => {
   await using directory = temporaryDirectory();
   const missing = join(directory.path, 'run', '4711');
   const environment = { ...noService, HOME: directory.path, XDG_STATE_HOME: '', XDG_RUNTIME_DIR: missing };
@@ -24,7 +24,7 @@ test('a start in the environment of another user names XDG_RUNTIME_DIR, whose di
 });
 
 test.each(['HOME', 'XDG_STATE_HOME'])(
-  'a start names %s where no state can be kept below it',
+  'a start reports %s if no state can be stored below it',
   async (name) => {
     await using directory = temporaryDirectory();
     const file = join(directory.path, 'file');
@@ -43,7 +43,7 @@ test.each(['HOME', 'XDG_STATE_HOME'])(
   },
 );
 
-test('a state directory that is named is not said to follow from a variable', async () => {
+test('an error about an explicit state directory does not mention an environment variable', async () => {
   await using directory = temporaryDirectory();
   const file = join(directory.path, 'file');
   writeFileSync(file, '');
@@ -53,7 +53,7 @@ test('a state directory that is named is not said to follow from a variable', as
   expect(err).not.toMatch(/follows from/);
 });
 
-test.each(['demo', 'sandbox'])('%s names TMPDIR where its directory is missing', async (command) => {
+test.each(['demo', 'sandbox'])('%s reports TMPDIR if its directory is missing', async (command) => {
   await using directory = temporaryDirectory();
   const missing = join(directory.path, 'missing');
   expect(await runProcess([command], { TMPDIR: missing })).toMatchObject({
@@ -62,7 +62,7 @@ test.each(['demo', 'sandbox'])('%s names TMPDIR where its directory is missing',
   });
 });
 
-/** Runs a command as a user that the system does not know, without HOME. */
+/** Runs a command under an unknown user id, without HOME. */
 async function asUnknownUser(directory: string, ...argv: string[]): Promise<Outcome> {
   const [file, ...first] = fromSource;
   const options = { uid: 54_321, gid: 54_321, cwd: directory, env: { PATH: process.env['PATH'] } };
@@ -76,7 +76,7 @@ async function asUnknownUser(directory: string, ...argv: string[]): Promise<Outc
 }
 
 test.skipIf(process.getuid?.() !== 0)(
-  'commands of a user without a home directory work, or say what is missing',
+  'commands of a user without a home directory work, or report what is missing',
   async () => {
     await using directory = temporaryDirectory();
     chmodSync(directory.path, 0o777);
@@ -106,7 +106,7 @@ test.skipIf(process.getuid?.() !== 0)(
   },
 );
 
-test.each(['', 'relative'])('a HOME of "%s", which is no absolute path, is as good as none', async (home) => {
+test.each(['', 'relative'])('a HOME of "%s", which is not an absolute path, is ignored', async (home) => {
   await using directory = temporaryDirectory();
   const unset = { XDG_CONFIG_HOME: '', XDG_STATE_HOME: '', XDG_RUNTIME_DIR: '', XDG_CACHE_HOME: '' };
   const launcher = fileURLToPath(new URL('../../src/cli/launcher.js', import.meta.url));

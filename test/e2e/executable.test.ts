@@ -10,82 +10,85 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 const [productKey, secret, licenseKey] = ['RGsF', 'the-product-secret', 'WTKP4-66NL5-HMKQW-GFSCZ'];
 
-describe.skipIf(!isBuildable)('one executable, without Node and npm (built and tried on Linux)', () => {
-  let built = '';
-  beforeAll(() => {
-    built = buildExecutable();
-  });
-
-  /** A machine on which there is nothing else: no PATH, an empty home, the executable away from the sources. */
-  function machine(home: string): {
-    program: string;
-    run: (...argv: string[]) => Promise<Outcome>;
-  } {
-    const program = join(home, 'latchkey');
-    copyFileSync(built, program);
-    const run = (...argv: string[]): Promise<Outcome> =>
-      runProcess(argv, { HOME: home, PATH: '' }, [program]);
-    return { program, run };
-  }
-
-  test('the executable plays the demo', async () => {
-    await using home = temporaryDirectory();
-    const { code, out, err } = await machine(home.path).run('demo');
-    expect([code, err]).toEqual([0, '']);
-    expect(out).toContain('Every step succeeded.');
-  });
-
-  test('the executable runs an agent, which keeps a use through kill -9, and the commands for it', async () => {
-    await using home = temporaryDirectory();
-    const { program, run } = machine(home.path);
-    await using store = await startPlainUpstream({
-      apiKey: 'api-key',
-      products: [{ productKey, secret }],
-      licenses: [{ licenseKey, productKey, buyerEmail: 'buyer@example.com' }],
+describe.skipIf(!isBuildable)(
+  'the single executable runs without Node and npm (built and tested on Linux)',
+  () => {
+    let built = '';
+    beforeAll(() => {
+      built = buildExecutable();
     });
-    const configuration = {
-      listen: { tcp: '127.0.0.1:0' },
-      upstream: { base_url: store.url },
-      products: [{ key: productKey, secret }],
-    };
-    const start = (): Promise<DaemonProcess> =>
-      startDaemonProcess(home.path, configuration, { PATH: '' }, [program]);
-    const config = join(home.path, 'config.yaml');
-    const ask = async (...argv: string[]): Promise<unknown> => {
-      const { code, out, err } = await run(...argv, '--json', '--config', config);
-      expect([code, err], argv.join(' ')).toEqual([0, '']);
-      return JSON.parse(out);
-    };
 
-    await using killed = await start();
-    expect(await ask('verify', licenseKey)).toMatchObject({ uses: 0, enabled: true });
-    await store.stop();
-    expect(await ask('use', licenseKey)).toMatchObject({ uses: 1 });
-    await killed.kill();
-
-    await using agent = await start();
-    expect(await ask('verify', licenseKey)).toMatchObject({ uses: 1 });
-    const version = (await run('--version')).out.trim();
-    const status = (await ask('status')) as { outbox: Record<string, number> };
-    expect(status).toMatchObject({ role: 'agent', version });
-    // It waits, or was under way when the process was killed.
-    const { pending = 0, in_flight: inFlight = 0, uncertain = 0 } = status.outbox;
-    expect(pending + inFlight + uncertain).toBe(1);
-    await ask('backup', join(home.path, 'copy.db'));
-    const description = await fetch(new URL('/openapi.json', agent.tcp));
-    expect(await description.json()).toMatchObject({ info: { version } });
-    for (const name of viewerFiles) {
-      const served = await fetch(new URL(`/docs/${name}`, agent.tcp));
-      expect(Buffer.from(await served.arrayBuffer()).equals(readFileSync(viewerPath(name)))).toBe(true);
+    /** A clean machine: no PATH, an empty home, and the executable away from the sources. */
+    function machine(home: string): {
+      program: string;
+      run: (...argv: string[]) => Promise<Outcome>;
+    } {
+      const program = join(home, 'latchkey');
+      copyFileSync(built, program);
+      const run = (...argv: string[]): Promise<Outcome> =>
+        runProcess(argv, { HOME: home, PATH: '' }, [program]);
+      return { program, run };
     }
-    agent.signal('SIGTERM');
-    expect(await agent.ended).toBe(0);
-    expect(agent.complaints).toBe('');
-  });
 
-  test('the service unit of the executable starts the executable', async () => {
-    await using home = temporaryDirectory();
-    const { program, run } = machine(home.path);
-    expect((await run('service', 'print')).out).toContain(`\nExecStart=${program} serve\n`);
-  });
-});
+    test('the executable runs the demo', async () => {
+      await using home = temporaryDirectory();
+      const { code, out, err } = await machine(home.path).run('demo');
+      expect([code, err]).toEqual([0, '']);
+      expect(out).toContain('Every step succeeded.');
+    });
+
+    test('the executable runs an agent that keeps a use through kill -9, and the commands that control it', async () => {
+      await using home = temporaryDirectory();
+      const { program, run } = machine(home.path);
+      await using store = await startPlainUpstream({
+        apiKey: 'api-key',
+        products: [{ productKey, secret }],
+        licenses: [{ licenseKey, productKey, buyerEmail: 'buyer@example.com' }],
+      });
+      const configuration = {
+        listen: { tcp: '127.0.0.1:0' },
+        upstream: { base_url: store.url },
+        products: [{ key: productKey, secret }],
+      };
+      const start = (): Promise<DaemonProcess> =>
+        startDaemonProcess(home.path, configuration, { PATH: '' }, [program]);
+      const config = join(home.path, 'config.yaml');
+      const ask = async (...argv: string[]): Promise<unknown> => {
+        const { code, out, err } = await run(...argv, '--json', '--config', config);
+        expect([code, err], argv.join(' ')).toEqual([0, '']);
+        return JSON.parse(out);
+      };
+
+      await using killed = await start();
+      expect(await ask('verify', licenseKey)).toMatchObject({ uses: 0, enabled: true });
+      await store.stop();
+      expect(await ask('use', licenseKey)).toMatchObject({ uses: 1 });
+      await killed.kill();
+
+      await using agent = await start();
+      expect(await ask('verify', licenseKey)).toMatchObject({ uses: 1 });
+      const version = (await run('--version')).out.trim();
+      const status = (await ask('status')) as { outbox: Record<string, number> };
+      expect(status).toMatchObject({ role: 'agent', version });
+      // The use is waiting, or was being sent when the process was killed.
+      const { pending = 0, in_flight: inFlight = 0, uncertain = 0 } = status.outbox;
+      expect(pending + inFlight + uncertain).toBe(1);
+      await ask('backup', join(home.path, 'copy.db'));
+      const description = await fetch(new URL('/openapi.json', agent.tcp));
+      expect(await description.json()).toMatchObject({ info: { version } });
+      for (const name of viewerFiles) {
+        const served = await fetch(new URL(`/docs/${name}`, agent.tcp));
+        expect(Buffer.from(await served.arrayBuffer()).equals(readFileSync(viewerPath(name)))).toBe(true);
+      }
+      agent.signal('SIGTERM');
+      expect(await agent.ended).toBe(0);
+      expect(agent.complaints).toBe('');
+    });
+
+    test('the service unit of the executable starts that executable', async () => {
+      await using home = temporaryDirectory();
+      const { program, run } = machine(home.path);
+      expect((await run('service', 'print')).out).toContain(`\nExecStart=${program} serve\n`);
+    });
+  },
+);

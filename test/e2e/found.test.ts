@@ -8,20 +8,20 @@ import { temporaryDirectory } from '../support/temporary.ts';
 const isRoot = process.getuid?.() === 0;
 const stranger = 54_321;
 
-/** Runs a command line in a directory, as somebody who has nothing at home. */
+/** Runs a command line in a directory, with an empty home. */
 async function runIn(directory: string, ...argv: string[]): Promise<Outcome> {
   const empty = { HOME: '/nonexistent', XDG_CONFIG_HOME: '', XDG_STATE_HOME: '', XDG_RUNTIME_DIR: '' };
   return await runProcess(argv, empty, fromSource, directory);
 }
 
-/** Starts a daemon in a directory, with the configuration that lies there. */
+/** Starts a daemon in a directory, with a `latchkey.yaml` in it. */
 async function startIn(directory: string): Promise<DaemonProcess> {
   const text = 'state_dir: ./state\nlisten: { tcp: "127.0.0.1:0" }\n';
   writeFileSync(join(directory, 'latchkey.yaml'), text, { mode: 0o600 });
   return await serveIn(directory);
 }
 
-test('a command that finds no daemon says where it looked and what to do next', async () => {
+test('a command that finds no daemon prints where it looked and what to do next', async () => {
   await using directory = temporaryDirectory();
   expect(await runIn(directory.path, 'status')).toEqual({
     code: 69,
@@ -42,7 +42,7 @@ To use a running daemon, pass --state-dir DIR or --config FILE
   );
 });
 
-test('each of two daemons is found from its own directory, and the other by an option', async () => {
+test('commands find the daemon of their own directory, and another daemon by an option', async () => {
   await using first = temporaryDirectory();
   await using second = temporaryDirectory();
   await using one = await startIn(first.path);
@@ -57,7 +57,7 @@ test('each of two daemons is found from its own directory, and the other by an o
   expect(await tenant(second.path, '--config', join(first.path, 'latchkey.yaml'))).toBe(one.tcp);
 });
 
-test('an error message names the daemon and the reason for the choice, and its hint repeats the options', async () => {
+test('an error message names the daemon and why it was chosen, and its hint repeats the options', async () => {
   await using directory = temporaryDirectory();
   const file = "it's mine.yaml";
   for (const name of ['latchkey.yaml', file]) writeFileSync(join(directory.path, name), 'state_dir: ./state');
@@ -86,7 +86,7 @@ test('a service unit names the configuration of the directory in which it was pr
 const passedOver = (reason: string): string =>
   `latchkey: ./latchkey.yaml is skipped: ${reason}; if you trust it: --config ./latchkey.yaml\n`;
 
-test('a latchkey.yaml that everybody can write is skipped with one line', async () => {
+test('commands skip a world-writable latchkey.yaml and print one line about it', async () => {
   await using directory = temporaryDirectory();
   writeFileSync(join(directory.path, 'latchkey.yaml'), 'listen: { tcp: nonsense }');
   chmodSync(join(directory.path, 'latchkey.yaml'), 0o666);
@@ -97,7 +97,7 @@ test('a latchkey.yaml that everybody can write is skipped with one line', async 
 });
 
 test.skipIf(!isRoot)(
-  'root skips the latchkey.yaml of another user, whose daemon gets no request',
+  "root skips the latchkey.yaml of another user, and sends no request to that user's daemon",
   async () => {
     await using directory = temporaryDirectory();
     await using _daemon = await startIn(directory.path);
@@ -112,7 +112,7 @@ test.skipIf(!isRoot)(
   },
 );
 
-test('a latchkey.yaml that became unsafe after the start is not applied by a reload', async () => {
+test('a reload does not apply a latchkey.yaml that became unsafe after the start', async () => {
   await using directory = temporaryDirectory();
   const file = join(directory.path, 'latchkey.yaml');
   await using daemon = await startIn(directory.path);

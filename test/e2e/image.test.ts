@@ -8,10 +8,10 @@ import { temporaryDirectory } from '../support/temporary.ts';
 const examples = join(import.meta.dirname, '../../examples');
 
 test.skipIf(missingForCleanRoot !== null)(
-  `the image runs as the user 1000 with nothing to write to but its state, is healthy, and drains (missing here: ${missingForCleanRoot ?? 'nothing'})`,
+  `the image runs as user 1000, can write only to its state, is healthy, and drains (missing here: ${missingForCleanRoot ?? 'nothing'})`,
   async () => {
     await using folder = temporaryDirectory();
-    // Any free port, since others run here.
+    // Any free port, because other tests run at the same time.
     const configuration = join(folder.path, 'config.yaml');
     writeFileSync(configuration, readFileSync(join(examples, 'agent.yaml'), 'utf8').replace(':8787', ':0'));
     await using image = await makeImage();

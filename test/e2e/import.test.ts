@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 const configuration = { listen: { tcp: '127.0.0.1:0', socket: false } };
 const secret = 'the-secret-of-the-press';
 
-/** A store with a product, in a process of its own. */
+/** An authority with one product, in its own process. */
 async function startStore(directory: string): Promise<DaemonProcess> {
   const store = await startDaemonProcess(directory, configuration);
   const file = join(directory, 'secret');
@@ -19,7 +19,7 @@ async function startStore(directory: string): Promise<DaemonProcess> {
   return store;
 }
 
-/** A store's export: a byte order mark, CRLF, its own names, a column that nobody needs. */
+/** Another store's export: a byte order mark, CRLF, other column names, and an unused column. */
 function theirExport(count: number): string {
   const rows = Array.from({ length: count }, (_, index) => {
     const key = `KEY-${String(index).padStart(6, '0')}`;
@@ -29,7 +29,7 @@ function theirExport(count: number): string {
 }
 const map = ['--product', 'press', '--map', 'license_key=Key,buyer_email=Mail of the buyer'];
 
-test('a catalogue is taken over from a file while keys are verified, each bad row is named, and it goes out as it came in', async () => {
+test('an import reads a catalogue from a file while keys are verified, reports each bad row, and an export writes the same catalogue', async () => {
   await using here = temporaryDirectory();
   await using there = temporaryDirectory();
   await using store = await startStore(here.path);
@@ -45,7 +45,7 @@ test('a catalogue is taken over from a file while keys are verified, each bad ro
   writeFileSync(file, `${theirExport(10_000)}${bad.join('\r\n')}`);
 
   const tried = await operate(here.path, 'license', 'import', file, ...map, '--dry-run');
-  // A key that is given again much later is found when the first one is in.
+  // A duplicate of a key far above is found only when the first row has been imported.
   expect(tried.out).toBe('10002 would be imported, 0 unchanged, 3 rejected\n');
   const importing = operate(here.path, 'license', 'import', file, ...map);
   await using client = httpClient({ tcp: store.tcp });
@@ -98,7 +98,7 @@ test.for<readonly [what: string, content: string | null, said: string]>([
   ['a file that is not there', null, 'no such file or directory'],
   ['an empty file', '', 'It is empty'],
   ['a file with names of its own', 'Key,Mail\nA,a@example.com\n', 'The header does not name license_key'],
-])('%s is refused with one line, and nothing is changed', async ([, content, said]) => {
+])('an import of %s is refused with one line and changes nothing', async ([, content, said]) => {
   await using here = temporaryDirectory();
   await using _ = await startStore(here.path);
   const file = join(here.path, 'file.csv');

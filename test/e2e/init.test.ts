@@ -27,8 +27,8 @@ async function runIn(directory: string, ...argv: string[]): Promise<Outcome> {
 
 const modeOf = (file: string): number => statSync(file).mode & 0o777;
 
-describe.skipIf(!hasProgram('script'))('somebody at a terminal', () => {
-  test('init at a terminal asks questions, checks the store, and writes an agent that every command finds', async () => {
+describe.skipIf(!hasProgram('script'))('init at a terminal', () => {
+  test('init at a terminal asks questions, checks the store, and writes an agent configuration that every command finds', async () => {
     await using _port = await takeUsualPort();
     await using directory = temporaryDirectory();
     await using store = await startStore();
@@ -52,7 +52,7 @@ describe.skipIf(!hasProgram('script'))('somebody at a terminal', () => {
     expect(await runIn(directory.path, 'verify', 'K')).toMatchObject({ code: 0, err: '' });
   });
 
-  test('init asks again after a mistyped secret, and has written nothing before', async () => {
+  test('init repeats the question after a mistyped secret, and writes nothing before', async () => {
     await using directory = temporaryDirectory();
     await using store = await startStore();
     await using terminal = onTerminal(['init', '--upstream-url', store.url], directory.path);
@@ -73,7 +73,7 @@ describe.skipIf(!hasProgram('script'))('somebody at a terminal', () => {
     expect(readFileSync(join(directory.path, 'latchkey.yaml'), 'utf8')).toContain(`secret: ${secret}`);
   });
 
-  test('init that ends by Ctrl-C leaves nothing behind', async () => {
+  test('init that is interrupted by Ctrl-C leaves nothing behind', async () => {
     await using directory = temporaryDirectory();
     await using terminal = onTerminal(['init'], directory.path);
     await terminal.answer('What should Latchkey run as?', `${down}\u0003`);
@@ -83,7 +83,7 @@ describe.skipIf(!hasProgram('script'))('somebody at a terminal', () => {
   });
 });
 
-test('init writes an authority by one option, which starts although the usual port is in use', async () => {
+test('init --authority writes an authority that starts although the default port is in use', async () => {
   await using _port = await takeUsualPort();
   await using first = temporaryDirectory();
   await using second = temporaryDirectory();
@@ -100,7 +100,7 @@ test('init writes an authority by one option, which starts although the usual po
   for (const { path } of [first, second]) expect((await runIn(path, 'product', 'list')).code).toBe(0);
 });
 
-test('init replaces an existing file only with the option for it', async () => {
+test('init replaces an existing file only if --force is given', async () => {
   await using directory = temporaryDirectory();
   const file = join(directory.path, 'latchkey.yaml');
   writeFileSync(file, 'state_dir: ./mine\n', { mode: 0o644 });

@@ -8,7 +8,10 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 const launcher = fileURLToPath(new URL('../../src/cli/launcher.js', import.meta.url));
 
-/** Makes the launcher take the Node that runs it for an old one, so that it starts the one beside the package. */
+/**
+ * Makes the launcher believe that its own Node is too old, so that it starts the Node of the
+ * package.
+ */
 const onOldNode = [
   process.execPath,
   '--import',
@@ -21,7 +24,7 @@ function childOf(pid: number): number {
 }
 
 test.runIf(process.platform === 'linux')(
-  'a daemon ends in order when the launcher that started it is killed',
+  'a daemon shuts down gracefully if the launcher that started it is killed',
   async () => {
     await using directory = temporaryDirectory();
     const configuration = { listen: { tcp: '127.0.0.1:0', socket: false } };
@@ -40,7 +43,7 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test.runIf(process.platform === 'linux')('SIGUSR1 opens no debugger in the launcher', async () => {
+test.runIf(process.platform === 'linux')('SIGUSR1 does not open a debugger in the launcher', async () => {
   await using directory = temporaryDirectory();
   const configuration = { listen: { tcp: '127.0.0.1:0', socket: false } };
   await using daemon = await startDaemonProcess(directory.path, configuration, {}, onOldNode);

@@ -2,16 +2,16 @@ import { expect, test } from 'vitest';
 import { codeOf, credentials, startHarness } from '../support/harness/agent-harness.ts';
 import type { HttpResponse } from '../support/network/raw-http.ts';
 
-test('guesses of license keys wait, and do not use up the rate of the upstream; known keys are answered', async () => {
+test("guesses of license keys wait and do not use up the upstream's rate, while known keys are answered", async () => {
   await using harness = await startHarness({
     licenses: ['KNOWN', 'NEW'],
-    // Half as many look-ups as there may be connections may wait.
+    // At most half as many lookups wait as connections are allowed.
     configuration: { limits: { misses: 1, connections: 44 }, sync: { rate: 1_000 } },
   });
   const agent = await harness.startAgent();
   await agent.learn(['KNOWN']);
   const startedAt = performance.now();
-  // Ten are sent at once, 22 wait, and the others are refused.
+  // Ten lookups are sent at once, 22 wait, and the others are refused.
   const asked = Array.from({ length: 40 }, (_, index) => agent.verify(`GUESS-${index}`));
   const answers: readonly HttpResponse[] = await Promise.all(asked);
   const passedS = (performance.now() - startedAt) / 1000;
@@ -21,17 +21,17 @@ test('guesses of license keys wait, and do not use up the rate of the upstream; 
   expect(guesses).toHaveLength(unknown.length);
   expect(unknown.length + limited.length).toBe(answers.length);
   expect(limited.length).toBeGreaterThan(0);
-  // As many as come in the time that it took, after a burst of ten seconds' worth.
+  // A burst of ten, plus one for each second that passed.
   expect(unknown.length).toBeLessThanOrEqual(10 + passedS + 1);
   expect(Number(limited[0]?.headers['retry-after'])).toBeGreaterThanOrEqual(1);
   expect((await agent.verify('KNOWN')).status).toBe(200);
   expect((await agent.change('usage', 'KNOWN')).status).toBe(200);
-  // Another credential is not slowed, and this one is served in its turn.
+  // Another credential has its own limit, and is answered in turn.
   expect((await agent.verify('NEW', { ...agent.admin, 'product-secret-key': '' })).status).toBe(200);
   expect(codeOf(await agent.verify('GUESS-LATER'))).toBe('license_not_found');
 });
 
-test('87 license keys that are verified for the first time, all at once, are all answered 200', async () => {
+test('87 license keys that are verified for the first time at once are all answered 200', async () => {
   const licenses = Array.from({ length: 87 }, (_, index) => `NEW-${index}`);
   await using harness = await startHarness({ licenses, configuration: { sync: { rate: 1_000 } } });
   const agent = await harness.startAgent();
@@ -39,7 +39,7 @@ test('87 license keys that are verified for the first time, all at once, are all
   expect(answers.map(({ status }) => status)).toEqual(Array(87).fill(200));
 });
 
-test('the rate of a credential holds over all listeners, and a reload changes it', async () => {
+test('the rate limit of a credential counts all listeners together, and a reload changes it', async () => {
   await using harness = await startHarness({ licenses: ['KEY'], configuration: { limits: { rate: 0.001 } } });
   const agent = await harness.startAgent();
   const statuses: number[] = [];
@@ -50,7 +50,7 @@ test('the rate of a credential holds over all listeners, and a reload changes it
   for (let count = 0; count < 20; count += 1) expect((await agent.verify('KEY')).status).toBe(200);
 });
 
-test('wrong credentials are answered 429 after a few, right ones always as they are', async () => {
+test('wrong credentials are answered 429 after a few attempts, and right credentials are always accepted', async () => {
   await using harness = await startHarness({
     licenses: ['KEY'],
     configuration: { limits: { failed_rate: 0.001 } },

@@ -6,14 +6,14 @@ import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { httpClient, sendRaw } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-/** The value of a series, written as in the text; undefined when there is none. */
+/** The value of a series in the Prometheus text; undefined if the series is missing. */
 function valueOf(text: string, series: string): number | undefined {
   const line = text.split('\n').find((each) => each.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 
-test('an agent measures requests by route, verdicts, the outbox, the way up, commits and itself', async () => {
-  // One lost request opens the breaker, and no probe closes it again while the test looks.
+test('an agent exports metrics about requests by route, verdicts, the outbox, the upstream, commits and the process', async () => {
+  // One failed request opens the breaker, and no probe closes it during the test.
   const sync = { breaker: { failures: 1, open: '1h' } };
   await using harness = await startHarness({ licenses: ['KEY', 'OFF'], configuration: { sync } });
   harness.upstream.setEnabled('OFF', false);
@@ -44,7 +44,7 @@ test('an agent measures requests by route, verdicts, the outbox, the way up, com
   expect(valueOf(text, 'latchkey_outbox_operations{state="dead"}')).toBe(0);
   expect(valueOf(text, 'latchkey_outbox_oldest_age_seconds')).toBeGreaterThan(0.5);
   expect(valueOf(text, 'latchkey_upstream_requests_total{outcome="applied"}')).toBeGreaterThanOrEqual(3);
-  // Refused, or cut off: which of them is the machine's choice.
+  // The machine decides whether the connection is refused or cut off.
   const failed = ['not_applied', 'ambiguous'].map((outcome) =>
     valueOf(text, `latchkey_upstream_requests_total{outcome="${outcome}"}`),
   );
@@ -63,7 +63,7 @@ test('an agent measures requests by route, verdicts, the outbox, the way up, com
   expect(valueOf(text, 'latchkey_storage_full')).toBe(0);
 });
 
-test('a count that another writer changed is an unexpected delta', async () => {
+test('a count that another writer changed is counted as an unexpected delta', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
@@ -72,7 +72,7 @@ test('a count that another writer changed is an unexpected delta', async () => {
   expect(valueOf(String(await agent.ask('/metrics')), 'latchkey_unexpected_delta_total')).toBe(1);
 });
 
-test('an authority has no upstream to measure; requests that are none of HTTP do not corrupt anything', async () => {
+test('an authority exports no upstream metrics, and malformed requests do not corrupt its metrics', async () => {
   await using directory = temporaryDirectory();
   await using daemon = await startDaemonProcess(directory.path, {
     listen: { tcp: '127.0.0.1:0' },

@@ -11,7 +11,7 @@ import { every, refusal } from '../support/harness/plain-upstream.ts';
 const examples = join(import.meta.dirname, '../../examples');
 const example = (name: string): string => readFileSync(join(examples, name), 'utf8');
 
-/** Every query of the dashboard, and every expression of the alerts. */
+/** Every query of the dashboard and every expression of the alerts. */
 function expressions(): string[] {
   const alerts = parse(example('prometheus/alerts.yaml')) as { groups: { rules: { expr: string }[] }[] };
   const dashboard = JSON.parse(example('grafana/latchkey.json')) as {
@@ -25,7 +25,7 @@ function expressions(): string[] {
   ];
 }
 
-/** The labels of each series, by the name of its metric. */
+/** The labels of each series, by metric name. */
 function seriesIn(text: string): Map<string, Set<string>> {
   const series = new Map<string, Set<string>>();
   for (const [, name = '', labels = ''] of text.matchAll(/^(latchkey_\w+)(?:\{(.*)\})? /gm)) {
@@ -40,7 +40,7 @@ async function scrape(agent: Agent): Promise<string> {
   return String(await agent.ask('/metrics'));
 }
 
-/** What a copy of an authority on PostgreSQL exports; nothing where that is not installed. */
+/** The metrics of an authority node on PostgreSQL; empty if PostgreSQL is not installed. */
 async function scrapeCopy(): Promise<string> {
   if (!hasPostgres) return '';
   await using server = await startPostgres();
@@ -53,7 +53,7 @@ function valueOf(text: string, series: string): number | undefined {
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 
-test('an agent and a copy of an authority export every metric and label that the alerts and the dashboard name', async () => {
+test('an agent and an authority node export every metric and label that the alerts and the dashboard name', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const files = {
     cert_file: join(harness.directory, 'cert.pem'),
@@ -67,7 +67,7 @@ test('an agent and a copy of an authority export every metric and label that the
   await agent.learn(['KEY']);
   await agent.change('usage', 'KEY');
   const series = seriesIn(`${await scrape(agent)}\n${await scrapeCopy()}`);
-  // Prometheus itself adds these.
+  // Prometheus adds these labels itself.
   const added = new Set(['job', 'instance']);
   const named = expressions();
   expect(named.length).toBeGreaterThan(40);
@@ -82,7 +82,7 @@ test('an agent and a copy of an authority export every metric and label that the
   }
 });
 
-test('a refused credential and a pause are measured, and the last success outlives a restart', async () => {
+test('metrics show a refused credential and a pause, and the last success survives a restart', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);

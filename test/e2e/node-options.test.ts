@@ -10,7 +10,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 const configuration = { listen: { tcp: '127.0.0.1:0', socket: false } };
 
-/** Whether a daemon answers, after it has handled the signals that were sent before. */
+/** Whether a daemon answers; it handles earlier signals first. */
 async function isAlive(daemon: DaemonProcess): Promise<boolean> {
   await using http = httpClient({ tcp: daemon.tcp });
   for (let count = 0; count < 20; count += 1) {
@@ -19,7 +19,7 @@ async function isAlive(daemon: DaemonProcess): Promise<boolean> {
   return true;
 }
 
-test('SIGUSR1 opens no debugger in a daemon', async () => {
+test('SIGUSR1 does not open a debugger in a daemon', async () => {
   await using directory = temporaryDirectory();
   await using daemon = await startDaemonProcess(directory.path, configuration);
   daemon.signal('SIGUSR1');
@@ -29,7 +29,7 @@ test('SIGUSR1 opens no debugger in a daemon', async () => {
   expect(daemon.complaints).not.toContain('Debugger');
 });
 
-test('a debugger that NODE_OPTIONS opens is closed, and the log warns of what is left', async () => {
+test('a daemon closes a debugger that NODE_OPTIONS opened, and its log warns about the other options', async () => {
   await using directory = temporaryDirectory();
   const environment = { NODE_OPTIONS: '--inspect=127.0.0.1:0 --require=node:fs', NODE_DEBUG: 'nothing' };
   await using daemon = await startDaemonProcess(directory.path, configuration, environment);
@@ -42,7 +42,7 @@ test('a debugger that NODE_OPTIONS opens is closed, and the log warns of what is
 });
 
 test.each(['SIGUSR1', 'SIGWINCH'] as const)(
-  'no signal (%s) makes a daemon write a report or a heap snapshot, which would hold secrets',
+  'the signal %s does not make a daemon write a report or a heap snapshot, which would contain secrets',
   async (signal) => {
     await using directory = temporaryDirectory();
     const written = mkdtempSync(join(directory.path, 'written-'));
@@ -59,7 +59,7 @@ test.each(['SIGUSR1', 'SIGWINCH'] as const)(
   },
 );
 
-test('NODE_TLS_REJECT_UNAUTHORIZED does not make an agent trust any certificate', async () => {
+test('an agent does not trust an unknown certificate because of NODE_TLS_REJECT_UNAUTHORIZED', async () => {
   let asked = 0;
   const upstream = createServer({ cert: certificate, key: privateKey }, (_, response) => {
     asked += 1;

@@ -20,7 +20,10 @@ const program = join(prefix, 'bin/latchkey');
 afterAll(() => place[Symbol.asyncDispose]());
 
 let tarball = '';
-/** Nodes that are too old, by their version; the oldest that shall still understand what it is told, and this machine's. */
+/**
+ * Outdated Nodes by version: the oldest Node that must still print the advice, and this machine's
+ * Node.
+ */
 const oldNodes: { version: string; node: string }[] = [];
 
 beforeAll(async () => {
@@ -35,23 +38,23 @@ beforeAll(async () => {
   }
 }, 300_000);
 
-/** Runs the command that npm installed, where `node` on the PATH is this one. */
+/** Runs the command that npm installed, with this `node` on the PATH. */
 function run(node: string, ...argv: string[]): Promise<Outcome> {
   return runProcess(argv, { PATH: `${dirname(node)}:/usr/bin:/bin`, HOME: home }, [node, program]);
 }
 
-/** What the README and the guides name as told elsewhere, by its path in this repository. */
+/** The documents that the README and the guides link to, by their paths in this repository. */
 function namedBooks(): readonly string[] {
   const texts = ['README.md', ...globSync('examples/**/*.md')].map((path) => readFileSync(path, 'utf8'));
   return [...new Set(texts.flatMap((text) => text.match(/(?<=`)src\/[\w/]+\.md(?=[`,])/g) ?? []))];
 }
 
-test('the npm package is packed and installed by a command of the README', () => {
+test("the README's command packs and installs the npm package", () => {
   const readme = readFileSync('README.md', 'utf8');
   expect(readme).toContain(`\nnpm pack && npm install --global ./${basename(tarball)} node@26\n`);
 });
 
-test('the npm package contains its own files and nothing else', () => {
+test('the npm package contains only its own files', () => {
   const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).split('\n');
   expect(files).toEqual(expect.arrayContaining(['package/dist/cli/launcher.js', 'package/dist/index.d.ts']));
   const kinds = files.filter(
@@ -70,7 +73,7 @@ test('the npm package contains its own files and nothing else', () => {
   expect(files).toEqual(expect.arrayContaining(books));
 });
 
-test('on a Node that is too old, the npm package names the needed version and a command that works', async () => {
+test('on an outdated Node, the npm package names the required version and a command that installs it', async () => {
   expect(oldNodes.length).toBeGreaterThan(0);
   let advice = '';
   for (const { version, node } of oldNodes) {
@@ -82,7 +85,7 @@ test('on a Node that is too old, the npm package names the needed version and a 
     expect(err).toContain(version);
     advice = err.split('Run: npm ')[1]?.trim() ?? '';
   }
-  // Many people let npm run no scripts, and one brings the program of Node.
+  // Many people disable npm scripts, and the `node` package needs a script.
   writeFileSync(join(home, '.npmrc'), 'ignore-scripts=true\n');
   await npm(home, ...advice.split(' '));
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
@@ -91,7 +94,7 @@ test('on a Node that is too old, the npm package names the needed version and a 
   }
 });
 
-test('on a Node that is too old, the npm package starts the installed newer Node with the same arguments, exit code and signals', async () => {
+test('on an outdated Node, the npm package starts the installed newer Node with the same arguments, exit code and signals', async () => {
   for (const { node } of oldNodes) {
     const refused = await run(node, 'nonsense', '--json');
     expect([refused.code, JSON.parse(refused.err)]).toMatchObject([2, { error: { code: 'usage' } }]);
@@ -118,7 +121,7 @@ test('the installed package drains when a supervisor sends SIGTERM to all proces
   }
 });
 
-test('a Node program that installs the package as the guide says asks the agent by its client', async () => {
+test('a Node program that installs the package as the guide says calls the agent by its client', async () => {
   const command = /^npm pack && cd \.\.\/my-program && npm install (\S+)$/m.exec(
     readFileSync('examples/guides/client.md', 'utf8'),
   );
@@ -155,7 +158,7 @@ test('a Node program that installs the package as the guide says asks the agent 
   });
 });
 
-test('the example of a Node program, installed as it says, asks the agent', async () => {
+test('the Node example, installed as its README says, calls the agent', async () => {
   const example = 'examples/clients/node';
   const [, install = ''] =
     /^npm (install \S+)$/m.exec(readFileSync(join(example, 'README.md'), 'utf8')) ?? [];
@@ -174,7 +177,7 @@ test('the example of a Node program, installed as it says, asks the agent', asyn
   });
 });
 
-test('a second start takes all that the first has compiled, in every thread', async () => {
+test('a second start uses the whole compile cache of the first, in every thread', async () => {
   await using folder = temporaryDirectory();
   const start = (): Promise<DaemonProcess> =>
     startDaemonProcess(
@@ -187,7 +190,7 @@ test('a second start takes all that the first has compiled, in every thread', as
   first.signal('SIGTERM');
   expect(await first.ended).toBe(0);
   await using second = await start();
-  // What it wrote to standard error may come after what it logged later; none is left at its end.
+  // Standard error may arrive after later log lines; it is complete when the process has ended.
   await second.kill();
   const told = second.complaints.matchAll(/code cache for ESM \S+\/(\S+)\.js was ([^,]+),/g);
   const compiled = [...told].map(([, file = '', outcome = '']) => ({ file, outcome }));
@@ -195,7 +198,7 @@ test('a second start takes all that the first has compiled, in every thread', as
   expect(compiled.map(({ file }) => file)).toEqual(expect.arrayContaining(['compose', 'writer-worker']));
 });
 
-test('The installed program serves the files of Swagger UI.', async () => {
+test('the installed program serves the files of Swagger UI', async () => {
   await using folder = temporaryDirectory();
   const command = [process.execPath, program] as const;
   await using daemon = await startDaemonProcess(folder.path, { listen: { tcp: '127.0.0.1:0' } }, {}, command);
@@ -207,7 +210,7 @@ test('The installed program serves the files of Swagger UI.', async () => {
 
 const product = { key: 'p1', secret: 'a secret of p1 that is long enough' };
 
-/** Asks for a license key that is not known here, and so the upstream. */
+/** Verifies a license key that the agent does not know, so that it asks the upstream. */
 async function verify({ tcp }: DaemonProcess): Promise<number> {
   await using client = httpClient({ tcp });
   const headers = { 'product-secret-key': product.secret };
@@ -223,12 +226,12 @@ test('the installed agent tunnels through a proxy to an https upstream', async (
   const upstream = { base_url: 'https://localhost', proxy: forwarder.url, ca_file: ca };
   const tree = { listen: { tcp: '127.0.0.1:0' }, upstream, products: [product] };
   await using agent = await startDaemonProcess(folder.path, tree, {}, [process.execPath, program]);
-  // That answer came from behind the proxy; without one it is 503.
+  // The answer came through the proxy: without a proxy the status is 503.
   expect(await verify(agent)).toBe(404);
   expect(forwarder.asked).toContain('CONNECT localhost:443');
 });
 
-test('An agent does not load the fetch of Node: it has undici.', async () => {
+test("an agent does not load Node's own fetch, because it uses undici", async () => {
   await using folder = temporaryDirectory();
   const upstream = { base_url: `http://127.0.0.1:${await freePort()}` };
   const tree = { listen: { tcp: '127.0.0.1:0' }, upstream, products: [product] };

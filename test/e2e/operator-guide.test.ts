@@ -15,7 +15,7 @@ const rotate = chapterOf(guide, 'Rotate each secret');
 const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
 const product = { productKey: 'RGsF', secret: 'the-product-secret' };
 
-/** The status of a verify with a credential; a key that the daemon has not seen is looked up. */
+/** The status of a verify with a credential; the daemon looks up a key that it does not know. */
 async function verify(machine: OperatedMachine, secret: string, key: string = licenseKey): Promise<number> {
   const answer = await fetch(`${machine.daemon.tcp}/api/v2/license/verify?license_key=${key}`, {
     headers: { 'product-secret-key': secret },
@@ -32,7 +32,7 @@ async function admin(machine: OperatedMachine, path: string, body?: object): Pro
   });
 }
 
-/** An authority that sells one product, with one license key. */
+/** An authority with one product and one license key. */
 async function startStore(root: string, port: number): Promise<OperatedMachine> {
   const store = new OperatedMachine(root, { listen: { tcp: `127.0.0.1:${port}`, socket: false } });
   await store.start();
@@ -45,7 +45,7 @@ async function startStore(root: string, port: number): Promise<OperatedMachine> 
   return store;
 }
 
-/** The machine of an agent in front of a store, whose secret is in a file. */
+/** The machine of an agent in front of a store; the secret is in a file. */
 function agentMachine(root: string, base_url: string): OperatedMachine {
   return new OperatedMachine(root, {
     listen: { tcp: '127.0.0.1:0' },
@@ -62,7 +62,7 @@ async function startAgent(root: string, base_url: string): Promise<OperatedMachi
   return agent;
 }
 
-test('a product secret is rotated without a gap, at the authority and in an agent', async () => {
+test('the operator guide rotates a product secret without a gap, at the authority and in an agent', async () => {
   await using directory = temporaryDirectory();
   await using store = await startStore(join(directory.path, 'store'), await freePort());
   await using agent = await startAgent(join(directory.path, 'agent'), store.daemon.tcp);
@@ -78,7 +78,7 @@ test('a product secret is rotated without a gap, at the authority and in an agen
   expect(await verify(agent, product.secret)).toBe(401);
 });
 
-test('an agent whose secret was rolled at once goes on when it has the new one', async () => {
+test('an agent whose secret was rolled at once continues when it has the new secret', async () => {
   await using directory = temporaryDirectory();
   await using store = await startStore(join(directory.path, 'store'), await freePort());
   await using agent = await startAgent(join(directory.path, 'agent'), store.daemon.tcp);
@@ -90,7 +90,7 @@ test('an agent whose secret was rolled at once goes on when it has the new one',
   await expect.poll(() => verify(agent, secret)).toBe(200);
 });
 
-test('API keys, tokens and the admin token are rotated', async () => {
+test('the operator guide rotates API keys, tokens and the admin token', async () => {
   await using directory = temporaryDirectory();
   await using store = await startStore(join(directory.path, 'store'), await freePort());
   const coupons = async (key: string): Promise<number> =>
@@ -117,7 +117,7 @@ test('API keys, tokens and the admin token are rotated', async () => {
   expect([answer.status, (await admin(store, '/admin/v1/tokens')).status]).toEqual([401, 200]);
 });
 
-test('a TLS certificate is replaced under a running process', async () => {
+test('the operator guide replaces a TLS certificate under a running process', async () => {
   await using directory = temporaryDirectory();
   const tls = join(directory.path, 'tls');
   await runProcess(['certificate', 'make', '--host', 'api.example.com', '--out', tls]);
@@ -139,7 +139,7 @@ test('a TLS certificate is replaced under a running process', async () => {
   expect(await shown()).not.toBe(before);
 });
 
-test('an agent with changes that were not sent moves to another machine, and they arrive once', async () => {
+test('an agent with unsent changes moves to another machine as the guide says, and the changes arrive once', async () => {
   await using directory = temporaryDirectory();
   await using store = await startPlainUpstream({
     apiKey: 'api-key',
@@ -169,14 +169,14 @@ test('an agent with changes that were not sent moves to another machine, and the
   expect(store.countsOf(licenseKey).usages).toBe(1);
 });
 
-/** What the guide says to do on the old machine, and on the new one. */
+/** The guide's steps on the old machine and on the new machine. */
 function moves(): string[][] {
   const commands = commandsIn(chapterOf(guide, 'Move to another machine'));
   const unpack = commands.findIndex((line) => line.includes(' -xzf '));
   return [commands.slice(0, unpack), commands.slice(unpack)];
 }
 
-test('a copy is put back as the guide says', async () => {
+test('the operator guide restores a backup', async () => {
   await using directory = temporaryDirectory();
   await using store = await startStore(join(directory.path, 'store'), await freePort());
   const commands = commandsIn(chapterOf(guide, 'Backup')).slice(-3);

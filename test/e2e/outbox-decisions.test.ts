@@ -3,7 +3,7 @@ import { dataOf, eventually, startHarness } from '../support/harness/agent-harne
 import { operate, recordIn } from '../support/app/people.ts';
 import { every, firstFew, loseResponse, movesCounter, refusal } from '../support/harness/plain-upstream.ts';
 
-test('changes that the upstream refuses for good are shown, and a person decides about each', async () => {
+test('the outbox shows changes that the upstream rejected for good, and a person decides about each', async () => {
   const keys = ['RETRIED', 'DROPPED', 'CONFIRMED'];
   await using harness = await startHarness({ licenses: keys });
   const agent = await harness.startAgent();
@@ -25,7 +25,7 @@ test('changes that the upstream refuses for good are shown, and a person decides
   expect(listed.operations[0]?.last_error).toContain('The store is closed');
   const [retried = '', dropped = '', confirmed = ''] = listed.operations.map(({ id }) => id);
 
-  // Nothing has changed: it is refused again.
+  // Nothing has changed, so the upstream rejects it again.
   expect((await latchkey('outbox', 'retry', retried)).code).toBe(0);
   await eventually(async () => {
     const [first] = await agent.operations();
@@ -34,7 +34,7 @@ test('changes that the upstream refuses for good are shown, and a person decides
   harness.upstream.fault = () => undefined;
   expect((await latchkey('outbox', 'retry', retried)).out).toMatch(/^state +pending$/m);
   expect((await latchkey('outbox', 'drop', dropped)).out).toMatch(/^state +dropped$/m);
-  // Whoever confirms has seen it in the store, or counted it there by hand.
+  // A person who confirms has seen the use in the store, or counted it there by hand.
   harness.upstream.useElsewhere('CONFIRMED', 1);
   expect((await latchkey('outbox', 'confirm', confirmed)).out).toMatch(/^state +delivered$/m);
   await eventually(async () => (await agent.operations()).length === 0);
@@ -54,7 +54,7 @@ test('changes that the upstream refuses for good are shown, and a person decides
   ]);
 });
 
-test('under on_uncertain: hold what may have been applied waits for a person, and holds up nothing else', async () => {
+test('under on_uncertain: hold a change that may have been applied waits for a person, and other changes continue', async () => {
   const sync = { writers: 'many', on_uncertain: 'hold' };
   await using harness = await startHarness({ licenses: ['KEY'], configuration: { sync } });
   const agent = await harness.startAgent();

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { CallerConnection } from '../support/network/caller-connection.ts';
 import { dataOf, eventually, secret, startHarness } from '../support/harness/agent-harness.ts';
 
-test('who waits for the upstream is told that it has confirmed the use', async () => {
+test('a caller that waits for the upstream learns that it has confirmed the use', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
@@ -13,7 +13,7 @@ test('who waits for the upstream is told that it has confirmed the use', async (
   expect(harness.upstream.countsOf('KEY').net).toBe(1);
 });
 
-test('who waits in vain is answered after as long as was asked, and the use is kept', async () => {
+test('a caller that waits in vain is answered after the requested time, and the use is kept', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
@@ -31,7 +31,7 @@ test('who waits in vain is answered after as long as was asked, and the use is k
   expect(harness.upstream.countsOf('KEY').net).toBe(1);
 });
 
-test('callers that wait take no place from others, and what they have changed is kept', async () => {
+test('callers that wait do not block other callers, and their changes are kept', async () => {
   await using harness = await startHarness({
     licenses: ['KEY'],
     configuration: { limits: { connections: 8 } },
@@ -48,7 +48,7 @@ test('callers that wait take no place from others, and what they have changed is
   for (let count = 0; count < 12; count += 1) {
     const connection = await CallerConnection.open({ tcp: agent.process.tcp });
     waiting.push(connection.ask(use));
-    // An idle connection would be closed for the next one.
+    // The server would close an idle connection to make room for the next one.
     await eventually(async () => (await agent.status()).outbox.pending > count);
   }
   for (let count = 0; count < 12; count += 1) {

@@ -14,7 +14,7 @@ import { isProxyInstalled, startProxy, type ProxyName } from '../support/network
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
 const [secret, licenseKey] = ['lk_prod_of_the_editor', 'AAAAA-BBBBB-CCCCC-DDDDD'];
 
-/** The configuration of the guide, at a port that is free here and with a state of its own. */
+/** The configuration of the guide, with a free port and a temporary state. */
 function configuration(): object {
   const chapter = chapterOf(readExample('guides/seller.md'), 'Run it publicly behind a TLS proxy');
   const { listen, limits } = parse(blocksOf(chapter, 'yaml')[0] ?? '') as { listen: object; limits: object };
@@ -27,7 +27,7 @@ async function makeCertificate(directory: string): Promise<void> {
   expect(made).toMatchObject({ code: 0 });
 }
 
-/** Answers the first request of a connection, and breaks it off at the second. */
+/** Answers the first request of a connection, and closes the connection at the second. */
 async function startBreaker(): Promise<{ server: Server; address: string; requests: () => number }> {
   let requests = 0;
   const server = createServer((socket) => {
@@ -49,7 +49,7 @@ async function startBreaker(): Promise<{ server: Server; address: string; reques
 for (const name of ['nginx', 'caddy'] as const satisfies readonly ProxyName[]) {
   const isInstalled = isProxyInstalled(name);
   const missing = isInstalled ? '' : ` (skipped: ${name} is not installed)`;
-  describe.skipIf(!isInstalled)(`a central API behind ${name}, as its example has it${missing}`, () => {
+  describe.skipIf(!isInstalled)(`a central API behind ${name}, configured as its example${missing}`, () => {
     test('the example proxy exposes the routes of customers, but not /admin', async () => {
       await using directory = temporaryDirectory();
       const tls = join(directory.path, 'tls');
@@ -101,7 +101,7 @@ for (const name of ['nginx', 'caddy'] as const satisfies readonly ProxyName[]) {
       }
     });
 
-    test('the example proxy counts no use twice when a connection breaks', async () => {
+    test('the example proxy does not count a use twice if a connection breaks', async () => {
       await using directory = temporaryDirectory();
       const tls = join(directory.path, 'tls');
       await makeCertificate(tls);

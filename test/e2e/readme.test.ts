@@ -16,7 +16,7 @@ const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const ciRun = readFileSync(join(root, '.ci/run'), 'utf8');
 const run = promisify(execFile);
 
-/** The commands of the README's shell blocks, continuation lines joined. */
+/** The commands of the README's shell blocks, with continuation lines joined. */
 function commandsOf(text: string): string[] {
   const blocks = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '');
   return blocks.flatMap((block) =>
@@ -31,14 +31,14 @@ const commands = commandsOf(readme);
 const configuration = /^```yaml\n([\s\S]*?)^```$/m.exec(readme)?.[1] ?? '';
 const licenseKey = /license_key=([A-Z0-9-]+)/.exec(readme)?.[1] ?? '';
 const prefix = 'npm run latchkey -- ';
-/** Whether it is of the agent beside a central API, which has a folder of its own. */
+/** Whether the command belongs to the agent beside a central API, which has its own folder. */
 const isBesideStore = (command: string): boolean => command.includes('./agent/');
-/** The seller's guide goes on where the README ends. */
+/** The seller's guide continues where the README ends. */
 const sellerCommands = commandsOf(readFileSync(join(root, 'examples/guides/seller.md'), 'utf8')).map(
   (command) => command.replace(/^latchkey /, prefix),
 );
 
-/** Runs a command of the README as a user would, in a folder of its own, on a port that is free here. */
+/** Runs a command of the README as a user would, but in a temporary folder and on a free port. */
 async function follow(command: string, folder: string, port: number): Promise<string> {
   const here = command.replaceAll('127.0.0.1:8787', `127.0.0.1:${port}`);
   const line = here.startsWith(prefix)
@@ -72,7 +72,7 @@ test('the README begins with one command for a fresh machine, and CI runs its pa
     expect(ciRun).toContain(part);
 });
 
-test('an agent configured, called and looked at as the README says does what it says', async () => {
+test("an agent that is configured, called and inspected by the README's commands gives the documented results", async () => {
   await using folder = temporaryDirectory();
   const port = await freePort();
   await using upstream = await startPlainUpstream({
@@ -104,7 +104,7 @@ test('an agent configured, called and looked at as the README says does what it 
   }
 });
 
-test('the sandbox of the README runs a store and writes its credentials to a file', async () => {
+test("the README's sandbox runs a store and writes its credentials to a file", async () => {
   await using folder = temporaryDirectory();
   const command = commands.find((each) => each.includes('-- sandbox ')) ?? '';
   const args = command.replace(prefix, '').replace('18788', String(await freePort()));
@@ -126,7 +126,7 @@ test('the sandbox of the README runs a store and writes its credentials to a fil
   }
 });
 
-test('the central API run as the README and the seller’s guide say sells, refunds, discounts and takes over what another store sold', async () => {
+test("a central API run by the commands of the README and the seller’s guide sells, refunds, discounts and imports another store's sales", async () => {
   await using folder = temporaryDirectory();
   const port = await freePort();
   const all = new Set([...commands, ...sellerCommands]);
@@ -140,7 +140,7 @@ test('the central API run as the README and the seller’s guide say sells, refu
   writeFileSync(join(folder.path, 'licenses.csv'), 'Key,Mail\nOLD-KEY-0,buyer@example.com\n');
   const known: Record<string, string> = {};
   const answers: unknown[] = [];
-  // A coupon is changed after it was made.
+  // A coupon is changed only after it was created.
   const isLater = (step: string): boolean => step.includes('COUPON_ID');
   const inOrder = [...steps.filter((step) => !isLater(step)), ...steps.filter(isLater)];
   for (const step of inOrder.filter((command) => command !== serve)) {
@@ -172,7 +172,7 @@ test('the central API run as the README and the seller’s guide say sells, refu
   });
 });
 
-test('an agent is put beside the central API as the README says, and vouches for what that has sold', async () => {
+test('an agent beside the central API, set up as the README says, verifies the keys that the central API sold', async () => {
   await using folder = temporaryDirectory();
   const [port, agentPort] = [await freePort(), await freePort()];
   const atStore = commands.filter((command) => command.endsWith('--state-dir ./store'));
@@ -188,7 +188,7 @@ test('an agent is put beside the central API as the README says, and vouches for
     license: { license_key: string };
   };
   const [init = '', serve = '', verify = ''] = commands.filter(isBesideStore);
-  // Nobody is there to be asked for the secret, and another test may be about to take the next port.
+  // A test cannot type the secret, and another test may be about to take the next port.
   writeFileSync(join(folder.path, 'product.secret'), product.secret, { mode: 0o600 });
   const instead = `--secret-file ./product.secret --listen 127.0.0.1:${agentPort}`;
   await followIt(`${init.replace('KEY', product.product_key)} ${instead}`);

@@ -6,7 +6,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
 
-/** Opens some operations and the schemas, with their parameters, bodies and answers. */
+/** Opens some operations and the schemas, with their parameters, bodies and responses. */
 const openSome = `{
   const closed = document.querySelectorAll('.opblock:not(.is-open) .opblock-summary-control');
   for (const control of [...closed].slice(0, 5)) control.click();
@@ -26,7 +26,7 @@ describe.skipIf(!isBrowserInstalled)(`the reference in a real browser${missing}`
   });
   afterAll(() => opened.disposeAsync());
 
-  /** Watches a page: what its console says, its errors, and every address it asks for. */
+  /** Records a page's console messages, errors, and requested addresses. */
   function watch(page: Page): { complaints: string[]; asked: string[] } {
     const complaints: string[] = [];
     const asked: string[] = [];
@@ -51,7 +51,7 @@ describe.skipIf(!isBrowserInstalled)(`the reference in a real browser${missing}`
     const open = 'document.querySelectorAll(".opblock.is-open .responses-wrapper").length';
     await expect.poll(() => page.evaluate<number>(open)).toBe(5);
     expect(await page.evaluate<string>('document.body.innerText')).toContain('/api/v2/license/verify');
-    // It takes no credential, since it sends none.
+    // The page has no field for a credential, because it sends no requests.
     const controls = '.authorize, .authorization__btn, .try-out, .servers';
     expect(await page.evaluate<number>(`document.querySelectorAll('${controls}').length`)).toBe(0);
     expect(complaints).toEqual([]);
@@ -68,12 +68,12 @@ describe.skipIf(!isBrowserInstalled)(`the reference in a real browser${missing}`
       document.body.append(script);
     }`);
     expect(await page.evaluate<boolean>('window.reached === undefined')).toBe(true);
-    // What the console says comes beside the answers of the page.
+    // Console messages arrive independently of the page's responses.
     await expect.poll(() => complaints.join('\n')).toContain('Content Security Policy');
   });
 
-  test('the files of the reference page do not stay in the memory of the daemon', async () => {
-    // Swagger UI is 1.7 MB; a hundred readers at once may not be a hundred copies.
+  test('the daemon does not keep the files of the reference page in memory', async () => {
+    // Swagger UI is 1.7 MB: a hundred simultaneous readers must not need a hundred copies.
     const rss = (): number =>
       Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${daemon.pid}/status`, 'utf8'))?.[1]);
     await (await fetch(`${daemon.tcp}/docs/swagger-ui-bundle.js`)).arrayBuffer();

@@ -23,7 +23,7 @@ async function startOnSockets(directory: TemporaryDirectory): Promise<Harness> {
   return { daemon, runtime, till, stateDir, [Symbol.asyncDispose]: () => daemon[Symbol.asyncDispose]() };
 }
 
-test('sockets whose directory was removed, and listen.json, are made again', async () => {
+test('a daemon recreates listen.json and the sockets whose directory was removed', async () => {
   await using directory = temporaryDirectory();
   await using harness = await startOnSockets(directory);
   const { daemon, runtime, till, stateDir } = harness;
@@ -31,7 +31,7 @@ test('sockets whose directory was removed, and listen.json, are made again', asy
   expect((await before.get('/livez')).status).toBe(200);
   rmSync(runtime, { recursive: true });
   unlinkSync(join(stateDir, 'listen.json'));
-  // As the process does by itself once a minute.
+  // The process does the same by itself once a minute.
   daemon.signal('SIGHUP');
   await vi.waitFor(() => expect(statSync(till).mode & 0o777).toBe(0o666), patience);
   await using http = httpClient({ socket: till });
@@ -45,7 +45,7 @@ test('sockets whose directory was removed, and listen.json, are made again', asy
   expect(await daemon.ended).toBe(0);
 });
 
-test('a socket that cannot be made again is named by the log, status and doctor', async () => {
+test('the log, status and doctor name a socket that cannot be recreated', async () => {
   await using directory = temporaryDirectory();
   await using harness = await startOnSockets(directory);
   const { daemon, till, stateDir } = harness;
@@ -68,7 +68,7 @@ test('a socket that cannot be made again is named by the log, status and doctor'
   }, patience);
 });
 
-test('commands do not say that nothing runs while a process holds the state directory', async () => {
+test('commands do not claim that no daemon runs while a process holds the state directory', async () => {
   await using directory = temporaryDirectory();
   await using harness = await startOnSockets(directory);
   const { runtime, stateDir } = harness;

@@ -24,7 +24,10 @@ async function offlineAgent(sync: object = {}): Promise<{ harness: AgentHarness;
   return { harness, agent };
 }
 
-/** Records uses of the keys in turns, some at once; gives how many of each were answered 200. */
+/**
+ * Records uses of the keys in turn, some at the same time; returns how many uses of each key were
+ * answered 200.
+ */
 async function use(agent: Agent, count: number, onResponse: (answered: number) => void = () => undefined) {
   const answered = new Map(keys.map((key) => [key, 0]));
   let next = 0;
@@ -43,12 +46,12 @@ async function use(agent: Agent, count: number, onResponse: (answered: number) =
   return answered;
 }
 
-/** Another agent of the same upstream, which finds its state in another directory. */
+/** Another agent of the same upstream, with its state in another directory. */
 async function agentIn(directory: string, harness: AgentHarness): Promise<Agent> {
   return new Agent(await startDaemonProcess(directory, harness.configuration), directory);
 }
 
-/** What the upstream has counted is what callers were told, and both sides say the same. */
+/** The upstream counted exactly the uses that callers were promised, and both sides agree. */
 async function expectCounted(harness: AgentHarness, agent: Agent, answered: ReadonlyMap<string, number>) {
   for (const [key, count] of answered) {
     expect([key, harness.upstream.countsOf(key).net]).toEqual([key, count]);
@@ -57,7 +60,7 @@ async function expectCounted(harness: AgentHarness, agent: Agent, answered: Read
   }
 }
 
-test('a backup under write load, put back elsewhere, is read back and counts nothing twice', async () => {
+test('a backup under write load, restored elsewhere, is read back and counts nothing twice', async () => {
   await using elsewhere = temporaryDirectory();
   const { harness, agent } = await offlineAgent();
   await using _ = harness;
@@ -88,9 +91,9 @@ test('a backup under write load, put back elsewhere, is read back and counts not
   expect(since.filter(({ kind }) => kind !== 'verify')).toEqual([]);
 });
 
-test('a restored agent sends what the one before it had not, and nothing else', async () => {
+test('a restored agent sends only the changes that the previous agent had not sent', async () => {
   await using elsewhere = temporaryDirectory();
-  // Slow enough to be stopped in the middle.
+  // Slow enough that the test can stop it in the middle.
   const { harness, agent } = await offlineAgent({ rate: 20 });
   await using _ = harness;
   const answered = await use(agent, 80);
@@ -108,12 +111,12 @@ test('a restored agent sends what the one before it had not, and nothing else', 
   await using second = await agentIn(elsewhere.path, harness);
   await second.atRest();
   await expectCounted(harness, second, answered);
-  // Each was counted once; but after a restore nothing is certain.
+  // Each use was counted once, but after a restore no count is certain.
   const states = await second.operations('inferred');
   expect(states.length).toBe(80);
 });
 
-test('a copied state directory that is started elsewhere is another agent, and counts nothing twice', async () => {
+test('a copied state directory that is started elsewhere becomes another agent, and counts nothing twice', async () => {
   await using elsewhere = temporaryDirectory();
   const { harness, agent } = await offlineAgent();
   await using _ = harness;
@@ -138,7 +141,7 @@ test('a copied state directory that is started elsewhere is another agent, and c
   expect(since.filter(({ kind }) => kind !== 'verify')).toEqual([]);
 });
 
-test('restore refuses a directory that a daemon uses, and a file that is no backup, and changes nothing', async () => {
+test('restore refuses a directory that a daemon uses and a file that is not a backup, and changes nothing', async () => {
   await using harness = await startHarness({ licenses: keys });
   const agent = await harness.startAgent();
   await agent.learn(keys);
@@ -170,7 +173,7 @@ test('restore refuses a directory that a daemon uses, and a file that is no back
   expect(recordIn(harness.directory)).toEqual([`store.restore ${made}`]);
 });
 
-test('a start without admin.token writes a new one, which works, and the old one works no more', async () => {
+test('a start without admin.token writes a new token, and the old token is no longer valid', async () => {
   await using harness = await startHarness();
   const before = await harness.startAgent();
   await before.status();

@@ -15,7 +15,7 @@ async function refusedStart(directory: string, configuration: object): Promise<s
   return daemon.complaints;
 }
 
-test('an agent whose upstream section is lost refuses to start, says what is waiting, and goes on with it', async () => {
+test('an agent whose upstream section is missing refuses to start, reports the waiting changes, and later sends them', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const before = await harness.startAgent();
   await before.learn(['KEY']);
@@ -35,7 +35,7 @@ test('an agent whose upstream section is lost refuses to start, says what is wai
   expect(harness.upstream.countsOf('KEY').net).toBe(1);
 });
 
-test('an authority whose configuration has gained an upstream refuses to start, and nothing of it changes', async () => {
+test('an authority whose configuration gained an upstream refuses to start, and its state does not change', async () => {
   await using directory = temporaryDirectory();
   {
     await using before = await startDaemonProcess(directory.path, authority);
@@ -48,7 +48,7 @@ test('an authority whose configuration has gained an upstream refuses to start, 
   await using _ = await startDaemonProcess(directory.path, authority);
 });
 
-test('an authority in which nothing was made yet becomes an agent when its configuration gains an upstream', async () => {
+test('an empty authority becomes an agent when its configuration gains an upstream', async () => {
   await using directory = temporaryDirectory();
   {
     await using before = await startDaemonProcess(directory.path, authority);
@@ -61,7 +61,7 @@ test('an authority in which nothing was made yet becomes an agent when its confi
   expect(await refusedStart(directory.path, authority)).toContain("it is an agent's");
 });
 
-test('a backup of the other role is not restored over a store, but elsewhere', async () => {
+test('a backup of the other role is restored only into an empty directory, not over a store', async () => {
   await using directory = temporaryDirectory();
   await using elsewhere = temporaryDirectory();
   const file = join(directory.path, 'copy.db');

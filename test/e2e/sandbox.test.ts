@@ -12,7 +12,7 @@ import { patience } from '../support/patience.ts';
 
 const program = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
-/** A sandbox as a person starts it, once it has printed its credentials. */
+/** A sandbox as a person starts it; resolves once it has printed its credentials. */
 async function startSandbox(home: string, ...options: string[]) {
   const child = spawn(process.execPath, [program, 'sandbox', ...options], {
     env: { PATH: process.env['PATH'], HOME: home, TMPDIR: home },
@@ -45,7 +45,7 @@ async function startSandbox(home: string, ...options: string[]) {
   };
 }
 
-test('a sandbox answers with the credentials it printed, goes away when told to, and removes its data', async () => {
+test('a sandbox accepts the credentials it printed, goes offline when asked, and removes its data', async () => {
   await using home = temporaryDirectory();
   await using sandbox = await startSandbox(home.path, '--offline-after', '10s');
   expect((await sandbox.verify()).status).toBe(200);
@@ -56,7 +56,7 @@ test('a sandbox answers with the credentials it printed, goes away when told to,
   expect(existsSync(sandbox.state)).toBe(false);
 });
 
-test('a sandbox that cannot begin ends with the reason, and leaves nothing behind', async () => {
+test('a sandbox that cannot start prints the reason and leaves nothing behind', async () => {
   await using home = temporaryDirectory();
   await using elsewhere = temporaryDirectory();
   await using taken = await listen(createServer());
@@ -90,7 +90,7 @@ test('a sandbox that cannot begin ends with the reason, and leaves nothing behin
   }
 });
 
-test('a sandbox can refuse, or leave unanswered, whatever it is asked', async () => {
+test('a sandbox can refuse every request, or leave every request unanswered', async () => {
   await using home = temporaryDirectory();
   await using refusing = await startSandbox(home.path, '--error-rate', '1');
   expect((await refusing.verify()).status).toBe(503);
@@ -98,7 +98,7 @@ test('a sandbox can refuse, or leave unanswered, whatever it is asked', async ()
   await expect(silent.verify()).rejects.toThrow('fetch failed');
 });
 
-test('a sandbox of the store answers as the store does, and says how an agent is put in front of it', async () => {
+test('a sandbox of the store answers as the store does, and prints how to put an agent in front of it', async () => {
   await using home = temporaryDirectory();
   await using sandbox = await startSandbox(home.path, '--dialect', 'payhip');
   expect(await (await sandbox.verify()).json()).toMatchObject({ data: { product_name: 'Sample product' } });
@@ -117,7 +117,7 @@ const verifyAt = async (base: string, { license_key, product_secret }: Facts): P
   return (await fetch(url, { headers: { 'product-secret-key': product_secret } })).status;
 };
 
-test('a sandbox keeps its credentials for the next one, and runs an agent in front of it', async () => {
+test('a sandbox keeps its credentials for the next sandbox, and can run an agent in front of it', async () => {
   await using home = temporaryDirectory();
   const file = join(home.path, 'credentials.json');
   const first = await startSandbox(home.path, '--credentials', file, '--json', '--with-agent');
@@ -133,7 +133,7 @@ test('a sandbox keeps its credentials for the next one, and runs an agent in fro
   expect(await verifyAt(again.address, again)).toBe(200);
 });
 
-test('a sandbox writes the configuration of an agent that can be started as it is, and never over another', async () => {
+test('a sandbox writes an agent configuration that starts unchanged, and never overwrites another configuration', async () => {
   await using home = temporaryDirectory();
   const folder = join(home.path, 'agent');
   await using sandbox = await startSandbox(
@@ -168,7 +168,7 @@ test('a sandbox writes the configuration of an agent that can be started as it i
   ]);
 });
 
-test('the same seed lets the same requests fail', async () => {
+test('a sandbox with the same seed fails the same requests', async () => {
   await using home = temporaryDirectory();
   const statuses = async (seed: string): Promise<number[]> => {
     await using sandbox = await startSandbox(home.path, '--error-rate', '0.5', '--seed', seed);
@@ -182,7 +182,7 @@ test('the same seed lets the same requests fail', async () => {
   expect(await statuses('two')).not.toEqual(first);
 });
 
-test('credentials that could be guessed, or are none, are refused without repeating them', async () => {
+test('a sandbox refuses guessable or malformed credentials without repeating them', async () => {
   await using home = temporaryDirectory();
   const file = join(home.path, 'credentials.json');
   writeFileSync(file, JSON.stringify({ api_key: 'short-secret', product_key: 'P' }));

@@ -6,11 +6,14 @@ import { missingTool, pythonPackages } from '../support/reference/api-tools.ts';
 import { startDialectHarness } from '../support/harness/dialect-harness.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-/** How Schemathesis runs, and what it may report, with reasons. */
+/** Configuration of Schemathesis, and the accepted findings with reasons. */
 const folder = fileURLToPath(new URL('schemathesis', import.meta.url));
 const program = `${pythonPackages}/bin/schemathesis`;
 const missing = missingTool(program);
-/** How many requests of each operation are made up, beside those that its schema leads to. */
+/**
+ * How many random requests Schemathesis makes for each operation, in addition to those derived from
+ * the schema.
+ */
 const examples = process.env['SCHEMATHESIS_EXAMPLES'] ?? '5';
 
 describe.skipIf(missing !== '')(`Schemathesis${missing}`, () => {
@@ -18,7 +21,7 @@ describe.skipIf(missing !== '')(`Schemathesis${missing}`, () => {
     'Schemathesis finds that an %s behaves as its OpenAPI description says',
     async (role) => {
       await using home = temporaryDirectory();
-      // It guesses credentials, and is to be told each time that they are wrong.
+      // Schemathesis guesses credentials, and expects 401 each time.
       await using harness = await startDialectHarness(
         role,
         'tcp',
@@ -26,7 +29,8 @@ describe.skipIf(missing !== '')(`Schemathesis${missing}`, () => {
         { limits: { failed_rate: 1_000_000 } },
       );
       const options = [
-        // Two read the source of a lambda at the same time, at which Python 3.11 fails now and then (CPython #106905).
+        // With two workers, both read the source of a lambda, at which Python 3.11 sometimes fails
+        // (CPython #106905).
         '--workers',
         '1',
         '--phases',

@@ -6,7 +6,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 import { eventually, startHarness, secret } from '../support/harness/agent-harness.ts';
 import { operate } from '../support/app/people.ts';
 
-test('status follows the upstream, the outbox and the records of an agent', async () => {
+test('status reports the upstream, the outbox and the records of an agent', async () => {
   const licenses = ['KEY', { licenseKey: 'DISABLED', enabled: false }];
   await using harness = await startHarness({ licenses });
   const startedAt = Date.now();
@@ -28,7 +28,7 @@ test('status follows the upstream, the outbox and the records of an agent', asyn
   expect(up.totals).toMatchObject({ verifies: 2, uses: 0 });
   expect(up.records).toEqual({ fresh: 1, stale: 0, grace: 0, expired: 0, disabled: 1 });
   for (const at of [up.upstream.since, up.upstream.last_success_at ?? '']) {
-    // Written in whole seconds.
+    // The response has whole seconds.
     expect(Date.parse(at)).toBeGreaterThanOrEqual(startedAt - 1000);
     expect(Date.parse(at)).toBeLessThanOrEqual(Date.now());
   }
@@ -44,7 +44,7 @@ test('status follows the upstream, the outbox and the records of an agent', asyn
   expect(Date.parse(down.upstream.last_success_at ?? '')).toBeLessThanOrEqual(
     Date.parse(down.upstream.since) + 1000,
   );
-  // The breaker opens by the answer, before what the answer means for the operation is committed.
+  // The breaker opens before the result of the operation is committed.
   await eventually(async () => {
     const { pending, in_flight } = (await agent.status()).outbox;
     return pending === 1 && in_flight === 0;
@@ -63,7 +63,7 @@ test('status follows the upstream, the outbox and the records of an agent', asyn
   expect(Date.parse(well.recovered_at ?? '')).toBeGreaterThanOrEqual(Date.parse(well.last_error_at ?? ''));
 });
 
-test('status names the credentials that the upstream refuses, and what to do, until they are right', async () => {
+test('status names the credentials that the upstream refuses and the remedy, until the credentials are accepted', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
@@ -81,7 +81,7 @@ test('status names the credentials that the upstream refuses, and what to do, un
   expect(told.out).toMatch(/^refused +the secret of product, the API key: .*latchkey .*sync resume$/m);
   expect(told.out).not.toContain(secret);
 
-  // The way that is named: right credentials in the configuration, or the old ones accepted again.
+  // Both remedies that status names: change the configuration, or accept the old credentials again.
   harness.upstream.rollSecret('product', secret);
   harness.upstream.rollApiKey('api-key');
   expect((await operate(harness.directory, 'sync', 'resume')).code).toBe(0);
@@ -94,7 +94,7 @@ test('status names the credentials that the upstream refuses, and what to do, un
   expect(harness.upstream.countsOf('KEY').net).toBe(1);
 });
 
-test('the log at the start and the status name the proxy to the upstream without its password', async () => {
+test('the startup log and the status name the proxy to the upstream without its password', async () => {
   await using directory = temporaryDirectory();
   const configuration = {
     listen: { tcp: false },
@@ -116,7 +116,7 @@ test('the log at the start and the status name the proxy to the upstream without
   ).not.toContain('hush');
 });
 
-test('an agent asks its upstream once when it starts, so that status tells whether the upstream is there', async () => {
+test('an agent calls its upstream once at startup, so that status shows whether the upstream is up', async () => {
   await using harness = await startHarness({ configuration: { upstream: { api_key: null, probe: '1h' } } });
   const agent = await harness.startAgent();
   await eventually(async () => (await agent.status()).upstream.state === 'up');

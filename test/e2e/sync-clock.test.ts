@@ -12,12 +12,12 @@ import {
 } from '../support/harness/agent-harness.ts';
 import { every } from '../support/harness/plain-upstream.ts';
 
-/** Where Debian and its descendants put it (apt-get install libfaketime). */
+/** The path on Debian and its descendants (apt-get install libfaketime). */
 const library = ['x86_64-linux-gnu', 'aarch64-linux-gnu']
   .map((name) => `/usr/lib/${name}/faketime/libfaketime.so.1`)
   .find((path) => existsSync(path));
 
-/** A wall clock that a test turns while the agent runs; what only passes is left alone. */
+/** A wall clock that a test changes while the agent runs; the monotonic clock is not changed. */
 class TurnedClock {
   readonly environment: Record<string, string>;
   readonly #file: string;
@@ -33,7 +33,7 @@ class TurnedClock {
     };
   }
 
-  /** Beside the true time, such as `+15d` or `-2h`. */
+  /** An offset from the true time, such as `+15d` or `-2h`. */
   turn(offset: string): void {
     writeFileSync(this.#file, offset);
   }
@@ -46,11 +46,11 @@ async function standing(agent: Agent, licenseKey: string): Promise<string> {
   return `${answer.headers['latchkey-freshness']}, ${enabled}`;
 }
 
-/** Nothing is asked for behind the callers unless a verdict is stale. */
+/** The agent sends nothing in the background unless a verdict is stale. */
 const quiet = { upstream: { probe: '1h' } };
 
 test.skipIf(library === undefined)(
-  'turning the clock back never improves a verdict, in mid-run or across a restart (needs libfaketime)',
+  'setting the clock back never improves a verdict, while the agent runs or across a restart (needs libfaketime)',
   async () => {
     await using harness = await startHarness({ licenses: ['KEY', 'REFUNDED'], configuration: quiet });
     const clock = new TurnedClock(harness);
@@ -77,14 +77,14 @@ test.skipIf(library === undefined)(
     expect(await standing(agent, 'REFUNDED')).toBe('expired, disabled');
     expect((await agent.status()).clock.suspect).toBe(true);
 
-    // An end in good order remembers the time reached; the clock it finds then is far behind.
+    // A graceful shutdown stores the time; the clock at the next start is far behind it.
     agent.process.signal('SIGTERM');
     await agent.process.ended;
     const successor = await harness.startAgent({}, clock.environment);
     expect(await standing(successor, 'KEY')).toBe('verdict_expired');
     expect(await standing(successor, 'REFUNDED')).toBe('expired, disabled');
 
-    // Only the upstream makes it better.
+    // Only the upstream improves the verdict.
     await harness.proxy.become({ kind: 'pass' });
     await eventually(async () => (await standing(successor, 'KEY')) === 'fresh, enabled');
     expect(await standing(successor, 'REFUNDED')).toMatch(/disabled$/);
@@ -92,7 +92,7 @@ test.skipIf(library === undefined)(
 );
 
 test.skipIf(library === undefined)(
-  'operations wait by the time that passes, not by a clock that is turned (needs libfaketime)',
+  'operations wait by elapsed time, not by a clock that was changed (needs libfaketime)',
   async () => {
     await using harness = await startHarness({ licenses: ['KEY'], configuration: quiet });
     const clock = new TurnedClock(harness);
@@ -109,7 +109,7 @@ test.skipIf(library === undefined)(
   },
 );
 
-test('a time that the upstream has said twice is remembered before anything is dated by it', async () => {
+test('an agent stores a time that the upstream has confirmed before it dates anything by it', async () => {
   await using harness = await startHarness({ licenses: ['KEY'], configuration: quiet });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);

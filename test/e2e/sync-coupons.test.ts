@@ -41,7 +41,7 @@ function madeUpstream({ upstream }: AgentHarness, code: string): number {
 }
 
 test.concurrent(
-  'a list that was never mirrored is 503, not empty; once mirrored it is answered without the upstream',
+  'a coupon list that was never mirrored is 503, not empty; a mirrored list is answered without the upstream',
   async () => {
     await using harness = await startAgentHarness();
     const { agent, upstream, proxy } = harness;
@@ -66,7 +66,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a stale mirror is refreshed behind its answer; a coupon leaves it only on a 404 of its own',
+  'a stale coupon mirror is refreshed in the background, and drops a coupon only when the coupon itself is 404',
   async () => {
     const freshness = { fresh: '50ms', stale: '1h', grace: '2h' };
     await using harness = await startAgentHarness({ configuration: { freshness } });
@@ -77,7 +77,7 @@ test.concurrent(
     upstream.addCoupon({ code: 'NEW', percent_off: 10 });
     await eventually(async () => (await listedCodes(agent)).includes('NEW'));
 
-    // The list shows none of them any more, and only one is really gone.
+    // The list is empty now, but only one coupon is really deleted.
     const body = JSON.stringify({ data: { coupons: [] } });
     const headers = { 'content-type': 'application/json' };
     const emptyList: Fault = { kind: 'replaced', counted: false, status: 200, headers, body };
@@ -93,7 +93,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'while the upstream is there a coupon is created there at once, and its refusals are passed on',
+  'while the upstream is up, a coupon is created there at once, and refusals of the upstream are passed on',
   async () => {
     await using harness = await startAgentHarness();
     const { agent, upstream } = harness;
@@ -113,13 +113,13 @@ test.concurrent(
     const refused = await agent.createCoupon({ code: 'AUTUMN' });
     expect([refused.status, codeOf(refused)]).toEqual([422, 'upstream_refused']);
     expect(refused.body).toMatchObject({ detail: 'The collection does not exist' });
-    // What was refused left nothing behind.
+    // The refused creation left no operation behind.
     expect(await agent.operations()).toEqual([]);
   },
 );
 
 test.concurrent(
-  'a coupon created while the upstream is away has a provisional id that goes on resolving, across kill -9 too',
+  'a coupon created while the upstream is down has a provisional id that still resolves later, even after kill -9',
   async () => {
     await using harness = await startAgentHarness();
     const { agent, upstream, proxy } = harness;
@@ -154,7 +154,7 @@ test.concurrent(
     expect(dataOf(known)).toMatchObject({ id: 2, code: 'WINTER', percent_off: 20 });
     expect(dataOf(await getCoupon(successor, 2))).toEqual(dataOf(known));
 
-    // The first answer is given again to whoever asks again, and nothing is created twice.
+    // A repeated request gets the first response, and creates nothing twice.
     const again = await successor.createCoupon({ code: 'WINTER' }, headers);
     expect([again.status, dataOf(again)['id']]).toEqual([201, provisional]);
     await successor.atRest();
@@ -166,7 +166,7 @@ for (const [what, fault] of [
   ['answer was lost after it was made', loseResponse],
   ['request was lost', loseRequest],
 ] as const) {
-  test.concurrent(`a creation whose ${what} is settled by listing: the coupon exists once`, async () => {
+  test.concurrent(`a creation whose ${what} is reconciled by a listing: the coupon exists once`, async () => {
     await using harness = await startAgentHarness();
     const { agent, upstream } = harness;
     upstream.fault = firstFew(1, fault, creates);
@@ -175,7 +175,7 @@ for (const [what, fault] of [
     await agent.atRest();
     const asked = upstream.ledger.filter(({ kind }) => kind === 'list_coupons' || kind === 'create_coupon');
     expect(asked[1]?.kind).toBe('list_coupons');
-    // The reconcile delay lies between them.
+    // The listing waits for the reconcile delay.
     expect((asked[1]?.at ?? 0) - (asked[0]?.at ?? 0)).toBeGreaterThanOrEqual(340);
     expect(madeUpstream(harness, 'WINTER')).toBe(1);
     expect(dataOf(await getCoupon(agent, dataOf(made)['id']))).toMatchObject({ id: 1, usage_limit: 5 });
@@ -184,7 +184,7 @@ for (const [what, fault] of [
 }
 
 test.concurrent(
-  'a code that someone else took meanwhile is a conflict: shown to people, and never sent again',
+  'a code that another coupon took meanwhile is a conflict: it is shown to people and never sent again',
   async () => {
     await using harness = await startAgentHarness();
     const { agent, upstream } = harness;
@@ -204,7 +204,7 @@ test.concurrent(
   },
 );
 
-test.concurrent('without an API key of the upstream coupons are 501, and licenses are as ever', async () => {
+test.concurrent('without an upstream API key, coupons are 501 and licenses work as before', async () => {
   await using harness = await startHarness({ licenses: ['LICENSE-1'] });
   const agent = await harness.startAgent({ upstream: { api_key: null } });
   await agent.learn(['LICENSE-1']);
@@ -221,7 +221,7 @@ test.concurrent('without an API key of the upstream coupons are 501, and license
 });
 
 test.concurrent(
-  'an API key that the upstream refuses pauses coupons alone, and the right one resumes them',
+  'an API key that the upstream refuses pauses only coupons, and the right key resumes them',
   async () => {
     await using harness = await startHarness({ licenses: ['LICENSE-1'] });
     const { upstream, proxy } = harness;
@@ -245,7 +245,7 @@ test.concurrent(
     await harness.reconfigure({ upstream: { api_key: 'another-key' } });
     await agent.atRest();
     expect(madeUpstream(harness, 'WINTER')).toBe(1);
-    // Callers here know it under the new name too.
+    // Callers can use the new key as well.
     const headers = { 'service-api-key': 'another-key' };
     expect((await agent.client.get('/api/v2/coupons', { headers })).status).toBe(200);
     expect(
@@ -255,7 +255,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'an agent below another one creates a coupon that neither can deliver yet: both have it once the store is back',
+  'a coupon that an agent below another agent creates while both are offline exists in both once the store is back',
   async () => {
     await using harness = await startAgentHarness();
     const { agent: above, proxy } = harness;

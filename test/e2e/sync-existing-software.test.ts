@@ -9,8 +9,9 @@ import {
 } from '../support/network/raw-http.ts';
 
 /*
- * What software sends that was written for the store's API: it changes its base URL, and nothing else.
- * Each call goes to the upstream itself first, and then to an agent in front of another one like it.
+ * The requests of software that was written for the store's API and only changes its base URL. Each
+ * request goes to the upstream itself first, and then to an agent in front of an identical
+ * upstream.
  */
 
 const licenses = [
@@ -143,29 +144,26 @@ function listenerOf({ agent }: AgentHarness, name: string): Listener {
 }
 
 for (const name of ['TCP', 'its socket']) {
-  test.concurrent(
-    `existing software is answered by an agent over ${name} as by the store itself`,
-    async () => {
-      const expected = await playUpstream();
-      await using harness = await startHarness(harnessOptions);
-      await harness.startAgent();
-      await using client = httpClient(listenerOf(harness, name));
-      const answers = await play(client);
-      expect(answers).toEqual(expected);
-      await harness.agent.atRest();
-      expect(harness.upstream.license(key)).toMatchObject({ uses: 4, enabled: true });
-      // What goes up is the specification's form, under the agent's own name and credential.
-      const use = harness.upstream.ledger.find(({ kind }) => kind === 'usage');
-      expect(use?.headers).toMatchObject({
-        'content-type': 'application/x-www-form-urlencoded',
-        'product-secret-key': secret,
-      });
-      expect(use?.parameters).toEqual({ license_key: key });
-    },
-  );
+  test.concurrent(`an agent over ${name} answers existing software as the store itself does`, async () => {
+    const expected = await playUpstream();
+    await using harness = await startHarness(harnessOptions);
+    await harness.startAgent();
+    await using client = httpClient(listenerOf(harness, name));
+    const answers = await play(client);
+    expect(answers).toEqual(expected);
+    await harness.agent.atRest();
+    expect(harness.upstream.license(key)).toMatchObject({ uses: 4, enabled: true });
+    // The agent sends the specification's form, with its own user agent and credential.
+    const use = harness.upstream.ledger.find(({ kind }) => kind === 'usage');
+    expect(use?.headers).toMatchObject({
+      'content-type': 'application/x-www-form-urlencoded',
+      'product-secret-key': secret,
+    });
+    expect(use?.parameters).toEqual({ license_key: key });
+  });
 
   test.concurrent(
-    `over ${name} the agent also takes untrimmed keys, JSON, and bytes as old clients write them`,
+    `over ${name} the agent also accepts untrimmed keys, JSON, and the bytes that old clients send`,
     async () => {
       await using harness = await startHarness(harnessOptions);
       const agent = await harness.startAgent();
@@ -202,7 +200,7 @@ for (const name of ['TCP', 'its socket']) {
       expect([raw.status, JSON.parse(raw.body)]).toMatchObject([200, { data: { uses: 5 } }]);
       await agent.atRest();
       expect(harness.upstream.license(key).uses).toBe(5);
-      // A start asks once whether the upstream is there.
+      // At startup the agent probes the upstream once.
       const asked = new Set(harness.upstream.ledger.map(({ licenseKey }) => licenseKey ?? key));
       expect(asked.difference(new Set(['LATCHKEY-PROBE']))).toEqual(new Set([key]));
     },

@@ -48,11 +48,11 @@ function requestsFor({ upstream }: AgentHarness, licenseKey: string): LedgerEntr
 }
 
 test.concurrent(
-  'a secret that the upstream refuses pauses its product alone, and the right one resumes it',
+  'a secret that the upstream refuses pauses only its product, and the right secret resumes it',
   async () => {
     await using harness = await harnessOfTwoProducts();
     const { upstream } = harness;
-    // No probe beside the use: which of them is refused first would be chance.
+    // Without a probe, because the first refusal would hit the use or the probe by chance.
     const agent = await harness.startAgent({ upstream: { probe: '1h' } });
     await learnBoth(agent);
     upstream.rollSecret('product', 'another-secret');
@@ -61,7 +61,7 @@ test.concurrent(
     expect(line).toMatchObject({ product: 'product', error: 'HTTP 401: Wrong product secret key' });
     expect(line['hint']).toContain('latchkey sync resume');
 
-    // Everything else goes on: verdicts from here, uses recorded here, and the other product as ever.
+    // Everything else continues: verdicts from the snapshot, recorded uses, and the other product.
     expect((await agent.verify('LICENSE-1')).status).toBe(200);
     expect((await agent.change('usage', 'LICENSE-1')).headers['latchkey-pending']).toBe('2');
     await agent.change('usage', 'LICENSE-2', asOther);
@@ -73,11 +73,11 @@ test.concurrent(
     ]);
     expect(operations[0]?.last_error).toBe('HTTP 401: Wrong product secret key');
 
-    // Nobody knocks on with a secret that was refused.
+    // The agent does not retry with a refused secret.
     for (let ask = 0; ask < 5; ask += 1) await agent.verify(`UNKNOWN-${ask}`);
     const refused = upstream.ledger.filter(({ answered }) => answered === 'status:401');
     expect(refused.filter(movesCounter)).toHaveLength(1);
-    // A read asks a second later whether it is really refused.
+    // One read asks again a second later to make sure.
     expect(refused.length).toBeLessThanOrEqual(2);
 
     await harness.reconfigure({
@@ -92,7 +92,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'the pages of a firewall decide nothing: verdicts and uses go on, and arrive once it lets them',
+  'HTML pages of a firewall change no verdict and no use, and the uses arrive once the firewall opens',
   async () => {
     await using harness = await startHarness({ licenses: ['LICENSE-1', 'LICENSE-2'] });
     const { upstream } = harness;
@@ -108,7 +108,7 @@ test.concurrent(
     expect(state.last_error).toContain('firewall');
     expect((await agent.verify('LICENSE-1')).status).toBe(200);
 
-    // While the breaker is open only its probe goes up, and that is a read.
+    // While the breaker is open, the agent sends only probes, which are reads.
     const opened = upstream.ledger.length;
     await upstream.until(() => upstream.ledger.length >= opened + 3);
     const probes = upstream.ledger.slice(opened + 1);
@@ -123,7 +123,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a full outbox refuses writes with 507 and goes on verifying; it takes writes again once it has drained',
+  'a full outbox refuses writes with 507 and keeps verifying, and accepts writes again once it has drained',
   async () => {
     await using harness = await startHarness({
       licenses: ['LICENSE-1'],
@@ -161,7 +161,7 @@ test.concurrent(
 const goneMs = 1_500;
 
 test.concurrent(
-  'a key deleted upstream: its operations wait until it is certain, then are dead with the reason',
+  'operations of a key that was deleted upstream wait until the deletion is certain, then become dead with the reason',
   async () => {
     await using harness = await startHarness({
       licenses: ['LICENSE-1', 'LICENSE-2'],
@@ -188,7 +188,7 @@ test.concurrent(
       { kind: 'disable', last_error: reason },
     ]);
     expect(codeOf(await agent.verify('LICENSE-1'))).toBe('license_not_found');
-    // They hold up nobody else, and are there until a person decides.
+    // They do not block other keys, and remain until a person decides.
     await agent.change('usage', 'LICENSE-2');
     await upstream.until(() => upstream.license('LICENSE-2').uses === 1);
     await agent.ask(`/admin/v1/outbox/${dead[0]?.id ?? ''}/drop`, 'post');
@@ -198,7 +198,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a product taken out of the configuration keeps its operations, and delivers them once it is put back',
+  'a product removed from the configuration keeps its operations, and delivers them once it is configured again',
   async () => {
     await using harness = await harnessOfTwoProducts();
     const { upstream, proxy } = harness;
@@ -217,10 +217,10 @@ test.concurrent(
       return first?.state === 'pending' && first.license_key === 'LICENSE-1' && others.length === 0;
     };
     await eventually(keepsIt);
-    // Nothing was sent for it, so that nobody refused it.
+    // The agent sent nothing for the product, so that the upstream refused nothing.
     expect((await agent.status()).upstream.paused_products).toEqual([]);
     expect(agent.process.lines.map(({ msg }) => msg)).not.toContain('the upstream refuses our credential');
-    // Its secret opens nothing here any more.
+    // The product's secret is no longer accepted.
     expect((await agent.verify('LICENSE-1')).status).toBe(401);
 
     await agent.kill();
@@ -237,7 +237,7 @@ test.concurrent(
   },
 );
 
-test.concurrent('a product without a secret tells nothing about an upstream that is away', async () => {
+test.concurrent('a product without a secret does not reveal whether the upstream is down', async () => {
   await using harness = await harnessOfTwoProducts();
   const agent = await harness.startAgent();
   await learnBoth(agent);
@@ -253,13 +253,13 @@ test.concurrent('a product without a secret tells nothing about an upstream that
   expect(await stateNow()).toBe('down');
 });
 
-/** An agent whose use of LICENSE-1 was refused for a while, and when that was. */
+/** An agent whose use of LICENSE-1 was answered 429, and the time of that response. */
 async function harnessAskedToWait(retryAfter: () => number | Date) {
   await using setting = new AsyncDisposableStack();
   const harness = setting.use(await startHarness({ licenses: ['LICENSE-1', 'LICENSE-2', 'LICENSE-3'] }));
   const { upstream } = harness;
   const freshness = { fresh: '10ms', stale: '1h', grace: '2h' };
-  // No probe, which may be on its way when the wait begins.
+  // Without a probe, which could be under way when the wait begins.
   const agent = await harness.startAgent({ freshness, upstream: { probe: '1h' } });
   await agent.learn(['LICENSE-1', 'LICENSE-2']);
   let refusedAt = 0;
@@ -275,7 +275,10 @@ async function harnessAskedToWait(retryAfter: () => number | Date) {
   return { agent, upstream, refusedAt, asked, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-/** A use elsewhere, a stale key and a new one, a coupon, and a person in a hurry; gives what is said of the new key. */
+/**
+ * Tries another use, a stale key, a new key, a coupon and `sync now`; returns the response for the
+ * new key.
+ */
 async function tryEverything(agent: Agent): Promise<[status: number, code: unknown]> {
   await agent.change('usage', 'LICENSE-2');
   await agent.verify('LICENSE-2');
@@ -287,13 +290,13 @@ async function tryEverything(agent: Agent): Promise<[status: number, code: unkno
 
 const waits: [string, () => number | Date, number][] = [
   ['seconds', () => 5, 5_000],
-  // A date has whole seconds: the wait is between five and six of them.
+  // A date has whole seconds, so that the wait is between five and six seconds.
   ['a date', () => new Date(Date.now() + 6_000), 5_000],
 ];
 
 for (const [form, retryAfter, atLeastMs] of waits) {
   test.concurrent(
-    `a 429 with Retry-After as ${form} holds up everything, reads and hurried people too`,
+    `a 429 with Retry-After as ${form} pauses everything, including reads and \`sync now\``,
     async () => {
       await using harness = await harnessAskedToWait(retryAfter);
       const { agent, upstream, refusedAt, asked } = harness;
@@ -306,7 +309,7 @@ for (const [form, retryAfter, atLeastMs] of waits) {
   );
 }
 
-test.concurrent('while a 429 holds up everything, nobody waits for a key that was never seen', async () => {
+test.concurrent('while a 429 pauses everything, a verify of an unknown key does not wait', async () => {
   await using harness = await harnessAskedToWait(() => 3_600);
   const { agent, upstream, asked } = harness;
   expect(await tryEverything(agent)).toEqual([503, 'upstream_unreachable']);

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { codeOf, eventually, startHarness } from '../support/harness/agent-harness.ts';
 import { operate, recordIn } from '../support/app/people.ts';
 
-test('a pause lasts across a restart and a reload, and nothing at all goes up meanwhile', async () => {
+test('a pause survives a restart and a reload, and the agent sends nothing meanwhile', async () => {
   await using harness = await startHarness({ licenses: ['KEY', 'OTHER'] });
   const latchkey = (...argv: string[]): ReturnType<typeof operate> => operate(harness.directory, ...argv);
-  // No probe, which may be on its way when the pause begins.
+  // Without a probe, which could be under way when the pause begins.
   let agent = await harness.startAgent({ upstream: { probe: '1h' } });
   await agent.learn(['KEY']);
   const paused = await latchkey('sync', 'pause');
@@ -22,7 +22,7 @@ test('a pause lasts across a restart and a reload, and nothing at all goes up me
   expect((await latchkey('sync', 'now')).out).toMatch(
     /nothing is sent to the store until: latchkey .* sync resume/,
   );
-  // Several times as long as an idle agent goes without asking anything.
+  // Several times as long as the longest idle interval of an agent.
   await eventually(async () => (await agent.status()).uptime_s >= 1);
   expect(harness.upstream.ledger.slice(asked)).toEqual([]);
   expect((await agent.status()).upstream.state).toBe('paused');
@@ -46,7 +46,7 @@ test('a pause lasts across a restart and a reload, and nothing at all goes up me
   ]);
 });
 
-test('sync now sends what an outage holds up, without waiting for backoff or breaker', async () => {
+test('sync now sends what an outage delayed, without waiting for backoff or breaker', async () => {
   const configuration = {
     upstream: { probe: '1h' },
     sync: { backoff: { first: '1h', max: '1h' }, breaker: { failures: 1, open: '1h' } },

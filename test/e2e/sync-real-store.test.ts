@@ -29,12 +29,13 @@ import {
 } from '../support/harness/real-store.ts';
 
 /*
- * An agent in front of a store as they are: it says "unknown" in its own way, behind a firewall.
+ * Tests an agent in front of a store as real stores behave: behind a firewall, and with their own response
+ * for an unknown key.
  */
 
 const variants = ['bad request', 'empty', 'no data'] as const;
 
-/** A harness whose store has such behaviour, and an agent's configuration that knows them. */
+/** A harness whose store behaves so, and an agent configuration that knows this behaviour. */
 function before(unknown: Unknown, { configuration = {}, ...options }: HarnessOptions = {}): HarnessOptions {
   const { upstream, ...rest } = configuration;
   return {
@@ -55,7 +56,7 @@ function timesAsked({ upstream }: AgentHarness, licenseKey: string): number {
 const isUse = (request: LedgerEntryDraft): boolean => movesCounter(request);
 
 test.concurrent.each(variants)(
-  'customers’ typing errors are 404 at once, remembered, and no failure of a store that says: %s',
+  "customers' typing errors are 404 at once, cached, and not upstream failures, if the store says unknown by: %s",
   async (unknown) => {
     await using harness = await startHarness(before(unknown, { licenses: ['KEY'] }));
     const agent = await harness.startAgent();
@@ -65,19 +66,19 @@ test.concurrent.each(variants)(
       expect([answer.status, codeOf(answer)]).toEqual([404, 'license_not_found']);
     }
     for (const typo of typos) expect((await agent.change('usage', typo)).status).toBe(404);
-    // Each was looked up once, and remembered.
+    // Each key was looked up once, and cached.
     expect(typos.map((typo) => timesAsked(harness, typo))).toEqual(typos.map(() => 1));
     expect((await agent.status()).upstream).toMatchObject({
       state: 'up',
       breaker: 'closed',
       last_error: null,
     });
-    // A key that is one is found by its first request, for nothing stands in its way.
+    // A real key is found by its first request, because nothing blocks the lookups.
     expect((await agent.verify('KEY')).status).toBe(200);
   },
 );
 
-test.concurrent('to the specification the same store is one that fails', async () => {
+test.concurrent('in the dialect of the specification, such a store counts as failing', async () => {
   const options = before('empty', { configuration: { upstream: { dialect: 'specification' } } });
   await using harness = await startHarness(options);
   const agent = await harness.startAgent();
@@ -90,14 +91,14 @@ test.concurrent('to the specification the same store is one that fails', async (
 const goneMs = 1_500;
 const short = { refresh: '100ms', unknown: '50ms', gone: `${goneMs}ms` };
 
-/** How long after the store first said so a key was taken to be gone, at the least: now it is. */
+/** The time from the store's first 404 of the key until now, in which the key became gone. */
 function goneAfterMs({ upstream }: AgentHarness, licenseKey: string, deletedAt: number): number {
   const asked = upstream.ledger.find((entry) => entry.licenseKey === licenseKey && entry.at >= deletedAt);
   return Date.now() - (asked?.at ?? deletedAt);
 }
 
 test.concurrent.each(variants)(
-  'a key that was deleted is gone after a while, and comes back with the key, where unknown is said by: %s',
+  'a deleted key is gone after a while and comes back with the key, if the store says unknown by: %s',
   async (unknown) => {
     const licenses = ['DELETED', 'WITNESS'];
     await using harness = await startAgentHarness(
@@ -126,10 +127,10 @@ test.concurrent.each(variants)(
 );
 
 test.concurrent(
-  'a use of a deleted key waits until reads establish that it is gone, and arrives when it comes back',
+  'a use of a deleted key waits until reads prove that the key is gone, and arrives when the key comes back',
   async () => {
     const licenses = ['DELETED', 'WITNESS'];
-    // Nothing but the use itself has the key read.
+    // Only the use causes a read of the key.
     const freshness = { ...short, refresh: '1h' };
     const options = before('bad request', { licenses, configuration: { freshness } });
     await using harness = await startAgentHarness(options);
@@ -139,7 +140,7 @@ test.concurrent(
     expect((await agent.change('usage', 'DELETED')).status).toBe(200);
     await eventually(async () => (await agent.operations('dead')).length === 1);
     expect(upstream.ledger.some(isUse)).toBe(true);
-    // The store's 400 to the use did not kill it: it is what a 404 would be.
+    // The agent treats the store's 400 for the use like a 404, so that the use is not dead at once.
     expect(goneAfterMs(harness, 'DELETED', deletedAt)).toBeGreaterThanOrEqual(goneMs - 10);
     upstream.addLicense({ licenseKey: 'DELETED', productKey: 'product', buyerEmail: 'b@example.com' });
     await eventually(async () => (await agent.verify('DELETED')).status === 200);
@@ -147,31 +148,34 @@ test.concurrent(
   },
 );
 
-/** No reconcile delay of this harness could end within the test. */
+/** This reconcile delay cannot end within the test. */
 const longDelay = { sync: { reconcile_after: '1h' } };
 
-/** Whether an operation has been uncertain, at any time. */
+/** Whether any operation is uncertain, or is held. */
 async function hadDoubt(agent: Agent): Promise<boolean> {
   const { uncertain, held } = (await agent.status()).outbox;
   return uncertain + held > 0;
 }
 
-test.concurrent('a firewall’s challenge to a use costs no reconcile delay and no credential', async () => {
-  await using harness = await startAgentHarness(
-    before('bad request', { licenses: ['KEY'], configuration: longDelay }),
-  );
-  const { agent, upstream } = harness;
-  upstream.fault = firstFew(3, challengePage(), isUse);
-  expect((await agent.change('usage', 'KEY')).status).toBe(200);
-  await upstream.until(() => upstream.countsOf('KEY').net === 1);
-  await eventually(async () => (await agent.operations()).length === 0);
-  expect(upstream.ledger.filter(isUse)).toHaveLength(4);
-  expect((await agent.status()).upstream.paused_products).toEqual([]);
-  expect(dataOf(await agent.verify('KEY'))['uses']).toBe(1);
-});
+test.concurrent(
+  'a firewall’s challenge page for a use causes no reconcile delay and pauses no credential',
+  async () => {
+    await using harness = await startAgentHarness(
+      before('bad request', { licenses: ['KEY'], configuration: longDelay }),
+    );
+    const { agent, upstream } = harness;
+    upstream.fault = firstFew(3, challengePage(), isUse);
+    expect((await agent.change('usage', 'KEY')).status).toBe(200);
+    await upstream.until(() => upstream.countsOf('KEY').net === 1);
+    await eventually(async () => (await agent.operations()).length === 0);
+    expect(upstream.ledger.filter(isUse)).toHaveLength(4);
+    expect((await agent.status()).upstream.paused_products).toEqual([]);
+    expect(dataOf(await agent.verify('KEY'))['uses']).toBe(1);
+  },
+);
 
 test.concurrent(
-  'a coupon that meets a challenge is queued, and made when the firewall lets it pass',
+  'a coupon that meets a challenge page is queued, and created once the firewall lets it pass',
   async () => {
     await using harness = await startAgentHarness(before('bad request', { configuration: longDelay }));
     const { agent, upstream } = harness;
@@ -183,8 +187,8 @@ test.concurrent(
 );
 
 test.concurrent.each([
-  ['a page without its marks', firewallPage(403)],
-  ['an edge that lost the answer', edgePage(520, true)],
+  ['a firewall page without known marks', firewallPage(403)],
+  ['an edge server that lost the response', edgePage(520, true)],
 ])('a use stays uncertain for its reconcile delay after %s', async (_, fault) => {
   await using harness = await startAgentHarness(
     before('bad request', { licenses: ['KEY'], configuration: longDelay }),
@@ -195,7 +199,7 @@ test.concurrent.each([
   expect(harness.upstream.ledger.filter(isUse)).toHaveLength(1);
 });
 
-test.concurrent('one coupon that cannot be read is left out, and named in the log once', async () => {
+test.concurrent('a coupon that cannot be read is omitted, and logged once', async () => {
   await using harness = await startHarness(
     before('bad request', { configuration: { freshness: { fresh: '1ms' } } }),
   );
@@ -215,7 +219,7 @@ test.concurrent('one coupon that cannot be read is left out, and named in the lo
   expect(warned).toMatchObject([{ coupon: id }]);
 });
 
-test.concurrent('software is answered by an agent what the store itself would say', async () => {
+test.concurrent('an agent answers existing software exactly as the store would', async () => {
   const licenses = [{ licenseKey: 'KEY', uses: 3, date: '2024-02-22T11:23:05+00:00' }];
   await using harness = await startHarness(
     before('bad request', { licenses, configuration: { listen: { dialect: 'payhip' } } }),
@@ -230,7 +234,7 @@ test.concurrent('software is answered by an agent what the store itself would sa
     expect(refusal.status).toBe(400);
     expect(refusal.body).toMatchObject({ error: true });
   }
-  // The store's own `data: []` is true in JavaScript.
+  // The store's own `data: []` is truthy in JavaScript.
   expect((await ask(agent.client, 'TYPO')).body).not.toHaveProperty('data');
   expect(dataOf(await agent.verify('KEY'))).toMatchObject({ product_name: 'The name of product' });
   expect(dataOf(await agent.change('usage', 'KEY'))).toMatchObject({
@@ -239,7 +243,7 @@ test.concurrent('software is answered by an agent what the store itself would sa
   });
 });
 
-test('a host that is mapped to the agent’s own machine is told at once, and passed by connect_to', async () => {
+test("an agent reports at once that the store's host is mapped to its own machine, and connect_to solves it", async () => {
   await using harness = await startHarness(before('bad request', { licenses: ['KEY'] }));
   const port = await freePort();
   const mapped = {

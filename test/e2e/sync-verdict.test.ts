@@ -22,15 +22,15 @@ import {
 } from '../support/harness/plain-upstream.ts';
 import type { HttpResponse } from '../support/network/raw-http.ts';
 
-/** Nothing is asked for behind the callers unless a verdict is stale. */
+/** The agent sends nothing in the background unless a verdict is stale. */
 const quiet = { upstream: { probe: '1h' }, freshness: { refresh: '1h' } };
 
-/** How an answer stands: its freshness when it is a verdict, else its code. */
+/** The freshness of a verdict, or the code of an error. */
 function standing(answer: HttpResponse): string {
   return answer.status === 200 ? String(answer.headers['latchkey-freshness']) : String(codeOf(answer));
 }
 
-/** Asks until the answer stands so; gives each different standing on the way, in order. */
+/** Verifies until the given freshness or code appears; returns each different value on the way, in order. */
 async function standingsUntil(agent: Agent, licenseKey: string, last: string): Promise<string[]> {
   const standings: string[] = [];
   await eventually(async () => {
@@ -46,9 +46,9 @@ function verifies({ upstream }: AgentHarness, licenseKey: string): number {
 }
 
 test.concurrent(
-  'without the upstream a verdict goes from fresh over stale and grace to 503 verdict_expired',
+  'without the upstream a verdict changes from fresh to stale to grace to 503 verdict_expired',
   async () => {
-    // Each lasts longer than a busy machine takes to ask once.
+    // Each phase is longer than one verify takes on a busy machine.
     const freshness = { fresh: '4s', stale: '8s', grace: '12s', refresh: '1h' };
     await using harness = await startHarness({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
     const agent = await harness.startAgent();
@@ -58,7 +58,8 @@ test.concurrent(
     expect(standings).toEqual(['fresh', 'stale', 'grace', 'verdict_expired']);
     expect((await agent.verify('KEY')).status).toBe(503);
 
-    // The upstream is back: a verdict again, at once; the probe of the breaker may have asked before the caller.
+    // The upstream is back, so that a verdict is returned again at once. The breaker's probe may ask before
+    // the caller.
     await harness.proxy.become({ kind: 'pass' });
     const again = await standingsUntil(agent, 'KEY', 'fresh');
     expect(again.filter((one) => one !== 'verdict_expired')).toEqual(['fresh']);
@@ -66,7 +67,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'past its grace a use is taken of a key that was enabled, refused of one that was disabled',
+  'past its grace, a key that was enabled accepts a use and a key that was disabled refuses it',
   async () => {
     const freshness = { fresh: '50ms', stale: '100ms', grace: '400ms', refresh: '1h' };
     const licenses = ['ENABLED', { licenseKey: 'DISABLED', enabled: false }];
@@ -86,7 +87,7 @@ test.concurrent(
   },
 );
 
-test.concurrent('a stale verdict is answered at once, and refreshed behind the answer', async () => {
+test.concurrent('a stale verdict is answered at once and refreshed in the background', async () => {
   const freshness = { fresh: '300ms', stale: '1h', grace: '2h', refresh: '1h' };
   await using harness = await startHarness({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
   const agent = await harness.startAgent();
@@ -94,26 +95,23 @@ test.concurrent('a stale verdict is answered at once, and refreshed behind the a
   await standingsUntil(agent, 'KEY', 'stale');
   await standingsUntil(agent, 'KEY', 'fresh');
   expect(verifies(harness, 'KEY')).toBeGreaterThanOrEqual(2);
-  // Between them nothing was asked for: one request for each time that it had become stale.
+  // The agent sent one request each time the verdict became stale, and none in between.
   const gaps = harness.upstream.ledger
     .filter(({ licenseKey }) => licenseKey === 'KEY')
     .map(({ at }, index, all) => at - (all[index - 1]?.at ?? 0));
   expect(Math.min(...gaps)).toBeGreaterThanOrEqual(280);
 });
 
-test.concurrent(
-  'keys that are asked for are refreshed behind the callers, before they are stale',
-  async () => {
-    const freshness = { fresh: '3s', stale: '1h', grace: '2h', refresh: '200ms' };
-    await using harness = await startHarness({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
-    const agent = await harness.startAgent();
-    await agent.learn(['KEY']);
-    await harness.upstream.until(() => verifies(harness, 'KEY') >= 4);
-    harness.upstream.refund('KEY');
-    await eventually(async () => dataOf(await agent.verify('KEY'))['enabled'] === false);
-    expect(standing(await agent.verify('KEY'))).toBe('fresh');
-  },
-);
+test.concurrent('keys in use are refreshed in the background before they are stale', async () => {
+  const freshness = { fresh: '3s', stale: '1h', grace: '2h', refresh: '200ms' };
+  await using harness = await startHarness({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
+  const agent = await harness.startAgent();
+  await agent.learn(['KEY']);
+  await harness.upstream.until(() => verifies(harness, 'KEY') >= 4);
+  harness.upstream.refund('KEY');
+  await eventually(async () => dataOf(await agent.verify('KEY'))['enabled'] === false);
+  expect(standing(await agent.verify('KEY'))).toBe('fresh');
+});
 
 test.concurrent(
   'a refunded key stays refused through an outage, past its grace, and across kill -9',
@@ -133,14 +131,14 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a key disabled here while the upstream is away stays so across kill -9, and an enable waits',
+  'a key disabled while the upstream is down stays disabled across kill -9, and an enable waits',
   async () => {
     await using harness = await startHarness({ licenses: ['KEY'], configuration: quiet });
     const agent = await harness.startAgent(hasty);
     await agent.learn(['KEY']);
     await harness.proxy.become({ kind: 'half_open' });
     expect(dataOf(await agent.change('disable', 'KEY'))['enabled']).toBe(false);
-    // One attempt was made, so that the disable can no longer be undone here alone.
+    // After one attempt the disable can no longer be cancelled without the upstream.
     await eventually(async () => (await agent.operations())[0]?.attempts !== 0);
     await agent.kill();
     const successor = await harness.startAgent({ upstream: { timeout: '10s' } });
@@ -177,7 +175,7 @@ test.concurrent(
       ({ licenseKey, answered }) => licenseKey === 'KEY' && answered === 'status:404',
     );
     expect(refusals.length).toBeGreaterThanOrEqual(2);
-    // Between their answers, not their requests: one may be on its way for longer than the other.
+    // Measured between the responses, because one request may take longer than the other.
     expect(goneAt - (refusals[0]?.at ?? 0)).toBeGreaterThanOrEqual(690);
 
     harness.upstream.addLicense({
@@ -189,13 +187,13 @@ test.concurrent(
   },
 );
 
-test.concurrent('one 404 between two answers makes no key gone', async () => {
+test.concurrent('a single 404 between two successful reads does not make a key gone', async () => {
   const freshness = { fresh: '20ms', stale: '1h', grace: '2h', refresh: '1h', gone: '300ms' };
   await using harness = await startHarness({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
   let asked = 0;
-  // Every other answer is a 404: none is followed by another.
+  // Every second response is a 404, so that no 404 follows another.
   harness.upstream.fault = ({ licenseKey }) => {
     if (licenseKey !== 'KEY') return undefined;
     asked += 1;
@@ -220,7 +218,7 @@ const noVerdicts: [string, Fault][] = [
 ];
 
 test.concurrent(
-  'a key that was never seen is 503 upstream_unreachable, never 404, whatever keeps the upstream from saying',
+  'a key that was never seen is 503 upstream_unreachable, never 404, for every failure of the upstream',
   async () => {
     await using harness = await startHarness({ configuration: quiet });
     const agent = await harness.startAgent({ ...hasty, sync: { breaker: { failures: 100 } } });
@@ -240,8 +238,8 @@ test.concurrent(
   },
 );
 
-test.concurrent('a 404 is remembered for freshness.unknown: many callers, one request', async () => {
-  // Longer than a busy machine takes to ask five times.
+test.concurrent('a 404 is cached for freshness.unknown: many callers cause one request', async () => {
+  // Longer than a busy machine takes for five requests.
   const freshness = { refresh: '1h', unknown: '8s' };
   await using harness = await startHarness({ configuration: { ...quiet, freshness } });
   const agent = await harness.startAgent();
@@ -259,7 +257,7 @@ test.concurrent('a 404 is remembered for freshness.unknown: many callers, one re
   expect((again?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(7_990);
 });
 
-test.concurrent('callers who ask for a new key at the same time share one request', async () => {
+test.concurrent('callers that verify a new key at the same time share one request', async () => {
   await using harness = await startHarness({ licenses: ['KEY'], configuration: quiet });
   const agent = await harness.startAgent();
   harness.upstream.fault = every(delayResponse(150));

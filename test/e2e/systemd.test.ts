@@ -44,7 +44,7 @@ describe.skipIf(missing !== null)(`the service (${told})`, () => {
     done(await systemctl('show', '--value', '-p', property, 'latchkey')).trim();
   const status = async (): Promise<unknown> => JSON.parse(done(await run('latchkey', 'status', '--json')));
 
-  test('the installed service is not started by its installation, and is ready when systemctl start returns', async () => {
+  test('the package does not start the service, and systemctl start returns when the service is ready', async () => {
     expect(await show('ActiveState')).toBe('inactive');
     done(await systemctl('enable', '--now', 'latchkey'));
     expect(await status()).toMatchObject({ role: 'authority' });

@@ -7,11 +7,11 @@ import { operate } from '../support/app/people.ts';
 import { openPseudoTerminal } from '../support/process/pseudo-terminal.ts';
 
 const escape = '\u001B';
-/** Colours, and what moves the cursor or clears. */
+/** Control sequences for colours, cursor moves and clearing. */
 // oxlint-disable-next-line no-control-regex
 const sequences = /\u001B\[[\d;?]*[A-Za-z]/g;
 
-test('status --watch rewrites a terminal in place through a restart of the daemon, and Ctrl-C to quit it', async () => {
+test('status --watch redraws a terminal in place through a restart of the daemon, and Ctrl-C quits it', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   let agent = await harness.startAgent();
   await agent.learn(['KEY']);
@@ -19,7 +19,7 @@ test('status --watch rewrites a terminal in place through a restart of the daemo
   const argv = [...fromSource, 'status', '--watch', '--interval', '200ms', '--state-dir', stateDir];
   await using terminal = openPseudoTerminal(argv, { columns: 100 });
   const last = (): string => terminal.written().split('latchkey  ').at(-1) ?? '';
-  // A look may come in parts: it is whole by its last line.
+  // A screen may arrive in parts; it is complete with its last line.
   await eventually(() => /verifies\/s[^]*Ctrl-C to quit/.test(last()));
   expect(last()).toContain(`${escape}[32mup${escape}[39m`);
   expect(last()).toContain('no changes waiting');
@@ -29,11 +29,11 @@ test('status --watch rewrites a terminal in place through a restart of the daemo
   await eventually(() => Promise.resolve(/after the next refresh|verifies\/s/.test(last())));
   terminal.type('\u0003');
   expect(await terminal.ended).toBe(0);
-  // The cursor is shown again.
+  // The cursor is visible again.
   expect(terminal.written()).toContain(`${escape}[?25h`);
 });
 
-test('a hostile e-mail address reaches a terminal as text, and the table fits it', async () => {
+test('a terminal shows a hostile e-mail address as text in a table that fits', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
@@ -67,7 +67,7 @@ test('a hostile e-mail address reaches a terminal as text, and the table fits it
 });
 
 test.each([[['outbox', '--help']], [['init']]])(
-  'a terminal that does not tell its width has 80 columns: %j',
+  'a terminal without a known width has 80 columns: %j',
   async (words) => {
     const [unknown, usual] = await Promise.all(
       [0, 80].map(async (columns) => {

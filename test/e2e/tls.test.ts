@@ -16,7 +16,7 @@ import { hasProgram } from '../support/process/installed.ts';
 import { sendRaw } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-/* TLS as operators set it up and callers use it: real files, real daemons, real clients. */
+/* Tests TLS as operators configure it and callers use it: with real files, daemons and clients. */
 
 const run = promisify(execFile);
 const host = 'api.example.com';
@@ -28,7 +28,7 @@ interface Secured {
   readonly configuration: object;
 }
 
-/** Makes a certificate by the command, and a configuration that uses it. */
+/** Makes a certificate with the command, and a configuration that uses it. */
 async function secure(directory: string, more: object = {}): Promise<Secured> {
   const out = join(directory, 'tls');
   const made = await runProcess(['certificate', 'make', '--host', `${host},localhost`, '--out', out]);
@@ -47,7 +47,7 @@ async function secure(directory: string, more: object = {}): Promise<Secured> {
   };
 }
 
-/** Puts another certificate in the place of the one in use, good for so many days. */
+/** Replaces the certificate in use with one that is valid for `days`. */
 async function renew({ ca, cert, key }: Secured, days: number, now: number = Date.now()): Promise<void> {
   const made = await makeCertificate([host, 'localhost'], { days, now });
   writeFileSync(ca, made.authority);
@@ -59,7 +59,7 @@ function portOf({ tcp }: DaemonProcess): number {
   return Number(new URL(tcp).port);
 }
 
-/** The fingerprint of the certificate that new callers are shown. */
+/** The fingerprint of the certificate that new connections get. */
 async function shownBy(daemon: DaemonProcess): Promise<string> {
   const socket = connect({ port: portOf(daemon), host: '127.0.0.1', rejectUnauthorized: false });
   await once(socket, 'secureConnect');
@@ -72,7 +72,7 @@ function fingerprintIn(file: string): string {
   return new X509Certificate(readFileSync(file)).fingerprint256;
 }
 
-test('certificate make writes what a server needs, the key for its owner alone, and never over what is there', async () => {
+test('certificate make writes a certificate for a server and a key only for its owner, and never overwrites a file', async () => {
   await using directory = temporaryDirectory();
   const out = join(directory.path, 'tls');
   const argv = ['certificate', 'make', '--host', `${host},127.0.0.1`, '--out', out];
@@ -114,7 +114,7 @@ except urllib.error.URLError as error:
 `,
 };
 
-/** How each client is told to trust an authority, as the command says it. */
+/** How each client is made to trust an authority, as the command's output says. */
 const clients = [
   { program: process.execPath, name: 'node', args: ['-e', script.node], trust: 'NODE_EXTRA_CA_CERTS' },
   { program: 'python3', name: 'python3', args: ['-c', script.python], trust: 'SSL_CERT_FILE' },
@@ -123,7 +123,7 @@ const clients = [
 
 for (const { program, name, args, trust } of clients) {
   test.skipIf(!hasProgram(program))(
-    `${name} trusts what certificate make made once it is told to, and not before`,
+    `${name} trusts the authority of certificate make only after it was configured as the command says`,
     async () => {
       await using directory = temporaryDirectory();
       const { ca, configuration } = await secure(directory.path);
@@ -143,28 +143,25 @@ for (const { program, name, args, trust } of clients) {
   );
 }
 
-test.skipIf(!hasProgram('curl'))(
-  'the host names that are allowed reach it over TLS, and no others',
-  async () => {
-    await using directory = temporaryDirectory();
-    const { ca, configuration } = await secure(directory.path);
-    await using daemon = await startDaemonProcess(directory.path, configuration);
-    const port = portOf(daemon);
-    const call = async (name: string): Promise<string> => {
-      const resolve = ['--resolve', `${name}:${port}:127.0.0.1`, '--cacert', ca];
-      return (await run('curl', ['-sS', ...resolve, `https://${name}:${port}/readyz`])).stdout;
-    };
-    expect(await call(host)).toContain('"status":"ok"');
-    await expect(call('other.example.com')).rejects.toThrow('no alternative certificate subject name');
-    const plain = await sendRaw(
-      { tcp: `http://127.0.0.1:${port}` },
-      'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n',
-    );
-    expect(plain.status).toBeUndefined();
-  },
-);
+test.skipIf(!hasProgram('curl'))('a TLS listener accepts the allowed host names and no others', async () => {
+  await using directory = temporaryDirectory();
+  const { ca, configuration } = await secure(directory.path);
+  await using daemon = await startDaemonProcess(directory.path, configuration);
+  const port = portOf(daemon);
+  const call = async (name: string): Promise<string> => {
+    const resolve = ['--resolve', `${name}:${port}:127.0.0.1`, '--cacert', ca];
+    return (await run('curl', ['-sS', ...resolve, `https://${name}:${port}/readyz`])).stdout;
+  };
+  expect(await call(host)).toContain('"status":"ok"');
+  await expect(call('other.example.com')).rejects.toThrow('no alternative certificate subject name');
+  const plain = await sendRaw(
+    { tcp: `http://127.0.0.1:${port}` },
+    'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  );
+  expect(plain.status).toBeUndefined();
+});
 
-test('SIGHUP puts a renewed certificate in force and names it as changed, and open connections go on', async () => {
+test('SIGHUP loads a renewed certificate and logs the change, and open connections continue', async () => {
   await using directory = temporaryDirectory();
   const secured = await secure(directory.path);
   await using daemon = await startDaemonProcess(directory.path, secured.configuration);
@@ -204,7 +201,7 @@ test('SIGHUP puts a renewed certificate in force and names it as changed, and op
   expect(await shownUntil()).not.toBe(first);
   expect(sockets.size).toBe(1);
 
-  // Again, with nothing new in the files.
+  // Once more, without changes in the files.
   daemon.signal('SIGHUP');
   const changes = (): unknown[] =>
     daemon.lines.flatMap(({ msg, changed: keys }) =>
@@ -224,7 +221,7 @@ test('SIGHUP puts a renewed certificate in force and names it as changed, and op
   agent.destroy();
 });
 
-test('commands reach a daemon over TLS alone, and trust its own certificate and no other', async () => {
+test("commands reach a daemon over TLS, and trust only the daemon's own certificate", async () => {
   await using directory = temporaryDirectory();
   const secured = await secure(directory.path, { socket: false });
   await using daemon = await startDaemonProcess(directory.path, secured.configuration);
@@ -257,7 +254,7 @@ test('commands reach a daemon over TLS alone, and trust its own certificate and 
   }
 });
 
-test('commands reach a daemon over TLS alone whose certificate has ended, to see it and to mend it', async () => {
+test('commands reach a daemon whose certificate has expired, to inspect it and to repair it', async () => {
   await using directory = temporaryDirectory();
   const secured = await secure(directory.path, { socket: false });
   await renew(secured, 20, Date.now() - 30 * 86_400_000);
@@ -271,7 +268,7 @@ test('commands reach a daemon over TLS alone whose certificate has ended, to see
   expect(out).not.toContain('no daemon runs here');
 });
 
-test('an agent that speaks TLS and reaches itself says so, also where nobody trusts its certificate', async () => {
+test('an agent over TLS that calls itself reports it, even if no client trusts its certificate', async () => {
   await using directory = temporaryDirectory();
   const port = await freePort();
   const tcp = `127.0.0.1:${port}`;
@@ -290,7 +287,7 @@ test('an agent that speaks TLS and reaches itself says so, also where nobody tru
   }
 });
 
-test('an upstream is trusted for its own certificate, not for that of the agent’s listener', async () => {
+test('an upstream is trusted for its own certificate, not for the certificate of the agent’s listener', async () => {
   await using directory = temporaryDirectory();
   const { configuration } = await secure(directory.path);
   await using other = temporaryDirectory();
@@ -303,7 +300,7 @@ test('an upstream is trusted for its own certificate, not for that of the agent�
   expect(error).toBe('a certificate of an authority that is not trusted here');
 });
 
-test('an upstream whose authority is in the certificate store of the system is trusted without ca_file', async () => {
+test("an upstream whose authority is in the system's certificate store is trusted without ca_file", async () => {
   await using directory = temporaryDirectory();
   const { ca, configuration } = await secure(directory.path);
   await using store = await startDaemonProcess(directory.path, configuration);
@@ -311,7 +308,7 @@ test('an upstream whose authority is in the certificate store of the system is t
   const upstream = { base_url: `https://localhost:${portOf(store)}`, probe: '1s' };
   const products = [{ key: 'RGsF', secret: 'the-product-secret' }];
   const agent = { listen: { tcp: false }, upstream, products };
-  // OpenSSL reads these variables instead of the directories of the system.
+  // OpenSSL reads these variables instead of the system's directories.
   const system = { SSL_CERT_FILE: ca, SSL_CERT_DIR: join(other.path, 'none') };
   await using _ = await startDaemonProcess(other.path, agent, system);
   const config = ['--config', join(other.path, 'config.yaml')];
@@ -321,7 +318,7 @@ test('an upstream whose authority is in the certificate store of the system is t
   await expect.poll(state).toMatch(/^upstream {2,}up /m);
 });
 
-test('doctor tells a certificate that is well, that ends, that has ended, for other hosts, and not yet in force', async () => {
+test('doctor reports whether a certificate is valid, expires soon, has expired, is for other hosts, or is not yet loaded', async () => {
   await using directory = temporaryDirectory();
   const secured = await secure(directory.path);
   await using daemon = await startDaemonProcess(directory.path, secured.configuration);
@@ -354,7 +351,7 @@ test('doctor tells a certificate that is well, that ends, that has ended, for ot
   );
 });
 
-test('a private key that every user can read is warned of at the start and by the doctor', async () => {
+test('the start and the doctor warn about a private key that every user can read', async () => {
   await using directory = temporaryDirectory();
   const { key, configuration } = await secure(directory.path);
   chmodSync(key, 0o644);
@@ -370,7 +367,7 @@ test('a private key that every user can read is warned of at the start and by th
   ]);
 });
 
-test('SIGHUP where the state directory was moved away puts the certificate in force and ends nothing, and SIGTERM ends with 0', async () => {
+test('after the state directory was moved away, SIGHUP loads the certificate without a failure, and SIGTERM exits with 0', async () => {
   await using directory = temporaryDirectory();
   const secured = await secure(directory.path);
   await using daemon = await startDaemonProcess(directory.path, secured.configuration);

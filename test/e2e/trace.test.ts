@@ -13,7 +13,7 @@ import { tracePoints } from '../../src/domain/outbox/operation.ts';
 
 const points: ReadonlySet<unknown> = new Set(tracePoints);
 
-/** The lines about operations that a request has asked for, in order. */
+/** The log lines about the operations of a request, in order. */
 function linesOf({ process: { lines } }: Agent, requestId: string): LogLine[] {
   return lines.filter(({ msg, request_id: id }) => id === requestId && points.has(msg));
 }
@@ -22,7 +22,7 @@ function pointsOf(agent: Agent, requestId: string): string[] {
   return linesOf(agent, requestId).map(({ msg }) => msg ?? '');
 }
 
-test('a use is followed by the id of its request, from the caller to the upstream', async () => {
+test('the log follows a use by the id of its request, from the caller to the upstream', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
@@ -59,7 +59,7 @@ test('a use is followed by the id of its request, from the caller to the upstrea
   expect(shown).toMatchObject({ data: { request_id: 'use-1', credential: 'product:product' } });
 });
 
-test('the id outlives a kill, and an answer that was lost is settled under it', async () => {
+test('the request id survives a kill, and a lost response is reconciled under it', async () => {
   await using harness = await startHarness({ licenses: ['KEY', 'OTHER'] });
   const before = await harness.startAgent();
   await before.learn(['KEY', 'OTHER']);
@@ -76,19 +76,19 @@ test('the id outlives a kill, and an answer that was lost is settled under it', 
   const after = await harness.startAgent();
   await harness.proxy.become({ kind: 'pass' });
   await eventually(() => pointsOf(after, 'kept').includes('delivered'));
-  // Probes ask, too.
+  // Probes are in the ledger, too.
   const sent = harness.upstream.ledger.findLast(movesCounter);
   expect(sent).toMatchObject({ headers: { 'x-request-id': 'kept' } });
 });
 
-test('a use that was under way when the process was killed is told to be uncertain at the next start', async () => {
+test('a use that was being sent when the process was killed is logged as uncertain at the next start', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const before = await harness.startAgent();
   await before.learn(['KEY']);
   harness.upstream.fault = every(hang(true), movesCounter);
   await before.change('usage', 'KEY', { 'x-request-id': 'cut' });
   await eventually(() => harness.upstream.countsOf('KEY').net === 1);
-  // A process that is killed loses the lines of its last moment.
+  // A killed process loses the log lines of its last moments.
   await eventually(() => pointsOf(before, 'cut').includes('sent'));
   const after = await harness.startAgent();
   await eventually(() => pointsOf(after, 'cut').includes('reconciled'));
@@ -99,7 +99,7 @@ test('a use that was under way when the process was killed is told to be uncerta
   });
 });
 
-test('what a person decides is told under the id of the request that had asked', async () => {
+test("the log names a person's decision with the id of the original request", async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
@@ -112,7 +112,7 @@ test('what a person decides is told under the id of the request that had asked',
   await eventually(() => pointsOf(agent, 'refused').includes('dropped'));
 });
 
-test('a repeated request has an id of its own, and the operation that of the first', async () => {
+test('a repeated request has its own id, and its operation keeps the id of the first request', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent();
   await agent.learn(['KEY']);
@@ -126,7 +126,7 @@ test('a repeated request has an id of its own, and the operation that of the fir
   expect(harness.upstream.countsOf('KEY').net).toBe(1);
 });
 
-test('a token is told by its label, too, and debug shows each request to the upstream with its time', async () => {
+test('the log names a token by its label, and debug shows each request to the upstream with its duration', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   const agent = await harness.startAgent({}, { LATCHKEY_LOG__LEVEL: 'debug' });
   await agent.learn(['KEY']);
@@ -143,7 +143,7 @@ test('a token is told by its label, too, and debug shows each request to the ups
   }
   const asked = agent.process.lines.filter(({ msg }) => msg === 'request to the upstream');
   const common = { level: 'debug', outcome: 'applied', status: 200, duration_ms: expect.any(Number) };
-  // Probes ask, too.
+  // Probes are logged, too.
   expect(asked).toContainEqual(
     expect.objectContaining({ ...common, method: 'GET', route: '/license/verify', request_id: null }),
   );

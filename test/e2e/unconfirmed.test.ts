@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { eventually, startHarness } from '../support/harness/agent-harness.ts';
 import { operate } from '../support/app/people.ts';
 
-test('while the store is away, commands say in words what only waits for it', async () => {
+test('while the store is down, commands say which changes wait for its confirmation', async () => {
   const licenses = ['KEY', { licenseKey: 'DISABLED', enabled: false }];
   await using harness = await startHarness({ licenses });
   const agent = await harness.startAgent();

@@ -12,7 +12,7 @@ function residentMebibytes(pid: number): number {
 }
 
 test.runIf(process.platform === 'linux')(
-  'callers that send many requests and read no answers do not fill the memory of the process',
+  'callers that send many requests and read no responses do not fill the memory of the process',
   async () => {
     await using directory = temporaryDirectory();
     const configuration = { listen: { tcp: '127.0.0.1:0', socket: false } };

@@ -10,7 +10,7 @@ import { patience } from '../support/patience.ts';
 
 const authority = { listen: { tcp: '127.0.0.1:0' } };
 
-/** An authority's process with so many license keys of one product, `KEY-0` and so on. */
+/** An authority's process with `count` license keys of one product: `KEY-0` and so on. */
 async function startWithKeys(directory: string, count: number): Promise<DaemonProcess> {
   const daemon = await startDaemonProcess(directory, authority);
   await using client = httpClient({ tcp: daemon.tcp });
@@ -30,20 +30,20 @@ async function startWithKeys(directory: string, count: number): Promise<DaemonPr
   return daemon;
 }
 
-/** `under`: its idempotency key, if it has one. */
+/** Uses a license key; `under` is an optional idempotency key. */
 function use(client: HttpClient, key: string, under?: string): Promise<HttpResponse> {
   const headers = { ...credentials, ...(under !== undefined && { 'idempotency-key': under }) };
   return client.put('/api/v2/license/usage', { headers, form: { license_key: key } });
 }
 
-/** Spoils the last pages of a file that nobody has open. */
+/** Corrupts the last pages of a closed file. */
 function corruptEnd(path: string): void {
   const file = openSync(path, 'r+');
   writeSync(file, Buffer.alloc(3 * 4096, 0xa5), 0, 3 * 4096, fstatSync(file).size - 3 * 4096);
   closeSync(file);
 }
 
-test('a damaged store is noticed behind the start: it is not written to, and the log says what to do', async () => {
+test('a daemon detects a damaged store after its start, stops writing to it, and logs what to do', async () => {
   await using directory = temporaryDirectory();
   {
     await using before = await startWithKeys(directory.path, 300);
@@ -75,7 +75,7 @@ test('a damaged store is noticed behind the start: it is not written to, and the
 
 const hasTracer = spawnSync('strace', ['-V']).status === 0 && process.getuid?.() === 0;
 
-/** Has these calls of a process fail as on a broken disk, beginning with the given one. */
+/** Makes the given system calls of a process fail as on a broken disk, starting with call number `from`. */
 async function breakDisk(pid: number, calls: string, from = 1): Promise<Disposable> {
   const inject = [
     '-f',
@@ -97,7 +97,7 @@ test.runIf(hasTracer).each([
   ['write', 'pwrite64'],
   ['sync', 'fsync,fdatasync'],
 ])(
-  'a commit that the disk fails to %s is uncertain and ends the process with 74 for its supervisor; repeated under its key it counts once (skipped without strace)',
+  'a commit that the disk fails to %s is uncertain and ends the process with 74, and a repetition counts once (skipped without strace)',
   async (_, calls) => {
     await using directory = temporaryDirectory();
     await using daemon = await startWithKeys(directory.path, 1);
@@ -123,7 +123,7 @@ test.runIf(hasTracer).each([
 );
 
 test.runIf(hasTracer)(
-  'an agent whose disk fails while changes go up ends with 74, too, and then sends each of them once (skipped without strace)',
+  'an agent whose disk fails while it sends changes ends with 74, and then sends each change once (skipped without strace)',
   async () => {
     const keys = Array.from({ length: 20 }, (_, index) => `KEY-${index}`);
     await using harness = await startAgentHarness({ licenses: keys });
@@ -132,7 +132,7 @@ test.runIf(hasTracer)(
     const used = await Promise.all(keys.map((key) => agent.change('usage', key)));
     expect(new Set(used.map(({ status }) => status))).toEqual(new Set([200]));
     using _broken = await breakDisk(agent.process.pid, 'fsync,fdatasync', 2);
-    // It commits that, or is uncertain, depending on what else is committed by then.
+    // Whether the resume is committed or uncertain depends on the other commits by then.
     await agent.ask('/admin/v1/sync/resume', 'post').catch(() => undefined);
     expect(await agent.process.ended).toBe(74);
     const successor = await harness.startAgent();
@@ -142,23 +142,23 @@ test.runIf(hasTracer)(
   },
 );
 
-test('an agent whose database cannot be read any more ends with 74, too', async () => {
+test('an agent that can no longer read its database ends with 74', async () => {
   await using directory = temporaryDirectory();
   const upstream = { base_url: 'http://127.0.0.1:1' };
   const products = [{ key: 'product', secret }];
   await using daemon = await startDaemonProcess(directory.path, { ...authority, upstream, products });
   truncateSync(join(directory.path, 'state', 'latchkey.db'));
   await using client = httpClient({ tcp: daemon.tcp });
-  // Whether it is answered, or by what, depends on which loop comes first.
+  // Whether and how the use is answered depends on timing.
   await use(client, 'KEY').catch(() => undefined);
   expect(await daemon.ended).toBe(74);
 });
 
-test('a process whose memory on the disk is gone ends at once, for its supervisor to start it anew', async () => {
+test('a process whose shared-memory file was truncated ends at once, so that its supervisor restarts it', async () => {
   await using directory = temporaryDirectory();
   await using daemon = await startWithKeys(directory.path, 1);
   await using client = httpClient({ tcp: daemon.tcp });
-  // The system raises SIGBUS for what SQLite has mapped of it, as it does where a quota refuses the page.
+  // The system raises SIGBUS for the pages that SQLite has mapped, as it does when a quota refuses a page.
   truncateSync(join(directory.path, 'state', 'latchkey.db-shm'));
   await use(client, 'KEY-0').catch(() => undefined);
   expect(await daemon.ended).toBe(null);

@@ -29,7 +29,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     await server?.[Symbol.asyncDispose]();
   });
 
-  /** Puts beside one another what a start may come upon. */
+  /** Prepares databases in all the states that a start may find. */
   async function prepare(): Promise<void> {
     const keep = (file: string, text: string): void => {
       const path = join(server.address.host, file);
@@ -60,7 +60,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     await owner.query(`UPDATE newer.schema_version SET version = 9, minimum = ${newestSchema + 1}`);
   }
 
-  /** Everything that is in the database, as far as a start might change it. */
+  /** Everything in the database that a start might change. */
   async function contents(): Promise<unknown> {
     const relations =
       await owner.query(`SELECT relnamespace::regnamespace::text AS schema, relname, relfilenode
@@ -69,7 +69,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     return [relations, schemas, await owner.query('SELECT count(*) FROM sold.setting')];
   }
 
-  /** Runs `latchkey serve` to its end, which is to come by itself. */
+  /** Runs `latchkey serve` until it ends by itself. */
   async function serve(
     postgres: object,
     others: object = {},
@@ -223,7 +223,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     });
   });
 
-  test('a start waits for an unavailable database, logs that once, and goes on when the database comes', async () => {
+  test('a start waits for an unavailable database, logs it once, and continues when the database is available', async () => {
     await using late = await startPostgres();
     await late.stop();
     await using directory = temporaryDirectory();

@@ -24,7 +24,7 @@ async function stockCatalogue(daemon: DaemonProcess, directory: string): Promise
   }
 }
 
-/** Records uses of a key one after the other, on a connection of its own, until that is refused or cut. */
+/** Records uses of a key one after the other on one connection, until a use is refused or cut off. */
 async function useUntilRefused(daemon: DaemonProcess, key: string, onResponse: () => void): Promise<string> {
   await using client = httpClient({ tcp: daemon.tcp });
   for (;;) {
@@ -71,7 +71,7 @@ test('a draining daemon answers probes, refuses new requests and finishes old re
   harness.upstream.fault = every(holdResponse(answering.promise), movesCounter);
   const waiting = agent.change('usage', 'KEY', { prefer: 'wait=30' });
   await harness.upstream.until(() => harness.upstream.countsOf('KEY').usages === 1);
-  // Neither a connection that idles nor half a request must hold anything up.
+  // Neither an idle connection nor half a request may delay the end.
   const begun = ['', 'GET /livez HTTP/1.1\r\nhost:'].map((bytes) =>
     sendRaw({ tcp: agent.process.tcp }, bytes),
   );
@@ -104,14 +104,16 @@ test('a second signal ends a draining daemon at once with exit code 1', async ()
   await harness.upstream.until(() => harness.upstream.countsOf('KEY').usages === 1);
   agent.process.signal('SIGTERM');
   await agent.process.said('draining');
-  // One that comes too soon counts as the first come twice.
+  // A second signal within 500 ms counts as a repetition of the first signal.
   const again = setInterval(() => agent.process.signal('SIGTERM'), 200);
   const code = await agent.process.ended;
   clearInterval(again);
   expect([code, await answered]).toEqual([1, false]);
 });
 
-/** A process that was told to stop, and waits for proxies to notice; the connection on which it was asked before. */
+/**
+ * A process that received SIGTERM and waits for proxies to notice, with a connection that was used before.
+ */
 async function createLeaving(directory: string, delay: string, environment: Record<string, string> = {}) {
   await using starting = new AsyncDisposableStack();
   const listen = { tcp: '127.0.0.1:0', drain_delay: delay };
@@ -121,7 +123,7 @@ async function createLeaving(directory: string, delay: string, environment: Reco
   const credential = Object.entries(credentials).map(([name, value]) => `${name}: ${value}`);
   const head = ['GET /api/v2/license/verify?license_key=KEY-0 HTTP/1.1', 'Host: localhost', ...credential];
   const verify = () => kept.send(`${head.join('\r\n')}\r\n\r\n`);
-  // The third is answered as the second was.
+  // The third response is a cached one, like the second.
   for (let time = 0; time < 3; time += 1) expect(await verify()).not.toMatch(/^connection: close/im);
   daemon.signal('SIGTERM');
   await daemon.said('draining');
@@ -151,7 +153,7 @@ test('with drain_delay a stopping daemon is not ready at once, and answers reque
     daemon.lines.some(({ msg }) => msg === 'draining without waiting for listen.drain_delay');
   await vi.waitFor(
     () => {
-      // One that comes too soon counts as the first come twice.
+      // A second signal within 500 ms counts as a repetition of the first signal.
       daemon.signal('SIGTERM');
       expect(isHurried()).toBe(true);
     },
@@ -160,7 +162,7 @@ test('with drain_delay a stopping daemon is not ready at once, and answers reque
   expect(await daemon.ended).toBe(0);
 });
 
-test('after drain_delay the daemon drains, and has told the service manager how long that may take', async () => {
+test('after drain_delay the daemon drains, and it has notified the service manager of the longer stop', async () => {
   await using directory = temporaryDirectory();
   const manager = fakeServiceManager(directory.path);
   const environment = { PATH: `${manager.path}:${process.env['PATH']}`, NOTIFY_SOCKET: '@nowhere' };
@@ -174,7 +176,7 @@ test('after drain_delay the daemon drains, and has told the service manager how 
   expect(manager.told().at(-1)).toBe('STOPPING=1 EXTEND_TIMEOUT_USEC=17000000');
 });
 
-/** A directory for PATH with a `systemd-notify` that writes down what it is told. */
+/** A directory for PATH with a `systemd-notify` that records its arguments. */
 function fakeServiceManager(directory: string): { path: string; told: () => string[] } {
   const path = join(directory, 'bin');
   const told = join(directory, 'told');
@@ -184,7 +186,7 @@ function fakeServiceManager(directory: string): { path: string; told: () => stri
   return { path, told: () => (existsSync(told) ? readFileSync(told, 'utf8').trim().split('\n') : []) };
 }
 
-test('the daemon tells the service manager when it is ready, reloads and stops', async () => {
+test('the daemon notifies the service manager when it is ready, reloads and stops', async () => {
   await using directory = temporaryDirectory();
   const manager = fakeServiceManager(directory.path);
   await using daemon = await startDaemonProcess(directory.path, authority, {

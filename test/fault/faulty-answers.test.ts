@@ -51,13 +51,13 @@ const usesBefore = 5;
 type Cell = {
   kind: LicenseChangeKind | 'create_coupon';
   circumstance: string;
-  /** The license key or coupon code that no other cell has. */
+  /** The license key or coupon code of this cell only. */
   subject: string;
 };
 
-/** So many requests of an operation meet the fault before one gets through; a 429 makes all others wait too. */
+/** How many requests of an operation meet the fault before one succeeds. A 429 also delays all other requests. */
 function faultyAttempts({ kind, circumstance }: Cell): number {
-  // The creation that a 409 refuses is refused however often it is sent: an answer may come too late to be heard.
+  // A 409 repeats for every attempt, because the caller may have gone before the first response arrives.
   if (kind === 'create_coupon' && circumstance.includes('409')) return Infinity;
   return circumstance.includes('429') ? 1 : 2;
 }
@@ -73,7 +73,7 @@ function harnessWithCells(configuration: object): Promise<AgentHarness> {
   return startAgentHarness({ licenses, configuration: { ...hasty, ...configuration } });
 }
 
-/** The first attempts of every cell meet its fault; gives how often each did. */
+/** The first attempts of every cell meet its fault; returns how often each cell met it. */
 function corrupt(
   { upstream }: AgentHarness,
   meanwhile: (cell: Cell, met: number) => void = () => undefined,
@@ -92,7 +92,9 @@ function corrupt(
   return met;
 }
 
-/** Asks for every cell twice where it counts; gives how many times each was answered 2xx. */
+/**
+ * Sends every cell's request, twice if it counts; returns how many requests of each cell were answered 2xx.
+ */
 async function askForAll(agent: Agent): Promise<Map<string, number>> {
   const answered = new Map<string, number>();
   const ask = async ({ kind, subject }: Cell): Promise<void> => {
@@ -108,7 +110,7 @@ async function askForAll(agent: Agent): Promise<Map<string, number>> {
 
 type Upshot = { uses: number; enabled: boolean } | { coupons: number };
 
-/** By cell: what the upstream has in the end. */
+/** The final state of the upstream, by cell. */
 function upshots({ upstream }: AgentHarness): Record<string, Upshot> {
   const upshotOf = ({ kind, subject }: Cell): Upshot => {
     if (kind === 'create_coupon') {
@@ -120,7 +122,7 @@ function upshots({ upstream }: AgentHarness): Record<string, Upshot> {
   return Object.fromEntries(cells.map((cell) => [nameOf(cell), upshotOf(cell)]));
 }
 
-/** By cell: what the callers were told. */
+/** The state that callers were promised, by cell. */
 function promises(answered: Map<string, number>): Record<string, Upshot> {
   const promiseOf = ({ kind, subject }: Cell): Upshot => {
     const count = answered.get(subject) ?? 0;
@@ -140,7 +142,7 @@ const refusals = [
   'create_coupon, when a 409 comes as JSON',
 ];
 
-/** Everything came to be as it was answered, and once; only what the upstream refused for good did not. */
+/** The upstream has exactly what the callers were promised, except for what it refused for good. */
 async function expectAsAnswered(harness: AgentHarness, answered: Map<string, number>): Promise<void> {
   const dead = await harness.agent.operations('dead');
   const asRefused = { kind: 'create_coupon', last_error: 'HTTP 409: Refused' };
@@ -149,23 +151,23 @@ async function expectAsAnswered(harness: AgentHarness, answered: Map<string, num
   answered.delete(refused?.subject ?? '');
   expect(upshots(harness)).toEqual(promises(answered));
   expect((await harness.agent.status()).outbox).toMatchObject({ conflicted: 0 });
-  // What a person has sent again may have arrived before.
+  // An operation that a person resends may have arrived before.
   const inferred = await harness.agent.operations('inferred');
   expect(inferred).toMatchObject(inferred.map(() => ({ kind: 'enable' })));
 }
 
-/** Nobody waits for a breaker here: what one operation meets must not keep another from its own fault. */
+/** No breaker here: the fault of one operation must not keep another operation from meeting its own fault. */
 const oneByOne = { sync: { breaker: { failures: 100_000 }, concurrency: 32 } };
 
 test.concurrent(
-  'every fault of the upstream × every operation, asked for while it is there: each counts once',
+  'every operation × every fault of the upstream: an operation that meets the fault counts once',
   async () => {
     await using harness = await harnessWithCells(oneByOne);
     const met = corrupt(harness);
     const answered = await askForAll(harness.agent);
     await harness.agent.decideHeldEnables();
     expect(cells.filter(({ subject }) => !met.has(subject)).map(nameOf)).toEqual([]);
-    // A coupon alone waits for the upstream's own word, and so can be refused.
+    // Only a coupon creation waits for the upstream's response, so only a creation can be refused.
     const refused = cells.filter(({ subject }) => !answered.has(subject)).map(nameOf);
     expect(refusals).toEqual(expect.arrayContaining(refused));
     await expectAsAnswered(harness, answered);
@@ -174,7 +176,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'every fault of the upstream × every operation, recorded while it was away: each counts once',
+  'every operation × every fault of the upstream: an operation recorded during an outage counts once',
   async () => {
     await using harness = await harnessWithCells(oneByOne);
     await harness.proxy.become({ kind: 'refuse' });
@@ -192,7 +194,7 @@ test.concurrent(
 const movements = [-2, -1, 1, 2] as const;
 
 test.concurrent(
-  'every fault of the upstream × every counter operation, while others write: no error beyond what is labelled as uncertainty',
+  'every counter operation × every fault of the upstream, with other writers: the error never exceeds the operations marked as uncertain',
   async () => {
     await using harness = await harnessWithCells({ sync: { ...oneByOne.sync, writers: 'many' } });
     const { upstream, agent } = harness;

@@ -23,7 +23,7 @@ const operations = ['usage', 'decrease', 'disable', 'enable', 'create_coupon'] a
 type OperationKind = (typeof operations)[number];
 
 const moments = ['before', 'after'] as const;
-/** When the network fails: before the operation's request was sent, or after it has arrived. */
+/** When the network fails: before the request was sent, or after it has arrived. */
 type Moment = (typeof moments)[number];
 
 const usesBefore = 5;
@@ -48,7 +48,7 @@ async function ask({ agent }: AgentHarness, kind: OperationKind, moment: Moment)
   expect(status).toBe(kind === 'create_coupon' ? 201 : 200);
 }
 
-/** The network is broken first; then everything is asked for, and each operation fails at least once. */
+/** Breaks the network, then starts all operations; each operation fails at least once. */
 async function breakBefore(harness: AgentHarness, fault: NetworkFault): Promise<void> {
   await harness.proxy.become(fault);
   await Promise.all(operations.map((kind) => ask(harness, kind, 'before')));
@@ -60,7 +60,7 @@ async function breakBefore(harness: AgentHarness, fault: NetworkFault): Promise<
   await harness.agent.atRest();
 }
 
-/** The network breaks at the moment at which the request of one operation has arrived. */
+/** Breaks the network as soon as the request of one operation has arrived. */
 async function breakAfter(harness: AgentHarness, fault: NetworkFault): Promise<void> {
   const { upstream, proxy, agent } = harness;
   for (const kind of operations) {

@@ -41,14 +41,14 @@ async function isStorageFull(agent: Agent): Promise<string | undefined> {
   return /^latchkey_storage_full (\d)$/m.exec(String(body))?.[1];
 }
 
-/** How `/statusz` says that the storage is. */
+/** The storage state in `/statusz`. */
 async function storageOf(agent: Agent, disk: SmallDisk): Promise<unknown> {
   const token = readFileSync(join(disk.path, 'state', 'admin.token'), 'utf8').trim();
   const { body } = await agent.client.get('/statusz', { headers: { authorization: `Bearer ${token}` } });
   return (body as { storage: unknown }).storage;
 }
 
-/** Uses the key until the agent says 507; how many uses it took before. */
+/** Uses the key until the agent answers 507; returns how many uses the agent accepted. */
 async function useUntilFull(agent: Agent, licenseKey: string): Promise<number> {
   for (let taken = 0; taken < 10_000; taken += 1) {
     const { status } = await agent.change('usage', licenseKey);
@@ -63,7 +63,7 @@ async function takesUsesAgain(agent: Agent, licenseKey: string): Promise<void> {
 }
 
 test.runIf(canMount)(
-  'on a full disk changes are refused, verify goes on, deliveries are recorded, and it recovers by itself (skipped where nothing may be mounted)',
+  'on a full disk an agent refuses changes, keeps verifying, records deliveries, and recovers by itself (skipped where mounting is not allowed)',
   async () => {
     await using disk = smallDisk(32 * 1024);
     await using upstream = await upstreamWith('KEY');
@@ -105,7 +105,7 @@ test.runIf(canMount)(
 );
 
 test.runIf(canMount)(
-  'on a disk without a free byte a reload ends nothing, and is recorded once there is room (skipped where nothing may be mounted)',
+  'on a disk without a free byte a reload does not end the agent, and is recorded once there is space (skipped where mounting is not allowed)',
   async () => {
     await using disk = smallDisk(32 * 1024);
     await using upstream = await upstreamWith('KEY');
@@ -114,7 +114,7 @@ test.runIf(canMount)(
     await upstream.stop();
     disk.fill(0);
     await useUntilFull(agent, 'KEY');
-    // The room of the reserve, too.
+    // Fills the space of the reserve file, too.
     disk.fill(0);
     agent.process.signal('SIGHUP');
     await agent.process.said('the configuration was reloaded');
@@ -128,7 +128,7 @@ test.runIf(canMount)(
 );
 
 test.runIf(canMount)(
-  'on a disk without a free byte a stop is no failure of the storage, and loses no answer that could not be recorded (skipped where nothing may be mounted)',
+  'on a disk without a free byte a stop is not reported as a storage failure, and keeps the changes whose result could not be recorded (skipped where mounting is not allowed)',
   async () => {
     await using disk = smallDisk(32 * 1024);
     await using upstream = await upstreamWith('KEY');
@@ -140,7 +140,7 @@ test.runIf(canMount)(
       await upstream.until(() => upstream.countsOf('KEY').net === 1);
       disk.fill(0);
       await useUntilFull(agent, 'KEY');
-      // The room of the reserve, too.
+      // Fills the space of the reserve file, too.
       disk.fill(0);
       await upstream.stop();
       agent.process.signal('SIGTERM');
@@ -157,7 +157,7 @@ test.runIf(canMount)(
 );
 
 test.runIf(canMount)(
-  'it starts on a disk that was filled meanwhile (skipped where nothing may be mounted)',
+  'an agent starts on a disk that became full while it was stopped (skipped where mounting is not allowed)',
   async () => {
     await using disk = smallDisk(32 * 1024);
     await using upstream = await upstreamWith('KEY');
@@ -176,7 +176,7 @@ test.runIf(canMount)(
 );
 
 test.runIf(canMount)(
-  'a start on a disk without a free byte, where the reserve is used up, says which disk and why (skipped where nothing may be mounted)',
+  'a start on a disk without a free byte or a reserve file names the disk and the reason (skipped where mounting is not allowed)',
   async () => {
     await using disk = smallDisk(32 * 1024);
     {
@@ -195,7 +195,7 @@ test.runIf(canMount)(
 );
 
 test.runIf(canMount)(
-  'a log on a full disk holds nobody up, and is written again once there is room (skipped where nothing may be mounted)',
+  'a log on a full disk delays no request, and continues once there is space (skipped where mounting is not allowed)',
   async () => {
     await using directory = temporaryDirectory();
     await using disk = smallDisk(256);

@@ -6,7 +6,7 @@ import { httpClient } from '../support/network/raw-http.ts';
 const keys = Array.from({ length: 20 }, (_, index) => `KEY-${index}`);
 const usesOfEach = 25;
 
-/** Records uses over the socket and over TCP in turns, and gives how many of each key were answered 200. */
+/** Records uses over the socket and TCP in turn; returns how many uses of each key were answered 200. */
 async function useAll(agent: Agent): Promise<Map<string, number>> {
   await using tcp = httpClient(agent.process);
   const answered = new Map<string, number>();

@@ -6,14 +6,14 @@ import type { NetworkFault } from '../support/network/fault-proxy.ts';
 import { compare, type Ledger } from '../support/harness/ledger.ts';
 import { hasPostgres } from '../support/postgres/postgres.ts';
 
-/** `npm run test:postgres:full` shows at length what `npm test` shows in short. */
+/** `npm run test:postgres:full` runs longer and more often than `npm test`. */
 const isFull = process.env['LATCHKEY_TEST_FULL'] === '1';
 const { calmMs, times, timeout } = isFull
   ? { calmMs: 60_000, times: 20, timeout: 600_000 }
   : { calmMs: 4_000, times: 2, timeout: 300_000 };
 const inDoubt = '503 outcome_unknown';
 
-describe.skipIf(!hasPostgres)('four copies of an authority, with 16 callers each', () => {
+describe.skipIf(!hasPostgres)('four authority nodes with 16 callers each', () => {
   let copies: Copies;
   beforeAll(async () => {
     copies = await startCopies(4);
@@ -35,7 +35,7 @@ describe.skipIf(!hasPostgres)('four copies of an authority, with 16 callers each
     return item;
   };
 
-  test('four copies count every answered use, and exceed no limit', { timeout }, async () => {
+  test('four nodes count every answered use, and exceed no limit', { timeout }, async () => {
     const ledger = await show('CALM', async () => {
       await sleep(calmMs);
     });
@@ -44,7 +44,7 @@ describe.skipIf(!hasPostgres)('four copies of an authority, with 16 callers each
     expect(wrong).toEqual([]);
   });
 
-  test('killing one of four copies loses no answered use and counts none twice', { timeout }, async () => {
+  test('killing one of four nodes loses no answered use and counts none twice', { timeout }, async () => {
     const { wrong } = await show('KILLED', async (ledger) => {
       for (let time = 0; time < times; time += 1) {
         const copy = of(copies.all, time);
@@ -59,7 +59,7 @@ describe.skipIf(!hasPostgres)('four copies of an authority, with 16 callers each
 
   test('a crash of the database loses no answered use and counts none twice', { timeout }, async () => {
     const { wrong } = await show('STOPPED', async (ledger) => {
-      // Something must have been in doubt, or nothing was shown of it.
+      // At least one use must be uncertain, or the test proves nothing.
       for (let time = 0; time < times || !ledger.wrong.has(inDoubt); time += 1) {
         await copies.server.stop('immediate');
         await copies.server.start();

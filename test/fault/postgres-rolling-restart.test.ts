@@ -9,13 +9,16 @@ import { startCopies } from '../support/postgres/copy-processes.ts';
 import { hasPostgres } from '../support/postgres/postgres.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-/** As `npm run test:postgres:full` has it, each copy is restarted ten times. */
+/** Under `npm run test:postgres:full` each node restarts ten times. */
 const rounds = process.env['LATCHKEY_TEST_FULL'] === '1' ? 10 : 1;
 const callers = 16;
 const name = 'licenses.example.com';
 const [secret, licenseKey] = ['the-secret-of-the-press', 'AAAAA-BBBBB-CCCCC-DDDDD'];
 
-/** Callers who verify and use a license, one request after the other, through a proxy; `outcomes` counts the answers. */
+/**
+ * Callers who verify and use a license through a proxy, one request after the other; `outcomes` counts the
+ * responses.
+ */
 class Callers implements AsyncDisposable {
   readonly outcomes: Map<string, number> = new Map();
   readonly #dispatcher: Agent;
@@ -78,8 +81,8 @@ class Callers implements AsyncDisposable {
 }
 
 const missing = hasBalancer ? '' : ' (skipped: haproxy is not installed: apt-get install haproxy)';
-describe.skipIf(!hasPostgres || !hasBalancer)(`two copies behind HAProxy${missing}`, () => {
-  test('two copies restart one after the other without a failed request', { timeout: 600_000 }, async () => {
+describe.skipIf(!hasPostgres || !hasBalancer)(`two nodes behind HAProxy${missing}`, () => {
+  test('two nodes restart one after the other without a failed request', { timeout: 600_000 }, async () => {
     await using directory = temporaryDirectory();
     const tls = join(directory.path, 'tls');
     expect(await runProcess(['certificate', 'make', '--host', name, '--out', tls])).toMatchObject({

@@ -9,13 +9,13 @@ import { serveBy } from '../support/process/daemon-process.ts';
 import { canMount } from '../support/process/small-disk.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-/** The program on a machine where nothing can be written but in this directory, as in a container. */
+/** The program on a machine where it can write only to this directory, as in a container. */
 function writingOnlyTo(directory: string): Program {
   const mounts = 'mount --bind "$0" "$0" && mount -o remount,bind,ro / && cd / && exec "$@"';
   return ['unshare', '--mount', 'sh', '-c', mounts, directory, ...fromSource];
 }
 
-/** A backup of an agent with so many changes that SQLite does not restore it in memory alone. */
+/** A backup of an agent with so many changes that SQLite cannot restore it in memory alone. */
 function writeLargeBackup(path: string): void {
   using database = new DatabaseSync(path);
   database.exec('PRAGMA application_id = 0x4c544348');
@@ -29,7 +29,7 @@ function writeLargeBackup(path: string): void {
 }
 
 test.runIf(canMount)(
-  'where only the state directory can be written, an agent starts, is backed up, and restores a backup (skipped where nothing may be mounted)',
+  'if only the state directory is writable, an agent starts, makes a backup and restores it (skipped where mounting is not allowed)',
   async () => {
     await using directory = temporaryDirectory();
     const config = join(directory.path, 'config.yaml');

@@ -27,7 +27,7 @@ async function startShop(directory: string, configuration: object): Promise<Daem
   return daemon;
 }
 
-/** Redeems for every order at once; gives what each was answered, null where there was no answer. */
+/** Redeems for all orders at the same time; returns the response to each, or null if there was none. */
 async function redeemAll(
   http: HttpClient,
   headers: Record<string, string>,
@@ -56,7 +56,7 @@ async function redeemed(http: HttpClient, headers: Record<string, string>): Prom
   return (body as { data: { redemptions: number } }).data.redemptions;
 }
 
-test('200 orders at once redeem a coupon that is limited to 50 exactly fifty times', async () => {
+test('200 simultaneous orders redeem a coupon with a limit of 50 exactly fifty times', async () => {
   await using directory = temporaryDirectory();
   await using daemon = await startShop(directory.path, { listen, ...storeOfProject() });
   await using http = httpClient({ tcp: daemon.tcp });
@@ -74,7 +74,7 @@ test('200 orders at once redeem a coupon that is limited to 50 exactly fifty tim
   expect([next.status, await redeemed(http, headers)]).toEqual([201, 50]);
 });
 
-test('no redemption that was answered is lost by kill -9, and the limit holds after it', async () => {
+test('kill -9 loses no redemption that was answered, and the limit still holds afterwards', async () => {
   await using directory = temporaryDirectory();
   const configuration = { listen, ...storeOfProject() };
   const daemon = await startShop(directory.path, configuration);

@@ -25,7 +25,7 @@ test('SIGHUP with an invalid file changes nothing and logs every error', async (
   expect(await daemon.ended).toBe(0);
 });
 
-test('SIGHUP applies the settings that it can, and logs what changed and what needs a restart, but no secret', async () => {
+test('SIGHUP applies the settings that it can, and logs which changed and which need a restart, but no secret', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   await harness.startAgent();
   const daemon = harness.agent.process;
@@ -52,13 +52,13 @@ test('SIGHUP applies the settings that it can, and logs what changed and what ne
   expect(JSON.stringify(daemon.lines)).not.toMatch(new RegExp(`another-secret|"${secret}"`));
 });
 
-test('the changes of a product that gets another key by SIGHUP are delivered', async () => {
+test('the waiting changes of a product whose key SIGHUP changes are delivered', async () => {
   const licenses = Array.from({ length: 12 }, (_, index) => `KEY-${index}`);
   await using harness = await startHarness({ licenses });
   await (await harness.startAgent()).learn(licenses);
   await harness.agent.ask('/admin/v1/sync/pause', 'post');
   await Promise.all(licenses.map((key) => harness.agent.change('usage', key)));
-  // After a start each key is read first; so slowly that most reads wait for their turn when the key changes.
+  // After a start each key is read first, so slowly that most reads still wait when the key changes.
   const agent = await harness.startAgent({ sync: { rate: 4 } });
   await agent.ask('/admin/v1/sync/resume', 'post');
   await harness.reconfigure({ products: [{ key: 'renamed', secret }] });
@@ -78,7 +78,7 @@ test('a product that SIGHUP removes is not answered, and its waiting changes are
   await agent.learn(['KEY']);
   await agent.ask('/admin/v1/sync/pause', 'post');
   expect((await agent.change('usage', 'KEY')).status).toBe(200);
-  // Asked often enough to be answered from memory.
+  // Often enough that the response cache answers.
   const verify = async (): Promise<unknown> => codeOf(await agent.verify('KEY', byAdmin));
   const byAdmin = { 'service-api-key': [], 'product-secret-key': [], ...agent.admin };
   for (let time = 0; time < 4; time += 1) expect(await verify()).toBeUndefined();
@@ -115,7 +115,7 @@ test('removing the upstream from the configuration of an agent needs a restart',
   expect(harness.upstream.countsOf('KEY').net).toBe(1);
 });
 
-test('SIGHUP changes the level of the log', async () => {
+test('SIGHUP changes the log level', async () => {
   await using harness = await startHarness({ licenses: ['KEY'] });
   await harness.startAgent({});
   const daemon = harness.agent.process;
@@ -128,16 +128,16 @@ test('SIGHUP changes the level of the log', async () => {
   const quiet = { ...whole, products, log: { level: 'error' } };
   writeFileSync(join(harness.directory, 'config.yaml'), JSON.stringify(quiet));
   daemon.signal('SIGHUP');
-  // Its own line comes after the level has changed, and so says nothing: the other secret does.
+  // At the new level the reload logs no line, so wait until it rejects the old secret.
   const headers = { 'product-secret-key': 'another-secret' };
   await eventually(async () => (await harness.agent.verify('KEY', headers)).status !== 401);
   expect((await harness.agent.change('usage', 'KEY', headers)).status).toBe(200);
   await harness.reconfigure({ products });
-  // Lines are written in order: that of the change would have come before.
+  // Log lines are written in order, so the line of the change would come before.
   expect(changes()).toBe(1);
 });
 
-test('SIGHUP ends an open breaker and a long backoff of the former configuration', async () => {
+test('SIGHUP ends the open breaker and the long backoff of the previous configuration', async () => {
   await using harness = await startHarness({ licenses: ['KEY', 'OTHER'] });
   const slow = { backoff: { first: '24d', max: '24d' }, breaker: { failures: 1, open: '24d' } };
   const agent = await harness.startAgent({ sync: slow });

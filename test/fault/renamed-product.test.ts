@@ -13,7 +13,10 @@ import { every, holdResponse, serverError, type Chooses } from '../support/harne
 const renamed = { products: [{ key: 'renamed', secret }] };
 const otherSecret = 'secret-of-the-other-product';
 
-/** Begins a read of a license key, renames its product before the upstream answers, and lets it answer. */
+/**
+ * Starts a read of a license key, renames its product before the upstream answers, and then lets the upstream
+ * answer.
+ */
 async function renameWhileReading<RouteResponse>(
   harness: AgentHarness,
   key: string,
@@ -32,7 +35,7 @@ async function renameWhileReading<RouteResponse>(
   return await reading;
 }
 
-test('a license key that is read while its product is renamed is answered at once and afterwards', async () => {
+test('a license key that is read while its product is renamed is answered at once and later', async () => {
   await using harness = await startHarness({ licenses: ['NEW'] });
   const agent = await harness.startAgent();
   const first = await renameWhileReading(harness, 'NEW', () => agent.verify('NEW'));
@@ -43,12 +46,12 @@ test('a license key that is read while its product is renamed is answered at onc
   expect((await restarted.verify('NEW')).status).toBe(200);
 });
 
-test('a known license key whose uses wait for a read keeps them when its product is renamed during the read', async () => {
+test('uses that wait for a read of their license key are kept when the product is renamed during the read', async () => {
   await using harness = await startHarness({ licenses: ['OLD'] });
   await (await harness.startAgent()).learn(['OLD']);
   await harness.agent.ask('/admin/v1/sync/pause', 'post');
   await harness.agent.change('usage', 'OLD');
-  // The first step after a start is a read.
+  // After a start the agent reads the key first.
   const agent = await harness.startAgent();
   await renameWhileReading(harness, 'OLD', () => agent.ask('/admin/v1/sync/resume', 'post'));
   await agent.atRest();
@@ -56,7 +59,7 @@ test('a known license key whose uses wait for a read keeps them when its product
   expect((await agent.verify('OLD')).status).toBe(200);
 });
 
-test('license keys that were queued to be fetched are fetched after their product was renamed', async () => {
+test('license keys that wait to be fetched are fetched after their product was renamed', async () => {
   await using harness = await startHarness({ licenses: ['A', 'B'] });
   const agent = await harness.startAgent();
   await agent.ask('/admin/v1/sync/pause', 'post');
@@ -113,7 +116,7 @@ test('products that swap their keys keep their license keys and tokens apart', a
   const { tokens } = dataOf(await agent.client.get('/admin/v1/tokens', { headers: agent.admin })) as {
     tokens: { product_key: string | null }[];
   };
-  // A token stays with its product, and is listed with the key that the product has now.
+  // A token stays with its product, and is listed under the product's current key.
   expect(tokens.map(({ product_key }) => product_key)).toContain('other');
 });
 
@@ -125,7 +128,7 @@ test('a product that is removed and added under another key keeps its license ke
   await harness.reconfigure({ products: [] });
   expect(codeOf(await agent.verify('KEY'))).toBe('credentials_invalid');
   await harness.reconfigure(renamed);
-  // Nothing has to be asked for again.
+  // The agent does not need to read the key again.
   harness.upstream.fault = every(serverError(503));
   expect((await agent.verify('KEY')).status).toBe(200);
 });

@@ -8,7 +8,7 @@ import { secret } from '../support/harness/agent-harness.ts';
 import { spawnDaemon, startDaemonProcess } from '../support/process/daemon-process.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-/** An agent whose upstream is away: that alone stops no start. */
+/** An agent whose upstream is down, which alone does not prevent a start. */
 const agent = {
   listen: { tcp: '127.0.0.1:0' },
   upstream: { base_url: 'http://127.0.0.1:9' },
@@ -17,14 +17,14 @@ const agent = {
 
 interface Ending {
   readonly code: number | null;
-  /** What was written to standard error. */
+  /** The lines on standard error. */
   readonly lines: readonly string[];
 }
 
 const chooseAnother =
   '; use another address: --listen 127.0.0.1:8788, --socket, or listen in the configuration';
 
-/** Starts `latchkey serve` where it must refuse, and waits for its end. */
+/** Runs `latchkey serve` with a configuration that it must refuse, and waits for its end. */
 async function refusedStart(directory: string, configuration: object): Promise<Ending> {
   await using daemon = spawnDaemon(directory, { ...agent, ...configuration });
   const code = await daemon.ended;
@@ -61,7 +61,7 @@ const configurationFaults: [string, object, string[]][] = [
   ],
 ];
 
-test('a start warns, in one line, of plain http to another machine and of secrets that every user can read', async () => {
+test('a start warns in one line about plain http to another machine and about secrets that every user can read', async () => {
   await using directory = temporaryDirectory();
   const file = join(directory.path, 'config.yaml');
   writeFileSync(file, '');
@@ -79,7 +79,7 @@ test('a start warns, in one line, of plain http to another machine and of secret
   expect(daemon.lines.filter(({ warnings }) => warnings !== undefined)).toHaveLength(1);
 });
 
-test('a start on loopback with a file of its own user has nothing to warn of', async () => {
+test('a start on loopback with a private configuration file logs no warning', async () => {
   await using directory = temporaryDirectory();
   await using daemon = await startDaemonProcess(directory.path, agent);
   expect(daemon.lines.filter(({ level }) => level === 'warn')).toEqual([]);
@@ -102,7 +102,7 @@ async function listenOn(place: { port: number; host: string } | string): Promise
 }
 
 test.concurrent(
-  'a state directory that cannot be made stops the start with one line and exit code 1',
+  'a state directory that cannot be created stops the start with one line and exit code 1',
   async () => {
     await using directory = temporaryDirectory();
     const file = join(directory.path, 'a-file');
@@ -144,7 +144,7 @@ test.concurrent('a busy port stops the start with one line and exit code 1', asy
 });
 
 test.concurrent(
-  'a live socket stops the start with one line and exit code 1, and stays as it is',
+  'a socket in use stops the start with one line and exit code 1, and is not changed',
   async () => {
     await using directory = temporaryDirectory();
     const socket = join(directory.path, 'live.sock');
@@ -159,7 +159,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a second process on a state directory ends with one line and exit code 1; the first goes on',
+  'a second process on a state directory ends with one line and exit code 1, and the first process continues',
   async () => {
     await using directory = temporaryDirectory();
     await using first = await startDaemonProcess(directory.path, agent);
@@ -208,7 +208,7 @@ const databases: [string, (path: string) => void, string][] = [
 
 for (const [kind, write, reason] of databases) {
   test.concurrent(
-    `a database file that is ${kind} is refused with one line and exit code 1, and left as it is`,
+    `a database file that is ${kind} stops the start with one line and exit code 1, and is not changed`,
     async () => {
       await using directory = temporaryDirectory();
       const path = join(directory.path, 'state', 'latchkey.db');
@@ -222,7 +222,7 @@ for (const [kind, write, reason] of databases) {
   );
 }
 
-test.concurrent('an upstream that is away at the first start is no fault: the agent is ready', async () => {
+test.concurrent('an agent whose upstream is down at the first start is ready', async () => {
   await using directory = temporaryDirectory();
   await using daemon = await startDaemonProcess(directory.path, agent);
   expect((await fetch(`${daemon.tcp}/readyz`)).status).toBe(200);

@@ -27,7 +27,7 @@ import {
 import type { HttpResponse } from '../support/network/raw-http.ts';
 
 const keys = ['KEY-0', 'KEY-1', 'KEY-2', 'KEY-3'] as const;
-/** Far from 0, where a decrease would have nothing to take back. */
+/** Far from 0, where a decrease would have no effect. */
 const usesBefore = 100;
 const rounds = 10;
 
@@ -60,13 +60,13 @@ function changesSomething({ kind }: LedgerEntryDraft): boolean {
   return kind !== 'verify' && kind !== 'list_coupons' && kind !== 'get_coupon';
 }
 
-/** What the callers of one key were answered. */
+/** The sum of the responses to the callers of one key. */
 interface Told {
   net: number;
   enabled: boolean;
 }
 
-/** Callers who insist on an answer, while everything around them fails as the seed says. */
+/** Callers who insist on a response, while everything around them fails as the seed determines. */
 class Storm {
   readonly harness: AgentHarness;
   readonly told: ReadonlyMap<string, Told>;
@@ -116,7 +116,7 @@ class Storm {
     for (const key of keys) upstream.useElsewhere(key, this.#random.pick([-2, -1, 0, 0, 1, 2]));
   }
 
-  /** Lets time pass by what happens; where nothing can happen, no longer than a moment. */
+  /** Waits until more requests arrive, or briefly if none can arrive. */
   async #untilMoreArrives(count: number): Promise<void> {
     const { ledger } = this.harness.upstream;
     const enough = ledger.length + count;
@@ -128,7 +128,7 @@ class Storm {
     return Array.from({ length: this.#random.between(0, 3) }, () => this.#random.pick(kinds));
   }
 
-  /** Calls one after the other, so that what the last one asked for is what holds in the end. */
+  /** Calls one after the other, so that the last request determines the final state. */
   async #callFor(key: string, kinds: readonly LicenseChangeKind[]): Promise<void> {
     for (const kind of kinds) {
       const { status } = await this.#insist((headers) => this.harness.agent.change(kind, key, headers));
@@ -142,12 +142,13 @@ class Storm {
 
   async #createCoupon(code: string): Promise<void> {
     const answer = await this.#insist((headers) => this.harness.agent.createCoupon({ code }, headers));
-    // Killed after the upstream had made it and before anyone was told: asked again, the upstream refuses it.
+    // Killed after the upstream had created the coupon and before the caller got a response: the upstream
+    // rejects the repetition.
     if (answer.status !== 201 && answer.status !== 400) throw new Error(`${code}: ${answer.status}`);
     this.coupons.add(code);
   }
 
-  /** Asks under one idempotency key until there is an answer, whatever dies meanwhile. */
+  /** Repeats a request under one idempotency key until there is a response, even across crashes. */
   async #insist(ask: (headers: Record<string, string>) => Promise<HttpResponse>): Promise<HttpResponse> {
     const headers = { 'idempotency-key': randomUUID() };
     for (let attempt = 0; attempt < 20; attempt += 1) {
@@ -169,7 +170,7 @@ async function runStorm(seed: number, writers: 'single' | 'many'): Promise<Storm
   return new Storm(harness, new SeededRandom(seed), writers === 'many');
 }
 
-/** By key: how many operations are labelled as guessed, or wait for someone who knows. */
+/** By key: how many operations are inferred or uncertain. */
 async function doubts({ agent }: AgentHarness): Promise<Map<string, number>> {
   const labelled = [...(await agent.operations('inferred')), ...(await agent.operations('uncertain'))];
   const counts = new Map<string, number>(keys.map((key) => [key, 0]));
@@ -179,7 +180,7 @@ async function doubts({ agent }: AgentHarness): Promise<Map<string, number>> {
   return counts;
 }
 
-/** Another seed, or several, can be tried: LATCHKEY_SEEDS=7,8 npx vitest run … */
+/** To try other seeds: LATCHKEY_SEEDS=7,8 npx vitest run … */
 const seeds = (process.env['LATCHKEY_SEEDS'] ?? '1,2').split(',').map(Number);
 
 for (const seed of seeds) {
@@ -204,7 +205,7 @@ for (const seed of seeds) {
         expect(upstream.coupons.filter(({ code }) => code === made)).toHaveLength(1);
       }
       expect((await agent.status()).outbox).toMatchObject({ conflicted: 0, dead: 0 });
-      // What a person has sent again may have arrived before.
+      // An operation that a person resends may have arrived before.
       const inferred = await agent.operations('inferred');
       expect(inferred).toMatchObject(inferred.map(() => ({ kind: 'enable' })));
     },

@@ -20,8 +20,9 @@ import { freePort } from '../../support/network/free-port.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 /*
- * Programs that were written for a store's API, each in its own way, and what they conclude when an agent
- * answers them in the store's place: their address of the API is changed, and nothing else.
+ * Programs that were written for a store's API, each in its own way. Only their base URL is
+ * changed, so that an agent answers them instead of the store. The tests check what the programs
+ * conclude.
  */
 
 const known = 'AAAAA-BBBBB-CCCCC-DDDDD';
@@ -62,11 +63,11 @@ function commandOf(program: ExistingProgram): Promise<ProgramCommand> {
 }
 
 for (const dialect of ['payhip', 'specification']) {
-  // The first version of the API is part of the store's own dialect alone.
+  // Only the store's own dialect has the first version of the API.
   const programs = existingPrograms.filter(({ api }) => api === 'v2' || dialect === 'payhip');
   test.concurrent.for(programs)(
-    `behind an agent in the dialect ${dialect}, $file concludes what is true`,
-    // A first build in Go compiles its whole library.
+    `behind an agent in the dialect ${dialect}, $file reaches the right conclusions`,
+    // The first Go build compiles the whole standard library.
     { timeout: 300_000 },
     async (program, context) => {
       const missing = await program.missing();
@@ -113,7 +114,8 @@ for (const dialect of ['payhip', 'specification']) {
         'check AAAAA: INVALID, not activated',
         'enable AAAAA: ENABLED, not activated',
         'check AAAAA: VALID, activated',
-        // The store is away: what is known here is answered, and of the rest nothing is said.
+        // The store is down: the agent answers for the keys that it knows, and says nothing about
+        // others.
         'check AAAAA: VALID, activated',
         'usage AAAAA: USES 4, activated',
         'check NNNNN: KEEP, activated',
@@ -126,7 +128,7 @@ for (const dialect of ['payhip', 'specification']) {
   );
 }
 
-test('with `unknown: problem`, a program takes the answer that nothing is known for a no', async () => {
+test('with `unknown: problem`, a program mistakes the error for an unknown key for a refusal', async () => {
   await using directory = temporaryDirectory();
   const activation = join(directory.path, 'activation');
   writeFileSync(activation, unseen);
@@ -139,12 +141,12 @@ test('with `unknown: problem`, a program takes the answer that nothing is known 
   expect(existsSync(activation)).toBe(false);
 });
 
-test('a program that takes 429 for a no finds a new license key valid while a guesser uses the same secret', async () => {
+test('a program that treats 429 as a refusal finds a new license key valid while a guesser uses the same secret', async () => {
   await using directory = temporaryDirectory();
   const activation = join(directory.path, 'activation');
   await using harness = await setStore('payhip', 'reset', { limits: { misses: 1 } });
   const agent = await harness.startAgent();
-  // Ten are sent at once; the others wait.
+  // Ten guesses are sent at once; the others wait.
   const guesses = Promise.allSettled(
     Array.from({ length: 40 }, (_, index) => agent.verify(`GUESS-${index}`)),
   );

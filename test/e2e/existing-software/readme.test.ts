@@ -11,7 +11,10 @@ import { startPlainUpstream } from '../../support/harness/plain-upstream.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { longPatienceMs, patienceMs } from '../../support/patience.ts';
 
-/* The three ways of the guide's section "You already have software", as it writes them down. */
+/*
+ * Tests the three ways of the guide's section "You already have software" as they are written
+ * there.
+ */
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const guide = readFileSync(join(root, 'examples/guides/desktop.md'), 'utf8');
@@ -19,7 +22,7 @@ const run = promisify(execFile);
 const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
 const secret = 'the-product-secret';
 
-/** The block of code under a heading of the section. */
+/** The code block under a heading of the section. */
 function blockOf(heading: string, language: string): string {
   const [, text = ''] = guide.split(`\n### ${heading}\n`);
   const block = new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(
@@ -37,7 +40,7 @@ function startStore(): ReturnType<typeof startPlainUpstream> {
   });
 }
 
-test('a program whose base URL can be set calls the agent', async () => {
+test('a program with a configurable base URL calls the agent', async () => {
   await using directory = temporaryDirectory();
   await using store = await startStore();
   await using agent = await startDaemonProcess(directory.path, {
@@ -52,7 +55,7 @@ test('a program whose base URL can be set calls the agent', async () => {
   );
 });
 
-/** Whether a network of one's own, with a hosts file of one's own, can be made here. */
+/** Whether this machine allows a network namespace and a private hosts file. */
 function canMapHosts(): boolean {
   const script = 'ip link set lo up && mount --bind /dev/null /etc/hosts';
   return (
@@ -66,7 +69,7 @@ interface Mapped {
   readonly doctor: string;
 }
 
-/** Plays on a machine on which the store's name leads to the agent, configured as the guide says. */
+/** Runs the programs where the store's name resolves to the agent, configured as the guide says. */
 async function playMapped(directory: string, configuration: string): Promise<Mapped> {
   const make = (out: string): ReturnType<typeof runProcess> =>
     runProcess(['certificate', 'make', '--host', 'api.example.com', '--out', join(directory, out)]);
@@ -98,10 +101,10 @@ async function playMapped(directory: string, configuration: string): Promise<Map
 const mapped = blockOf("The store's host is compiled in", 'yaml');
 const withoutNamespaces = 'no network of its own can be made here (unshare --user --net --mount)';
 
-test('a program that has the host compiled in calls the agent, which calls the store', async (context) => {
+test('a program with a hard-coded host calls the agent, which calls the store', async (context) => {
   context.skip(!canMapHosts(), withoutNamespaces);
   await using directory = temporaryDirectory();
-  // The store here is a test's, whose certificate nobody in public signed.
+  // The test store's certificate has no public authority.
   const passed = mapped
     .replace('203.0.113.7', '127.0.0.2')
     .replace('upstream:\n', 'upstream:\n  ca_file: ./store-tls/ca.pem\n');
@@ -111,7 +114,7 @@ test('a program that has the host compiled in calls the agent, which calls the s
   expect(played.doctor).not.toContain('fail');
 });
 
-test('without connect_to, the operator of such a machine is told that the agent reaches itself', async (context) => {
+test('without connect_to, status and doctor report that the agent calls itself', async (context) => {
   context.skip(!canMapHosts(), withoutNamespaces);
   await using directory = temporaryDirectory();
   const unpassed = mapped.replace(/^ {2}connect_to.*\n/m, '');
@@ -121,7 +124,7 @@ test('without connect_to, the operator of such a machine is told that the agent 
   expect(doctor).toMatch(/^fail .*itself.*connect_to/m);
 });
 
-test('a Node program runs the agent inside itself', async () => {
+test('a Node program runs the agent inside its own process', async () => {
   await using directory = temporaryDirectory();
   const folder = directory.path;
   const installed = join(folder, 'node_modules/latchkey');

@@ -10,9 +10,10 @@ INVALID_ACCEPTED = "ST201"
 VALID_REJECTED = "ST202"
 WRONG_METHOD_ANSWERED = "ST204"
 
-# What is said of parameters that are not written as the schema says; all else goes beyond it.
+# Problem codes for parameters that do not match the schema; all other codes are beyond the schema.
 MISWRITTEN = re.compile(r"malformed|required|excluded|unknown|out_of_range|too_(long|short)|not_(a|an|one|text)(_\w+)?")
-# Faults that are named alike and still are none of writing: what a token of one product carries, the sum of a cart.
+# Codes with the same names that do not concern the schema: the scopes of a product token, the total
+# of a cart.
 OF_RULES = {("scopes", "excluded"), ("items", "out_of_range")}
 
 
@@ -27,7 +28,7 @@ def rules_go_beyond_a_schema(failure, case, response):
     if told.get("code") == "parameters_invalid":
         faults = [fault for fault in told["errors"] if (fault["parameter"], fault["code"]) not in OF_RULES]
         return failure.code == VALID_REJECTED and not any(MISWRITTEN.fullmatch(fault["code"]) for fault in faults)
-    # The rows of an import are read each by itself: see a_wrong_row_is_reported.
+    # Each row of an import is read separately: see a_wrong_row_is_reported.
     codes = ("idempotency_key_reused", "import_rejected", "order_reused", "product_is_recurring", "upstream_refused")
     return failure.code == VALID_REJECTED and told.get("code") in codes
 

@@ -1,4 +1,4 @@
-// A game server's mod in Java, without a JSON library, as mods are. Second version of the API.
+// A game server mod in Java. Like most mods it has no JSON library. Second version of the API.
 import java.io.IOException;
 import java.net.URI;
 import java.net.URLEncoder;

@@ -1,4 +1,4 @@
-// An audio plugin that forgives the server its errors (5xx), and takes every other refusal for "invalid": also 429.
+// An audio plugin that tolerates 5xx, and treats every other error status as "invalid", even 429.
 // Second version of the API.
 import fs from 'node:fs';
 

@@ -1,4 +1,5 @@
-// A game that was never moved to the second version: the account's API key, and the product by its link.
+// A game that still uses the first version of the API: the account's API key, and the product by
+// its link.
 import fs from 'node:fs';
 
 const { LICENSE_API, API_KEY, PRODUCT_LINK, LICENSE_FILE } = process.env;

@@ -1,4 +1,5 @@
-// A desktop app that checks its license when it starts. Node's own fetch, second version of the API.
+// A desktop app that checks its license when it starts, with Node's fetch. Second version of the
+// API.
 import fs from 'node:fs';
 
 const API = process.env.LICENSE_API ?? 'https://api.example.com';
@@ -18,7 +19,7 @@ async function check(key) {
   try {
     answer = await ask('GET', 'verify', key);
   } catch {
-    // No network: whoever was activated goes on.
+    // No network: an activated installation keeps working.
     return fs.existsSync(ACTIVATION) ? 'KEEP' : 'TRY LATER';
   }
   if (answer.data && answer.data.enabled) {

@@ -1,5 +1,5 @@
-// A loader of game mods that takes every answer with `data` for a license, unless the license is blocked. Second version
-// of the API.
+// A game mod loader that treats every response with `data` as a license, unless the license is
+// disabled. Second version of the API.
 import fs from 'node:fs';
 
 const headers = { 'product-secret-key': process.env.PRODUCT_SECRET };

@@ -1,5 +1,5 @@
 #!/bin/sh
-# An installer that asks with curl. Second version of the API.
+# An installer that uses curl. Second version of the API.
 action=$1
 key=$2
 url="$LICENSE_API/api/v2/license"

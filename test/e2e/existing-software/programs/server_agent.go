@@ -1,4 +1,4 @@
-// A server program in Go, second version of the API.
+// A server program in Go. Second version of the API.
 package main
 
 import (

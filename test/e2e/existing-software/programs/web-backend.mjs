@@ -1,4 +1,5 @@
-// A web backend with an HTTP helper that rejects what is not 2xx, as axios does. Second version of the API.
+// A web backend with an HTTP helper that rejects every status except 2xx, as axios does. Second
+// version of the API.
 import fs from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
