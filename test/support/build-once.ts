@@ -11,9 +11,9 @@ const maxWaitMs = 300_000;
 export const compileCache: string = join(cache, 'compiled');
 
 /**
- * Builds a file once for all test files of this run and of later runs with the same `key`. The key must depend on
- * everything that goes into the file. `make` writes the file to the given path; other processes wait for it. Gives the
- * path of the file, which must not be changed. `npm ci` removes the file.
+ * Builds a file once for all test files of this run and of later runs with the same `key`. The key must
+ * depend on everything that goes into the file. `make` writes the file to the given path; other processes
+ * wait for it. Returns the path of the file, which must not be changed. `npm ci` removes the file.
  */
 export function buildOnce(name: string, key: string, make: (file: string) => void): string {
   const file = join(cache, `${name}-${key}`);

@@ -5,7 +5,7 @@
  */
 export const patienceMs: number = 100_000;
 
-/** The same for many steps in a row. */
+/** A longer limit for many steps in a row. */
 export const longPatienceMs: number = 250_000;
 
 /** Options for `vi.waitFor`, and for `expect.poll` with another interval. */

@@ -18,10 +18,10 @@ import { urlOf } from '../postgres/postgres-url.ts';
 import { writerOn } from '../postgres/postgres-writer.ts';
 import { VirtualTime } from '../harness/virtual-clock.ts';
 
-/** Where the authorities of this project keep their records; null: on SQLite. */
+/** The database for the authorities of this test project; null: SQLite. */
 export const postgresOfProject: DatabaseAddress | null = inject('postgres') ?? null;
 
-/** The setting that gives an authority a database of its own on the engine of the test project. */
+/** The setting that gives an authority its own database on the engine of the test project. */
 export function storeOfProject(): { store?: { postgres: { url: string; schema: string; pool: number } } } {
   if (postgresOfProject === null) return {};
   return { store: { postgres: { url: urlOf(postgresOfProject), schema: newSchema(), pool: 4 } } };
@@ -31,9 +31,9 @@ function newSchema(): string {
   return `app_${randomUUID().replaceAll('-', '_')}`;
 }
 
-/** What an app keeps its records in. */
+/** The store of an app. */
 export interface AppStore extends AsyncDisposable, Pick<App, 'reader' | 'writer' | 'backup'> {
-  /** Null on PostgreSQL, where there are only authorities. */
+  /** Null on PostgreSQL, which has no agents. */
   readonly local: { readonly reader: Reader; readonly transaction: Transaction } | null;
   /** Writes directly to the store, for data that the API cannot create. */
   write<Value>(work: (transaction: AuthorityTransaction) => Awaitable<Value>): Promise<Value>;

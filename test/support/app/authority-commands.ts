@@ -5,7 +5,7 @@ import type { CommandOf, TransactionOf, UseCaseName } from '../../../src/service
 import { buildCart } from '../builders/coupon-builders.ts';
 import { at } from '../builders/store-builders.ts';
 
-/** The use cases that keep to the tables of an authority, and so run on any engine. */
+/** The use cases that only need an authority's tables, and so run on any engine. */
 export type AuthorityUseCase = {
   [Name in UseCaseName]: TransactionOf<Name> extends Transaction ? never : Name;
 }[UseCaseName];
@@ -15,7 +15,7 @@ const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usa
 
 const noLicenseCells = { uses: null, enabled: null, createdAt: null };
 
-/** A command for each of them, in an order in which each succeeds on a new store. */
+/** A command for each use case, in an order in which each command succeeds on a new store. */
 const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   startAuthority: { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: digest('key') },
   addAccount: { name: 'Other', apiKey: 'theirs' },

@@ -2,14 +2,14 @@ import type { AuthorityReader, AuthorityTransaction } from '../../../src/service
 import { createTestStore } from '../builders/store-builders.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../postgres/postgres.ts';
 
-/** The store of an authority, on one of the engines. */
+/** An authority's store on one engine. */
 export interface AuthorityStore extends AsyncDisposable {
   readonly reader: AuthorityReader;
   /** Runs some writes in a transaction. */
   write<Value>(work: (transaction: AuthorityTransaction) => Promise<Value>): Promise<Value>;
 }
 
-/** An engine; `open` makes an empty store on it. Disposed of after the last. */
+/** An engine; `open` makes an empty store on it. Dispose the engine after its last store. */
 export interface Engine extends AsyncDisposable {
   open(): Promise<AuthorityStore>;
 }
@@ -60,7 +60,7 @@ async function postgres(): Promise<Engine> {
   };
 }
 
-/** The engines that can be tested here. */
+/** The engines that this machine can test. */
 export const engines: readonly { name: string; start: () => Promise<Engine> }[] = [
   { name: 'SQLite', start: sqlite },
   ...(hasPostgres ? [{ name: 'PostgreSQL', start: postgres }] : []),

@@ -1,12 +1,12 @@
-/** A word that is part of every secret and license key of a test, and of nothing else. */
+/** A word that is part of every secret and license key of a test, and of no other text. */
 const canary = 'canary';
 
-/** What of some canaries a text gives away, in any letter case and in the forms in which bytes are written. */
+/** The secrets that a text discloses, in any letter case and in the usual encodings of bytes. */
 export function leaksIn(text: string, secrets: readonly string[]): string[] {
   const low = text.toLowerCase();
   const forms = [canary, ...secrets].flatMap((word) => {
     const bytes = Buffer.from(word);
-    // Whole groups of three bytes: their base64 does not depend on what follows.
+    // Only whole groups of three bytes: their base64 does not depend on the bytes that follow.
     const base64 = bytes.subarray(0, bytes.length - (bytes.length % 3)).toString('base64');
     return [word, bytes.toString('hex'), base64, bytes.toString('base64url').replace(/=+$/, '')];
   });

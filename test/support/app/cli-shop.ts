@@ -4,12 +4,12 @@ import { latchkey, type Outcome } from '../process/command-line.ts';
 import { adminToken, type TestApp } from './http-app.ts';
 import { serveApp } from './http-served.ts';
 
-/** An authority as commands find it: by its state directory. */
+/** An authority that commands find by its state directory. */
 export interface CliShop extends AsyncDisposable, Pick<TestApp, 'write'> {
   readonly directory: string;
-  /** Runs a command line on it. */
+  /** Runs a command line on the authority. */
   run(...argv: string[]): Promise<Outcome>;
-  /** The JSON that a command prints; fails when the command does. */
+  /** The JSON that a command prints. Throws if the command fails. */
   read<Shape>(...argv: string[]): Promise<Shape>;
 }
 

@@ -4,7 +4,7 @@ import { findCommand } from '../../../src/cli/command-line.ts';
 import { commands } from '../../../src/cli/commands.ts';
 import { readPage } from '../../../src/cli/reference.ts';
 
-/** The words of every command, in the order of the help: `outbox retry`. */
+/** The name of every command, in the order of the help, such as `outbox retry`. */
 export function linesOf(
   entries: readonly Entry[] = commands,
   before: readonly string[] = [],
@@ -15,7 +15,7 @@ export function linesOf(
   });
 }
 
-/** A command line with a value for everything that must be given. Files are in `folder`. */
+/** A command line with a value for every required argument. Files are in `folder`. */
 export async function completeLine(line: string, folder: string): Promise<readonly string[]> {
   const { usage } = await readPage(findCommand(line.split(' '), commands), commands);
   const given = usage

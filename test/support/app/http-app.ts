@@ -25,22 +25,22 @@ export const apiKey = 'lk_api_default';
 
 export type LogLine = { level: keyof Log; message: string } & Record<string, unknown>;
 
-/** An authority's app over a real store, with the catalogue's credentials above; `log` keeps its lines. */
+/** An authority's app over a real store with the seeded credentials; `lines` has its log. */
 export interface TestApp extends AsyncDisposable {
   readonly app: App;
   readonly lines: LogLine[];
-  /** Uses of tokens that are not stored yet. */
+  /** Uses of tokens that are not yet stored. */
   readonly tokenUses: TokenUses;
   /** The state directory. */
   readonly directory: string;
   readonly write: AppStore['write'];
-  /** All tables of an agent, to write past the interface. */
+  /** All tables of an agent, for writes that the API does not offer. */
   agentTables(): Transaction;
-  /** The audit events, in order: who, action, object, and the rest. */
+  /** The audit events, in order: user, action, object, and the rest. */
   record(): Promise<readonly string[]>;
 }
 
-/** `onCall` gets the name of every call of a table and of every write. */
+/** `onCall` gets the name of each call of a table and of each write. */
 export async function openApp(
   changes: Partial<App> = {},
   onCall: ((name: string) => void) | null = null,
@@ -115,7 +115,7 @@ export async function openApp(
   };
 }
 
-/** The tables and the writer of a store; each call is reported. */
+/** The tables and the writer of a store, which report each call. */
 function watched(
   { reader, writer }: AppStore,
   onCall: (name: string) => void,
@@ -136,7 +136,7 @@ function watched(
   return { reader: watch(reader, 'reader'), writer: watch(writer, 'writer') };
 }
 
-/** The products of an agent that is configured with these. */
+/** The configured products of an agent. */
 export function productsOf(...productKeys: readonly string[]): AgentProducts {
   const configured = productKeys.map((productKey) => ({
     productKey,
@@ -145,7 +145,7 @@ export function productsOf(...productKeys: readonly string[]): AgentProducts {
   return new AgentProducts(noProducts, configured);
 }
 
-/** Metrics that count nothing. */
+/** Metrics that do nothing. */
 export const silentMetrics: App['metrics'] = {
   isOpen: () => false,
   expose: async () => 'latchkey_info 1\n',
@@ -154,7 +154,7 @@ export const silentMetrics: App['metrics'] = {
   countUnrouted: () => {},
 };
 
-/** What a first start makes. */
+/** The data that a first start creates. */
 async function seed({ accounts, tokens }: AuthorityTransaction): Promise<void> {
   await accounts.add({ accountId: 'default', name: 'default', createdAt: 0 }, digest(apiKey));
   const nothing = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
@@ -213,12 +213,12 @@ const tcpSettings: ServerSettings = {
   principal: null,
 };
 
-/** A server that is asked by `inject()`. */
+/** A server for `inject()`. */
 export function serverOf(app: App, settings: Partial<ServerSettings> = {}): FastifyInstance {
   return buildServer(app, { ...tcpSettings, ...settings });
 }
 
-/** What a scrape finds on an authority at rest. */
+/** The metrics of an idle authority. */
 export const authoritySnapshot: ProcessSnapshot = {
   status: authorityStatus,
   freeBytes: 1_000_000,

@@ -6,7 +6,10 @@ import type { Listener } from '../network/raw-http.ts';
 import { temporaryDirectory } from '../temporary.ts';
 import { openApp, serverOf, type TestApp } from './http-app.ts';
 
-/** An authority that listens in every way on one store; `tls` is TCP with the certificate of `localhost`. */
+/**
+ * An authority that listens over TCP, TLS and a Unix socket on one store. TLS uses the certificate for
+ * `localhost`.
+ */
 export interface Served
   extends AsyncDisposable, Pick<TestApp, 'app' | 'lines' | 'write' | 'directory' | 'tokenUses'> {
   readonly listeners: { readonly tcp: Listener; readonly tls: Listener; readonly socket: Listener };

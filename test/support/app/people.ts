@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { runProcess, type Outcome } from '../process/command-line.ts';
 
-/** Runs a command line, a process of its own, as the operator of the daemon in this directory. */
+/** Runs a command line as a separate process, as the operator of the daemon in this directory. */
 export function operate(directory: string, ...argv: string[]): Promise<Outcome> {
   return runProcess([...argv, '--state-dir', join(directory, 'state')]);
 }

@@ -11,7 +11,7 @@ import { temporaryDirectory } from '../temporary.ts';
 
 export const secret = 'secret-of-the-editor';
 
-/** Parts of a configuration, laid over that of a daemon on one port of TCP. */
+/** Parts of a configuration, merged into the configuration of a daemon with one TCP listener. */
 export type Tree = Readonly<Record<string, unknown>> & { listen?: object };
 
 /** The response of a verify: its status, the license or the problem, and the freshness. */
@@ -22,7 +22,7 @@ export type Verified = Readonly<Record<string, unknown>> & {
   age: number;
 };
 
-/** A daemon whose answers are remembered, and the one connection on which it is asked again and again. */
+/** A daemon with a response cache, and one connection for repeated requests. */
 export class Remembering implements AsyncDisposable {
   readonly time: AdvancingTime;
   readonly #opened = new AsyncDisposableStack();
@@ -35,7 +35,7 @@ export class Remembering implements AsyncDisposable {
     this.time = time;
   }
 
-  /** `prepare`: a daemon whose servers are changed remembers nothing, and takes no short way. */
+  /** With `prepare`, which changes the servers, the daemon has no response cache. */
   async start(tree: Tree, options: Pick<DaemonOptions, 'prepare'> = {}): Promise<this> {
     this.#daemon = await startDaemon(this.#configuration(tree), { log: silent, time: this.time, ...options });
     const daemon = this.#opened.adopt(this.#daemon, (started) => started.stop());
@@ -44,7 +44,7 @@ export class Remembering implements AsyncDisposable {
     return this;
   }
 
-  /** Another connection, open as long as the daemon. */
+  /** Opens another connection, which closes with the daemon. */
   connect(): KeptConnection {
     return this.#opened.use(new KeptConnection({ tcp: this.#daemon?.addresses.tcp ?? '' }));
   }
@@ -62,7 +62,7 @@ export class Remembering implements AsyncDisposable {
     });
   }
 
-  /** Asks on the one connection, and gives the status and what the answer says. */
+  /** Sends a verify on the one connection; returns the status, the body and the freshness. */
   async verify(licenseKey: string, credential = `product-secret-key: ${secret}`): Promise<Verified> {
     const answer = await this.#kept?.send(
       `GET /api/v2/license/verify?license_key=${licenseKey} HTTP/1.1\r\nHost: localhost\r\n${credential}\r\n\r\n`,
@@ -82,7 +82,7 @@ export class Remembering implements AsyncDisposable {
     };
   }
 
-  /** Asks until the answer comes from memory, if it may. */
+  /** Verifies until the response comes from the cache, if it may be cached. */
   async learn(licenseKey: string, credential?: string): Promise<Verified> {
     await this.verify(licenseKey, credential);
     await this.verify(licenseKey, credential);
@@ -98,7 +98,7 @@ export class Remembering implements AsyncDisposable {
     if (answer?.status !== 200) throw new Error(`${kind}: ${answer?.status}`);
   }
 
-  /** Sends a request with the admin token, and gives `data`. */
+  /** Sends a request with the admin token; returns `data`. */
   async admin(method: 'get' | 'post' | 'put' | 'delete', path: string, json?: object): Promise<unknown> {
     const token = readFileSync(join(this.#home.path, 'state', 'admin.token'), 'utf8').trim();
     const headers = { authorization: `Bearer ${token}` };

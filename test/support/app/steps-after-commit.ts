@@ -16,7 +16,7 @@ export class StepsAfterCommit {
     this.#failing = failing;
   }
 
-  /** The same object, each call of which is a step. */
+  /** The same object, but each of its calls counts as a step. */
   watch<Target extends object>(target: Target): Target {
     return new Proxy(target, {
       get: (watched, name) => {
@@ -51,7 +51,7 @@ export class StepsAfterCommit {
     if (error !== null) throw error;
   }
 
-  /** Counts a step after the commit, and gives its failure. */
+  /** Counts a step after the commit, and returns the failure for this step. */
   #failure(): Error | null {
     if (!this.isCommitted) return null;
     const index = this.count;

@@ -17,17 +17,17 @@ export interface ConfigInput {
   readonly files?: Readonly<Record<string, string | Error>>;
   /** The file that the command line names. */
   readonly file?: string;
-  /** The files that every user of the machine may read. */
+  /** The files that every user of the machine can read. */
   readonly worldReadable?: readonly string[];
   readonly platform?: NodeJS.Platform;
-  /** Whether the file in the working directory is trusted. Default: it is. */
+  /** Whether the file in the working directory is trusted; it is by default. */
   readonly local?: LocalFile;
 }
 
-/** Where every machine here has certificates. */
+/** The certificate files of every test machine. */
 const certificates = { '/etc/ca.pem': certificate, '/srv/ca.pem': certificate };
 
-/** Sources on a machine that has these files and no others. */
+/** Sources on a machine with only these files. */
 export function configSources(what: ConfigInput = {}): Sources {
   const {
     text,
@@ -67,7 +67,7 @@ function absent(): Error {
   return Object.assign(new Error('ENOENT'), { code: 'ENOENT', errno: -2 });
 }
 
-/** The error of a file that this user may not read. */
+/** The error of a file that this user cannot read. */
 export function denied(): Error {
   return Object.assign(new Error('EACCES'), { code: 'EACCES', errno: -13 });
 }
@@ -77,20 +77,20 @@ export function notADirectory(): Error {
   return Object.assign(new Error('ENOTDIR'), { code: 'ENOTDIR', errno: -20 });
 }
 
-/** The configuration made of sound sources. */
+/** The configuration of valid sources. */
 export function configurationOf(what: ConfigInput = {}): Configuration {
   const result = parseConfiguration(configSources(what));
   if (!result.ok) throw new Error(result.errors.map(formatConfigError).join('\n'));
   return result.configuration;
 }
 
-/** The lines that a report would show; none when the sources are sound. */
+/** The lines of the error report; empty if the sources are valid. */
 export function errorsOf(what: ConfigInput): readonly string[] {
   const result = parseConfiguration(configSources(what));
   return result.ok ? [] : result.errors.map(formatConfigError);
 }
 
-/** The warnings that a start would log; throws when the sources are not sound. */
+/** The warnings that a start logs. Throws if the sources are invalid. */
 export function warningsOf(what: ConfigInput): readonly string[] {
   const result = parseConfiguration(configSources(what));
   if (!result.ok) throw new Error(result.errors.map(formatConfigError).join('\n'));

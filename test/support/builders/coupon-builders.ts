@@ -1,7 +1,7 @@
 import type { Coupon, CouponTerms } from '../../../src/domain/checkout/coupon.ts';
 import type { Cart, CartLine } from '../../../src/domain/checkout/quote.ts';
 
-/** 20 % off every product of the seller, for ever. */
+/** 20 % off every product of the seller, forever. */
 export function buildTerms(changes: Partial<CouponTerms> = {}): CouponTerms {
   return {
     scope: { type: 'multi' },
@@ -21,7 +21,7 @@ export function buildCoupon({ id = 1, ...changes }: Partial<Coupon> = {}): Coupo
   return { id, ...buildTerms(changes) };
 }
 
-/** One piece of `press` for 10.00. */
+/** One item of `press` for 10.00. */
 export function buildLine(changes: Partial<CartLine> = {}): CartLine {
   return {
     productKey: 'press',

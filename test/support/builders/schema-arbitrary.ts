@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 
-/** As much of JSON Schema as the description of the interface uses. */
+/** The part of JSON Schema that the OpenAPI description uses. */
 export interface Schema {
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
@@ -17,7 +17,7 @@ export interface Schema {
   readonly anyOf?: readonly Schema[];
 }
 
-/** Values that a schema allows; a text is often one of `words`, so that something is found by it. */
+/** Random values that a schema allows. A text is often one of `words`, so that lookups find something. */
 export function valuesOf(schema: Schema, words: readonly string[]): fc.Arbitrary<unknown> {
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((each) => valuesOf(each, words)));
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);

@@ -46,7 +46,7 @@ export function buildSnapshot(with_: Partial<LicenseSnapshot> = {}): LicenseSnap
   };
 }
 
-/** A store of its own on a real file, with its writing and its reading connection. */
+/** A store in its own file, with its writing and its reading connection. */
 export interface TestStore extends AsyncDisposable {
   readonly directory: string;
   readonly databasePath: string;

@@ -36,7 +36,7 @@ export interface Configuration {
 }
 
 export interface HarnessOptions {
-  /** A key alone is an enabled license without uses. */
+  /** A string is an enabled license without uses. */
   readonly licenses?: readonly (string | (Partial<LicenseSeed> & { licenseKey: string }))[];
   readonly upstream?: Partial<PlainUpstreamOptions>;
   readonly configuration?: Configuration;
@@ -140,7 +140,7 @@ export class Agent implements AsyncDisposable {
     return (body as { data: { operations: ListedOperation[] } }).data.operations;
   }
 
-  /** Waits until only held operations are left in the outbox: they wait for a person. */
+  /** Waits until the outbox contains only held operations, which wait for a person. */
   async atRest(): Promise<void> {
     await eventually(async () => {
       const { pending, in_flight: inFlight, uncertain, held } = (await this.status()).outbox;
@@ -149,7 +149,7 @@ export class Agent implements AsyncDisposable {
   }
 
   /**
-   * Decides held enables as a person does: sends them again, or drops those that another change has followed. Enables
+   * Decides held enables as a person does: resends them, or drops those that a later change follows. Enables
    * with a lost response are held because no read shows whether they arrived and were revoked later.
    */
   async decideHeldEnables(isWanted: (licenseKey: string) => boolean = () => true): Promise<void> {
@@ -220,7 +220,7 @@ export class AgentHarness implements AsyncDisposable {
     return this.#agent;
   }
 
-  /** Changes the configuration of the agent that runs, which reads it again on SIGHUP. */
+  /** Changes the configuration of the running agent, which reloads it on SIGHUP. */
   async reconfigure(changes: Configuration): Promise<void> {
     this.#configuration = laidOver(this.#configuration, changes);
     const whole = { state_dir: join(this.directory, 'state'), ...this.configuration };
@@ -258,7 +258,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<AgentH
   return new AgentHarness({ home: temporaryDirectory(), upstream, proxy, configuration });
 }
 
-/** Sets up a harness with an agent that knows all its licenses; leaves nothing open if that fails. */
+/** Sets up a harness with an agent that knows all its licenses. Closes everything if that fails. */
 export async function startAgentHarness(options: HarnessOptions = {}): Promise<AgentHarness> {
   await using setting = new AsyncDisposableStack();
   const harness = setting.use(await startHarness(options));
@@ -271,16 +271,16 @@ export async function startAgentHarness(options: HarnessOptions = {}): Promise<A
 }
 
 /**
- * For an agent whose upstream leaves requests without an answer: it gives up on them within a test, and not on one that is
- * answered by a machine that is busy.
+ * For an agent whose upstream leaves requests without a response: the timeout fits into a test, but a busy
+ * machine can still answer other requests in time.
  */
 export const hasty: Configuration = { upstream: { timeout: '1s' } };
-/** Later than a hasty agent waits, in ms. */
+/** Longer than a hasty agent waits, in ms. */
 export const tooLateMs = 1_400;
 
 /**
- * Waits that let a test live through outages in seconds. For an answer it is patient: a slow machine is no fault of the
- * upstream.
+ * Intervals that let a test survive outages within seconds. The timeout for responses is long, because a slow
+ * machine must not look like a failing upstream.
  */
 function defaultConfiguration(upstreamUrl: string): Configuration {
   return {
@@ -308,7 +308,7 @@ function laidOver(below: Configuration, above: Configuration): Configuration {
   return merged;
 }
 
-/** Waits until `holds` does, looking again every few milliseconds. */
+/** Waits until `holds` returns true, polling every few milliseconds. */
 export async function eventually(
   holds: () => boolean | Promise<boolean>,
   timeoutMs: number = patienceMs,
@@ -319,12 +319,12 @@ export async function eventually(
   await vi.waitFor(look, { ...patience, timeout: timeoutMs });
 }
 
-/** The stable code of a problem answer. */
+/** The stable code of a problem response. */
 export function codeOf({ body }: HttpResponse): unknown {
   return (body as { code?: unknown }).code;
 }
 
-/** The object inside an answer's `data`. */
+/** The object in `data` of a response. */
 export function dataOf({ body }: HttpResponse): Record<string, unknown> {
   return (body as { data: Record<string, unknown> }).data;
 }

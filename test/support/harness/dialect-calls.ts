@@ -1,6 +1,6 @@
 import type { Call, Credentials } from './dialect-harness.ts';
 
-/** A call by the name under which its answer is kept. */
+/** A request and the name under which its response is stored. */
 export type NamedCall = Call & { readonly what: string };
 
 const formType = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -9,7 +9,7 @@ const jsonType = { 'content-type': 'application/json' };
 const verifyPath = '/api/v2/license/verify';
 const changes = ['usage', 'decrease', 'disable', 'enable'] as const;
 
-/** Calls of the store's API, successful and refused, in their order. */
+/** Requests of the store's API, successful and refused, in this order. */
 export function storeCalls(credentials: Credentials): readonly NamedCall[] {
   return [
     ...licenseCalls(credentials),
@@ -20,7 +20,7 @@ export function storeCalls(credentials: Credentials): readonly NamedCall[] {
   ];
 }
 
-/** What an agent is asked while its upstream is away. */
+/** Requests to an agent while its upstream is down. */
 export function offlineCalls({ secret, apiKey }: Credentials): readonly NamedCall[] {
   const headers = { 'product-secret-key': secret };
   return [
@@ -290,7 +290,7 @@ function gateCalls({ secret }: Credentials): readonly NamedCall[] {
   ];
 }
 
-/** What people and probes ask: these routes have no dialect. */
+/** Requests of people and probes, whose routes have no dialect. */
 export function localCalls({ token }: Credentials): readonly NamedCall[] {
   const headers = { authorization: `Bearer ${token}` };
   const get = (path: string, more: Call['headers'] = headers): NamedCall => ({

@@ -14,15 +14,18 @@ export type Role = 'authority' | 'agent';
 export const secret = 'lk_prod_of_the_editor';
 export const otherSecret = 'lk_prod_of_the_player';
 
-/** What callers of the harness know. */
+/** The credentials of the harness. */
 export type Credentials = { apiKey: string; secret: string; token: string; verifyToken: string };
 
-/** A daemon over a catalogue of two products, asked over one of its listeners; an agent has an authority above it. */
+/**
+ * A daemon with two products and one of its listeners for the requests. An agent has an authority as its
+ * upstream.
+ */
 export interface DialectHarness extends AsyncDisposable {
   readonly credentials: Credentials;
   readonly addresses: Daemon['addresses'];
   send(call: Call): Promise<string[]>;
-  /** The authority above an agent goes away. */
+  /** Stops the authority that is the agent's upstream. */
   closeUpstream(): Promise<void>;
 }
 
@@ -34,8 +37,8 @@ export type Call = {
 };
 
 /**
- * Starts real daemons in this process. `listen` is laid over the listeners of the one that is asked, `more` over
- * the rest of its configuration.
+ * Starts real daemons in this process. `listen` is merged into the listeners of the daemon under test, `more`
+ * into the rest of its configuration.
  */
 export async function startDialectHarness(
   role: Role,

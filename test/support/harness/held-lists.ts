@@ -3,15 +3,15 @@ import type { Page } from '../../../src/domain/page.ts';
 import type { CouponPage } from '../../../src/service/ports.ts';
 
 /**
- * The lists of an upstream whose answers a test gives: the first request of each waits for it, and the next, which makes
- * sure that there is no more, brings nothing.
+ * The coupon lists of an upstream whose responses a test provides. The first request of each listing waits
+ * for the test. The next request, which checks for another page, gets an empty page.
  */
 export class HeldLists {
-  /** Whether the test answers these requests, too. */
+  /** Whether the test also answers the requests for further pages. */
   byPage = false;
   #last: Outcome<CouponPage> | null = null;
 
-  /** `held`: asks the test. */
+  /** `held` waits for the test. */
   async answer(
     { offset }: Pick<Page, 'offset'>,
     held: () => Promise<Outcome<CouponPage>>,

@@ -3,7 +3,7 @@ import type { Database } from '../../../src/store/postgres/database.ts';
 
 /** The redemption limit of the coupon that all orders use. */
 export const redemptionLimit = 20;
-/** The uses that the licenses begin with which are used and unused: none of them ever comes to 0. */
+/** The initial uses of the licenses that are used and unused, so that no count ever reaches 0. */
 export const firstUses = 1_000_000;
 
 /** The response to a change that is sent once. */
@@ -15,21 +15,24 @@ export class Ledger {
   readonly name: string;
   /** The counts that the uses of one license were answered with. */
   readonly counted: number[] = [];
-  /** By license: how often it was changed, and by how much its uses were. */
+  /** The number of changes and the sum of their uses, by license. */
   readonly changed: Map<string, { changes: number; uses: number }> = new Map();
   /** The response to the only use of each license, by license. */
   readonly usedOnce: Map<string, Told> = new Map();
-  /** By license, used by many without a key: how often each was said. */
+  /** The number of each response, by license; many callers use these licenses without an idempotency key. */
   readonly usedByMany: Map<string, Record<Told, number>> = new Map();
-  /** By the id of the purchase. */
+  /** By purchase id. */
   readonly purchases: Map<string, { licenseKey: string; isRefunded: boolean }> = new Map();
-  /** By code, the id. */
+  /** Coupon ids by code. */
   readonly coupons: Map<string, number> = new Map();
   readonly orders: Set<string> = new Set();
-  /** How many requests were answered for good, how many of them repeated one that had been, by its key. */
+  /**
+   * The number of requests with a final response, and how many of them repeated an answered request under its
+   * key.
+   */
   answered = 0;
   repeated = 0;
-  /** How often the coupon that all want was redeemed, and how often it was used up. */
+  /** How often the coupon of all orders was redeemed, and how often it was exhausted. */
   redeemed = 0;
   usedUp = 0;
   /** Missing responses, and responses that ask for a retry. */
@@ -53,7 +56,7 @@ export class Ledger {
     this.usedByMany.set(licenseKey, { ...before, [told]: before[told] + 1 });
   }
 
-  /** One line for people. */
+  /** A summary in one line. */
   get summary(): string {
     const sum = (counts: Iterable<number>): number => [...counts].reduce((all, count) => all + count, 0);
     const changes = sum([...this.changed.values()].map((each) => each.changes));
@@ -92,7 +95,7 @@ async function compareLicenses({ name, ...ledger }: Ledger, { query, names }: Da
   const of = (key: string): { changes: number; uses: number } => stored.get(key) ?? { changes: 0, uses: 0 };
   const count = ledger.counted.length;
   equal(of(`${name}-COUNTED`), { changes: count, uses: count });
-  // Each use has a count of its own.
+  // Each use was answered with a different count.
   const inOrder = ledger.counted.toSorted((one, other) => one - other);
   equal(
     inOrder,
@@ -150,7 +153,7 @@ async function compareCheckout({ name, coupons, orders }: Ledger, { query, names
   equal(await redemptionsOf({ name }, { query, names }), redeemed.length);
 }
 
-/** How often the limited coupon is redeemed, as the store counts it. */
+/** How often the limited coupon is redeemed, by the store's count. */
 export async function redemptionsOf(
   { name }: Pick<Ledger, 'name'>,
   { query, names }: Pick<Database, 'query' | 'names'>,

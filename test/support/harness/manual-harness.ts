@@ -26,7 +26,7 @@ export type ArrivedCoupon =
 
 const never: AbortSignal = new AbortController().signal;
 
-/** An agent with its sync over virtual time, and an upstream that answers when the test says so. */
+/** An agent and its sync in virtual time, with an upstream that answers when the test tells it to. */
 export class ManualHarness extends AgentHarness {
   readonly time: VirtualTime = new VirtualTime();
   readonly mutex: KeyedMutex = new KeyedMutex();
@@ -35,15 +35,15 @@ export class ManualHarness extends AgentHarness {
   readonly arrived: Arrived[] = [];
   readonly arrivedCoupons: ArrivedCoupon[] = [];
   readonly lists: HeldLists = new HeldLists();
-  /** Aborted, it ends the loops that a test has started with it. */
+  /** Its abort ends the loops that a test has started. */
   readonly ending: AbortController = new AbortController();
   /** Aborts the requests in flight. */
   readonly lifetime: AbortController = new AbortController();
-  /** What the store throws instead of taking a write of the loops. */
+  /** The store throws this error instead of accepting a write of the loops. */
   fault: StorageError | null = null;
-  /** What people are warned of in the log. */
+  /** The warnings in the log. */
   readonly warnings: string[] = [];
-  /** Counts of a key that this agent's own operations do not explain. */
+  /** Counts of a key that the agent's own operations do not explain. */
   readonly unexpected: Record<string, unknown>[] = [];
   options: Omit<SyncOptions, 'policy'> = {
     rate: 1000,
@@ -94,7 +94,7 @@ export class ManualHarness extends AgentHarness {
     await this.#step(until - this.time.elapsed);
   }
 
-  /** The one request that is waiting upstream; throws when there is another number of them. */
+  /** The only request that waits upstream. Throws if there is none, or more than one. */
   async request(): Promise<Arrived> {
     await this.time.settle();
     const [first, ...others] = this.arrived.splice(0);
@@ -103,13 +103,13 @@ export class ManualHarness extends AgentHarness {
     return first;
   }
 
-  /** The keys of the requests that are waiting upstream. */
+  /** The keys of the requests that wait upstream. */
   async requested(): Promise<string[]> {
     await this.time.settle();
     return this.arrived.map(({ kind, licenseKey }) => `${kind} ${licenseKey}`);
   }
 
-  /** The upstream's answer about any key: that it has never been used. */
+  /** The upstream's response for a key that was never used. */
   saysOf(licenseKey: string): Applied<License> {
     const answer = this.says(0);
     return { ...answer, value: { ...answer.value, licenseKey } };
@@ -153,7 +153,7 @@ export class ManualHarness extends AgentHarness {
   }
 }
 
-/** A harness whose agent has seen the key with so many uses since its start. */
+/** A harness whose agent has read the key with this number of uses. */
 export async function createManualHarness({ uses = 5 }: { uses?: number } = {}): Promise<ManualHarness> {
   const harness = new ManualHarness();
   await harness.start();

@@ -141,7 +141,7 @@ test('the plain upstream refuses an invalid request with a JSON object', async (
   expect(upstream.ledger.map(({ answered }) => answered)).toContain('status:404');
 });
 
-test('the plain upstream can play another writer, a refund, a rolled secret and a deletion', async () => {
+test('the plain upstream simulates another writer, a refund, a rolled secret and a deletion', async () => {
   await using scene = await startHarness();
   const { client, upstream, use } = scene;
   upstream.useElsewhere(key, 5);
@@ -210,7 +210,7 @@ test('the plain upstream stops, refuses connections, and restarts on its port wi
 });
 
 test.each([
-  ['a lost answer', loseResponse, 1],
+  ['a lost response', loseResponse, 1],
   ['a lost request', loseRequest, 0],
   ['a body cut off', cutBody, 1],
 ] as const)('the fault %s ends the connection', async (_name, fault, uses) => {

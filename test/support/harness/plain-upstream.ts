@@ -14,7 +14,10 @@ export type RequestKind =
   | 'get_coupon'
   | 'other';
 
-/** One request as it arrived; `at` is epoch ms, header names are in lower case, a repeated value is the last. */
+/**
+ * A request as it arrived. `at` is epoch ms, header names are in lower case, and of repeated values the last
+ * is kept.
+ */
 export interface LedgerEntryDraft {
   readonly at: number;
   readonly method: string;
@@ -25,18 +28,19 @@ export interface LedgerEntryDraft {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** One request and its outcome. */
+/** A request and its result. */
 export interface LedgerEntry extends LedgerEntryDraft {
-  /** Whether it changed a license or made a coupon. */
+  /** Whether it changed a license or created a coupon. */
   counted: boolean;
   /**
-   * `waiting`: not answered yet; `sent`: as the specification says; `corrupted`: a 2xx with another body;
-   * `lost`: the connection ended first; `status:…`: answered with that status, not 2xx.
+   * `waiting`: not answered yet; `sent`: answered as the specification says; `corrupted`: a 2xx with another
+   * body; `lost`: the connection ended before the response; `status:…`: answered with this status, which is
+   * not 2xx.
    */
   answered: 'waiting' | 'sent' | 'corrupted' | 'lost' | `status:${number}`;
 }
 
-/** What goes wrong with one request; `counted` says whether it was carried out first. */
+/** What goes wrong with one request; `counted` says whether the request was applied first. */
 export type Fault =
   | { readonly kind: 'lost'; readonly counted: boolean }
   | { readonly kind: 'hang'; readonly counted: boolean }
@@ -46,7 +50,7 @@ export type Fault =
   | { readonly kind: 'truncated'; readonly ending: 'clean' | 'cut' }
   | ({ readonly kind: 'replaced'; readonly counted: boolean } & WireResponse);
 
-/** Decides what goes wrong with each request; undefined: nothing. */
+/** Chooses the fault of each request; undefined: no fault. */
 export type FaultPlan = (request: LedgerEntryDraft) => Fault | undefined;
 
 interface WireResponse {
@@ -55,70 +59,70 @@ interface WireResponse {
   readonly body: string;
 }
 
-/** Carried out, then the connection is destroyed. */
+/** Applies the request, then destroys the connection. */
 export const loseResponse: Fault = { kind: 'lost', counted: true };
 
-/** The connection is destroyed before anything was carried out. */
+/** Destroys the connection without applying the request. */
 export const loseRequest: Fault = { kind: 'lost', counted: false };
 
-/** Never answered; the connection stays open until the caller or `stop` ends it. */
+/** Never answers; the connection stays open until the caller or `stop` closes it. */
 export function hang(counted = true): Fault {
   return { kind: 'hang', counted };
 }
 
-/** Carried out at once, answered late. */
+/** Applies the request at once, and answers late. */
 export function delayResponse(delayMs: number): Fault {
   return { kind: 'late', delayMs };
 }
 
-/** Carried out at once, answered when something has happened. */
+/** Applies the request at once, and answers when the promise resolves. */
 export function holdResponse(until: Promise<unknown>): Fault {
   return { kind: 'held', until };
 }
 
-/** Still on its way when its caller gives up: carried out just then. */
+/** Applies the request only after its caller has given up, as if it had still been on its way. */
 export const outliveCaller: Fault = { kind: 'outlives_caller' };
 
-/** A gateway's page: 5xx in HTML. */
+/** A gateway's 5xx page in HTML. */
 export function serverError(status = 503, counted = false): Fault {
   return html(status, counted);
 }
 
-/** A firewall's or a hoster's page: 4xx in HTML, nothing carried out. */
+/** A firewall's or hosting provider's 4xx page in HTML; the request is not applied. */
 export function firewallPage(status = 403): Fault {
   return html(status, false);
 }
 
-/** Carried out, then a 200 whose body is something else. */
+/** Applies the request, then answers 200 with another body. */
 export function corruptBody(body = '<!doctype html><title>Welcome</title>', type = 'text/html'): Fault {
   return { kind: 'replaced', counted: true, status: 200, headers: { 'content-type': type }, body };
 }
 
-/** Carried out, then half of the JSON as a whole 200. */
+/** Applies the request, then answers a complete 200 with half of the JSON. */
 export const truncateBody: Fault = { kind: 'truncated', ending: 'clean' };
 
-/** Carried out, then the connection ends in the middle of the 200's body. */
+/** Applies the request, then closes the connection in the middle of the body. */
 export const cutBody: Fault = { kind: 'truncated', ending: 'cut' };
 
-/** Redirects the caller without applying the change. */
+/** Redirects the caller without applying the request. */
 export function redirect(location: string, status = 307): Fault {
   return { kind: 'replaced', counted: false, status, headers: { location }, body: '' };
 }
 
-/** 429 with `Retry-After` in seconds or as an HTTP date, nothing carried out. */
+/** 429 with `Retry-After` in seconds or as an HTTP date; the request is not applied. */
 export function rateLimited(retryAfter: number | Date): Fault {
   const value = typeof retryAfter === 'number' ? String(retryAfter) : retryAfter.toUTCString();
   return refusal(429, 'Too many requests', { 'retry-after': value });
 }
 
-/** A 4xx with a JSON object, nothing carried out. */
+/** A 4xx with a JSON object; the request is not applied. */
 export function refusal(status: number, message = 'Refused', headers: Record<string, string> = {}): Fault {
   const body = JSON.stringify({ error: message });
   const allHeaders = { 'content-type': 'application/json', ...headers };
   return { kind: 'replaced', counted: false, status, headers: allHeaders, body };
 }
 
-/** A status without any body, nothing carried out. */
+/** A status without a body; the request is not applied. */
 export function emptyResponse(status: number): Fault {
   return { kind: 'replaced', counted: false, status, headers: {}, body: '' };
 }
@@ -128,26 +132,26 @@ function html(status: number, counted: boolean): Fault {
   return { kind: 'replaced', counted, status, headers: { 'content-type': 'text/html' }, body };
 }
 
-/** The request changes `uses`. */
+/** Whether the request changes `uses`. */
 export function movesCounter({ kind }: LedgerEntryDraft): boolean {
   return kind === 'usage' || kind === 'decrease';
 }
 
 export type Chooses = (request: LedgerEntryDraft) => boolean;
 
-/** The nth, 2nth, 3nth … of the requests chosen goes wrong. */
+/** Of the chosen requests, the nth, 2nth, 3nth … meets the fault. */
 export function everyNth(n: number, fault: Fault, chooses: Chooses = () => true): FaultPlan {
   let seen = 0;
   return (request) => (chooses(request) && ++seen % n === 0 ? fault : undefined);
 }
 
-/** The first n of the requests chosen go wrong. */
+/** The first n of the chosen requests meet the fault. */
 export function firstFew(n: number, fault: Fault, chooses: Chooses = () => true): FaultPlan {
   let seen = 0;
   return (request) => (chooses(request) && ++seen <= n ? fault : undefined);
 }
 
-/** All of the requests chosen go wrong. */
+/** All chosen requests meet the fault. */
 export function every(fault: Fault, chooses: Chooses = () => true): FaultPlan {
   return (request) => (chooses(request) ? fault : undefined);
 }
@@ -158,7 +162,7 @@ export interface UpstreamLicense {
   readonly buyerEmail: string;
   readonly uses: number;
   readonly enabled: boolean;
-  /** As it stands in answers. */
+  /** In the format of responses. */
   readonly date: string;
 }
 
@@ -167,7 +171,7 @@ type Writable<T> = { -readonly [Name in keyof T]: T[Name] };
 export type LicenseSeed = Pick<UpstreamLicense, 'licenseKey' | 'productKey' | 'buyerEmail'> &
   Partial<UpstreamLicense>;
 
-/** The coupon object of specification 2.1, as it stands in answers. */
+/** The coupon object of specification 2.1, in the format of responses. */
 export interface UpstreamCoupon {
   readonly id: number;
   readonly coupon_type: string;
@@ -188,23 +192,23 @@ export interface UpstreamProduct {
   readonly secret: string;
 }
 
-/** What the specification leaves "not shown", and so may be either way at a real upstream. */
+/** Behaviour that the specification leaves open ("not shown"), so that real upstreams differ. */
 export interface UpstreamChoices {
   readonly floorAtZero: boolean;
   readonly createdStatus: 200 | 201;
   readonly listOrder: 'ascending' | 'descending';
-  /** false: a second coupon of the same code is made. */
+  /** false: a second coupon with the same code is created. */
   readonly uniqueCodes: boolean;
   /** false: dates and minimum purchase amount sent on creation are ignored. */
   readonly keepsExtras: boolean;
   readonly errorBody: (message: string, status: number) => unknown;
   /** In lower case. */
   readonly apiKeyHeader: string;
-  /** What a request about a license key is answered that is unknown or another product's. */
+  /** The response for a license key that is unknown or belongs to another product. */
   readonly unknownKey: (body: unknown) => { status: number; body: unknown };
   /** Members of a license object in addition to those of specification 2.2. */
   readonly licenseExtra: (license: UpstreamLicense) => Readonly<Record<string, unknown>>;
-  /** Whether `/api/v1/license/…` is there too: the API key speaks for the product that `product_link` names. */
+  /** Whether `/api/v1/license/…` exists too: the API key acts for the product that `product_link` names. */
   readonly firstVersion: boolean;
 }
 
@@ -216,7 +220,7 @@ export interface PlainUpstreamOptions extends Partial<UpstreamChoices> {
   readonly port?: number;
 }
 
-/** What the ledger says about one key's counter; `unanswered` of the counted never heard so. */
+/** The ledger's counts for one key; `unanswered` are counted changes without a response. */
 export interface Counts {
   readonly usages: number;
   readonly decreases: number;
@@ -226,7 +230,7 @@ export interface Counts {
 
 interface RouteResponse {
   readonly status: number;
-  /** undefined: no byte. */
+  /** undefined: an empty body. */
   readonly body: unknown;
   readonly counted: boolean;
 }
@@ -240,9 +244,9 @@ const licenseRoutes: Readonly<Record<string, RequestKind>> = {
 };
 const licensePath = /^\/api\/v([12])\/license\/(\w+)$/;
 
-/** A central API that knows the specification and nothing else, remembers all that it was asked, and fails at will. */
+/** A central API that implements exactly the specification, records all requests, and fails on demand. */
 export class PlainUpstream implements AsyncDisposable {
-  /** Everything asked, in the order of arrival. */
+  /** All requests, in the order of arrival. */
   readonly ledger: LedgerEntry[] = [];
   fault: FaultPlan = () => undefined;
   readonly #licenses: Map<string, Writable<UpstreamLicense>> = new Map();
@@ -288,7 +292,7 @@ export class PlainUpstream implements AsyncDisposable {
     return this.#coupons;
   }
 
-  /** The license as it stands now, as a copy; throws when there is none. */
+  /** A copy of the current license. Throws if there is none. */
   license(licenseKey: string): UpstreamLicense {
     return { ...this.#found(licenseKey) };
   }
@@ -303,7 +307,7 @@ export class PlainUpstream implements AsyncDisposable {
     return made;
   }
 
-  /** The key is deleted: unknown from now on. */
+  /** Deletes the key, which is unknown from now on. */
   forget(licenseKey: string): void {
     this.#licenses.delete(licenseKey);
   }
@@ -316,7 +320,7 @@ export class PlainUpstream implements AsyncDisposable {
     this.#found(licenseKey).enabled = enabled;
   }
 
-  /** Another writer moves the counter; the ledger does not know. */
+  /** Another writer changes the counter, which is not in the ledger. */
   useElsewhere(licenseKey: string, delta: number): void {
     const license = this.#found(licenseKey);
     license.uses = this.#floored(license.uses + delta);
@@ -341,7 +345,7 @@ export class PlainUpstream implements AsyncDisposable {
     return { usages, decreases, net: usages - decreases, unanswered };
   }
 
-  /** Waits until `holds` does, looking again whenever the ledger has changed; rejects at the deadline. */
+  /** Waits until `holds` returns true, checking after each change of the ledger. Rejects at the deadline. */
   async until(holds: () => boolean, deadlineMs: number = patienceMs): Promise<void> {
     const signal = AbortSignal.timeout(deadlineMs);
     while (!holds()) await once(this.#moved, 'moved', { signal });
@@ -351,13 +355,16 @@ export class PlainUpstream implements AsyncDisposable {
     if (this.#server !== undefined) return;
     const server = createServer((request, response) => void this.#receive(request, response));
     this.#server = server;
-    // While it is stopped, no other program may take its port.
+    // While the upstream is stopped, no other program may take its port.
     this.#port ||= await freePort();
     server.listen(this.#port, '127.0.0.1');
     await once(server, 'listening');
   }
 
-  /** Ends the listener, every connection and every delay; the state and the port stay for the next `start`. */
+  /**
+   * Closes the listener and every connection, and ends every delay. The state and the port stay for the next
+   * `start`.
+   */
   async stop(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -457,7 +464,7 @@ export class PlainUpstream implements AsyncDisposable {
     this.#delays.add(delay);
   }
 
-  /** The first thing noted about an answer stays. */
+  /** Keeps the first note about a response. */
   #note(entry: LedgerEntry, answered: LedgerEntry['answered']): void {
     if (entry.answered !== 'waiting') return;
     entry.answered = answered;
@@ -645,7 +652,7 @@ const emptyCoupon: Omit<UpstreamCoupon, 'id' | 'code'> = {
   ...noExtras,
 };
 
-/** The first rule of specification 2.1 and 4.1 that the parameters break. */
+/** The first rule of specification 2.1 and 4.1 that the parameters violate. */
 function couponFault(parameters: LedgerEntry['parameters']): string | undefined {
   const { percent_off: percent, amount_off: amount, coupon_type: type, code } = parameters;
   if ((percent === undefined) === (amount === undefined)) return 'Send either percent_off or amount_off';

@@ -6,14 +6,17 @@ import {
   type UpstreamCoupon,
 } from './plain-upstream.ts';
 
-/** How such a store says that it does not know a license key: all were seen. */
+/** The response of such a store for an unknown license key; real stores use all of these. */
 export type Unknown = 'bad request' | 'empty' | 'no data';
 
 export interface RealStoreOptions extends PlainUpstreamOptions {
   readonly unknown?: Unknown;
 }
 
-/** What makes an upstream such a store: errors, headers and members of its own, and the first version of its API. */
+/**
+ * Options for an upstream like a real store: its own errors, headers and members, and the first version of
+ * its API.
+ */
 export function realStoreOptions(unknown: Unknown = 'bad request'): Partial<PlainUpstreamOptions> {
   return {
     apiKeyHeader: 'payhip-api-key',
@@ -34,7 +37,7 @@ const unknownResponses: Readonly<Record<Unknown, (body: unknown) => { status: nu
   'no data': () => ({ status: 200, body: { data: [] } }),
 };
 
-/** A firewall asks for a proof that its caller is no robot; nothing is carried out. */
+/** A firewall asks its caller to prove that it is not a robot; the request is not applied. */
 export function challengePage(
   mark: Readonly<Record<string, string>> = { 'cf-mitigated': 'challenge', server: 'cloudflare' },
 ): Fault {
@@ -43,14 +46,14 @@ export function challengePage(
   return { kind: 'replaced', counted: false, status: 403, headers, body };
 }
 
-/** The edge cannot reach the store behind it: 520 to 527 in HTML. */
+/** The edge server cannot reach the store behind it: 520 to 527 in HTML. */
 export function edgePage(status: number, counted = false): Fault {
   const body = '<!DOCTYPE html><html><head><title>example.com | Web server is down</title></head></html>';
   const headers = { 'content-type': 'text/html; charset=UTF-8', server: 'cloudflare' };
   return { kind: 'replaced', counted, status, headers, body };
 }
 
-/** A coupon that the specification does not allow: free of charge, and by percent and amount at once. */
+/** A coupon that the specification forbids: free of charge, and with both a percentage and an amount. */
 export const unreadableCoupon: Partial<UpstreamCoupon> & Pick<UpstreamCoupon, 'code'> = {
   code: 'ODD',
   percent_off: 0,

@@ -34,12 +34,12 @@ export const day: number = 24 * hour;
 export const key = 'KEY-1';
 export const productKey = 'press';
 
-/** A store on a real file, its writer in place, and time that the test turns by hand. */
+/** A store in a real file, a writer in this thread, and a manual clock. */
 export class Harness implements AsyncDisposable {
   /** `Clock.now` and `Clock.elapsed` of the next command. */
   now: number = Date.UTC(2026, 0, 1);
   elapsed: number = Date.UTC(2026, 0, 1);
-  /** What the random source draws. */
+  /** The next number of the random source. */
   draw = 0.5;
   /** Whether `history.keep` is above 0. */
   keepsHistory = true;
@@ -55,18 +55,18 @@ export class Harness implements AsyncDisposable {
     return this.#open.writer;
   }
 
-  /** What the store holds. Tests only read by it. */
+  /** The stored data, which tests only read. */
   get store(): Transaction {
     return this.#open.transaction;
   }
 
-  /** Lets time pass, on both clocks. */
+  /** Advances both clocks. */
   pass(ms: number): void {
     this.now += ms;
     this.elapsed += ms;
   }
 
-  /** Ends the process without a word, and opens its store again. */
+  /** Ends the process as a crash does, and opens its store again. */
   reopen(): void {
     this.#open.stack.dispose();
     this.#open = this.#reopened();
@@ -105,18 +105,18 @@ export class Harness implements AsyncDisposable {
   }
 }
 
-/** The value of a result that was not refused. */
+/** The value of a successful result. */
 export function valueOf<Value>(result: Result<Value>): Value {
   if (!result.ok) throw new Error(`refused: ${result.problem.code} ${result.problem.detail}`);
   return result.value;
 }
 
-/** The code of the problem, null when it was not refused. */
+/** The code of the problem; null for a success. */
 export function refusalOf(result: Result<unknown>): ProblemCode | null {
   return result.ok ? null : result.problem.code;
 }
 
-/** An agent's store after its start, and what happens between it and its upstream, step by step. */
+/** An agent's store after its start, with steps for the exchange with its upstream. */
 export class AgentHarness extends Harness {
   policy: SyncPolicy = {
     reconcileAfterMs: minute,
@@ -129,10 +129,10 @@ export class AgentHarness extends Harness {
   };
   freshness: FreshnessPolicy = defaultFreshnessPolicy;
   maxPending = 1000;
-  /** Where the state directory is. */
+  /** The path of the state directory. */
   place = 'here';
 
-  /** A start of the process on this store. */
+  /** Starts the process on this store. */
   async start(): Promise<void> {
     valueOf(
       await this.writer.write('startAgent', {
@@ -143,7 +143,7 @@ export class AgentHarness extends Harness {
     );
   }
 
-  /** The process ends and starts again. */
+  /** Crashes the process, and starts it again. */
   async restart(): Promise<void> {
     this.reopen();
     this.pass(second);
@@ -162,7 +162,7 @@ export class AgentHarness extends Harness {
     return result;
   }
 
-  /** Records a change that is taken; gives its operation. */
+  /** Records a change that is accepted; returns its operation. */
   async record(trigger: Exclude<LicenseTrigger, 'refund'>): Promise<string> {
     const { operationId } = valueOf(await this.change(trigger));
     if (operationId === null) throw new Error(`${trigger} needs no operation`);
@@ -175,7 +175,7 @@ export class AgentHarness extends Harness {
     return step;
   }
 
-  /** Plans what must be a send; gives the operation in flight. */
+  /** Plans a step, which must be a send; returns the operation in flight. */
   async send(queue: QueueName, options: { justRead?: boolean } = {}): Promise<Operation> {
     const step = await this.plan(queue, options);
     if (step.step !== 'send') throw new Error(`the ${queue} queue needs ${step.step}, not send`);
@@ -194,7 +194,7 @@ export class AgentHarness extends Harness {
     return recorded;
   }
 
-  /** An answer to a read that was sent now, or `sentAt`. */
+  /** Records the result of a read that was sent now, or at `sentAt`. */
   async read(
     outcome: Applied<License> | NotApplied | Ambiguous,
     {
@@ -209,7 +209,7 @@ export class AgentHarness extends Harness {
     return recorded;
   }
 
-  /** The upstream's answer in the specification's shape. */
+  /** The upstream's response in the specification's format. */
   says(uses: number, { enabled = true, ...extra }: SaidBeside = {}): Applied<License> {
     const license = { licenseKey: key, productKey: 'link', buyerEmail: 'a@example.com', createdAt: 1 };
     return {
@@ -220,7 +220,7 @@ export class AgentHarness extends Harness {
     };
   }
 
-  /** The same out of a cache that took it in `ageMs` ago. */
+  /** The same response from a cache that stored it `ageMs` ago. */
   cacheSays(uses: number, ageMs: number, how: { enabled?: boolean } = {}): Applied<License> {
     return { ...this.says(uses, how), confirmedAt: this.now - ageMs, isCached: true };
   }
@@ -246,13 +246,13 @@ export class AgentHarness extends Harness {
     return progress.state === 'uncertain' && progress.held ? 'held' : progress.state;
   }
 
-  /** When the head of a queue is due, in ms from now; null when it waits for nothing. */
+  /** When the head of a queue is due, in ms from now; null if it waits for nothing. */
   dueIn(queue: QueueName): number | null {
     const nextAt = this.store.operations.head(key, queue)?.nextAt ?? null;
     return nextAt === null ? null : nextAt - this.elapsed;
   }
 
-  /** Throws when something does not hold that holds after every command, whatever it was. */
+  /** Throws if an invariant that holds after every command is violated. */
   check(): void {
     const { operations, snapshots } = this.store;
     const snapshot = snapshots.get(key);
@@ -273,7 +273,7 @@ export class AgentHarness extends Harness {
   }
 }
 
-/** An agent that has seen the key with so many uses since its start. */
+/** An agent that has read the key with this number of uses. */
 export async function createAgent(
   { uses = 5, enabled = true }: { uses?: number; enabled?: boolean } = {},
   policy: Partial<SyncPolicy> = {},
@@ -288,7 +288,7 @@ export async function createAgent(
 /** The members of the upstream's response other than the count. */
 type SaidBeside = Partial<Pick<License, 'enabled' | 'extra'>>;
 
-/** It is unknown whether the change was applied. */
+/** Whether the change was applied is unknown. */
 export const lost: Ambiguous = {
   outcome: 'ambiguous',
   status: null,
@@ -296,7 +296,7 @@ export const lost: Ambiguous = {
   retryAfterMs: null,
 };
 
-/** The upstream, or the way to it, refused. */
+/** The upstream, or the network before it, refused. */
 export function no(reason: NotAppliedReason, retryAfterMs: number | null = null): NotApplied {
   return { outcome: 'not_applied', reason, status: null, detail: `no: ${reason}`, retryAfterMs };
 }

@@ -39,9 +39,9 @@ export class Vendor implements Upstream {
   instead: Corrupt = () => null;
   /** The response that replaces the real response, after the change was applied. */
   loses: Corrupt = () => null;
-  /** For how long a cache on the way has kept the answers to reads, in ms. */
+  /** How long a cache on the way has held the responses to reads, in ms. */
   cachedForMs = 0;
-  /** How the upstream itself spells a key that it is asked about. */
+  /** The upstream's own spelling of a requested key. */
   spells: (key: string) => string = (key) => key;
   readonly #clock: VirtualClock;
 
@@ -102,7 +102,7 @@ const missing: Outcome<never> = {
   retryAfterMs: null,
 };
 
-/** An agent's service, loops and store in this process, on virtual time, over a vendor in memory. */
+/** An agent's service, loops and store in this process, in virtual time, with a vendor in memory. */
 export class SyncHarness implements Disposable {
   readonly time: VirtualTime = new VirtualTime();
   readonly vendor: Vendor;
@@ -133,7 +133,7 @@ export class SyncHarness implements Disposable {
     return this.#process.writer;
   }
 
-  /** A start of the process: the store is taken into use, the loops run. */
+  /** Starts the process: opens the store and runs the loops. */
   async start(): Promise<void> {
     await this.writer.write('startAgent', {
       adminTokenDigest: 'd',
@@ -142,12 +142,12 @@ export class SyncHarness implements Disposable {
       reconcileAfterMs: this.#options.policy.reconcileAfterMs,
     });
     this.sync.limiter.waitUntil(retryAfterUntil(this.store));
-    // The rejection ends with the process; no test waits for its loops.
+    // The rejection belongs to the process; no test waits for its loops.
     this.sync.run(this.#process.ending.signal).catch(() => undefined);
     await this.time.settle();
   }
 
-  /** The process dies and starts again, by a wall clock that was turned by so many ms meanwhile. */
+  /** Kills and restarts the process, after the wall clock was changed by `turnedByMs`. */
   async restart({ turnedByMs = 0 }: { turnedByMs?: number } = {}): Promise<void> {
     const wall = this.#clock.reading().wall + turnedByMs;
     this.#clock.stop();
@@ -160,7 +160,7 @@ export class SyncHarness implements Disposable {
     return await this.#within(this.ask(licenseKey, requester));
   }
 
-  /** Asks without letting time pass. */
+  /** Verifies a key without letting time pass. */
   ask(
     licenseKey: string,
     requester: string | null,
@@ -169,7 +169,7 @@ export class SyncHarness implements Disposable {
     return this.licensing.verify(allProducts, licenseKey, signal, requester);
   }
 
-  /** Ends the process: running requests are aborted. */
+  /** Ends the process and aborts the running requests. */
   end(): void {
     this.#process.ending.abort();
   }
@@ -266,7 +266,7 @@ const defaults: SyncOptions = {
   },
 };
 
-/** Starts an agent over a vendor who knows these keys. */
+/** Starts an agent over a vendor that knows these keys. */
 export async function startSyncHarness(
   keys: readonly string[],
   options: Partial<SyncOptions> = {},

@@ -9,12 +9,12 @@ import { type FaultProxy, startFaultProxy } from '../network/fault-proxy.ts';
 import { type PlainUpstream, type PlainUpstreamOptions, startPlainUpstream } from './plain-upstream.ts';
 
 export const key = 'KEY-1';
-/** What the client's clock shows throughout. */
+/** The constant time of the client's clock. */
 export const now: number = Date.UTC(2040, 0, 1);
 
 export type Client = Upstream & AsyncDisposable;
 
-/** How an upstream is spoken to that knows the specification and nothing else. */
+/** Settings for an upstream that implements exactly the specification. */
 export const asSpecified: Pick<PlainUpstreamSettings, 'headers' | 'dialect' | 'userAgent' | 'self'> = {
   headers: { ...credentialHeaders },
   dialect: dialects.specification,
@@ -54,7 +54,7 @@ export interface Harness extends AsyncDisposable {
   readonly client: Client;
 }
 
-/** An upstream with one license, a network to break, and a client behind it. */
+/** An upstream with one license, a network that can fail, and a client behind it. */
 export async function startHarness(
   settings: ClientSettings = {},
   options: Partial<PlainUpstreamOptions> = {},
@@ -82,8 +82,8 @@ export async function startHarness(
 }
 
 /**
- * Stops all timers until the end of the test, but for the time that it lets pass: however slow this machine is, no
- * request is given up by chance.
+ * Stops all timers until the end of the test, except for the time that `pass` lets pass. A slow machine then
+ * cannot cause a timeout by chance.
  */
 export function stopTimers(): { pass: (ms: number) => void } {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
@@ -98,7 +98,7 @@ export function never(): AbortSignal {
   return new AbortController().signal;
 }
 
-/** A change that no request asked for. */
+/** A change without a request that asked for it. */
 export function changeOf(
   productKey: string,
   licenseKey: string,

@@ -51,7 +51,7 @@ it('virtual time stops at the requested time although a sleeper waits longer', a
   expect(time.sleeping).toBe(1);
 });
 
-it('virtual time passes for a loop that sleeps for 0 ms', async () => {
+it('virtual time passes even if a loop sleeps for 0 ms', async () => {
   const { time, clock } = createClock();
   let turns = 0;
   const loop = async (): Promise<void> => {
@@ -86,7 +86,7 @@ it('virtual time runs until a condition holds', async () => {
   expect(clock.elapsed()).toBe(60);
 });
 
-it('virtual time runs until nobody sleeps', async () => {
+it('virtual time runs until no sleeper has a time', async () => {
   const { time, clock, woken, sleeper } = createClock();
   void sleeper('for ever', Infinity);
   void sleeper('one', 10).then(() => sleeper('two', 15));
@@ -105,7 +105,7 @@ it('virtual time cannot run twice at the same time', async () => {
   expect(time.elapsed).toBe(10);
 });
 
-it('the clock of a virtual machine follows its wall clock forwards only', async () => {
+it('the clock of a virtual machine only follows its wall clock forwards', async () => {
   const { time, clock } = createClock();
   clock.jumpWall(hour);
   expect(clock.now()).toBe(hour);

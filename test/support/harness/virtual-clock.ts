@@ -13,8 +13,8 @@ import type { Clock } from '../../../src/service/ports.ts';
 type Sleeper = { owner: VirtualClock; at: number; order: number; fire: () => void; forget: () => void };
 
 /**
- * Time that passes only when it is told to. Everything under test may run between two instants, as far as
- * it needs no more than promises: sockets, files and real timers are not part of it.
+ * Time that passes only when a test advances it. Code under test may run between two instants as far as it
+ * waits only for promises, not for sockets, files or real timers.
  */
 export class VirtualTime {
   #elapsed = 0;
@@ -43,7 +43,7 @@ export class VirtualTime {
     return next === null || next.at === Infinity ? null : next.at;
   }
 
-  /** Lets everything run that needs no time to pass. */
+  /** Runs everything that can run without time passing. */
   async settle(): Promise<void> {
     // A turn of the event loop comes only after every promise that can settle has settled.
     await new Promise<void>((resolve) => {
@@ -51,23 +51,26 @@ export class VirtualTime {
     });
   }
 
-  /** Lets `ms` pass: wakes sleepers one by one in the order of their time, then of their coming. */
+  /** Advances time by `ms`: wakes sleepers one by one in the order of their time, then of their calls. */
   async advance(ms: number): Promise<void> {
     await this.#run(this.#elapsed + ms, () => false);
   }
 
-  /** Lets time pass until the condition holds, looked at before each instant; throws when it does not in time. */
+  /**
+   * Advances time until the condition holds, checking it before each instant. Throws if it does not hold in
+   * time.
+   */
   async runUntil(holds: () => boolean, withinMs: number): Promise<void> {
     await this.#run(this.#elapsed + withinMs, holds);
     if (!holds()) throw new Error(`it did not come about within ${withinMs} ms of virtual time`);
   }
 
-  /** Lets time pass until only sleepers without a time are left. Throws if that takes longer. */
+  /** Advances time until only sleepers without a time are left. Throws if that takes longer. */
   async runUntilIdle(withinMs: number): Promise<void> {
     await this.runUntil(() => this.nextAt() === null, withinMs);
   }
 
-  /** For `VirtualClock`. */
+  /** Used by `VirtualClock`. */
   sleep(owner: VirtualClock, ms: number, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     if (signal.aborted) reject(signal.reason as Error);
@@ -98,7 +101,7 @@ export class VirtualTime {
     };
     const sleeper: Sleeper = {
       owner,
-      // As Node's timers: whole ms, and one at least, so that no loop can stop time.
+      // Like Node's timers: whole ms, and at least one, so that no loop can stop time.
       at: this.#elapsed + Math.max(1, Math.trunc(ms)),
       order: this.#started,
       fire: () => {
@@ -141,7 +144,7 @@ export class VirtualTime {
 
 const defaultStart = Date.UTC(2026, 0, 1);
 
-/** The clock of one process: virtual time, read by the rules by which the daemon's own clock reads time. */
+/** The clock of one process: virtual time, read by the same rules as the daemon's clock. */
 export class VirtualClock implements Clock {
   readonly #time: VirtualTime;
   readonly #upSince: number;
@@ -150,7 +153,7 @@ export class VirtualClock implements Clock {
   #keeping: TimeKeeping;
   #isStopped = false;
 
-  /** Made by `VirtualTime.clock` and `restarted`. `upSince`: ms of virtual time at which it was started. */
+  /** Use `VirtualTime.clock` or `restarted`. `upSince`: the start of the process in ms of virtual time. */
   constructor(time: VirtualTime, start: { wall: number; mark: TimeMark | null; upSince: number }) {
     this.#time = time;
     this.#upSince = start.upSince;
@@ -165,7 +168,7 @@ export class VirtualClock implements Clock {
     return timeOf(this.#keeping);
   }
 
-  /** As `PersistentClock.confirmed`. */
+  /** Like `PersistentClock.confirmed`. */
   confirmed(): number | null {
     this.now();
     return confirmedTimeOf(this.#keeping);
@@ -180,23 +183,23 @@ export class VirtualClock implements Clock {
     await this.#time.sleep(this, ms, signal);
   }
 
-  /** What the machine's clocks show. */
+  /** The readings of the machine's clocks. */
   reading(): ClockReading {
     const { elapsed } = this.#time;
     return { wall: this.#wallOffset + elapsed, monotonic: elapsed - this.#upSince };
   }
 
-  /** Whether it shows a time that is not believed, and so not remembered. */
+  /** Whether the clock shows an unverified time, which is not stored. */
   get isUnbelieved(): boolean {
     return this.#keeping.unverified !== null;
   }
 
-  /** Turns the wall clock, forwards or (a negative number) backwards. */
+  /** Changes the wall clock, forwards or (with a negative number) backwards. */
   jumpWall(byMs: number): void {
     this.#wallOffset += byMs;
   }
 
-  /** Learns from the `Date` of a parsed answer of the upstream, as `PersistentClock.learn` does. */
+  /** Learns from the `Date` of an upstream response, like `PersistentClock.learn`. */
   learn(date: number | null): boolean {
     this.now();
     const before = this.#keeping;
@@ -204,7 +207,7 @@ export class VirtualClock implements Clock {
     return this.#keeping.base - before.base > unverifiedJumpMs;
   }
 
-  /** Moves the base on; gives the mark for the store to remember. */
+  /** Advances the base; returns the mark to store. */
   mark(): TimeMark {
     this.now();
     const { base, isConfirmed } = this.#keeping;
@@ -217,7 +220,7 @@ export class VirtualClock implements Clock {
     this.#time.forget(this);
   }
 
-  /** Stops this process, and starts the next on the same machine from the mark that the store remembers. */
+  /** Stops this process, and starts the next on the same machine from the stored mark. */
   restarted(mark: TimeMark | null): VirtualClock {
     this.stop();
     return new VirtualClock(this.#time, { wall: this.reading().wall, mark, upSince: this.#time.elapsed });

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import { certificate } from './certificate.ts';
 import type { Listener } from './raw-http.ts';
 
-/** A caller's end of one connection. */
+/** The caller's side of one connection. */
 export class CallerConnection {
   readonly socket: Socket;
   readonly closed: Promise<unknown>;
@@ -34,13 +34,13 @@ export class CallerConnection {
     return connection;
   }
 
-  /** Opens TCP alone to a listener that waits for a TLS handshake. */
+  /** Opens only TCP to a listener that waits for a TLS handshake. */
   static async openWithoutHandshake(listener: Listener): Promise<CallerConnection> {
     const port = 'tcp' in listener ? Number(new URL(listener.tcp).port) : 0;
     return await CallerConnection.#on(connect(port), 'connect');
   }
 
-  /** Sends a request and gives the answer's head; empty when the connection is closed before one. */
+  /** Sends a request and returns the head of the response; empty if the connection closes first. */
   async ask(bytes: string): Promise<string> {
     this.#received = '';
     this.socket.write(bytes);

@@ -1,4 +1,4 @@
-/** A self-signed certificate for `localhost` alone, valid until 2120, for tests only; it protects nothing. */
+/** A self-signed certificate for `localhost`, valid until 2120. It is only for tests and protects nothing. */
 export const certificate = `-----BEGIN CERTIFICATE-----
 MIIBSTCB8KADAgECAgEBMAoGCCqGSM49BAMCMBgxFjAUBgNVBAMMDWxhdGNoa2V5
 IHRlc3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBgxFjAUBgNV
@@ -18,7 +18,7 @@ g6ENERd5yTQrmnTtuGbDjKgM01OQrWB8EacRlu6+3aUOWvbWd2A8eK7V
 -----END PRIVATE KEY-----
 `;
 
-/** The key of no certificate here. */
+/** A private key without a certificate. */
 export const anotherPrivateKey = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgCpU7/PjycB5dd0Zf
 q6Pig8r8sZS1bW5gJW5ENvnCndWhRANCAAQoUybx8Anfgc93VR5f0YkDOS3+QHVT

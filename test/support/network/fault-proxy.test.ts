@@ -19,9 +19,9 @@ const rawUse = [
 interface Scene extends AsyncDisposable {
   readonly upstream: PlainUpstream;
   readonly proxy: FaultProxy;
-  /** One use on a connection of its own. */
+  /** Sends one use on a new connection. */
   readonly useAnew: (deadlineMs?: number) => Promise<RawResponse>;
-  /** One use on a connection that is kept alive. */
+  /** Sends one use on a connection that is kept alive. */
   readonly use: (signal?: AbortSignal) => Promise<HttpResponse>;
 }
 
@@ -59,7 +59,7 @@ test('a fault proxy without a fault passes everything', async () => {
   expect(upstream.countsOf(key).net).toBe(2);
 });
 
-test('a fault proxy can refuse connections, end open connections, and come back on its port', async () => {
+test('a fault proxy can refuse connections, reset open connections, and listen again on its port', async () => {
   await using scene = await startHarness();
   const { proxy, use, useAnew } = scene;
   await use();
@@ -75,7 +75,7 @@ test('a fault proxy can refuse connections, end open connections, and come back 
   expect((await use()).status).toBe(200);
 });
 
-test('a black hole swallows everything on open and on new connections', async () => {
+test('a black hole swallows all bytes on open and on new connections', async () => {
   await using scene = await startHarness();
   const { proxy, upstream, use, useAnew } = scene;
   await use();

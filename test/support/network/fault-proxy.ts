@@ -2,38 +2,42 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { freePort } from './free-port.ts';
 
-/** What the network does; everything but `pass` is a way in which it fails. */
+/** The state of the network; every state except `pass` is a failure. */
 export type NetworkFault =
   | { readonly kind: 'pass' }
-  /** Nothing listens, and open connections are reset. */
+  /** The port is closed, and open connections are reset. */
   | { readonly kind: 'refuse' }
-  /** Connections are accepted and everything sent on them is swallowed. */
+  /** Connections are accepted, and all their bytes are swallowed. */
   | { readonly kind: 'blackhole' }
-  /** Every connection is reset as soon as it stands. */
+  /** Every connection is reset as soon as it is open. */
   | { readonly kind: 'reset_on_connect' }
-  /** The request arrives; its answer, or only one with such a text in it, becomes a reset. */
+  /**
+   * The request arrives, but its response becomes a reset; with `containing`, only a response with this text.
+   */
   | { readonly kind: 'reset_answer'; readonly containing?: string }
-  /** The request arrives; its answer never does, and the connection stays open. */
+  /** The request arrives, but its response never does, and the connection stays open. */
   | { readonly kind: 'half_open' }
   /** The first `afterBytes` bytes of later responses arrive, then the connection ends. */
   | { readonly kind: 'cut_answer'; readonly afterBytes: number }
-  /** Everything arrives, `delayMs` late each way. */
+  /** All bytes arrive, `delayMs` late in each direction. */
   | { readonly kind: 'latency'; readonly delayMs: number };
 
 interface Connection {
   readonly client: Socket;
   readonly target: Socket;
-  /** Bytes answered since the fault was chosen. */
+  /** Response bytes since the fault began. */
   answeredBytes: number;
-  /** Nothing reaches the target any more, nothing the client: what has swallowed a byte never heals. */
+  /**
+   * `deaf`: nothing reaches the target; `mute`: nothing reaches the client. A connection that lost a byte
+   * never recovers.
+   */
   deaf: boolean;
   mute: boolean;
 }
 
 /**
- * A stretch of network in front of a port on this machine, to be broken at run time.
- *
- * It keeps no back-pressure: for small messages only.
+ * A network in front of a local port that a test can break while it runs. It has no back-pressure, so it is
+ * for small messages only.
  */
 export class FaultProxy implements AsyncDisposable {
   readonly #targetPort: number;
@@ -56,22 +60,24 @@ export class FaultProxy implements AsyncDisposable {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** How many answers were resets instead. */
+  /** How many responses became resets. */
   get resetResponses(): number {
     return this.#resetResponses;
   }
 
-  /** How many pieces of what callers have sent were swallowed. */
+  /** How many chunks from callers were swallowed. */
   get swallowed(): number {
     return this.#swallowed;
   }
 
-  /** How many connections stand now. */
+  /** The number of open connections. */
   get connections(): number {
     return this.#connections.size;
   }
 
-  /** Changes the faults, for open connections too; resolves once the listener is open or closed as it says. */
+  /**
+   * Changes the fault, for open connections too. Resolves once the listener is open or closed accordingly.
+   */
   async become(fault: NetworkFault): Promise<void> {
     this.#fault = fault;
     for (const connection of this.#connections) connection.answeredBytes = 0;
@@ -79,7 +85,7 @@ export class FaultProxy implements AsyncDisposable {
     await (fault.kind === 'refuse' ? this.#close() : this.#listen());
   }
 
-  /** Resets every connection that stands, as a router that lost its table does. */
+  /** Resets every open connection, as a router that lost its table does. */
   resetAll(): void {
     for (const { client, target } of this.#connections) {
       client.resetAndDestroy();
@@ -95,7 +101,7 @@ export class FaultProxy implements AsyncDisposable {
   async #listen(): Promise<void> {
     if (this.#server !== undefined) return;
     this.#server = createServer({ noDelay: true }, (client) => this.#accept(client));
-    // While it refuses connections, no other program may take its port.
+    // While the proxy refuses connections, no other program may take its port.
     this.#port ||= await freePort();
     this.#server.listen(this.#port, '127.0.0.1');
     await once(this.#server, 'listening');
@@ -159,7 +165,7 @@ export class FaultProxy implements AsyncDisposable {
     connection.client.end(chunk.subarray(0, room));
   }
 
-  /** The connection meets the fault with every byte, either way: an answer is lost when its request met it. */
+  /** Applies the current fault to a connection; it affects bytes in both directions. */
   #meet(connection: Connection): Connection {
     const { kind } = this.#fault;
     connection.deaf ||= kind === 'blackhole';
@@ -168,7 +174,7 @@ export class FaultProxy implements AsyncDisposable {
   }
 }
 
-/** Lets acts happen later, each after its delay and all in their order. */
+/** Runs functions later, each after its delay and all in order. */
 class DelayLine {
   readonly #delayMs: () => number;
   readonly #waiting: (() => void)[] = [];

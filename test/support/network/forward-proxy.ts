@@ -9,7 +9,7 @@ export interface Forwarder extends AsyncDisposable {
   readonly asked: string[];
 }
 
-/** A forward proxy on 127.0.0.1 that brings every name to `port`; with a status it refuses instead. */
+/** A forward proxy on 127.0.0.1 that connects every name to `port`, or refuses with a status. */
 export async function startForwarder(port: number, refuseWith: number | null = null): Promise<Forwarder> {
   const asked: string[] = [];
   const server = createServer((incoming: IncomingMessage, response: ServerResponse) => {

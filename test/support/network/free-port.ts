@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Ports that no system gives away by itself, neither to who listens on any nor to who connects. */
+/** Ports outside the range from which systems assign ports to listeners and clients. */
 const [first, last] = [12_000, 31_999];
-/** Ports are given in order, so none is given twice: a test may listen on its port only seconds later. */
+/** Ports are returned in order and never twice, because a test may listen on its port only seconds later. */
 let next = first + Math.floor(Math.random() * (last - first + 1));
 
-/** A loopback port on which nothing listens, and which the system gives to no other program by chance. */
+/** An unused loopback port that the system does not assign to another program. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = next;

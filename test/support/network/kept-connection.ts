@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Listener } from './raw-http.ts';
 
-/** A connection on which requests are sent in any way. */
+/** Opens a connection for raw bytes. */
 export function openSocket(listener: Listener): Socket {
   const socket =
     'socket' in listener
@@ -10,7 +10,7 @@ export function openSocket(listener: Listener): Socket {
   return socket.setEncoding('latin1');
 }
 
-/** One connection on which requests are sent one after the other, each as the bytes that it is given as. */
+/** One connection on which requests are sent one after the other, as raw bytes. */
 export class KeptConnection implements AsyncDisposable {
   readonly #listener: Listener;
   #socket: Socket | null = null;
@@ -19,7 +19,7 @@ export class KeptConnection implements AsyncDisposable {
     this.#listener = listener;
   }
 
-  /** Gives the answer as it came; opens another connection when the one before was closed. */
+  /** Returns the raw response; opens a new connection if the previous one was closed. */
   async send(bytes: string): Promise<string> {
     if (this.#socket === null || this.#socket.destroyed || this.#socket.readableEnded)
       this.#socket = openSocket(this.#listener);
@@ -42,7 +42,7 @@ export class KeptConnection implements AsyncDisposable {
     }
   }
 
-  /** Gives all that comes until the connection is closed. */
+  /** Returns all bytes until the connection is closed. */
   async sendLast(bytes: string): Promise<string> {
     const socket = this.#socket ?? openSocket(this.#listener);
     socket.write(bytes);
@@ -65,7 +65,9 @@ function isWhole(received: string, hasBody: boolean): boolean {
   return received.length >= end + 4 + length;
 }
 
-/** What differs between two answers to the same request: when they were sent, and the ids that the server made. */
+/**
+ * Removes what differs between two responses to the same request: the time, and the ids that the server made.
+ */
 export function withoutInstant(answer: string): string {
   const id = /^x-request-id: ([0-9a-f-]{36})\r$/im.exec(answer)?.[1];
   const undated = answer.replace(/^Date: .*\r\n/im, '');

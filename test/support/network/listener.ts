@@ -9,12 +9,14 @@ export interface Listener extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Opens a server of any kind on 127.0.0.1, by default on any port; disposing it ends its connections too. */
+/**
+ * Opens any kind of server on 127.0.0.1, by default on any port. Disposing it closes its connections, too.
+ */
 export async function listen(server: Server, wanted = 0): Promise<Listener> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
-    // A client that hangs up is none of the server's errors.
+    // A client that disconnects is not an error of the server.
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
   });
   server.listen(wanted, '127.0.0.1');
@@ -33,7 +35,7 @@ export async function listen(server: Server, wanted = 0): Promise<Listener> {
   };
 }
 
-/** A server with the certificate of `localhost` that answers everything with 404 and a message. */
+/** A server with the certificate for `localhost` that answers every request with 404 and a message. */
 export function listenSecurely(): Promise<Listener> {
   return listen(
     createServer({ cert: certificate, key: privateKey }, (_, response) => {

@@ -8,8 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { patienceMs } from '../patience.ts';
 
 /*
- * A machine of its own (a network namespace with a hosts file) on which the store's name leads to the agent.
- * Run in a folder with `store.yaml` and `latchkey.yaml`; prints what came of it as JSON.
+ * A separate machine (a network namespace with its own hosts file) on which the store's name resolves to the
+ * agent. Runs in a folder with `store.yaml` and `latchkey.yaml`; prints the results as JSON.
  */
 
 const run = promisify(execFile);
@@ -40,7 +40,7 @@ async function command(...argv: string[]): Promise<string> {
   return stdout;
 }
 
-/** What the program concludes: it knows no other address than the one compiled in. */
+/** The conclusion of the program, which only knows the address that is compiled in. */
 async function conclude(action: string): Promise<string> {
   const env = {
     PATH: process.env['PATH'],

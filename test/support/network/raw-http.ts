@@ -2,11 +2,11 @@ import { connect, type Socket } from 'node:net';
 import { Pool } from 'undici';
 import { patienceMs } from '../patience.ts';
 
-/** Where a server listens: `tcp` is an address such as `http://127.0.0.1:8787`, `socket` a path. */
+/** The address of a listener: `tcp` is a URL such as `http://127.0.0.1:8787`, `socket` is a path. */
 export type Listener = { readonly tcp: string } | { readonly socket: string };
 
 export interface RawResponse {
-  /** undefined when what came back, if anything, is not HTTP. */
+  /** undefined if the response is not HTTP, or empty. */
   readonly status: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
   /** Everything after the first blank line, chunk sizes included. */
@@ -20,8 +20,8 @@ export interface RawOptions {
 }
 
 /**
- * Sends bytes as they are and collects the answer until the other side closes or the deadline passes;
- * an async iterable is sent piece by piece. A refused connection rejects.
+ * Sends raw bytes and collects the response until the other side closes or the deadline passes. An async
+ * iterable is sent chunk by chunk. Rejects if the connection is refused.
  */
 export async function sendRaw(
   listener: Listener,
@@ -87,7 +87,7 @@ function parseResponse(raw: string): Pick<RawResponse, 'status' | 'headers' | 'b
   return { status: status === undefined ? undefined : Number(status), headers, body: rest.join('\r\n\r\n') };
 }
 
-/** At most one of `form`, `json` and `body`; a form given as pairs may name a parameter twice. */
+/** At most one of `form`, `json` and `body`. A form given as pairs may contain a parameter twice. */
 export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly form?: Readonly<Record<string, string>> | readonly (readonly [string, string])[];
@@ -98,9 +98,9 @@ export interface RequestOptions {
 
 export interface HttpResponse {
   readonly status: number;
-  /** Names in lower case; a header sent twice is joined by a comma. */
+  /** Names are in lower case; repeated headers are joined by commas. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The parsed value when the answer says that it is JSON, else the text. */
+  /** The parsed value of a JSON response, otherwise the text. */
   readonly body: unknown;
 }
 
@@ -113,7 +113,7 @@ export interface HttpClient extends AsyncDisposable {
   readonly delete: Send;
 }
 
-/** Speaks HTTP/1.1 to a server over TCP or a Unix socket alike: no retries, no redirects. */
+/** An HTTP/1.1 client for TCP and Unix sockets, without retries and redirects. */
 export function httpClient(listener: Listener): HttpClient {
   const common = { connections: 64, allowH2: false, headersTimeout: patienceMs, bodyTimeout: patienceMs };
   const pool =

@@ -13,14 +13,14 @@ const host = 'licenses.example.com';
 
 export type ProxyName = 'nginx' | 'caddy';
 
-/** Whether a proxy is installed here. */
+/** Whether a proxy is installed on this machine. */
 export function isProxyInstalled(name: ProxyName): boolean {
   return spawnSync(name, [name === 'nginx' ? '-v' : 'version']).error === undefined;
 }
 
 type RouteResponse = { status: number; headers: Readonly<Record<string, unknown>>; text: string };
 
-/** A proxy as its example configures it, in front of something. */
+/** A proxy with the configuration of its example, in front of a server. */
 export interface Proxy extends AsyncDisposable {
   readonly ask: (
     path: string,
@@ -28,15 +28,15 @@ export interface Proxy extends AsyncDisposable {
   ) => Promise<RouteResponse>;
 }
 
-/** What differs from the example: the port, the address behind it, and whose certificate it shows. */
+/** The differences from the example: the port, the address behind the proxy, and the certificate. */
 export type ProxyPlace = {
-  /** With `cert.pem`, `key.pem` and `ca.pem`, as `latchkey certificate make` writes them. */
+  /** Contains `cert.pem`, `key.pem` and `ca.pem`, as `latchkey certificate make` writes them. */
   readonly directory: string;
   /** host:port of the server behind the proxy. */
   readonly behind: string;
 };
 
-/** Starts a proxy by its example, and waits until it listens. */
+/** Starts a proxy with its example, and waits until it listens. */
 export async function startProxy(name: ProxyName, place: ProxyPlace): Promise<Proxy> {
   const port = await freePort();
   const write = { nginx: writeNginx, caddy: writeCaddy }[name];
@@ -105,7 +105,7 @@ function writeCaddy({ directory, behind }: ProxyPlace, port: number): string[] {
 
 type Asked = { port: number; ca: Buffer; path: string; method?: string; headers?: object; body?: string };
 
-/** Asks over TLS by the public name; the path goes as it is. */
+/** Sends a request over TLS to the public name; the path is sent unchanged. */
 function ask({ port, ca, path, method = 'GET', headers = {}, body }: Asked): Promise<RouteResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<RouteResponse>();
   const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };

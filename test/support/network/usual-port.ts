@@ -3,12 +3,12 @@ import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { patienceMs } from '../patience.ts';
 
-/** In no directory, and gone with its process. */
+/** An abstract socket, which is in no directory and ends with its process. */
 const lock = '\0latchkey-tests-usual-port';
 
 /**
- * Waits until no other test is about to use the port that daemons and programs have where nobody says another, and keeps
- * it from them until disposed of: between that it is free and that it is used, another could take it.
+ * Reserves the default port of daemons and programs for this test, until disposed. Waits for other tests that
+ * have reserved it.
  */
 export async function takeUsualPort(): Promise<AsyncDisposable> {
   const server = createServer();

@@ -8,18 +8,20 @@ import { freePort } from '../network/free-port.ts';
 import { readExample } from '../reference/guides.ts';
 import { hasProgram } from '../process/installed.ts';
 
-/** Whether HAProxy is installed here. */
+/** Whether HAProxy is installed on this machine. */
 export const hasBalancer: boolean = hasProgram('haproxy', '-v');
 
-/** HAProxy as its example configures it, in front of two copies. */
+/** HAProxy with the configuration of its example, in front of two nodes. */
 export interface Balancer extends AsyncDisposable {
-  /** host:port that it listens at, by TLS. */
+  /** The port of its TLS listener. */
   readonly port: number;
-  /** How many of the copies it sends requests to. */
+  /** The number of nodes that get requests. */
   up(): Promise<number>;
 }
 
-/** Starts it; `tls` is a directory with what `latchkey certificate make` writes, `copies` are host:port. */
+/**
+ * Starts HAProxy. `tls` is a directory that `latchkey certificate make` has written; `copies` are host:port.
+ */
 export async function startBalancer(tls: string, copies: readonly [string, string]): Promise<Balancer> {
   const port = await freePort();
   const [chain, key] = ['cert.pem', 'key.pem'].map((name) => readFileSync(join(tls, name), 'utf8'));
@@ -58,7 +60,7 @@ export async function startBalancer(tls: string, copies: readonly [string, strin
   };
 }
 
-/** Of `show stat`: https://docs.haproxy.org/2.6/management.html, 9.1. CSV format. */
+/** The column in the output of `show stat`: https://docs.haproxy.org/2.6/management.html, 9.1. CSV format. */
 const statusColumn = 17;
 
 async function askStats(path: string): Promise<string> {

@@ -11,7 +11,7 @@ const callersOfACopy = 16;
 const manyKeys = ['MANY-1', 'MANY-2', 'MANY-3'];
 const hotKeys = ['HOT-1', 'HOT-2', 'HOT-3'];
 const usedOnce = 50_000;
-/** How long a caller waits before it asks again, in ms. */
+/** The delay before a caller's retry, in ms. */
 const againMs = 50;
 
 type Data = Readonly<Record<string, unknown>>;
@@ -25,7 +25,7 @@ function codeOf({ body }: HttpResponse): string {
   return String((body as { code?: unknown }).code);
 }
 
-/** Fills the catalogue with what callers change under a name. */
+/** Fills the catalogue with the objects that callers change. */
 async function openShop({ all: [copy], database }: Copies, name: string): Promise<void> {
   if (copy === undefined) throw new Error('there is no copy');
   const { http, admin: headers } = copy;
@@ -46,12 +46,12 @@ async function openShop({ all: [copy], database }: Copies, name: string): Promis
   );
 }
 
-/** A caller that uses the copies of an authority, and writes the responses to a ledger. */
+/** A caller that uses the nodes of an authority, and writes the responses to a ledger. */
 class Caller {
   readonly #copies: readonly Copy[];
   readonly #ledger: Ledger;
   #turn: number;
-  /** Which copy was asked last. */
+  /** The index of the node of the last request. */
   #place: number;
   readonly #orders: string[] = [];
   readonly #purchases: string[] = [];
@@ -63,7 +63,7 @@ class Caller {
     this.#place = turn;
   }
 
-  /** Does the next thing, and the next after it, while that is wanted. */
+  /** Sends one request after the other as long as it is wanted. */
   async work(isWanted: () => boolean): Promise<void> {
     const acts = [
       () => this.#count(),
@@ -110,7 +110,7 @@ class Caller {
 
   async #sell(): Promise<void> {
     const json = { product_key: this.#named('PRESS'), buyer_email: 'a@example.com' };
-    // Each copy has an admin token of its own: it is the same admin.
+    // Each node has its own admin token, but for idempotency they are the same admin.
     const answer = await this.#persist(({ http, admin }, headers) =>
       http.post('/admin/v1/purchases', { headers: { ...headers, ...admin }, json }),
     );
@@ -131,7 +131,7 @@ class Caller {
     if (sold !== undefined) this.#ledger.purchases.set(id, { ...sold, isRefunded: true });
   }
 
-  /** Another caller wants the same code, as often as not. */
+  /** Creates a coupon whose code another caller wants about half of the time. */
   async #createCoupon(): Promise<void> {
     const code = this.#named(`C-${this.#turn}`);
     const json = { code, coupon_type: 'multi', percent_off: 10 };
@@ -185,7 +185,7 @@ class Caller {
       http.put(`/api/v2/license/${verb}`, { headers: { ...headers, ...own }, form });
   }
 
-  /** Asks once, without a key, and gives what it was told of it. */
+  /** Sends a request once, without an idempotency key; returns whether it was applied. */
   async #try(send: Send): Promise<Told> {
     const answer = await this.#ask(send, {});
     if (answer === null) return 'unknown';
@@ -194,7 +194,10 @@ class Caller {
     return codeOf(answer) === 'outcome_unknown' ? 'unknown' : 'undone';
   }
 
-  /** Asks until it is answered, each time at another copy, under one key; and some time again, when it was. */
+  /**
+   * Retries a request under one idempotency key until it is answered, each time at another node; sometimes
+   * repeats it afterwards.
+   */
   async #persist(send: Send): Promise<HttpResponse> {
     const headers = { 'idempotency-key': randomUUID() };
     const answer = await this.#answered(send, headers);
@@ -216,7 +219,7 @@ class Caller {
     }
   }
 
-  /** Null: there was no response. Fails for a response that no caller may get. */
+  /** Null: there was no response. Throws for a response that no caller may get. */
   async #ask(send: Send, headers: Readonly<Record<string, string>>): Promise<HttpResponse | null> {
     this.#place += 1;
     const copy = this.#copies[this.#place % this.#copies.length];
@@ -244,8 +247,8 @@ function codeOfRefusal(answer: HttpResponse): string | null {
 }
 
 /**
- * Lets 16 callers a copy do whatever an authority is for, until `meanwhile` has ended and each has its last answer;
- * gives what they were told.
+ * Lets 16 callers per node use all features of an authority until `meanwhile` has ended and each caller has
+ * its last response. Returns the ledger of the responses.
  */
 export async function callersDuring(
   name: string,
@@ -269,16 +272,16 @@ export async function callersDuring(
   return ledger;
 }
 
-/** Resolves when so many more requests were answered for good: what came before it is over. */
+/** Resolves after `count` more final responses, so that earlier disturbances are over. */
 export async function progress(ledger: Ledger, count = 200): Promise<void> {
   const goal = ledger.answered + count;
   await eventually(() => ledger.answered >= goal);
 }
 
-/** At no moment is the coupon redeemed more often than it may be. */
+/** Checks that the coupon is never redeemed more often than its limit. */
 async function watchLimit({ database }: Copies, ledger: Ledger, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
-    // The server may be away.
+    // The database server may be down.
     const count = await redemptionsOf(ledger, database).catch(() => 0);
     ok(count <= redemptionLimit);
     await sleep(againMs);

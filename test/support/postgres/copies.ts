@@ -15,17 +15,17 @@ type Call = {
   key?: string;
 };
 
-/** One copy of an authority on PostgreSQL, and how its callers see it. */
+/** One node of an authority on PostgreSQL, as its callers see it. */
 export interface Copy extends AsyncDisposable {
   readonly stateDir: string;
   readonly adminToken: string;
-  /** Sends a request, with the admin token by default. With a body, it is a POST. */
+  /** Sends a request, by default with the admin token. A request with a body is a POST. */
   call(path: string, call?: Call): Promise<Response>;
-  /** What `api.key` holds; null: there is no such file. */
+  /** The content of `api.key`; null: there is no such file. */
   readonly apiKey: string | null;
 }
 
-/** Starts a copy with a state directory of its own; `postgres` is laid over its `store.postgres`. */
+/** Starts a node with its own state directory; `postgres` is merged into its `store.postgres`. */
 export async function startNode(
   server: Pick<PostgresServer, 'address'>,
   postgres: { schema: string } & Record<string, unknown>,
@@ -65,7 +65,7 @@ export async function startNode(
   };
 }
 
-/** Makes a product and sells it once; gives the license key. */
+/** Creates a product and sells it once; returns the license key. */
 export async function sellOne(copy: Copy): Promise<string> {
   await copy.call('/admin/v1/products', { body: { name: 'Press', product_key: 'press' } });
   const sold = await copy.call('/admin/v1/purchases', {

@@ -11,19 +11,19 @@ import { temporaryDirectory } from '../temporary.ts';
 
 const schema = 'copies';
 
-/** One authority: some processes on one PostgreSQL, each with its own network between them. */
+/** One authority: several processes on one PostgreSQL, each with its own network to the database. */
 export interface Copies extends AsyncDisposable {
   readonly server: PostgresServer;
   readonly all: readonly Copy[];
-  /** The stored data, read without the copies and their networks. */
+  /** The stored data, read without the nodes and their networks. */
   readonly database: Database;
 }
 
-/** A copy of the authority, a process that can be killed and started again in its place. */
+/** A node of the authority: a process that can be killed and restarted at the same address. */
 export class Copy implements AsyncDisposable {
-  /** What lies between this copy and the database. */
+  /** The network between this node and the database. */
   readonly network: FaultProxy;
-  /** host:port that it listens at, whenever it runs. */
+  /** host:port of the listener whenever the node runs. */
   readonly address: string;
   readonly http: HttpClient;
   readonly #directory: string;
@@ -48,13 +48,13 @@ export class Copy implements AsyncDisposable {
     this.#process = await startDaemonProcess(this.#directory, this.#configuration);
   }
 
-  /** Ends it without a word. */
+  /** Kills the node. */
   async kill(): Promise<void> {
     await this.#process?.kill();
     this.#process = null;
   }
 
-  /** The headers with the admin token of this copy. */
+  /** The headers with the admin token of this node. */
   get admin(): Readonly<Record<string, string>> {
     const token = readFileSync(join(this.#directory, 'state', 'admin.token'), 'utf8').trim();
     return { authorization: `Bearer ${token}` };
@@ -66,7 +66,7 @@ export class Copy implements AsyncDisposable {
   }
 }
 
-/** Starts a server and so many copies on it; `listen` is laid over the same of each. */
+/** Starts a server and `count` nodes on it; `listen` is merged into the listeners of each node. */
 export async function startCopies(count: number, listen: object = {}): Promise<Copies> {
   await using starting = new AsyncDisposableStack();
   const server = starting.use(await startPostgres());

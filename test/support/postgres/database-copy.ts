@@ -5,28 +5,28 @@ import type { DatabaseAddress } from '../../../src/store/postgres/client.ts';
 import { startNode, type Copy } from './copies.ts';
 import { urlOf } from './postgres-url.ts';
 
-/** The URL of a server by a port of this machine. */
+/** The URL of a server at a local port. */
 export function urlByPort(address: DatabaseAddress, port: number = address.port): string {
   return urlOf(address, { host: '127.0.0.1', port });
 }
 
-/** Whether a copy is sent requests, how it stands, and what callers get. */
+/** Whether a load balancer sends the node requests, the node's status, and the responses to callers. */
 export type Responses = { ready: unknown; alive: number; storage: unknown; verify: unknown; sale: unknown };
 
-/** A copy of an authority that is watched. */
+/** A node whose log and responses a test reads. */
 export interface WatchedNode extends Copy {
   readonly lines: readonly { level: string; message: string; fields: Record<string, unknown> }[];
-  /** How it answers at this moment. */
+  /** The node's current responses. */
   answers(): Promise<Responses>;
 }
 
-/** A copy by whose clock no look at its database is late, however slow this machine is. */
+/** A clock by which no database query is late, even on a slow machine. */
 export const unhurried: TimeSource = {
   ...machineTime,
   sleep: (ms, signal) => machineTime.sleep(ms === slowMs ? longestTimerMs : ms, signal),
 };
 
-/** Starts a copy whose log is kept; `postgres` is laid over its `store.postgres`. */
+/** Starts a node and records its log; `postgres` is merged into its `store.postgres`. */
 export async function watchNode(
   address: DatabaseAddress,
   postgres: { schema: string } & Record<string, unknown>,

@@ -1,4 +1,4 @@
-/** Calls an authority, by default with its admin token. */
+/** Calls an authority, by default with the admin token. */
 export type Caller = (
   method: 'GET' | 'POST' | 'PUT' | 'DELETE',
   path: string,
@@ -18,7 +18,7 @@ type Write = {
 };
 type Answered = { status: number; body: unknown };
 
-/** The objects of a shop, and the responses of the writes that may be repeated. */
+/** The objects of a shop, and the responses to the writes that can be repeated. */
 export interface Shop {
   readonly writes: readonly (Write & { answered: Answered })[];
   readonly licenseKeys: readonly string[];
@@ -29,7 +29,7 @@ export interface Shop {
 
 const odd = String.raw`Ünïcode "quoted" \back\slash\n 'single' \N 漢字 😀`;
 
-/** Sells for a while at an authority, by every kind of write, each under an idempotency key. */
+/** Fills an authority by every kind of write, each under an idempotency key. */
 export async function createShop(call: Caller): Promise<Shop> {
   const writes: (Write & { answered: Answered })[] = [];
   let made = 0;
@@ -43,7 +43,7 @@ export async function createShop(call: Caller): Promise<Shop> {
     const { status, text } = await call(method, path, sent);
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text}`);
     const parsed = text === '' ? {} : (JSON.parse(text) as { data?: Record<string, unknown> });
-    // An answer with a secret in it is not kept.
+    // The server stores no response that contains a secret.
     if (!/accounts|products|tokens/.test(path))
       writes.push({ ...sent, answered: { status, body: text === '' ? null : parsed } });
     return parsed.data ?? {};
@@ -116,7 +116,7 @@ export async function createShop(call: Caller): Promise<Shop> {
   };
 }
 
-/** What an authority answers to every question about a shop, by the question. */
+/** The responses of an authority to every read of a shop, by request. */
 export async function readEverything(call: Caller, shop: Shop): Promise<Record<string, unknown>> {
   const answers: Record<string, unknown> = {};
   async function ask(path: string, headers?: Record<string, string>): Promise<unknown> {
@@ -163,7 +163,7 @@ export async function readEverything(call: Caller, shop: Shop): Promise<Record<s
   return answers;
 }
 
-/** Sends every write again, under its idempotency key. */
+/** Repeats every write under its idempotency key. */
 export async function repeatWrites(call: Caller, shop: Shop): Promise<Answered[]> {
   const answers: Answered[] = [];
   for (const { method, path, ...options } of shop.writes) {
@@ -175,7 +175,7 @@ export async function repeatWrites(call: Caller, shop: Shop): Promise<Answered[]
 
 type ShownToken = { token_id: string; last_used_at: unknown };
 
-/** Removes values of a request or a process: ids, tokens of files, and times of the last use. */
+/** Removes values that differ by request or process: ids, tokens from files, and times of last use. */
 function withoutProcess(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body;
   const { request_id: _, ...rest } = body as Record<string, unknown>;

@@ -10,7 +10,7 @@ import { hasProgram } from '../process/installed.ts';
 import { userOfServer } from './postgres.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
-/** Whether there is a PgBouncer; what needs one is skipped otherwise. */
+/** Whether PgBouncer is installed; otherwise tests that need it are skipped. */
 export const hasPooler: boolean = hasProgram('pgbouncer');
 
 /** A PgBouncer in front of a server. */

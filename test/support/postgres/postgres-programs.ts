@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The folder of the newest PostgreSQL that Debian has installed. Null: there is none. */
+/** The folder of the newest PostgreSQL from Debian's packages. Null: none is installed. */
 export const postgresPrograms: string | null = (() => {
   const root = '/usr/lib/postgresql';
   const versions = existsSync(root) ? readdirSync(root) : [];

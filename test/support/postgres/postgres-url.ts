@@ -1,6 +1,6 @@
 import type { DatabaseAddress } from '../../../src/store/postgres/client.ts';
 
-/** The URL by which a configuration names a database; `changes` is laid over its address. */
+/** The URL of a database for a configuration; `changes` is merged into its address. */
 export function urlOf(address: DatabaseAddress, changes: Partial<DatabaseAddress> = {}): string {
   const { host, port, user, password, database } = { ...address, ...changes };
   const isSocket = host.startsWith('/');

@@ -11,10 +11,10 @@ import type { FaultProxy } from '../network/fault-proxy.ts';
 import type { PostgresServer } from './postgres.ts';
 import { account, buildLicense, product } from '../builders/store-builders.ts';
 
-/** How all but the first copy reach the database, and when it ends a statement. */
+/** How all nodes except the first reach the database, and their statement timeout. */
 type Way = { through?: FaultProxy | undefined; statementTimeoutMs?: number | undefined };
 
-/** Some copies over a schema of their own, in which `KEY-1` was sold; the first is the one to look by. */
+/** Several nodes over their own schema, in which `KEY-1` was sold. Tests read through the first node. */
 export async function openCopies(
   server: PostgresServer,
   count: number,
@@ -40,7 +40,7 @@ export async function openCopies(
   return Object.assign(opened, { [Symbol.asyncDispose]: dispose });
 }
 
-/** Another copy of the authority. */
+/** Another node of the authority. */
 export function writerOn(database: Database, changes: Partial<PostgresRun> = {}): PostgresWriter {
   const clock = new PersistentClock(null);
   return new PostgresWriter(database, {
@@ -70,7 +70,7 @@ type Use = {
   trigger?: Exclude<LicenseTrigger, 'refund'>;
 };
 
-/** A use, or another change, of a license at a copy; `under`: its idempotency key, if it has one. */
+/** A use or another change of a license at a node; `under` is an optional idempotency key. */
 export function use(
   writer: PostgresWriter,
   { under = null, of = 'KEY-1', fingerprint = 'f', trigger = 'usage' }: Use = {},

@@ -12,42 +12,41 @@ import { temporaryDirectory } from '../temporary.ts';
 
 const run = promisify(execFile);
 
-/** One of PostgreSQL's programs, such as `pgbench`. */
+/** The path of a PostgreSQL program such as `pgbench`. */
 export function postgresProgram(name: string): string {
   if (postgresPrograms === null) throw new Error('PostgreSQL is not installed');
   return join(postgresPrograms, name);
 }
 
-/** Whether there is a PostgreSQL to test with; what needs one is skipped otherwise. */
+/** Whether PostgreSQL is installed; otherwise tests that need it are skipped. */
 export const hasPostgres: boolean = postgresPrograms !== null;
 
-/** A server of its own in a temporary directory, on loopback and a Unix socket. */
+/** A separate server in a temporary directory, on loopback and a Unix socket. */
 export interface PostgresServer extends AsyncDisposable {
   readonly address: DatabaseAddress;
-  /** The parent of all its processes. */
+  /** The process id of its parent process. */
   readonly pid: () => number;
-  /** A store in an empty schema of its own, with the present tables. */
+  /** A store in its own empty schema, with the current tables. */
   store(settings?: Partial<DatabaseSettings>): Promise<Database>;
-  /** What `store` opens, before there is a schema. */
+  /** The settings of `store`, before the schema exists. */
   settings(settings?: Partial<DatabaseSettings>): DatabaseSettings;
-  /** Ends it as a loss of power does, or lets transactions end. */
+  /** `immediate`: stops it as a power cut does; `fast`: lets transactions end. */
   stop(how?: 'fast' | 'immediate'): Promise<void>;
   start(): Promise<void>;
 }
 
-/** It refuses to run as root, so that root starts it as the user of Debian's package. */
+/** PostgreSQL refuses to run as root, so root starts it as the user of Debian's package. */
 export function userOfServer(): { uid: number; gid: number } | Record<string, never> {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** How a server is started. */
 export type PostgresOptions = {
   /** The parent directory of its data. Default: the directory for temporary files. */
   readonly below?: string;
   readonly sharedBuffers?: string;
-  /** One that is not is faster, and may lose everything when it is stopped `immediate`. */
+  /** false: the server is faster, and may lose everything in an `immediate` stop. */
   readonly isDurable?: boolean;
 };
 

@@ -4,7 +4,7 @@ import { startPostgres } from './postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The server that all files of a project share. Its data are temporary. */
+    /** The server that all files of a project share. Its data is temporary. */
     postgres: DatabaseAddress | undefined;
   }
 }

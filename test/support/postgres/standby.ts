@@ -12,13 +12,13 @@ import { temporaryDirectory } from '../temporary.ts';
 
 const run = promisify(execFile);
 
-/** A server that follows another, and takes reads alone until it is promoted. */
+/** A server that follows another server, and only accepts reads until it is promoted. */
 export interface Standby extends AsyncDisposable {
   readonly address: DatabaseAddress;
   promote(): Promise<void>;
 }
 
-/** Copies a server, which goes on, and follows it. */
+/** Starts a standby from a backup of a running server. */
 export async function startStandby(primary: DatabaseAddress): Promise<Standby> {
   await using starting = new AsyncDisposableStack();
   const directory = starting.use(temporaryDirectory()).path;
@@ -46,7 +46,7 @@ export async function startStandby(primary: DatabaseAddress): Promise<Standby> {
     pool: 1,
     statementTimeoutMs: 5_000,
   });
-  // It takes reads before it follows.
+  // The standby accepts reads before it streams.
   await eventually(async () => {
     const rows = await primaryDatabase.query(`SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'`);
     return rows.length > 0;

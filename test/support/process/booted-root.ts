@@ -5,17 +5,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CleanRoot, Ran } from './clean-root.ts';
 import { hasProgram } from './installed.ts';
 
-/** What booting a clean root needs and is not here; null: one can be tried. */
+/** What this machine lacks to boot a clean root; null: nothing. */
 export const missingForBoot: string | null = hasProgram('systemd-nspawn')
   ? null
   : 'systemd-nspawn (systemd-container)';
 
-/** A Debian whose systemd runs: a machine as far as its services can tell, with a loopback network of its own. */
+/** A Debian container with a running systemd and its own loopback network. */
 export interface BootedRoot extends AsyncDisposable {
   run(...command: string[]): Promise<Ran>;
 }
 
-/** How long systemd may take until it says that the machine is up. */
+/** The longest time in which systemd must report that the machine is up. */
 const longestMs = 120_000;
 const everyMs = 200;
 
@@ -38,7 +38,7 @@ export async function boot(root: CleanRoot): Promise<BootedRoot | string> {
     ) {
       return {
         run: (...command) => runIn(init, command),
-        // All of the machine ends with its first process.
+        // Killing its first process ends the whole container.
         [Symbol.asyncDispose]: async () => {
           process.kill(init, 'SIGKILL');
           await ended;
@@ -51,7 +51,7 @@ export async function boot(root: CleanRoot): Promise<BootedRoot | string> {
   return said.slice(-1000);
 }
 
-/** The process of systemd in a container, by its id on this machine; null: it has not begun. */
+/** The process id of the container's systemd on this machine; null: it has not started. */
 function initOf({ pid }: ChildProcess): number | null {
   try {
     const [child = ''] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');

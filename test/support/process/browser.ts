@@ -7,7 +7,7 @@ const executablePath = '/usr/bin/chromium';
 /** Whether Debian's Chromium is installed. */
 export const isBrowserInstalled: boolean = existsSync(executablePath);
 
-/** A page as far as we use it. */
+/** The part of a page's interface that we use. */
 export interface Page {
   readonly goto: (url: string) => Promise<{ status: () => number; text: () => Promise<string> } | null>;
   /** Runs a script in the page. */
@@ -33,7 +33,10 @@ type Playwright = {
   };
 };
 
-/** Starts a real browser without a screen, with a new profile; every name ending in `.example` is this machine. */
+/**
+ * Starts a real headless browser with a new profile. Every name ending in `.example` resolves to this
+ * machine.
+ */
 export async function startBrowser(): Promise<Browser> {
   // The types of a page must not be visible in other files.
   const { chromium } = createRequire(import.meta.url)('playwright-core') as Playwright;

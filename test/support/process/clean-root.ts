@@ -8,7 +8,7 @@ import { hasProgram } from './installed.ts';
 import { buildOnce } from '../build-once.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
-/** What a clean root needs and is not here; null: one can be made. */
+/** What this machine lacks to make a clean root; null: nothing. */
 export const missingForCleanRoot: string | null = findMissing();
 
 function findMissing(): string | null {
@@ -18,21 +18,21 @@ function findMissing(): string | null {
   return spawnSync('unshare', ['--mount', 'true']).status === 0 ? null : 'the right to mount';
 }
 
-/** What a command said, both streams together, and how it ended. */
+/** The output of a command, both streams together, and its exit code. */
 export interface Ran {
   readonly code: number | null;
   readonly said: string;
 }
 
-/** A Debian of its own, as it is before anything is installed, in which processes run by chroot. */
+/** A fresh Debian installation in a folder, in which processes run by chroot. */
 export interface CleanRoot extends AsyncDisposable {
   readonly path: string;
   run(...command: string[]): Promise<Ran>;
-  /** Runs a daemon in it, with the network of this machine; resolves when it is ready. */
+  /** Runs a daemon in the root, with the network of this machine. Resolves when the daemon is ready. */
   serve(...command: string[]): Promise<DaemonProcess>;
 }
 
-/** Every process has mounts of its own, which end with it: none is left on this machine. */
+/** Every process has its own mounts, which end with it, so that no mount is left on this machine. */
 const enter: Program = [
   'unshare',
   '--mount',
@@ -41,7 +41,7 @@ const enter: Program = [
   'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"',
 ];
 
-/** Unpacks a Debian bookworm of the packages without which there is none; the first one of a day takes a minute. */
+/** Unpacks a minimal Debian bookworm. The first call of a day takes a minute. */
 export function makeCleanRoot(): CleanRoot {
   const directory = temporaryDirectory();
   const path = join(directory.path, 'root');
@@ -70,7 +70,7 @@ export function makeCleanRoot(): CleanRoot {
 function cleanRootArchive(): string {
   return buildOnce('clean-root', new Date().toISOString().slice(0, 10), (archive) => {
     const directory = mkdtempSync(join(tmpdir(), 'latchkey-'));
-    // Not the directory itself, which only its owner may enter.
+    // A subdirectory, because only the owner may enter the temporary directory itself.
     const path = join(directory, 'root');
     try {
       const made = spawnSync('debootstrap', ['--variant=minbase', 'bookworm', path], { encoding: 'utf8' });

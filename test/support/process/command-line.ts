@@ -9,21 +9,21 @@ import { createOutput } from '../../../src/cli/output.ts';
 import { compileCache } from '../build-once.ts';
 import { patienceMs } from '../patience.ts';
 
-/** What a command line came to. */
+/** The result of a command line. */
 export interface Outcome {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
-/** Where commands of tests run: a `latchkey.yaml` in the clone is not theirs. */
+/** The working directory of commands in tests, so that they do not find a `latchkey.yaml` of the clone. */
 const emptyDirectory = mkdtempSync(join(tmpdir(), 'latchkey-cwd-'));
 process.once('exit', () => rmSync(emptyDirectory, { recursive: true, force: true }));
 
 let running = 0;
 let chosen: MockInstance<typeof process.cwd> | null = null;
 
-/** Runs a command line in this process, and in an empty working directory unless the test has chosen one. */
+/** Runs a command line in this process, in an empty working directory unless the test has chosen one. */
 export async function latchkey(...argv: string[]): Promise<Outcome> {
   if (running === 0 && !isDirectoryChosen()) {
     chosen = vi.spyOn(process, 'cwd').mockReturnValue(emptyDirectory);
@@ -59,7 +59,7 @@ async function runHere(argv: readonly string[]): Promise<Outcome> {
 /** The program, with its first arguments. */
 export type Program = readonly [file: string, ...argv: string[]];
 
-/** The program as it is in this repository. */
+/** The program of this repository. */
 export const fromSource: Program = [
   process.execPath,
   fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url)),
@@ -70,7 +70,7 @@ export function compiledOnce(program: Program): Record<string, string> {
   return program === fromSource ? { NODE_COMPILE_CACHE: compileCache } : {};
 }
 
-/** Runs a command line in a process, which is killed if it hangs. */
+/** Runs a command line in a separate process, which is killed if it hangs. */
 export function runProcess(
   argv: readonly string[],
   environment: Readonly<Record<string, string>> = {},

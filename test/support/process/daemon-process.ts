@@ -9,21 +9,21 @@ import { patienceMs } from '../patience.ts';
 
 export type LogLine = Record<string, unknown> & { msg?: string };
 
-/** A daemon as an operator runs it: a process of its own, started by the real command line. */
+/** A daemon as an operator runs it: a separate process, started by the real command line. */
 export interface DaemonProcess extends AsyncDisposable {
   readonly pid: number;
   readonly tcp: string;
   readonly socket: string | null;
-  /** Log lines so far. */
+  /** The log lines so far. */
   readonly lines: readonly LogLine[];
-  /** Everything that was written to standard error so far. */
+  /** The standard error output so far. */
   readonly complaints: string;
   signal(name: NodeJS.Signals): void;
-  /** Resolves with the exit code once the process has ended, or null when a signal ended it. */
+  /** Resolves with the exit code when the process has ended, or null if a signal ended it. */
   readonly ended: Promise<number | null>;
-  /** Kills it as a power cut would. */
+  /** Kills the process, as a power cut does. */
   kill(): Promise<void>;
-  /** Resolves with the first log line, past or to come, that says this. */
+  /** Resolves with the first log line with this message, past or future. */
   said(message: string): Promise<LogLine>;
 }
 
@@ -37,13 +37,13 @@ export async function startDaemonProcess(
   return await untilReady(spawnDaemon(directory, configuration, environment, program));
 }
 
-/** Starts a daemon with what lies in its working directory, and waits until it is ready. */
+/** Starts a daemon with the configuration in its working directory, and waits until it is ready. */
 export async function serveIn(directory: string): Promise<DaemonProcess> {
   const env = { HOME: directory, ...compiledOnce(fromSource) };
   return await untilReady(spawnServe([...fromSource, 'serve'], { cwd: directory, env }));
 }
 
-/** Starts a daemon by a whole command line, and waits until it is ready. */
+/** Starts a daemon by a complete command line, and waits until it is ready. */
 export async function serveBy(command: Program): Promise<DaemonProcess> {
   return await untilReady(spawnServe(command, { env: {} }));
 }
@@ -64,7 +64,7 @@ async function untilReady(process_: DaemonProcess): Promise<DaemonProcess> {
   });
 }
 
-/** Starts a daemon that may well refuse to start. */
+/** Starts a daemon that may refuse to start. */
 export function spawnDaemon(
   directory: string,
   configuration: object,
@@ -86,7 +86,10 @@ function spawnServe(
   return watch(spawn(file, argv, { ...options, stdio: ['ignore', 'pipe', 'pipe'] }));
 }
 
-/** Those that run: a test that was cut short leaves none behind, which would go on asking at its old ports. */
+/**
+ * The running daemons. They are killed after the tests, because an aborted test must not leave a daemon that
+ * keeps calling old ports.
+ */
 const running = new Set<ChildProcess>();
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');

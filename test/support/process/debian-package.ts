@@ -10,10 +10,10 @@ const builder = join(import.meta.dirname, '../../../src/packaging/debian-package
 export const missingForPackage: string | null =
   missingForCleanRoot ?? (hasProgram('dpkg-shlibdeps') ? null : 'dpkg-shlibdeps (dpkg-dev)');
 
-/** Builds the Debian package as `npm run build:deb` does; gives its file in `out`. */
+/** Builds the Debian package as `npm run build:deb` does; returns its file in `out`. */
 export function buildDebianPackage(version: string, out: string): string {
   const argv = [builder, '--executable', buildExecutable(), '--version', version, '--out', out];
-  // Hardly compressed, since that takes most of the time.
+  // Weak compression, because compression takes most of the time.
   const env = { ...process.env, DPKG_DEB_COMPRESSOR_TYPE: 'gzip', DPKG_DEB_COMPRESSOR_LEVEL: '1' };
   const { status, stdout, stderr } = spawnSync(process.execPath, argv, { env, encoding: 'utf8' });
   if (status !== 0) throw new Error(`it was not built: ${stderr}`);

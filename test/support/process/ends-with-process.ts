@@ -1,17 +1,14 @@
 import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 
-/** Waits until its input is closed: the process that started it has ended. */
+/** Waits until its input is closed, which means that the process that started it has ended. */
 const script = `read -r _; kill -QUIT "$(head -n 1 "$1/postmaster.pid")"; shift; rm -rf "$@"`;
 
-/**
- * Has a PostgreSQL, which is a child of nobody, end with this process, also one that is killed, and removes its
- * directories then.
- */
+/** Stops a detached PostgreSQL and removes its directories when this process ends, even by a kill. */
 export function endWithThisProcess(data: string, directories: readonly string[]): Disposable {
   const watcher = spawn('sh', ['-c', script, 'sh', data, ...directories], {
     stdio: ['pipe', 'ignore', 'ignore'],
-    // What interrupts a group of processes must not end it first.
+    // A signal to the process group must not end the watcher first.
     detached: true,
   });
   watcher.unref();

@@ -9,7 +9,10 @@ const root = join(import.meta.dirname, '../../..');
 /** The systems on which `npm run build:executable` is supported. Elsewhere its tests are skipped. */
 export const isBuildable: boolean = process.platform === 'linux';
 
-/** Builds the executable as a developer does, once for the same sources; gives its path, for reading and running. */
+/**
+ * Builds the executable as a developer does, once for the same sources; returns its path. The file must not
+ * be changed.
+ */
 export function buildExecutable(): string {
   return buildOnce('executable', sourcesDigest(), (file) => {
     const { status, stderr } = spawnSync('npm', ['run', '--silent', 'build:executable'], {
@@ -21,7 +24,10 @@ export function buildExecutable(): string {
   });
 }
 
-/** The hash of everything that goes into the executable: the files that `examples/Dockerfile` copies, and Node. */
+/**
+ * The hash of everything that goes into the executable: the files that `examples/Dockerfile` copies, and
+ * Node.
+ */
 function sourcesDigest(): string {
   const digest = createHash('sha256').update(`${process.version} ${process.arch}`);
   for (const path of ['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json']) add(digest, path);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { temporaryDirectory } from '../temporary.ts';
 
-/** A request as the daemon got it. */
+/** A request as the daemon received it. */
 export interface Received {
   readonly line: string;
   readonly listener: 'socket' | 'tcp';
@@ -14,7 +14,7 @@ export interface Received {
   readonly body: string;
 }
 
-/** What the daemon says next; `undefined`: it hangs up without an answer. */
+/** The daemon's next response; `undefined`: it closes the connection without a response. */
 export interface Reply {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -32,24 +32,24 @@ export interface FakeDaemon extends AsyncDisposable {
   readonly stateDir: string;
   readonly socket: string;
   readonly url: string;
-  /** What came in, without `/livez`. */
+  /** The received requests, without `/livez`. */
   readonly received: readonly Received[];
-  /** What asked `/livez`, which is always answered. */
+  /** The requests for `/livez`, which is always answered. */
   readonly probes: readonly Received[];
-  /** Sets the answer to every request from now on. */
+  /** Sets the response to every request from now on. */
   readonly answer: (reply: Reply | undefined) => void;
   /** Rewrites `listen.json`. */
   readonly announce: (listeners: Announcement) => Promise<void>;
-  /** Sets the instance that every answer names; null: none, like another program. */
+  /** Sets the instance that every response names; null: none, like another program. */
   readonly become: (instance: string | null) => void;
 }
 
-/** What the daemon's clock shows with every answer. */
+/** The time of the daemon's clock in every response. */
 const fakeNow = '2026-03-01T12:00:00+00:00';
 
 const ownInstance = 'b7f0e6f2-1111-7222-8333-444455556666';
 
-/** Starts what looks like a daemon on a socket and a port, with its state directory. */
+/** Starts a fake daemon on a socket and a port, with a state directory. */
 export async function startFakeDaemon(): Promise<FakeDaemon> {
   const directory = temporaryDirectory();
   const socket = join(directory.path, 'fake.sock');
@@ -98,7 +98,7 @@ export async function startFakeDaemon(): Promise<FakeDaemon> {
   };
 }
 
-/** A problem answer (RFC 9457). */
+/** A problem response (RFC 9457). */
 export function problem(status: number, code: string, more: object = {}): Reply {
   const body = { type: `urn:latchkey:problem:${code}`, title: `Title of ${code}`, status, code, ...more };
   return { status, headers: { 'content-type': 'application/problem+json' }, body };

@@ -10,7 +10,10 @@ const repository = join(import.meta.dirname, '../../..');
 const dockerfile = readFileSync(join(repository, 'examples/Dockerfile'), 'utf8');
 const [build = '', image = ''] = dockerfile.split(/^(?=FROM )/m).slice(1);
 
-/** Carries out both harnesses of `examples/Dockerfile` without Docker: its very commands, in folders of this machine. */
+/**
+ * Builds the image of `examples/Dockerfile` without Docker: runs the commands of both stages in folders of
+ * this machine.
+ */
 export async function makeImage(): Promise<Image> {
   const place = temporaryDirectory();
   const context = join(place.path, 'build');
@@ -30,13 +33,13 @@ export async function makeImage(): Promise<Image> {
   }
   const [from = '', to = ''] = wordsOf(image, /^COPY --from=build \/build\/(.+)$/gm);
   cpSync(join(context, from), join(clean.path, to));
-  // A named volume begins as what the image has in its place.
+  // A new named volume starts with the image's files at its place.
   const state = join(place.path, 'state');
   execFileSync('cp', ['--archive', join(clean.path, 'var/lib/latchkey'), state]);
   return new Image(place, clean, state);
 }
 
-/** The image, and the volume of its state. Use `makeImage`. */
+/** The image and its state volume. Use `makeImage`. */
 export class Image implements AsyncDisposable {
   readonly #place: TemporaryDirectory;
   readonly #clean: CleanRoot;
@@ -48,14 +51,17 @@ export class Image implements AsyncDisposable {
     this.#state = state;
   }
 
-  /** Puts a file into it that its user alone can read. */
+  /** Adds a file that only the image's user can read. */
   addPrivately(from: string, to: string): void {
     const file = join(this.#clean.path, to);
     mkdirSync(dirname(file), { recursive: true });
     execFileSync('install', ['-o', '1000', '-g', '1000', '-m', '0400', from, file]);
   }
 
-  /** Starts it as `compose.yaml` does: the user of the image, nothing to write to but the state and the socket's directory; resolves when it is ready. */
+  /**
+   * Starts the image as `compose.yaml` does: with the image's user, and only the state and the socket's
+   * directory writable. Resolves when it is ready.
+   */
   start(): Promise<DaemonProcess> {
     const mounts = [
       'mount --bind "$1" "$1"',
@@ -70,7 +76,7 @@ export class Image implements AsyncDisposable {
     return serveBy(['unshare', '--mount', 'sh', ...script]);
   }
 
-  /** Runs the health check in a started container, and gives its exit code and output. */
+  /** Runs the health check in a started container; returns its exit code and output. */
   check(container: DaemonProcess): { status: number | null; stdout: string } {
     const into = [
       '--target',
@@ -103,7 +109,7 @@ function wordsOf(harness: string, pattern: RegExp): string[] {
   return [...harness.matchAll(pattern)].flatMap(([, words]) => words?.split(' ') ?? []);
 }
 
-/** What an instruction in the form of a JSON list says. */
+/** The items of an instruction in the form of a JSON list. */
 function listOf(instruction: string): string[] {
   const text = new RegExp(`^${instruction} (\\[.+\\])$`, 'm').exec(image)?.[1] ?? '[]';
   return JSON.parse(text) as string[];

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** Whether a program is installed here and runs; it is asked for its version. */
+/** Whether a program is installed and prints its version. */
 export function hasProgram(program: string, versionArgument: string = '--version'): boolean {
   return spawnSync(program, [versionArgument], { stdio: 'ignore' }).status === 0;
 }

@@ -11,22 +11,22 @@ export const machinePath: string = (process.env['PATH'] ?? '')
   .filter((folder) => !folder.includes('node_modules'))
   .join(delimiter);
 
-/** npm's cache, so that nothing is downloaded twice. */
+/** npm's cache, so that npm downloads nothing twice. */
 const cache = execFileSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).trim();
 
-/** The environment of somebody who runs npm with an empty home; what npm set for this process is left out. */
+/** The environment of a user who runs npm with an empty home, without npm's variables for this process. */
 export function machineEnvironment(home: string): NodeJS.ProcessEnv {
   const given = Object.entries(process.env).filter(([name]) => !name.startsWith('npm_'));
   return { ...Object.fromEntries(given), PATH: machinePath, HOME: home, npm_config_cache: cache };
 }
 
-/** Runs npm with an empty home directory, and gives its output. */
+/** Runs npm with an empty home directory; returns its output. */
 export async function npm(home: string, ...argv: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)('npm', argv, { env: machineEnvironment(home), cwd: home });
   return stdout;
 }
 
-/** Packs this package as it would be published; gives the path of the tarball. */
+/** Packs this package as it would be published; returns the path of the tarball. */
 export function packPackage(folder: string): string {
   const argv = ['pack', '--json', '--pack-destination', folder];
   const { status, stdout, stderr } = spawnSync('npm', argv, { cwd: root, encoding: 'utf8' });

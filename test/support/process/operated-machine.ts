@@ -8,8 +8,8 @@ import { commandsIn, wordsOf } from '../reference/guides.ts';
 import { patience } from '../patience.ts';
 
 /**
- * A machine with a daemon on it that is looked after as a guide says: `latchkey` is the real program, and
- * `systemctl` starts, stops and reloads the real daemon, as systemd would. Paths of the system are below `root`.
+ * A machine with a daemon, operated as a guide says: `latchkey` is the real program, and `systemctl` starts,
+ * stops and reloads the real daemon, as systemd would. System paths are below `root`.
  */
 export class OperatedMachine implements AsyncDisposable {
   readonly root: string;
@@ -40,7 +40,7 @@ export class OperatedMachine implements AsyncDisposable {
     this.#daemon = null;
   }
 
-  /** Does what a chapter says, with what stands for something in it filled in; each command must succeed. */
+  /** Runs the commands of a chapter with its placeholders replaced. Each command must succeed. */
   async follow(chapter: string, filled: Readonly<Record<string, string>> = {}): Promise<void> {
     for (const line of commandsIn(chapter)) await this.run(line, filled);
   }
@@ -59,13 +59,13 @@ export class OperatedMachine implements AsyncDisposable {
         return;
       }
       case 'tar': {
-        // The state is in a folder of another name here.
+        // On this machine the state is in a folder with another name.
         const argv = words.map((word) => ({ '/var/lib': this.root, latchkey: 'state' })[word] ?? word);
         execFileSync('tar', argv);
         return;
       }
       case 'chown':
-        // There is no such user here: everything belongs to the one who runs this.
+        // The service user does not exist here: everything belongs to the current user.
         return;
       case 'rm':
         for (const path of words) rmSync(path);
@@ -75,7 +75,7 @@ export class OperatedMachine implements AsyncDisposable {
     }
   }
 
-  /** A path of the system, on this machine. */
+  /** The local path for a system path. */
   here(path: string): string {
     if (path.startsWith('/var/lib/latchkey/')) return join(this.root, 'state', basename(path));
     if (path.startsWith('/etc/latchkey/')) return join(this.root, path.slice('/etc/latchkey/'.length));

@@ -4,14 +4,14 @@ import { quoteForShell } from '../../../src/cli/hint.ts';
 
 /** A program in a pseudo-terminal (script(1)). */
 export interface PseudoTerminal extends AsyncDisposable {
-  /** All that it wrote so far, escape sequences included. */
+  /** The output so far, escape sequences included. */
   readonly written: () => string;
   readonly type: (keys: string) => void;
   /** Resolves to the exit code. */
   readonly ended: Promise<number>;
 }
 
-/** Runs a command line in a terminal of so many columns and 24 rows. */
+/** Runs a command line in a terminal with `columns` columns and 24 rows. */
 export function openPseudoTerminal(
   argv: readonly string[],
   { columns, environment = {} }: { columns: number; environment?: Readonly<Record<string, string>> },

@@ -8,7 +8,7 @@ import { fromSource } from './command-line.ts';
 import { temporaryDirectory } from '../temporary.ts';
 import { patienceMs } from '../patience.ts';
 
-/** What a shell offers at the end of each command line, which is typed in `folder`. */
+/** The completions that a shell offers at the end of each command line, typed in `folder`. */
 export type Complete = (
   script: string,
   lines: readonly string[],
@@ -34,12 +34,12 @@ function makeProgram(folder: string): { readonly path: string; readonly given: s
   return { path: [folder, process.env['PATH']].join(delimiter), given };
 }
 
-/** Asks bash, by the function that the script registers. */
+/** Completes in bash, by the function that the script registers. */
 export const completeInBash: Complete = async (script, lines, folder) => {
   await using directory = temporaryDirectory();
   const { path } = makeProgram(directory.path);
   const asked = lines.map((line) => {
-    // As bash breaks a line into words: also at = and :, which stand alone then.
+    // Bash also splits words at = and :, which become separate words.
     const words = line.split(' ').flatMap((word) => word.split(/(?<=[=:])|(?=[=:])/));
     return `COMP_WORDS=(${words.map(quote).join(' ')}); COMP_CWORD=${words.length - 1}; COMPREPLY=(); $complete; (IFS='|'; echo "\${COMPREPLY[*]}")`;
   });
@@ -53,7 +53,9 @@ export const completeInBash: Complete = async (script, lines, folder) => {
   return splitLines(stdout);
 };
 
-/** Presses tab and enter after each line in an interactive bash, and gives the words of the command that ran. */
+/**
+ * Presses tab and enter after each line in an interactive bash; returns the words of the command that ran.
+ */
 export const typeInBash: Complete = async (script, lines, folder) => {
   await using directory = temporaryDirectory();
   const { path, given } = makeProgram(directory.path);
@@ -66,7 +68,7 @@ export const typeInBash: Complete = async (script, lines, folder) => {
   });
   const ended = once(shell, 'exit');
   for await (const chunk of shell.stdout) {
-    // The terminal must be in the line editor's hands before the first key.
+    // The line editor must control the terminal before the first key.
     if (String(chunk).includes('READY>')) break;
   }
   shell.stdin.end([...lines.map((line) => `${line}\t\n`), 'exit\n'].join(''));
@@ -74,7 +76,7 @@ export const typeInBash: Complete = async (script, lines, folder) => {
   return existsSync(given) ? splitLines(readFileSync(given, 'utf8').replaceAll('|\n', '\n')) : [];
 };
 
-/** Asks fish, as its own tests do. */
+/** Completes in fish, as fish's own tests do. */
 export const completeInFish: Complete = async (script, lines, folder) => {
   await using directory = temporaryDirectory();
   const { path } = makeProgram(directory.path);
@@ -89,8 +91,8 @@ export const completeInFish: Complete = async (script, lines, folder) => {
 };
 
 /**
- * Asks zsh by pressing the tab key: its completion works only in an interactive shell, so a second zsh runs
- * on a pseudo-terminal, and writes down what is added to the list of matches.
+ * Completes in zsh by pressing the tab key. Zsh completes only in an interactive shell, so a second zsh runs
+ * on a pseudo-terminal and records the matches.
  */
 export const completeInZsh: Complete = async (script, lines, folder) => {
   await using directory = temporaryDirectory();
@@ -101,7 +103,7 @@ export const completeInZsh: Complete = async (script, lines, folder) => {
   const program = [
     'zmodload zsh/zpty',
     'zpty shell zsh -i',
-    // The terminal must be in the line editor's hands before the first key.
+    // The line editor must control the terminal before the first key.
     "zpty -r -m shell line '*READY*'",
     ...asked,
     "zpty -w -n shell $'\\C-uexit\\n'",

@@ -3,16 +3,16 @@ import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryDirectory } from '../temporary.ts';
 
-/** A file system of its own, as long as the scope that owns it. */
+/** A separate file system that lives as long as its scope. */
 export interface SmallDisk extends AsyncDisposable {
   readonly path: string;
-  /** Takes all the room there is but `leftKib`. */
+  /** Fills the disk except for `leftKib`. */
   fill(leftKib: number): void;
   /** Frees the used space. */
   clear(): void;
 }
 
-/** Whether this process may mount one; else the tests that need one are skipped. */
+/** Whether this process may mount a file system; otherwise tests that need one are skipped. */
 export const canMount: boolean = await isMountable();
 
 async function isMountable(): Promise<boolean> {

@@ -4,9 +4,9 @@ import { stripVTControlCharacters } from 'node:util';
 import { fromSource } from './command-line.ts';
 import { patienceMs } from '../patience.ts';
 
-/** A command line of ours on a terminal, with somebody at its keyboard. */
+/** A command line on a terminal, with a simulated user at the keyboard. */
 export interface Terminal extends AsyncDisposable {
-  /** All that was shown so far, without colours and movements. */
+  /** The output so far, without colours and cursor movements. */
   readonly screen: string;
   /** Waits until this text is shown after the previous text, then types. */
   answer(question: string, keys: string): Promise<void>;

@@ -3,26 +3,26 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 /*
- * Tools that read the description of the interface. `.ci/run` installs them beside the dependencies, since they are
- * many times as large as what they are used for here.
+ * Tools that read the OpenAPI description. `.ci/run` installs them, but they are not dependencies, because
+ * they are very large for their purpose.
  */
 
 const inModules = (path: string): string =>
   fileURLToPath(new URL(`../../../node_modules/${path}`, import.meta.url));
 
-/** Where `.ci/run` puts the packages of Python. */
+/** The folder in which `.ci/run` installs Python packages. */
 export const pythonPackages: string = inModules('.python');
 
-/** Where `.ci/run` puts the packages of npm. */
+/** The folder in which `.ci/run` installs npm packages. */
 export const npmTools: string = inModules('.tools/node_modules');
 
-/** Where `.ci/run` puts the programs of Go. */
+/** The folder in which `.ci/run` installs Go programs. */
 export const goPrograms: string = inModules('.go/bin');
 
-/** Loads one of them; it is there when `isThere(…)` is ''. */
+/** Loads a tool. Check with `missingTool` first. */
 export const requireTool: NodeJS.Require = createRequire(`${npmTools}/`);
 
-/** Why a test is skipped that needs a tool; '' when the tool is there. */
+/** The reason why a test that needs a tool is skipped; '' if the tool is installed. */
 export function missingTool(path: string): string {
   return existsSync(path) ? '' : ` (skipped: there is no ${path}: .ci/run installs it)`;
 }

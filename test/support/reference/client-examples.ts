@@ -7,7 +7,7 @@ import { patienceMs } from '../patience.ts';
 
 const run = promisify(execFile);
 const folder = join(import.meta.dirname, '../../../examples/clients');
-/** Where `.ci/run` puts Python libraries. */
+/** The folder in which `.ci/run` installs Python libraries. */
 const pythonLibraries = join(import.meta.dirname, '../../../node_modules/.python');
 
 type Command = readonly [string, ...string[]];
@@ -15,17 +15,17 @@ type Command = readonly [string, ...string[]];
 /** One of the programs in `examples/clients`. */
 export interface ClientExample {
   readonly name: string;
-  /** Whether it also speaks over the socket. */
+  /** Whether the program also supports Unix sockets. */
   readonly hasSocket: boolean;
-  /** Commands that must succeed, or the program cannot run here. */
+  /** Commands that must succeed for the program to run here. */
   readonly needs: readonly Command[];
-  /** Builds it in a copy of its folder, and gives its command. */
+  /** Builds the program in a copy of its folder; returns its command. */
   readonly build: (directory: string) => Promise<Command>;
 }
 
 const python: Command = ['python3', '--version'];
 
-/** Mono, when it shuts down, now and then aborts or waits for a minute (mono/mono#21493); this ends it before. */
+/** Mono sometimes aborts or hangs for a minute at shutdown (mono/mono#21493); this code exits before. */
 const quickExit = `
 using System.Runtime.InteropServices;
 static class QuickExit
@@ -143,7 +143,7 @@ export async function buildExample({ name, build }: ClientExample, directory: st
   return await build(copy);
 }
 
-/** Runs a program, which is killed if it hangs, and gives its output and exit code. */
+/** Runs a program, which is killed if it hangs; returns its output and exit code. */
 export async function runExample(
   [program, ...options]: Command,
   given: readonly string[],

@@ -2,7 +2,7 @@ import type { Term } from '../../../src/cli/command.ts';
 import { commands } from '../../../src/cli/commands.ts';
 import { type Page, readPages } from '../../../src/cli/reference.ts';
 
-/** A heading and tables for each command, from what the command declares. */
+/** A heading and tables for each command, from its declaration. */
 export async function commandsBook(): Promise<string> {
   const [program, ...pages] = await readPages(commands);
   if (program === undefined) throw new Error('there is no program');

@@ -1,4 +1,6 @@
-/** A document of OpenAPI with what each `$ref` names in its place; references in a circle are not expected. */
+/**
+ * An OpenAPI document in which each `$ref` is replaced by its target; circular references are not supported.
+ */
 export function dereferenced(document: unknown): unknown {
   const resolve = (node: unknown): unknown => {
     if (Array.isArray(node)) return node.map(resolve);

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { patienceMs } from '../patience.ts';
 
 const folder = fileURLToPath(new URL('../../e2e/existing-software/programs', import.meta.url));
-/** Where `.ci/run` puts the Python libraries that the programs want. */
+/** The folder in which `.ci/run` installs the programs' Python libraries. */
 const pythonLibraries = fileURLToPath(new URL('../../../node_modules/.python', import.meta.url));
 const run = promisify(execFile);
 
@@ -14,14 +14,14 @@ type Api = 'v1' | 'v2';
 /** A program and its first arguments. */
 export type ProgramCommand = readonly [string, ...string[]];
 
-/** A program that was written for a store of this kind, and knows nothing of Latchkey. */
+/** A program that was written for a store's API and does not know Latchkey. */
 export interface ExistingProgram {
   readonly file: string;
-  /** The version of the API that it speaks. */
+  /** The API version that it uses. */
   readonly api: Api;
   /** Why it cannot run here; null: it can. */
   readonly missing: () => Promise<string | null>;
-  /** Makes it ready in a directory, and gives its command. */
+  /** Builds it in a directory; returns its command. */
   readonly build: (directory: string) => Promise<ProgramCommand>;
 }
 
@@ -76,13 +76,13 @@ function inShell(file: string): ExistingProgram {
   return { file, api: 'v2', missing: needs('curl'), build: async () => ['sh', join(folder, file)] };
 }
 
-/** Checks its license when it starts; its store's host is compiled in unless `LICENSE_API` is set. */
+/** Checks its license when it starts; the store's host is hard-coded unless `LICENSE_API` is set. */
 export const desktopApp: ExistingProgram = inNode('desktop-app.mjs');
 
-/** Takes every refusal but 5xx for a no. */
+/** Treats every error status except 5xx as a refusal. */
 export const audioPlugin: ExistingProgram = inNode('audio-plugin.mjs');
 
-/** Takes every answer with `data` for a license that is not blocked. */
+/** Treats every response with `data` as a license that is not disabled. */
 const gameModLoader: ExistingProgram = inNode('game-mod-loader.mjs');
 
 export const existingPrograms: readonly ExistingProgram[] = [
@@ -100,17 +100,17 @@ export const existingPrograms: readonly ExistingProgram[] = [
   inShell('installer.sh'),
 ];
 
-/** What programs are configured with, as their users do it. */
+/** The settings of a program, as its users configure them. */
 export interface ProgramSettings {
   readonly api: string;
   readonly secret: string;
   readonly apiKey: string;
   readonly productLink: string;
-  /** Where it remembers that it was activated. */
+  /** The file in which it remembers its activation. */
   readonly activation: string;
 }
 
-/** Runs a program once and gives its conclusion, such as `VALID`. Throws if the program fails. */
+/** Runs a program once; returns its conclusion, such as `VALID`. Throws if the program fails. */
 export async function conclude(
   [program, ...args]: ProgramCommand,
   settings: ProgramSettings,

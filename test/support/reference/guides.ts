@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const examples = join(import.meta.dirname, '../../../examples');
 
-/** The guides for people, by their paths below `examples/`; that of the client is run whole by a test of its own. */
+/** The guides for people, by their paths below `examples/`. Another test runs the client guide. */
 export const guides: readonly string[] = [
   'README.md',
   ...readdirSync(join(examples, 'guides'))
@@ -16,7 +16,7 @@ export function readExample(path: string): string {
   return readFileSync(join(examples, path), 'utf8');
 }
 
-/** The blocks of code in a language, without the indentation of the list that they may stand in. */
+/** The code blocks in a language, without the indentation of a surrounding list. */
 export function blocksOf(text: string, language: string): string[] {
   const blocks = text.matchAll(/^( *)```([a-z]+)\n([\s\S]*?)^\1```$/gm);
   return [...blocks].flatMap(([, indentation = '', found, code = '']) =>
@@ -24,7 +24,7 @@ export function blocksOf(text: string, language: string): string[] {
   );
 }
 
-/** What stands under a heading of any level, up to the next one of its level or above. */
+/** The text under a heading of any level, up to the next heading of its level or above. */
 export function chapterOf(text: string, heading: string): string {
   const [, level, chapter = ''] =
     new RegExp(`^(#+) ${heading.replaceAll(/[.?]/g, String.raw`\$&`)}\n([\\s\\S]*)`, 'm').exec(text) ?? [];
@@ -39,7 +39,7 @@ export function wordsOf(line: string): string[] {
   return words.slice(words[1] === '-u' ? 3 : 1);
 }
 
-/** The commands of a chapter, one a line. */
+/** The commands of a chapter, one per line. */
 export function commandsIn(chapter: string): string[] {
   return blocksOf(chapter, 'sh').flatMap((block) => block.split('\n').filter((line) => line.trim() !== ''));
 }

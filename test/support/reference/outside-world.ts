@@ -1,6 +1,6 @@
 import { importsOf, isTimeless, nameAt, placesOf, type Rule, type Tree } from './source-tree.ts';
 
-/** The folders below the daemon: time, chance and the process are handed to them. */
+/** The folders below the daemon, which passes time, randomness and the process to them. */
 export const belowDaemon: readonly string[] = [
   'domain',
   'service',
@@ -16,7 +16,7 @@ const outsideNames =
   /^(?:Date|process|setTimeout|setInterval|setImmediate|queueMicrotask|performance|hrtime|randomUUID|getRandomValues|randomBytes|Math\.random|AbortSignal\.timeout)$/;
 const outsideModules = /^node:(?:process|timers(?:\/promises)?|perf_hooks)$/;
 
-/** What may know the outside world below the daemon, and why. */
+/** The allowed uses of the outside world below the daemon, with reasons. */
 export const outsideAllowed: Readonly<Record<string, string>> = {
   'config/load.ts process': 'gathers the raw text that configuration is made of: environment, platform',
   'store/sqlite/files/open.ts process': 'which SQLite is built in, only Node can say',
@@ -27,7 +27,7 @@ export const outsideAllowed: Readonly<Record<string, string>> = {
   'upstream/exchange.ts setTimeout': 'the bound of a real request, which has to end by real time',
 };
 
-/** Each use of the outside world below the daemon: file and word. */
+/** Each use of the outside world below the daemon: file and name. */
 export function outsideUses(tree: Tree): string[] {
   const names = placesOf(tree).flatMap((place) => {
     const word = nameAt(place);
@@ -40,10 +40,10 @@ export function outsideUses(tree: Tree): string[] {
     .map(({ path, word }) => `${path} ${word}`);
 }
 
-/** Only those that say why may know it below the daemon. */
+/** Below the daemon, only the listed files use the outside world. */
 export const worldly: Rule = (tree) => outsideUses(tree).filter((use) => outsideAllowed[use] === undefined);
 
-/** The domain is pure: what waits is above it. */
+/** The domain is pure: only the layers above it wait. */
 export const waitingInTheDomain: Rule = (tree) =>
   placesOf(tree)
     .filter(({ folder }) => folder === 'domain')

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { settings } from '../../../src/config/configuration.ts';
 import type { SettingMeta } from '../../../src/config/types.ts';
 
-/** The JSON Schema of a part of the settings, with what `meta()` and the rules of the part add. */
+/** The JSON Schema of a group of settings, with its `meta()` and its rules. */
 type Part = SettingMeta & {
   type?: string;
   properties?: Record<string, Part>;
@@ -37,7 +37,7 @@ export function settingsSchema(): Part {
   }) as Part;
 }
 
-/** What the refinements of a schema report, and where. */
+/** The errors and paths of a schema's refinements. */
 function rulesOf({ _zod: { def } }: z.core.$ZodType): { path: string[]; text: string }[] {
   const refined = def.type === 'pipe' ? (def as z.core.$ZodPipeDef).in._zod.def : def;
   if (!['object', 'array'].includes(refined.type)) return [];
@@ -61,7 +61,7 @@ export function writeKey(path: Path): string {
   return path.join('.').replaceAll('.[]', '[]');
 }
 
-/** The environment variable of a value; of items, that of the first. */
+/** The environment variable of a value; for items, the variable of the first item. */
 function variableOf(path: Path): string {
   return `LATCHKEY_${path.map((step) => (step === '[]' ? '0' : step.toUpperCase())).join('__')}`;
 }
@@ -108,7 +108,7 @@ function rowsWithin(path: Path, part: Part, inherited: string): readonly Row[] {
   );
 }
 
-/** The part itself, or what stands beside `null` in it. */
+/** The part itself, or its alternative to `null`. */
 function within(part: Part): Part {
   return part.anyOf?.some(({ type }) => type === 'null') === true ? (part.anyOf[0] ?? part) : part;
 }
@@ -123,7 +123,7 @@ function valuesOf(part: Part, isRequired = false): string {
   return isNullable(part, isRequired) ? `${expected}, or null` : expected;
 }
 
-/** A key that need not be given, and has no default. */
+/** An optional key without a default. */
 function isNullable(part: Part, isRequired: boolean): boolean {
   return !isRequired && (part.default ?? null) === null;
 }
@@ -135,7 +135,7 @@ function defaultOf(part: Part, isRequired: boolean): string {
   return code(Array.isArray(fallback) ? '[]' : String(fallback));
 }
 
-/** The rules over several keys, in the words of their errors. */
+/** The rules over several keys, as their error texts. */
 function rulesWithin(path: Path, part: Part): readonly string[] {
   const { properties = {}, items, rules = [] } = { ...within(part), ...part };
   return [

@@ -2,18 +2,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix, sep } from 'node:path';
 import { parseAst } from 'vitest/node';
 
-/** Source files by their path under src, with `/` between the parts. */
+/** Source files by their path under src, with `/` as the separator. */
 export type Tree = Readonly<Record<string, string>>;
 
-/** One rule about the shape of the source: what of a tree breaks it, one line each. */
+/** A rule about the shape of the source; returns one line for each violation. */
 export type Rule = (tree: Tree) => string[];
 
 export type Node = { type: string } & Readonly<Record<string, unknown>>;
 
-/** A node of a file's syntax, and where it stands: under which key of which node above it. */
+/** A syntax node and its place: the parent node and the key in it. */
 export type Place = { path: string; folder: string; node: Node; parent: Node; key: string };
 
-/** What a place imports, as it is written; for a file of the tree, its path. */
+/** The target of an import as written; for a file of the tree, its path. */
 export type Import = Place & { target: string; isFile: boolean };
 
 export function readTree(): Tree {
@@ -25,7 +25,7 @@ export function readTree(): Tree {
   );
 }
 
-/** The folder under src, '' for what stands in src itself. */
+/** The folder under src; '' for files in src itself. */
 export function folderOf(path: string): string {
   return path.includes('/') ? path.slice(0, path.indexOf('/')) : '';
 }
@@ -34,7 +34,7 @@ export function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && 'type' in value;
 }
 
-/** The nodes of all files, types included. */
+/** The syntax nodes of all files, types included. */
 export function placesOf(tree: Tree): Place[] {
   return Object.entries(tree).flatMap(([path, text]) => parse(path, text));
 }
@@ -59,7 +59,7 @@ function* nodesOf(path: string, parent: Node): Generator<Place> {
   }
 }
 
-/** Every import, re-export, dynamic import and import of a type; one whose target cannot be read as well. */
+/** Every import, re-export, dynamic import and type import, even if its target cannot be read. */
 export function importsOf(tree: Tree): Import[] {
   return placesOf(tree).flatMap((place) => {
     const { source, callee, type } = place.node;
@@ -73,7 +73,7 @@ export function importsOf(tree: Tree): Import[] {
   });
 }
 
-/** `a` as a name that is read, `a.b` as a member of such a name; not `x.a`, and not `a` as a key. */
+/** `a` for a name that is read, `a.b` for a member of such a name; null for `x.a` and for `a` as a key. */
 export function nameAt({ node, parent, key }: Place): string | null {
   if (node.type === 'MemberExpression') {
     const { object, property } = node;
@@ -87,7 +87,7 @@ export function nameAt({ node, parent, key }: Place): string | null {
   return isMember ? null : String(node['name']);
 }
 
-/** `Date` reads no clock where it is a type, is given its time, or parses one. */
+/** Whether `Date` is used without reading the clock: as a type, with a given time, or to parse. */
 export function isTimeless({ parent, key }: Place): boolean {
   const { type, property, arguments: given } = parent;
   if (type === 'NewExpression' && key === 'callee') return Array.isArray(given) && given.length > 0;

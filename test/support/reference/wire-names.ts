@@ -2,14 +2,14 @@ import { type Place, placesOf, type Rule } from './source-tree.ts';
 
 const snakeCase = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/;
 /**
- * Where names of the wire and of files are at home. The command line speaks JSON and configuration, the driver of
- * PostgreSQL in names of its own.
+ * Where names of the wire and of files may appear. The command line reads JSON and configuration, and the
+ * PostgreSQL driver has its own names.
  */
 const speaksWire = /^(?:client|config|cli|daemon|wire)\/|\/wire\.ts$|^store\/postgres\/client\.ts$/;
 
 const problemTable = 'domain/problem/problem-table.ts';
 
-/** Words of the domain, states and codes of problems, are written as in the contract wherever they stand. */
+/** States and problem codes are words of the domain, which are spelled as on the wire everywhere. */
 export const strayWireNames: Rule = (tree) => {
   const found = placesOf(tree).flatMap((place) => {
     const name = place.node[place.node.type === 'Literal' ? 'value' : 'name'];
