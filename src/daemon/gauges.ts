@@ -81,11 +81,11 @@ export const certificateGauges: readonly GaugeDescription[] = [
 
 const databaseStates = ['unavailable', 'slow', 'refused', 'full', 'read_only'] as const;
 
-/** The gauges of a copy of an authority on PostgreSQL. */
+/** The gauges of a node of an authority on PostgreSQL. */
 export const databaseGauges: readonly GaugeDescription[] = [
   {
     name: 'database_state',
-    help: '1: the state of the database for this copy (src/store/postgres/README.md, How the database stands).',
+    help: '1: the state of the database for this node (src/store/postgres/README.md, How the database stands).',
     labels: ['state'],
     read: ({ status: { storage } }) =>
       databaseStates.map((state) => ({ labels: { state }, value: Number(storage === state) })),
@@ -101,7 +101,7 @@ export const databaseGauges: readonly GaugeDescription[] = [
   },
   {
     name: 'database_connections_limit',
-    help: 'The limit of connections of this copy (store.postgres.pool).',
+    help: 'The limit of connections of this node (store.postgres.pool).',
     read: ofDatabase(({ most }) => one(most)),
   },
   {

@@ -37,7 +37,7 @@ export class Health {
     return this.#phase === 'store_damaged' ? 'damaged' : this.#writer.storage;
   }
 
-  /** Ready also when only reads work: every other copy has the same database. */
+  /** Ready also when only reads work: every other node has the same database. */
   readiness(): Readiness {
     if (this.#phase !== 'ready') return standings[this.#phase];
     const { storage } = this.#writer;

@@ -166,7 +166,7 @@ test.each([
   ['read_only', /^storage +READ-ONLY: the database accepts no changes at the moment; verify keeps working$/m],
   ['unavailable', /^storage +UNAVAILABLE: the database cannot be reached; the daemon reconnects by itself$/m],
   ['slow', /^storage +SLOW: the database does not answer in time; the daemon reconnects by itself$/m],
-  ['refused', /^storage +REFUSED: this copy cannot use the database: latchkey .+ doctor$/m],
+  ['refused', /^storage +REFUSED: this node cannot use the database: latchkey .+ doctor$/m],
 ])('status of a daemon whose storage is %s says so, and what to do', async (storage, told) => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { ...status, storage } });

@@ -5,8 +5,8 @@ import { Database } from '../../src/store/postgres/database.ts';
 import { migrate } from '../../src/store/postgres/migrations.ts';
 import { surveyDatabase } from '../../src/store/postgres/survey.ts';
 import { latchkey, type Outcome } from '../support/process/command-line.ts';
-import { startNode } from '../support/postgres/copies.ts';
-import { urlByPort } from '../support/postgres/database-copy.ts';
+import { startNode } from '../support/postgres/nodes.ts';
+import { urlByPort } from '../support/postgres/watched-node.ts';
 import { freePort } from '../support/network/free-port.ts';
 import { hasPooler, startPooler } from '../support/postgres/pooler.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
@@ -58,7 +58,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
       'ok the clock agrees with that of the database',
       'ok what is committed is safely on its disk (synchronous_commit on)',
       expect.stringMatching(
-        /^ok 0 copies are connected, and each may take 17 connections; \d+ of 147 are in use$/,
+        /^ok 0 nodes are connected, and each may take 17 connections; \d+ of 147 are in use$/,
       ),
     ];
     expect(found(outcome)).toEqual(well);
@@ -117,7 +117,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     const few = found(await examine({ url, pool: 16 }));
     expect(few).toContainEqual(
       expect.stringMatching(
-        /^warn 1 copy is connected, and each may take 17 connections; \d+ of 10 are in use → raise max_connections, or the limit of the role or database, or lower store.postgres.pool$/,
+        /^warn 1 node is connected, and each may take 17 connections; \d+ of 10 are in use → raise max_connections, or the limit of the role or database, or lower store.postgres.pool$/,
       ),
     );
   });
@@ -135,7 +135,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     const following = await examine({ url: urlByPort(standby.address) });
     expect(following.code).toBe(1);
     expect(found(following)).toContain(
-      'fail it only takes reads: it is a standby → no copy can use the database until that is corrected',
+      'fail it only takes reads: it is a standby → no node can use the database until that is corrected',
     );
   });
 
@@ -164,7 +164,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
       [
         'transaction',
         {},
-        `fail ${pooled} transaction mode: notifications from other copies are lost, and prepared statements may be → set store.postgres.listen_url to the database itself`,
+        `fail ${pooled} transaction mode: notifications from other nodes are lost, and prepared statements may be → set store.postgres.listen_url to the database itself`,
       ],
       ['transaction', direct, `ok ${pooled} transaction mode`],
     ] as const) {
@@ -179,17 +179,14 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     const url = urlByPort(server.address);
     await owner.query('CREATE DATABASE elsewhere');
     for (const [listenUrl, line] of [
-      [
-        url,
-        /^ok notifications from other copies arrive at 127\.0\.0\.1:\d+ \(store\.postgres\.listen_url\)$/,
-      ],
+      [url, /^ok notifications from other nodes arrive at 127\.0\.0\.1:\d+ \(store\.postgres\.listen_url\)$/],
       [
         urlByPort({ ...server.address, database: 'elsewhere' }),
-        /^fail notifications from other copies do not arrive at \S+ \(store\.postgres\.listen_url\) → point it to the same database as store\.postgres\.url, past any pooler$/,
+        /^fail notifications from other nodes do not arrive at \S+ \(store\.postgres\.listen_url\) → point it to the same database as store\.postgres\.url, past any pooler$/,
       ],
       [
         urlByPort({ ...server.address, password: 'wrong' }),
-        /^fail notifications from other copies do not arrive at .*: password authentication failed for user "owner" → /,
+        /^fail notifications from other nodes do not arrive at .*: password authentication failed for user "owner" → /,
       ],
     ] as const) {
       const outcome = await examine({ url, schema: 'ready', listen_url: listenUrl });

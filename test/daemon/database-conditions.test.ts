@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { machineTime } from '../../src/daemon/system/clock.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { migrate, migrations, newestSchema } from '../../src/store/postgres/migrations.ts';
-import { urlByPort, watchNode, type WatchedNode } from '../support/postgres/database-copy.ts';
+import { urlByPort, watchNode, type WatchedNode } from '../support/postgres/watched-node.ts';
 import { startFaultProxy } from '../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import { canMount, smallDisk } from '../support/process/small-disk.ts';
@@ -20,12 +20,12 @@ const well = {
 const refused = [503, 'storage_unavailable'];
 /** `expect.poll` does not know its test where several run at once. */
 
-/** Waits until a copy says that its database is so, then gives how it answers. */
-async function onceIt(copy: WatchedNode, storage: string): Promise<unknown> {
+/** Waits until a node says that its database is so, then gives how it answers. */
+async function onceIt(node: WatchedNode, storage: string): Promise<unknown> {
   const look = async (): Promise<void> =>
-    expect(await (await copy.call('/statusz')).json()).toMatchObject({ storage });
+    expect(await (await node.call('/statusz')).json()).toMatchObject({ storage });
   await vi.waitFor(look, patience);
-  return await copy.answers();
+  return await node.answers();
 }
 
 /** What was logged of its database, in order. */
@@ -35,7 +35,7 @@ function news({ lines }: WatchedNode): unknown[] {
     .map(({ level, message }) => `${level}: ${message}`);
 }
 
-describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
+describe.skipIf(!hasPostgres)('a node of an authority whose database', () => {
   let server: PostgresServer;
   let made = 0;
   beforeAll(async () => {
@@ -50,11 +50,11 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
   };
 
   test('is stopped refuses with one line, lives on, and is ready again by itself', async () => {
-    await using copy = await watchNode(server.address, { schema: newSchema() });
-    expect(await onceIt(copy, 'ok')).toEqual(well);
+    await using node = await watchNode(server.address, { schema: newSchema() });
+    expect(await onceIt(node, 'ok')).toEqual(well);
     await server.stop('immediate');
     try {
-      expect(await onceIt(copy, 'unavailable')).toEqual({
+      expect(await onceIt(node, 'unavailable')).toEqual({
         ready: [503, 'storage_unavailable'],
         alive: 200,
         storage: 'unavailable',
@@ -64,12 +64,12 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     } finally {
       await server.start();
     }
-    expect(await onceIt(copy, 'ok')).toEqual(well);
-    expect(news(copy)).toEqual([
+    expect(await onceIt(node, 'ok')).toEqual(well);
+    expect(news(node)).toEqual([
       'error: the database is unavailable: requests are refused until it is available again',
       'info: the database is available again',
     ]);
-    expect(JSON.stringify(copy.lines)).not.toContain('secret');
+    expect(JSON.stringify(node.lines)).not.toContain('secret');
   });
 
   // Each waits out the deadlines of its requests.
@@ -80,11 +80,11 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     await using proxy = await startFaultProxy(server.address.port);
     const url = urlByPort(server.address, proxy.port);
     const hasty = { url, schema: newSchema(), statement_timeout: '1s' };
-    await using copy = await watchNode(server.address, hasty, machineTime);
+    await using node = await watchNode(server.address, hasty, machineTime);
     // By deadlines of seconds, which a slow machine may exceed by itself.
-    await vi.waitFor(async () => expect(await copy.answers()).toEqual(well), patience);
+    await vi.waitFor(async () => expect(await node.answers()).toEqual(well), patience);
     await proxy.become(fault);
-    expect(await onceIt(copy, 'slow')).toEqual({
+    expect(await onceIt(node, 'slow')).toEqual({
       ready: [503, 'storage_slow'],
       alive: 200,
       storage: 'slow',
@@ -93,16 +93,16 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     });
     proxy.resetAll();
     await proxy.become({ kind: 'pass' });
-    expect(await onceIt(copy, 'ok')).toEqual(well);
-    expect(news(copy)[0]).toBe(
+    expect(await onceIt(node, 'ok')).toEqual(well);
+    expect(news(node)[0]).toBe(
       'error: the database is slow: requests may be refused until it answers in time',
     );
-    expect(news(copy).at(-1)).toBe('info: the database is available again');
+    expect(news(node).at(-1)).toBe('info: the database is available again');
   });
 
   test('only takes reads answers verify, refuses changes, and takes them again by itself', async () => {
     const schema = newSchema();
-    await using copy = await watchNode(server.address, { schema });
+    await using node = await watchNode(server.address, { schema });
     await using owner = new Database(server.settings());
     const become = async (isReadOnly: boolean): Promise<void> => {
       await owner.query(`ALTER SYSTEM SET default_transaction_read_only = ${isReadOnly ? 'on' : 'off'}`);
@@ -110,7 +110,7 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     };
     await become(true);
     try {
-      expect(await onceIt(copy, 'read_only')).toEqual({
+      expect(await onceIt(node, 'read_only')).toEqual({
         ...well,
         ready: [200, 'storage_read_only'],
         storage: 'read_only',
@@ -119,39 +119,39 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     } finally {
       await become(false);
     }
-    expect(await onceIt(copy, 'ok')).toEqual(well);
-    expect(news(copy)).toEqual([
+    expect(await onceIt(node, 'ok')).toEqual(well);
+    expect(news(node)).toEqual([
       'error: the database is read-only: changes are refused until it accepts writes',
       'info: the database is available again',
     ]);
   });
 
-  test('was taken further by a newer copy than this one may go refuses everything, as long as that is so', async () => {
+  test('was taken further by a newer node than this one may go refuses everything, as long as that is so', async () => {
     const schema = newSchema();
-    await using copy = await watchNode(server.address, { schema });
+    await using node = await watchNode(server.address, { schema });
     await using newer = new Database(server.settings({ schema }));
     await migrate(newer, [...migrations, { sql: 'CREATE TABLE latchkey.later (id bigint)', minimum: 1 }]);
-    expect(await onceIt(copy, 'ok')).toEqual(well);
+    expect(await onceIt(node, 'ok')).toEqual(well);
     const minimum = newestSchema + 1;
     await migrate(newer, [
       ...migrations,
       { sql: '', minimum: 1 },
       { sql: 'DROP TABLE latchkey.later', minimum },
     ]);
-    expect(await onceIt(copy, 'refused')).toEqual({
+    expect(await onceIt(node, 'refused')).toEqual({
       ready: [503, 'storage_refused'],
       alive: 200,
       storage: 'refused',
       verify: refused,
       sale: refused,
     });
-    expect(copy.lines.findLast(({ level }) => level === 'error')?.fields['error']).toContain(
+    expect(node.lines.findLast(({ level }) => level === 'error')?.fields['error']).toContain(
       'a newer Latchkey wrote it',
     );
     await newer.query(`UPDATE ${newer.names.of('schema_version')} SET minimum = 1`);
-    expect(await onceIt(copy, 'ok')).toEqual(well);
-    expect(news(copy)).toEqual([
-      'error: this copy cannot use the database: requests are refused until that is corrected',
+    expect(await onceIt(node, 'ok')).toEqual(well);
+    expect(news(node)).toEqual([
+      'error: this node cannot use the database: requests are refused until that is corrected',
       'info: the database is available again',
     ]);
   });
@@ -165,8 +165,8 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     await owner.query(`CREATE SCHEMA ${user} AUTHORIZATION ${user}`);
     // What a session of the role sees of the server's version.
     await owner.query(`ALTER ROLE ${user} SET search_path = ${user}, pg_catalog`);
-    await using copy = await watchNode({ ...server.address, user }, { schema: user });
-    expect(await onceIt(copy, 'ok')).toEqual(well);
+    await using node = await watchNode({ ...server.address, user }, { schema: user });
+    expect(await onceIt(node, 'ok')).toEqual(well);
     if (user === 'older') {
       await owner.query(`CREATE FUNCTION older.current_setting(name text) RETURNS text LANGUAGE sql AS
         $$SELECT CASE name WHEN 'server_version_num' THEN '140012' ELSE pg_catalog.current_setting(name) END$$`);
@@ -174,18 +174,18 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     } else {
       await owner.query(`REVOKE INSERT ON revoked.product FROM revoked`);
     }
-    expect(await onceIt(copy, 'refused')).toEqual({
+    expect(await onceIt(node, 'refused')).toEqual({
       ready: [503, 'storage_refused'],
       alive: 200,
       storage: 'refused',
       verify: refused,
       sale: refused,
     });
-    expect(copy.lines.findLast(({ level }) => level === 'error')?.fields['error']).toContain(reason);
+    expect(node.lines.findLast(({ level }) => level === 'error')?.fields['error']).toContain(reason);
     if (user === 'older') await owner.query('DROP FUNCTION older.current_setting');
     else await owner.query('GRANT INSERT ON revoked.product TO revoked');
-    expect(await onceIt(copy, 'ok')).toEqual(well);
-    expect(news(copy)).toHaveLength(2);
+    expect(await onceIt(node, 'ok')).toEqual(well);
+    expect(news(node)).toHaveLength(2);
   });
 
   test.skipIf(!canMount)(
@@ -194,11 +194,11 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
       await using disk = smallDisk(96 * 1024);
       for (const path of [dirname(disk.path), disk.path]) chmodSync(path, 0o755);
       await using small = await startPostgres({ below: disk.path });
-      await using copy = await watchNode(small.address, { schema: 'latchkey' });
+      await using node = await watchNode(small.address, { schema: 'latchkey' });
       disk.fill(0);
       try {
-        await expect.poll(async () => (await copy.answers()).sale).toEqual([507, 'storage_full']);
-        expect(await onceIt(copy, 'full')).toEqual({
+        await expect.poll(async () => (await node.answers()).sale).toEqual([507, 'storage_full']);
+        expect(await onceIt(node, 'full')).toEqual({
           ...well,
           ready: [200, 'storage_full'],
           storage: 'full',
@@ -207,8 +207,8 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
       } finally {
         disk.clear();
       }
-      expect(await onceIt(copy, 'ok')).toEqual(well);
-      expect(news(copy)).toEqual([
+      expect(await onceIt(node, 'ok')).toEqual(well);
+      expect(news(node)).toEqual([
         'error: the disk of the database is full: changes are refused until there is free space',
         'info: the database is available again',
       ]);

@@ -19,7 +19,7 @@ import { silent } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const run = promisify(execFile);
-const guide = readExample('guides/copies.md');
+const guide = readExample('guides/nodes.md');
 
 describe.skipIf(!hasPostgres)('the guide from one machine to many', () => {
   let server: PostgresServer;
@@ -50,10 +50,10 @@ describe.skipIf(!hasPostgres)('the guide from one machine to many', () => {
     return `postgres://latchkey:the-password-of-the-role@localhost:${port}/licenses?host=${encodeURIComponent(host)}`;
   }
 
-  test('is followed: the role, the move, the copies, the dump and the way back', async () => {
+  test('is followed: the role, the move, the nodes, the dump and the way back', async () => {
     await using owned = temporaryDirectory();
     const directory = owned.path;
-    writeFileSync(join(directory, 'role.sql'), readExample('copies/role.sql'));
+    writeFileSync(join(directory, 'role.sql'), readExample('nodes/role.sql'));
     await operate('psql', ['--file', 'role.sql', '--set', 'ON_ERROR_STOP=1', 'postgres'], directory);
     writeFileSync(join(directory, 'url'), urlOfRole(), { mode: 0o600 });
 
@@ -76,9 +76,9 @@ describe.skipIf(!hasPostgres)('the guide from one machine to many', () => {
       return readFileSync(join(stateDir, 'api.key'), 'utf8').trim();
     });
     expect(await latchkey('store', 'move', '--config', config)).toMatchObject({ code: 0, err: '' });
-    // Put away, as the guide says: a copy does not look at it.
+    // Put away, as the guide says: a node does not look at it.
     renameSync(join(stateDir, 'latchkey.db'), join(directory, 'latchkey.db'));
-    const copy = embeddedConfiguration({ ...common, store: { postgres: { url: urlOfRole() } } });
+    const node = embeddedConfiguration({ ...common, store: { postgres: { url: urlOfRole() } } });
     const other = join(directory, 'other');
     mkdirSync(other, { mode: 0o700 });
     const second = embeddedConfiguration({
@@ -90,7 +90,7 @@ describe.skipIf(!hasPostgres)('the guide from one machine to many', () => {
       const sale = { product_key: 'press', buyer_email: 'a@example.com' };
       return (await call(address, at, '/admin/v1/purchases', sale)).status;
     };
-    const instance = await during(copy, async (address) => {
+    const instance = await during(node, async (address) => {
       expect(await sell(address, stateDir)).toBe(201);
       const coupons = await fetch(`${address}/api/v2/coupons`, { headers: { 'service-api-key': apiKey } });
       expect(coupons.status).toBe(200);
@@ -108,7 +108,7 @@ describe.skipIf(!hasPostgres)('the guide from one machine to many', () => {
     for (const [program = '', ...argv] of rest) {
       await operate(program, argv, directory);
     }
-    await during(copy, async (address) => {
+    await during(node, async (address) => {
       expect(await sell(address, stateDir)).toBe(201);
       expect(await instanceAt(address)).not.toBe(instance);
       const { body } = await call(address, stateDir, '/admin/v1/purchases');
@@ -117,7 +117,7 @@ describe.skipIf(!hasPostgres)('the guide from one machine to many', () => {
   });
 });
 
-test('Two copies in containers with the same paths have different names, because their hosts differ.', async () => {
+test('Two nodes in containers with the same paths have different names, because their hosts differ.', async () => {
   await using directory = temporaryDirectory();
   expect(nodeNameOf(directory.path, 'one')).toBe(nodeNameOf(directory.path, 'one'));
   expect(nodeNameOf(directory.path, 'one')).not.toBe(nodeNameOf(directory.path, 'two'));

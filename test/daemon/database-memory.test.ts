@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { machineTime, type TimeSource } from '../../src/daemon/system/clock.ts';
 import { Database } from '../../src/store/postgres/database.ts';
-import { sellOne, startNode, type Copy } from '../support/postgres/copies.ts';
+import { sellOne, startNode, type AuthorityNode } from '../support/postgres/nodes.ts';
 import { startFaultProxy } from '../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 
@@ -20,12 +20,12 @@ function standingTime(): TimeSource & { pass(ms: number): void } {
 
 type Token = { token: string; token_id: string };
 
-async function issue(copy: Copy): Promise<Token> {
-  const issued = await copy.call('/admin/v1/tokens', { body: { scopes: ['verify'] } });
+async function issue(node: AuthorityNode): Promise<Token> {
+  const issued = await node.call('/admin/v1/tokens', { body: { scopes: ['verify'] } });
   return ((await issued.json()) as { data: Token }).data;
 }
 
-describe.skipIf(!hasPostgres)('what a copy remembers of credentials', () => {
+describe.skipIf(!hasPostgres)('what a node remembers of credentials', () => {
   let server: PostgresServer;
   let schema = '';
   let made = 0;
@@ -42,13 +42,13 @@ describe.skipIf(!hasPostgres)('what a copy remembers of credentials', () => {
 
   /** Asks for a license as a token, or with these headers; gives the status. */
   async function verify(
-    copy: Copy,
+    node: AuthorityNode,
     licenseKey: string,
     as: string | Record<string, string>,
   ): Promise<number> {
     const credential = typeof as === 'string' ? { token: as } : { headers: as };
     const path = `/api/v2/license/verify?license_key=${licenseKey}`;
-    const answer = await copy.call(path, credential);
+    const answer = await node.call(path, credential);
     await answer.arrayBuffer();
     return answer.status;
   }
@@ -74,7 +74,7 @@ describe.skipIf(!hasPostgres)('what a copy remembers of credentials', () => {
     // A notice of what was done before may come late, and in between.
     await expect.poll(isRemembered).toBe(true);
     const revoked = await issue(one);
-    for (const copy of [one, other]) expect(await verify(copy, licenseKey, revoked.token)).toBe(200);
+    for (const node of [one, other]) expect(await verify(node, licenseKey, revoked.token)).toBe(200);
     const answer = await one.call(`/admin/v1/tokens/${revoked.token_id}`, { method: 'DELETE' });
     expect(answer.ok).toBe(true);
     expect(await verify(one, licenseKey, revoked.token)).toBe(401);
@@ -82,7 +82,7 @@ describe.skipIf(!hasPostgres)('what a copy remembers of credentials', () => {
     expect(await verify(other, licenseKey, forgotten)).toBe(401);
   });
 
-  test('ends when an API key or the secret of a product is rolled at another copy', async () => {
+  test('ends when an API key or the secret of a product is rolled at another node', async () => {
     await using one = await startNode(server, { schema }, { time: standingTime() });
     await using other = await startNode(server, { schema }, { time: standingTime() });
     const licenseKey = await sellOne(one);
@@ -127,7 +127,7 @@ describe.skipIf(!hasPostgres)('what a copy remembers of credentials', () => {
     await expect.poll(() => verify(deaf, licenseKey, unheard.token)).toBe(401);
   });
 
-  test('is nothing of a license: what one copy has changed, the others answer at once', async () => {
+  test('is nothing of a license: what one node has changed, the others answer at once', async () => {
     await using one = await startNode(server, { schema }, { time: standingTime() });
     await using other = await startNode(server, { schema }, { time: standingTime() });
     const licenseKey = await sellOne(one);

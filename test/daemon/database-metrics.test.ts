@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rememberedCounts } from '../../src/daemon/store/license-counts.ts';
-import { sellOne, startNode, type Copy } from '../support/postgres/copies.ts';
+import { sellOne, startNode, type AuthorityNode } from '../support/postgres/nodes.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import { buildLicense } from '../support/builders/store-builders.ts';
 
-async function scrape(copy: Copy): Promise<(series: string) => number | undefined> {
-  const text = await (await copy.call('/metrics')).text();
+async function scrape(node: AuthorityNode): Promise<(series: string) => number | undefined> {
+  const text = await (await node.call('/metrics')).text();
   return (series) => {
     const line = text.split('\n').find((each) => each.startsWith(`latchkey_${series} `));
     return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ')));
@@ -22,12 +22,12 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL measures', () => {
   });
 
   test('its connections, its transactions, what is begun again, and how the database stands', async () => {
-    await using copy = await startNode(server, { schema: 'measured', pool: 3 });
-    const licenseKey = await sellOne(copy);
+    await using node = await startNode(server, { schema: 'measured', pool: 3 });
+    const licenseKey = await sellOne(node);
     const use = async (): Promise<number> =>
-      (await copy.call('/api/v2/license/usage', { method: 'PUT', body: { license_key: licenseKey } })).status;
+      (await node.call('/api/v2/license/usage', { method: 'PUT', body: { license_key: licenseKey } })).status;
     expect(await use()).toBe(200);
-    const well = await scrape(copy);
+    const well = await scrape(node);
     expect(well('database_connections_limit')).toBe(3);
     const connections =
       (well('database_connections{state="used"}') ?? 0) + (well('database_connections{state="free"}') ?? 0);
@@ -43,12 +43,12 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL measures', () => {
     expect(well('records{freshness="fresh"}')).toBe(1);
     await server.stop('immediate');
     try {
-      const state = async (): Promise<unknown> => (await scrape(copy))('database_state{state="unavailable"}');
+      const state = async (): Promise<unknown> => (await scrape(node))('database_state{state="unavailable"}');
       await expect.poll(state).toBe(1);
       // An operator's use would read the license first, which is not begun again.
       const product = { name: 'Player', product_key: 'player' };
-      expect((await copy.call('/admin/v1/products', { body: product })).status).toBe(503);
-      const away = await scrape(copy);
+      expect((await node.call('/admin/v1/products', { body: product })).status).toBe(503);
+      const away = await scrape(node);
       expect(away('database_repeats_total{reason="away"}')).toBeGreaterThan(0);
       // What was counted last holds.
       expect(away('records{freshness="fresh"}')).toBe(1);

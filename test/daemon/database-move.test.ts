@@ -98,7 +98,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     );
   }
 
-  test('a copy answers on PostgreSQL what the authority answered on SQLite, and goes on', async () => {
+  test('a node answers on PostgreSQL what the authority answered on SQLite, and goes on', async () => {
     await using place = await machine();
     const { shop, before } = await place.during('sqlite', async (call) => {
       const made_: Shop = await createShop(call);
@@ -165,7 +165,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
       const bytes = readFileSync(backup);
       const moved = await place.move('--from', backup);
       expect(moved).toMatchObject({ code: 0, err: '' });
-      expect(moved.out).toContain('The backup is left as it was.');
+      expect(moved.out).toContain('The backup was not changed.');
       expect(readFileSync(backup).equals(bytes)).toBe(true);
       return health.headers.get('latchkey-instance');
     });
@@ -197,7 +197,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     };
     await refused();
 
-    // Another copy, with nothing of its own, may have been first.
+    // Another node, with nothing of its own, may have been first.
     await using other = await machine({ schema: place.schema });
     await other.during('postgres', health);
     await refused();
@@ -246,7 +246,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     const [url, config] = [join(place.directory, 'url'), join(place.directory, 'config.yaml')];
     writeFileSync(url, urlOf(), { mode: 0o600 });
     const last = ({ out }: Outcome) => out.trimEnd().split('\n').at(-1);
-    const told = 'Start a copy of the authority there';
+    const told = 'Start a node of the authority there';
     const without = ['--state-dir', place.stateDir, '--to-file', url];
     expect(last(await latchkey('store', 'move', ...without))).toBe(
       `${told} with store.postgres.url_file ${url} in the configuration: latchkey --config FILE --state-dir ${place.stateDir} serve`,
@@ -256,7 +256,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     expect(moved.out.split('\n').slice(0, 3)).toEqual([
       expect.stringMatching(/^.* is moved to the schema \w+, as the instance [0-9a-f-]{36}\.$/),
       expect.stringMatching(/^Read back, and equal by count and SHA-256: \d+ account, .*\d+ product/),
-      'It is left as it was. Put it away: started again, it would go its own way.',
+      'The old state was not changed. Archive it; do not start it again.',
     ]);
   });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sellOne, startNode, type Copy } from '../support/postgres/copies.ts';
+import { sellOne, startNode, type AuthorityNode } from '../support/postgres/nodes.ts';
 import { hasPooler, startPooler } from '../support/postgres/pooler.ts';
 import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
 import { urlOf } from '../support/postgres/postgres-url.ts';
@@ -7,7 +7,7 @@ import { urlOf } from '../support/postgres/postgres-url.ts';
 if (!hasPooler) process.stderr.write('PgBouncer is not installed: what runs through it is skipped.\n');
 
 test.skipIf(!hasPostgres || !hasPooler)(
-  'copies behind a PgBouncer that lends a connection for each transaction count exactly, and hear one another',
+  'nodes behind a PgBouncer that lends a connection for each transaction count exactly, and hear one another',
   async () => {
     await using server = await startPostgres();
     await using pooler = await startPooler(server.address, 'transaction');
@@ -21,10 +21,10 @@ test.skipIf(!hasPostgres || !hasPooler)(
     const licenseKey = await sellOne(one);
     const use = async (key?: string): Promise<number[]> => {
       const change = { method: 'PUT', body: { license_key: licenseKey }, ...(key !== undefined && { key }) };
-      const ask = async (copy: Copy): Promise<number> => {
-        const { status } = await copy.call('/api/v2/license/usage', change);
+      const ask = async (node: AuthorityNode): Promise<number> => {
+        const { status } = await node.call('/api/v2/license/usage', change);
         // On a slow machine the first one with this key takes longer than the second one waits.
-        return status === 409 && key !== undefined ? await ask(copy) : status;
+        return status === 409 && key !== undefined ? await ask(node) : status;
       };
       return await Promise.all([one, other].map(ask));
     };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { DatabaseTime } from '../../src/daemon/store/database-writer.ts';
 import { machineTime, type TimeSource } from '../../src/daemon/system/clock.ts';
-import { sellOne, startNode, type Copy } from '../support/postgres/copies.ts';
+import { sellOne, startNode, type AuthorityNode } from '../support/postgres/nodes.ts';
 import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
 
 const hourMs = 3_600_000;
@@ -40,7 +40,7 @@ test('The time is the time of the machine until the database shows another time.
   expect(time.read().wall).toBe(1_000_100);
 });
 
-test('Turning the clock of the machine does not change the time of a copy.', async () => {
+test('Turning the clock of the machine does not change the time of a node.', async () => {
   const { time, machine, pass, hear } = createTime();
   await hear(1_000_000);
   for (const turnedBy of [hourMs, -3 * hourMs]) {
@@ -51,13 +51,13 @@ test('Turning the clock of the machine does not change the time of a copy.', asy
 });
 
 test.skipIf(!hasPostgres)(
-  'a copy whose clock is ahead lets nothing end that has not ended, neither there nor at the others',
+  'a node whose clock is ahead lets nothing end that has not ended, neither there nor at the others',
   async () => {
     await using server = await startPostgres();
-    const start = (ms: number): Promise<Copy> =>
+    const start = (ms: number): Promise<AuthorityNode> =>
       startNode(server, { schema: 'latchkey' }, { time: aheadBy(ms) });
-    const now = async (copy: Copy): Promise<number> => {
-      const status = (await (await copy.call('/statusz')).json()) as { clock: { now: string } };
+    const now = async (node: AuthorityNode): Promise<number> => {
+      const status = (await (await node.call('/statusz')).json()) as { clock: { now: string } };
       return Date.parse(status.clock.now);
     };
     await using right = await start(0);
@@ -65,8 +65,8 @@ test.skipIf(!hasPostgres)(
     const body = { scopes: ['verify'], expires_at: new Date(Date.now() + hourMs).toISOString() };
     const issued = await right.call('/admin/v1/tokens', { body });
     const { token } = ((await issued.json()) as { data: { token: string } }).data;
-    const verify = async (copy: Copy): Promise<number> =>
-      (await copy.call(`/api/v2/license/verify?license_key=${licenseKey}`, { token })).status;
+    const verify = async (node: AuthorityNode): Promise<number> =>
+      (await node.call(`/api/v2/license/verify?license_key=${licenseKey}`, { token })).status;
     {
       await using ahead = await start(2 * hourMs);
       expect(await verify(ahead)).toBe(200);

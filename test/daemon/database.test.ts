@@ -6,12 +6,12 @@ import { logApiKey } from '../../src/daemon/store/shared-store.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { advisory } from '../../src/store/postgres/locks.ts';
-import { sellOne, startNode, type Copy } from '../support/postgres/copies.ts';
+import { sellOne, startNode, type AuthorityNode } from '../support/postgres/nodes.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import { urlOf } from '../support/postgres/postgres-url.ts';
 import { silent } from '../support/silent-log.ts';
 
-describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => {
+describe.skipIf(!hasPostgres)('nodes of an authority on one PostgreSQL', () => {
   let server: PostgresServer;
   let made = 0;
   beforeAll(async () => {
@@ -21,7 +21,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     await server?.[Symbol.asyncDispose]();
   });
 
-  async function copyOn(schema: string, postgres: object = {}): Promise<Copy> {
+  async function nodeOn(schema: string, postgres: object = {}): Promise<AuthorityNode> {
     return await startNode(server, { schema, ...postgres });
   }
 
@@ -32,8 +32,8 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
 
   test('answer for one another, each with an admin token of its own', async () => {
     const schema = newSchema();
-    await using one = await copyOn(schema);
-    await using other = await copyOn(schema);
+    await using one = await nodeOn(schema);
+    await using other = await nodeOn(schema);
     const licenseKey = await sellOne(one);
     expect(licenseKey).toMatch(/^[0-9A-Z-]+$/i);
     const used = await other.call('/api/v2/license/usage', {
@@ -50,8 +50,8 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     expect(await usedAgain.json()).toEqual(await used.json());
     const verified = await one.call(`/api/v2/license/verify?license_key=${licenseKey}`);
     expect(await verified.json()).toMatchObject({ data: { uses: 1, license_key: licenseKey } });
-    const instances = [one, other].map(async (copy) =>
-      (await copy.call('/healthz')).headers.get('latchkey-instance'),
+    const instances = [one, other].map(async (node) =>
+      (await node.call('/healthz')).headers.get('latchkey-instance'),
     );
     expect(new Set(await Promise.all(instances)).size).toBe(1);
     const backup = await other.call('/admin/v1/backup');
@@ -63,9 +63,9 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     expect((await other.call('/metrics')).status).toBe(200);
   });
 
-  test('revoke the admin token of a copy that is gone, and not the one in their own file', async () => {
+  test('revoke the admin token of a node that is gone, and not the one in their own file', async () => {
     const schema = newSchema();
-    await using one = await copyOn(schema);
+    await using one = await nodeOn(schema);
     const list = async (): Promise<string[]> => {
       const listed = await (await one.call('/admin/v1/tokens')).json();
       return (listed as { data: { tokens: { token_id: string }[] } }).data.tokens.map(
@@ -74,7 +74,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     };
     const [own = ''] = await list();
     {
-      await using _ = await copyOn(schema);
+      await using _ = await nodeOn(schema);
     }
     const gone = (await list()).find((id) => id !== own) ?? '';
     const revoke = (id: string): Promise<Response> =>
@@ -91,12 +91,12 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     const log: Log = { ...silent, info: ({ at }, message) => infos.push({ message, at }) };
     const starts = Array.from({ length: 6 }, () => startNode(server, { schema }, { log }));
     await using started = new AsyncDisposableStack();
-    const copies = (await Promise.all(starts)).map((copy) => started.use(copy));
-    const [maker, ...more] = copies.filter(({ apiKey }) => apiKey !== null);
+    const nodes = (await Promise.all(starts)).map((node) => started.use(node));
+    const [maker, ...more] = nodes.filter(({ apiKey }) => apiKey !== null);
     expect(more).toEqual([]);
     const headers = { 'service-api-key': maker?.apiKey ?? '' };
-    for (const copy of copies) expect((await copy.call('/api/v2/coupons', { headers })).status).toBe(200);
-    const told = infos.filter(({ message }) => message === 'the first API key was written by another copy');
+    for (const node of nodes) expect((await node.call('/api/v2/coupons', { headers })).status).toBe(200);
+    const told = infos.filter(({ message }) => message === 'the first API key was written by another node');
     expect(told.map(({ at }) => at)).toEqual(
       Array.from({ length: 5 }, () => `${hostname()}:${join(maker?.stateDir ?? '', 'api.key')}`),
     );
@@ -104,17 +104,17 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
 
   test('warn of a key in api.key that is of no account', async () => {
     const schema = newSchema();
-    await using copy = await copyOn(schema);
+    await using node = await nodeOn(schema);
     await using database = new Database(server.settings({ schema }));
     const warnings: string[] = [];
     const warn: Log['warn'] = ({ hint }, message) => void warnings.push(`${message}: ${String(hint)}`);
-    const tell = () => logApiKey(copy.stateDir, database.reader, { ...silent, warn });
+    const tell = () => logApiKey(node.stateDir, database.reader, { ...silent, warn });
     await tell();
     expect(warnings).toEqual([]);
-    writeFileSync(join(copy.stateDir, 'api.key'), 'rolled-at-another-copy\n', { mode: 0o600 });
+    writeFileSync(join(node.stateDir, 'api.key'), 'rolled-at-another-node\n', { mode: 0o600 });
     await tell();
     expect(warnings).toEqual([
-      'the key in api.key matches no account: the key was rolled, or another copy created the first account: write the current key into api.key',
+      'the key in api.key matches no account: the key was rolled, or another node created the first account: write the current key into api.key',
     ]);
   });
 
@@ -129,19 +129,19 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     };
     const starting = database.lend(async (connection) => {
       await connection.begin(null, [{ statement: advisory(database.names, 'start'), values: [] }]);
-      const copy = startNode(server, { schema, statement_timeout: '2s' }, { log });
-      await Promise.race([waits.promise, copy]);
+      const node = startNode(server, { schema, statement_timeout: '2s' }, { log });
+      await Promise.race([waits.promise, node]);
       await connection.rollback();
-      return { copy };
+      return { node };
     });
-    await using copy = await (await starting).copy;
-    expect((await copy.call('/readyz')).status).toBe(200);
+    await using node = await (await starting).node;
+    expect((await node.call('/readyz')).status).toBe(200);
   });
 
   test('do once what the admin asks two of them for under one key, by the token of each', async () => {
     const schema = newSchema();
-    await using one = await copyOn(schema);
-    await using other = await copyOn(schema);
+    await using one = await nodeOn(schema);
+    await using other = await nodeOn(schema);
     expect(one.adminToken).not.toBe(other.adminToken);
     await sellOne(one);
     const sale = { body: { product_key: 'press', buyer_email: 'b@example.com' }, key: 'once' };
@@ -151,18 +151,18 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
   });
 
   test('stop taking requests while the database is away, live on, and go on when it is back', async () => {
-    await using copy = await copyOn(newSchema());
-    const licenseKey = await sellOne(copy);
+    await using node = await nodeOn(newSchema());
+    const licenseKey = await sellOne(node);
     const until = async (status: number): Promise<void> => {
-      await expect.poll(async () => (await copy.call('/readyz')).status).toBe(status);
+      await expect.poll(async () => (await node.call('/readyz')).status).toBe(status);
     };
     await until(200);
     await server.stop('immediate');
     try {
       await until(503);
-      expect(await (await copy.call('/readyz')).json()).toMatchObject({ reasons: ['storage_unavailable'] });
-      expect((await copy.call('/livez')).status).toBe(200);
-      const verified = await copy.call(`/api/v2/license/verify?license_key=${licenseKey}`);
+      expect(await (await node.call('/readyz')).json()).toMatchObject({ reasons: ['storage_unavailable'] });
+      expect((await node.call('/livez')).status).toBe(200);
+      const verified = await node.call(`/api/v2/license/verify?license_key=${licenseKey}`);
       expect([verified.status, await verified.json()]).toMatchObject([
         503,
         { type: 'urn:latchkey:problem:storage_unavailable' },
@@ -171,7 +171,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
       await server.start();
     }
     await until(200);
-    expect((await copy.call(`/api/v2/license/verify?license_key=${licenseKey}`)).status).toBe(200);
+    expect((await node.call(`/api/v2/license/verify?license_key=${licenseKey}`)).status).toBe(200);
   });
 
   test('do not start with a wrong password, a schema of something else, or without rights', async () => {
@@ -180,13 +180,13 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     await owner.query('CREATE TABLE shop.cart (id bigint)');
     await owner.query(`CREATE ROLE guest LOGIN PASSWORD 'secret'`);
     await expect(
-      copyOn('latchkey', { url: urlOf(server.address, { password: 'wrong' }) }),
+      nodeOn('latchkey', { url: urlOf(server.address, { password: 'wrong' }) }),
     ).rejects.toMatchObject({
       name: 'PostgresRefused',
       message: expect.stringContaining('password authentication failed for user "owner"') as string,
     });
-    await expect(copyOn('shop')).rejects.toThrow('the schema "shop" holds something else');
-    await expect(copyOn('guests', { url: urlOf(server.address, { user: 'guest' }) })).rejects.toThrow(
+    await expect(nodeOn('shop')).rejects.toThrow('the schema "shop" holds something else');
+    await expect(nodeOn('guests', { url: urlOf(server.address, { user: 'guest' }) })).rejects.toThrow(
       'no right to make or use the schema "guests"',
     );
   });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { eventually, startHarness, type Agent } from '../support/harness/agent-harness.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
-import { startNode } from '../support/postgres/copies.ts';
+import { startNode } from '../support/postgres/nodes.ts';
 import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
 import { every, refusal } from '../support/harness/plain-upstream.ts';
 
@@ -41,11 +41,11 @@ async function scrape(agent: Agent): Promise<string> {
 }
 
 /** The metrics of an authority node on PostgreSQL; empty if PostgreSQL is not installed. */
-async function scrapeCopy(): Promise<string> {
+async function scrapeNode(): Promise<string> {
   if (!hasPostgres) return '';
   await using server = await startPostgres();
-  await using copy = await startNode(server, { schema: 'latchkey' });
-  return await (await copy.call('/metrics')).text();
+  await using node = await startNode(server, { schema: 'latchkey' });
+  return await (await node.call('/metrics')).text();
 }
 
 function valueOf(text: string, series: string): number | undefined {
@@ -66,7 +66,7 @@ test('an agent and an authority node export every metric and label that the aler
   const agent = await harness.startAgent({ listen: { tls: files, socket } });
   await agent.learn(['KEY']);
   await agent.change('usage', 'KEY');
-  const series = seriesIn(`${await scrape(agent)}\n${await scrapeCopy()}`);
+  const series = seriesIn(`${await scrape(agent)}\n${await scrapeNode()}`);
   // Prometheus adds these labels itself.
   const added = new Set(['job', 'instance']);
   const named = expressions();

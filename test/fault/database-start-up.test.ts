@@ -8,7 +8,7 @@ import { Database } from '../../src/store/postgres/database.ts';
 import { migrate, newestSchema } from '../../src/store/postgres/migrations.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
 import { spawnDaemon, startDaemonProcess } from '../support/process/daemon-process.ts';
-import { urlByPort } from '../support/postgres/database-copy.ts';
+import { urlByPort } from '../support/postgres/watched-node.ts';
 import { freePort } from '../support/network/free-port.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import { urlOf } from '../support/postgres/postgres-url.ts';
@@ -143,7 +143,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       'its role may not write account, audit_event, collection, collection_member, coupon, coupon_number, idempotency, license, license_history, old_credential, product, purchase, redemption, redemption_count, setting, token: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "sold" to it.',
     ],
     [
-      'a schema that a newer copy has made',
+      'a schema that a newer node has made',
       () => ({ url: urlOf(server.address), schema: 'newer' }),
       1,
       `a newer Latchkey wrote it (schema 9, for versions that know at least ${newestSchema + 1}; this version knows ${newestSchema}): start a newer one.`,

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { eventually } from '../support/harness/agent-harness.ts';
 import { hasBalancer, startBalancer, type Balancer } from '../support/postgres/balancer.ts';
 import { runProcess } from '../support/process/command-line.ts';
-import { startCopies } from '../support/postgres/copy-processes.ts';
+import { startNodes } from '../support/postgres/node-processes.ts';
 import { hasPostgres } from '../support/postgres/postgres.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -88,9 +88,9 @@ describe.skipIf(!hasPostgres || !hasBalancer)(`two nodes behind HAProxy${missing
     expect(await runProcess(['certificate', 'make', '--host', name, '--out', tls])).toMatchObject({
       code: 0,
     });
-    await using copies = await startCopies(2, { allowed_hosts: [name], drain_delay: '5s' });
-    const [one, two] = copies.all;
-    if (one === undefined || two === undefined) throw new Error('there are not two copies');
+    await using nodes = await startNodes(2, { allowed_hosts: [name], drain_delay: '5s' });
+    const [one, two] = nodes.all;
+    if (one === undefined || two === undefined) throw new Error('there are not two nodes');
     const { http, admin: headers } = one;
     const product = { name: 'Press', product_key: 'press', secret };
     await http.post('/admin/v1/products', { headers, json: product });
@@ -100,10 +100,10 @@ describe.skipIf(!hasPostgres || !hasBalancer)(`two nodes behind HAProxy${missing
     await using asking = new Callers(proxy, readFileSync(join(tls, 'ca.pem')));
 
     for (let round = 0; round < rounds; round += 1) {
-      for (const copy of copies.all) {
-        copy.process.signal('SIGTERM');
-        expect(await copy.process.ended).toBe(0);
-        await copy.start();
+      for (const node of nodes.all) {
+        node.process.signal('SIGTERM');
+        expect(await node.process.ended).toBe(0);
+        await node.start();
         await eventually(async () => (await proxy.up()) === 2);
         const before = asking.answered;
         await eventually(() => asking.answered >= before + 100);

@@ -18,7 +18,7 @@ const postgres = section(
       url_file: secretFile('url'),
       listen_url: optional(secret).meta({
         description:
-          'The URL of the same database past a pooler. It is needed if `url` leads through one that lends connections for single transactions (PgBouncer in transaction mode), because each copy listens there for the changes of other copies. If omitted, copies listen at `url`.',
+          'The URL of the same database past a pooler. It is needed if `url` leads through one that lends connections for single transactions (PgBouncer in transaction mode), because each node listens there for the changes of other nodes. If omitted, nodes listen at `url`.',
       }),
       listen_url_file: secretFile('listen_url'),
       schema: text.prefault('latchkey').meta({
@@ -26,7 +26,7 @@ const postgres = section(
       }),
       pool: count.prefault(16).meta({
         description:
-          'The maximum number of connections of this process, besides one for listening; all copies together must stay below `max_connections`.',
+          'The maximum number of connections of this process, besides one for listening; all nodes together must stay below `max_connections`.',
         unit: 'connections',
       }),
       statement_timeout: wait
@@ -55,7 +55,7 @@ export const store = section(
   z.strictObject({
     postgres: optional(postgres).meta({
       description:
-        'A PostgreSQL database (15 or later) that any number of copies of an authority share. If omitted, the data is in `state_dir`, for a single process.',
+        'A PostgreSQL database (15 or later) that any number of nodes of an authority share. If omitted, the data is in `state_dir`, for a single process.',
     }),
   }),
 ).meta({ description: 'Where an authority keeps its data.', reload: 'restart' });

@@ -29,7 +29,7 @@ const noticeableMs = 5_000;
 const longTransactionMs = 5 * 60_000;
 /** How long the doctor waits for a notification, in ms. */
 const noticeMs = 2_000;
-/** A copy listens on one connection besides its pool. */
+/** A node listens on one connection besides its pool. */
 const besidesPool = 1;
 const moreConnections =
   'raise max_connections, or the limit of the role or database, or lower store.postgres.pool';
@@ -71,7 +71,7 @@ export async function examineDatabase({ stateDir, store: { postgres } }: Configu
   }
 }
 
-/** If notifications are lost, credentials that one copy revokes still work at the others for up to a second. */
+/** If notifications are lost, credentials that one node revokes still work at the others for up to a second. */
 async function examineListening(address: DatabaseAddress, postgres: PostgresSettings): Promise<Finding[]> {
   if (postgres.listenUrl === null) return [];
   const listening = directAddressOf(postgres);
@@ -80,10 +80,10 @@ async function examineListening(address: DatabaseAddress, postgres: PostgresSett
   const patience = (): Promise<unknown> => sleep(noticeMs, undefined, { ref: false });
   try {
     return (await isHeard(address, listening, { payload: systemRandom.uuid(Date.now()), patience }))
-      ? [ok(`notifications from other copies arrive ${where}`)]
-      : [fail(`notifications from other copies do not arrive ${where}`, advice)];
+      ? [ok(`notifications from other nodes arrive ${where}`)]
+      : [fail(`notifications from other nodes do not arrive ${where}`, advice)];
   } catch (error) {
-    return [fail(`notifications from other copies do not arrive ${where}: ${reasonOf(error)}`, advice)];
+    return [fail(`notifications from other nodes do not arrive ${where}: ${reasonOf(error)}`, advice)];
   }
 }
 
@@ -109,7 +109,7 @@ async function examineLeftBehind(stateDir: string, postgres: PostgresSettings): 
 }
 
 function examineSchema({ refusal, schema }: Survey, { schema: name }: PostgresSettings): Finding[] {
-  if (refusal !== null) return [fail(refusal, 'no copy can use the database until that is corrected')];
+  if (refusal !== null) return [fail(refusal, 'no node can use the database until that is corrected')];
   if (schema.applied !== null) return [ok(`this version can use its schema ${name} (${schema.applied})`)];
   return schema.mayBeMade
     ? [warn(`its schema ${name} does not exist yet`, 'the first start creates it')]
@@ -137,7 +137,7 @@ function examineDurability({ fsync, fullPageWrites, synchronousCommit }: Durabil
   }
   if (synchronousCommit !== 'off')
     return ok(`what is committed is safely on its disk (synchronous_commit ${synchronousCommit})`);
-  const advice = 'turn it on for the role: copies do so for themselves, but a pooler may lose that';
+  const advice = 'turn it on for the role: nodes do so for themselves, but a pooler may lose that';
   return warn('synchronous_commit is off for this role', advice);
 }
 
@@ -149,12 +149,12 @@ function examineReplication({ standbys, synchronousStandbys }: Durability): Find
   return [warn(`${who} it asynchronously: a failover loses what has not arrived there yet`, advice)];
 }
 
-function examineConnections({ most, used, copies }: ConnectionCounts, { pool }: PostgresSettings): Finding {
+function examineConnections({ most, used, nodes }: ConnectionCounts, { pool }: PostgresSettings): Finding {
   const each = pool + besidesPool;
-  const wanted = Math.max(copies, 1) * each;
-  const who = counted(copies, 'copy is', 'copies are');
+  const wanted = Math.max(nodes, 1) * each;
+  const who = counted(nodes, 'node is', 'nodes are');
   const how = `${who} connected, and each may take ${each} connections; ${used} of ${most} are in use`;
-  return wanted > most || (copies === 0 && used + each > most) ? warn(how, moreConnections) : ok(how);
+  return wanted > most || (nodes === 0 && used + each > most) ? warn(how, moreConnections) : ok(how);
 }
 
 function examineTransactions({ longTransactions }: Survey): Finding[] {
@@ -173,11 +173,11 @@ function examinePooler({ pooler }: Survey, { listenUrl }: PostgresSettings): Fin
     case 'session':
       return [ok('a pooler is in between, in session mode')];
     case 'transaction':
-      // With listen_url, copies use no session state.
+      // With listen_url, nodes use no session state.
       return listenUrl === null
         ? [
             fail(
-              'a pooler is in between, in transaction mode: notifications from other copies are lost, and prepared statements may be',
+              'a pooler is in between, in transaction mode: notifications from other nodes are lost, and prepared statements may be',
               'set store.postgres.listen_url to the database itself',
             ),
           ]

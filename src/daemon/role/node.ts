@@ -12,7 +12,7 @@ import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 import { isSameDigest, sha256 } from '../system/random.ts';
 import { authorityRole, type Role, type RoleParts } from './role.ts';
 
-/** The credentials and products that a copy of an authority has read. Never licenses, and never used by writes. */
+/** The credentials and products that a node of an authority has read. Never licenses, and never used by writes. */
 export class NodeCache implements CredentialCache {
   readonly #resolvedCredentials: RecentReads<ResolvedCredential>;
   readonly #products: RecentReads<Product>;
@@ -43,7 +43,7 @@ export class NodeCache implements CredentialCache {
   }
 }
 
-/** Builds one of the copies of an authority on one database. A verify reads the database once. */
+/** Builds one of the nodes of an authority on one database. A verify reads the database once. */
 export function nodeRole(parts: RoleParts & { reader: AuthorityReader; memory: NodeCache }): Role {
   const { reader, writer, memory } = parts;
   // The database runs long reads, so lists need no thread.
@@ -56,7 +56,7 @@ export function nodeRole(parts: RoleParts & { reader: AuthorityReader; memory: N
   };
 }
 
-/** Keeps the admin token of this copy valid while the database is unavailable, so that the status can be read. */
+/** Keeps the admin token of this node valid while the database is unavailable, so that the status can be read. */
 export function knowingOwnToken(role: Role, token: string): Role {
   const { credentials } = role;
   const digest = sha256(token);
@@ -89,7 +89,7 @@ const most = 10_000;
 type Recent<Value> = { promise: Promise<Value | null>; value: Value | null; now: number; elapsed: number };
 
 /**
- * Caches reads for up to a second, because other copies may change the data. The age counts from the start of the read,
+ * Caches reads for up to a second, because other nodes may change the data. The age counts from the start of the read,
  * so a shared result is never older than a second (src/store/postgres/README.md, Remembering).
  */
 export class RecentReads<Value> {

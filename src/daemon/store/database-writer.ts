@@ -13,8 +13,8 @@ import type { StoreWriter } from './opened-store.ts';
 const toleranceMs = 5_000;
 
 /**
- * The time of a copy. If the clock of the machine is wrong, the clock of the database counts, which all copies share
- * (src/store/postgres/README.md, What copies have in common).
+ * The time of a node. If the clock of the machine is wrong, the clock of the database counts, which all nodes share
+ * (src/store/postgres/README.md, What nodes have in common).
  */
 export class DatabaseTime implements TimeSource {
   readonly #machine: TimeSource;
@@ -146,5 +146,5 @@ const news: Readonly<Record<DatabaseCondition, string>> = {
   slow: 'the database is slow: requests may be refused until it answers in time',
   full: 'the disk of the database is full: changes are refused until there is free space',
   read_only: 'the database is read-only: changes are refused until it accepts writes',
-  refused: 'this copy cannot use the database: requests are refused until that is corrected',
+  refused: 'this node cannot use the database: requests are refused until that is corrected',
 };

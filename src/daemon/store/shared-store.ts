@@ -57,7 +57,7 @@ export async function openSharedStore(
   const { postgres } = options;
   resources.use(takeDirectory(configuration.stateDir));
   const database = resources.use(
-    new Database({ ...databaseSettings(postgres), copy: nodeNameOf(configuration.stateDir) }),
+    new Database({ ...databaseSettings(postgres), node: nodeNameOf(configuration.stateDir) }),
   );
   const { reader, names } = database;
   const { time = machineTime, signal = new AbortController().signal } = options;
@@ -176,29 +176,29 @@ function canBeRead({ storage }: DatabaseWriter): boolean {
 
 function logHearing(log: Log): (error: unknown) => void {
   return (error) => {
-    if (error === null) log.info({}, 'notifications from other copies arrive again');
+    if (error === null) log.info({}, 'notifications from other nodes arrive again');
     else
       log.warn(
         { err: error },
-        'notifications from other copies do not arrive: credentials that they revoke still work here for up to a second',
+        'notifications from other nodes do not arrive: credentials that they revoke still work here for up to a second',
       );
   };
 }
 
-/** The place of a store that all copies share, wherever a copy runs. */
+/** The place of a store that all nodes share, wherever a node runs. */
 const sharedPlace = 'postgres';
-/** The length of the name of a copy, in characters of a digest. */
+/** The length of the name of a node, in characters of a digest. */
 const nodeNameLength = 12;
 
 /**
- * Runs the use cases of a copy, whose admin token is in a file here. If several copies start on an empty database, the
- * copy that holds the start lock creates the first account and writes `api.key`.
+ * Runs the use cases of a node, whose admin token is in a file here. If several nodes start on an empty database, the
+ * node that holds the start lock creates the first account and writes `api.key`.
  */
 export function nodeRun(stateDir: string): PostgresRun['run'] {
-  const copy = nodeNameOf(stateDir);
+  const node = nodeNameOf(stateDir);
   return (transaction, request, context) => {
     if (request.name === 'revokeToken') {
-      const command = { ...(request.command as RevokeToken), copy };
+      const command = { ...(request.command as RevokeToken), node };
       return runUseCase(transaction, { ...request, command }, context);
     }
     if (request.name !== 'startAuthority') return runUseCase(transaction, request, context);
@@ -209,16 +209,16 @@ export function nodeRun(stateDir: string): PostgresRun['run'] {
   };
 }
 
-/** The name of a copy among the copies on a database. Containers differ in the name of their host alone. */
+/** The name of a node among the nodes on a database. Containers differ in the name of their host alone. */
 export function nodeNameOf(stateDir: string, host: string = hostname()): string {
   return sha256(`${host} ${placeOfDirectory(stateDir)}`).slice(0, nodeNameLength);
 }
 
-/** Starts using the shared store, with an admin token of this copy. Returns the instance id. `writer` runs `copyRun`. */
+/** Starts using the shared store, with an admin token of this node. Returns the instance id. `writer` runs `nodeRun`. */
 export async function startNode({ stateDir }: Configuration, writer: Writer): Promise<string> {
   const started = await writer.write('startAuthority', {
     adminTokenDigest: sha256(keepSecretFile(stateDir, 'adminToken', 'lk_tok')),
-    copy: nodeNameOf(stateDir),
+    node: nodeNameOf(stateDir),
     place: sharedPlace,
     apiKeyDigest: null,
     apiKeyKeptAt: keptAt(stateDir),
@@ -233,11 +233,11 @@ export async function logApiKey(stateDir: string, reader: AuthorityReader, log: 
   if (isKnown === null) {
     const at = await apiKeyKeptAt(reader);
     if (at !== null && at !== keptAt(stateDir))
-      log.info({ at }, 'the first API key was written by another copy');
+      log.info({ at }, 'the first API key was written by another node');
   }
   if (isKnown !== false) return;
   const hint =
-    'the key was rolled, or another copy created the first account: write the current key into api.key';
+    'the key was rolled, or another node created the first account: write the current key into api.key';
   log.warn({ hint }, 'the key in api.key matches no account');
 }
 

@@ -19,7 +19,7 @@ const longestLockWaitMs = 2_000;
 const connectTimeoutMs = 5_000;
 /** By how much the deadline of this side is later than that of the server, which is the kinder one, in ms. */
 const silenceMs = 1_000;
-/** Connections are renewed, so that each copy finds its way back to a database that has moved. */
+/** Connections are renewed, so that each node finds its way back to a database that has moved. */
 const lifetimeS = 3_600;
 /** Timers of Node take no more (24 days). */
 const longestTimerMs = 2 ** 31 - 1;
@@ -65,18 +65,18 @@ export type ConnectionSettings = {
    */
   isBehindPooler?: boolean;
   /** Names this process among those that share the database, for whoever looks at its connections. */
-  copy?: string;
+  node?: string;
 };
 
 /** What the driver is told of a pool of pipelined connections. */
 export function poolConfig(
   address: DatabaseAddress,
-  { statementTimeoutMs, isBehindPooler = false, copy }: ConnectionSettings,
+  { statementTimeoutMs, isBehindPooler = false, node }: ConnectionSettings,
 ): PoolConfig {
   return {
     ...clientConfig(address),
-    // By it the copies that are connected are counted (survey.ts).
-    ...(copy !== undefined && { application_name: `latchkey ${copy}` }),
+    // By it the nodes that are connected are counted (survey.ts).
+    ...(node !== undefined && { application_name: `latchkey ${node}` }),
     pipeline: true,
     types: numbers,
     // The server ends a statement, and goes on; where it does not answer at all, the connection is given up.

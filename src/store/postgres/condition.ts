@@ -4,7 +4,7 @@ import { isTimeout, sqlState, sqlStates, transactionFault, refusalOf } from './f
 import { examineAgain } from './migrations.ts';
 
 /**
- * How a database can be used. `refused`: it is of no use for this copy until somebody sees to it; all others pass by
+ * How a database can be used. `refused`: it is of no use for this node until somebody sees to it; all others pass by
  * themselves. While it is `full` or `read_only`, reading goes on.
  */
 export type DatabaseCondition = 'ok' | 'unavailable' | 'slow' | 'full' | 'read_only' | 'refused';
@@ -32,7 +32,7 @@ export async function look(database: Database, wasFull: boolean): Promise<FoundC
 
 /**
  * Rejects where there is no room: only a relation that grows tells. Unlogged, it takes none in the log of the
- * database. A role that may not make one, or two copies that try at once, tell nothing.
+ * database. A role that may not make one, or two nodes that try at once, tell nothing.
  */
 async function takeRoom(connection: Connection): Promise<void> {
   const table = connection.names.of('room');

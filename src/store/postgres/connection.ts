@@ -96,7 +96,7 @@ export class Connection implements WritingSource {
     };
   }
 
-  /** Whether the transaction under way, or the last one, changes what copies remember. */
+  /** Whether the transaction under way, or the last one, changes what nodes remember. */
   get changesCredentials(): boolean {
     return this.#changesCredentials;
   }
@@ -160,7 +160,7 @@ export class Connection implements WritingSource {
   }
 
   /**
-   * Commits, and has the other copies forget what it changes of what they remember: never for licenses, purchases or
+   * Commits, and has the other nodes forget what it changes of what they remember: never for licenses, purchases or
    * coupons, since whoever sends notices commits one after the other. Throws `CommitInDoubt` when nobody can tell, and
    * otherwise when nothing was committed.
    */

@@ -69,7 +69,7 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
 };
 
 /**
- * What one copy does for all, with the answer to those that would do it at the same time: nothing is left for them.
+ * What one node does for all, with the answer to those that would do it at the same time: nothing is left for them.
  */
 export const maintenance: { readonly [Name in AuthorityUseCase]?: CommandResult<Name> } = {
   markTime: done(null),

@@ -29,7 +29,7 @@ export const tableNames: readonly string[] = Object.values(tables);
  */
 export type Names = Readonly<Record<keyof typeof tables, string>> & {
   readonly schema: string;
-  /** The channel of notices between the copies of this authority: all schemas of a database have theirs in common. */
+  /** The channel of notices between the nodes of this authority: all schemas of a database have theirs in common. */
   readonly channel: string;
   /** The name of something else in the schema. */
   of(name: string): string;

@@ -15,13 +15,13 @@ export type NoticeParts = {
   names: Pick<Names, 'channel'>;
   clock: Pick<Clock, 'sleep'>;
   random: Pick<Random, 'draw'>;
-  /** Another copy has changed what is remembered, or may have while nobody listened. */
+  /** Another node has changed what is remembered, or may have while nobody listened. */
   onNotice: () => unknown;
   /** Called when nothing is heard any more, and with null when it is again. */
   onHearing: (error: unknown) => unknown;
 };
 
-/** Listens for the notices of other copies, on a connection of its own, which is made anew whenever it is lost. */
+/** Listens for the notices of other nodes, on a connection of its own, which is made anew whenever it is lost. */
 export class Notices implements AsyncDisposable {
   readonly #parts: NoticeParts;
   readonly #ended = new AbortController();

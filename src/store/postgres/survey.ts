@@ -30,8 +30,8 @@ export type Durability = {
   standbys: number;
 };
 
-/** `most`: for roles as this one; `used`: by everybody; `copies`: processes of Latchkey that are connected. */
-export type ConnectionCounts = { most: number; used: number; copies: number };
+/** `most`: for roles as this one; `used`: by everybody; `nodes`: processes of Latchkey that are connected. */
+export type ConnectionCounts = { most: number; used: number; nodes: number };
 
 /** How long each step may take, in ms. */
 const stepMs = 5_000;
@@ -79,7 +79,7 @@ async function connect(address: DatabaseAddress): Promise<Connected> {
 export type NoticeTrial = { payload: string; patience: () => Promise<unknown> };
 
 /**
- * Whether what is told at one address is heard at another, as copies tell one another of what they change; rejects where
+ * Whether what is told at one address is heard at another, as nodes tell one another of what they change; rejects where
  * one of them cannot be reached.
  */
 export async function isHeard(
@@ -142,7 +142,7 @@ async function countConnections(ask: Ask): Promise<ConnectionCounts> {
       (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())) AS most,
     (SELECT count(*)::integer FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
     (SELECT count(DISTINCT application_name)::integer FROM pg_stat_activity
-       WHERE application_name LIKE 'latchkey %') AS copies`);
+       WHERE application_name LIKE 'latchkey %') AS nodes`);
   return row as ConnectionCounts;
 }
 

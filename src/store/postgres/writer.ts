@@ -34,7 +34,7 @@ export type PostgresRun = {
   context: (databaseNow: number | null) => WriterContext;
   clock: Pick<Clock, 'sleep' | 'elapsed'>;
   random: Pick<Random, 'draw'>;
-  /** Called before the answer of a write that has changed, or may have, what copies remember of credentials. */
+  /** Called before the answer of a write that has changed, or may have, what nodes remember of credentials. */
   onCredentialsChanged: () => unknown;
   /** A write is begun again. */
   onRepeat: (reason: RepeatReason) => unknown;
@@ -159,7 +159,7 @@ export class PostgresWriter implements Writer {
 
   /**
    * Begins a transaction that takes an idempotency key; null: another request has it. Half of the connections may wait
-   * for keys: the rest is left for others, also when all that waits at another copy is sent again to this one.
+   * for keys: the rest is left for others, also when all that waits at another node is sent again to this one.
    */
   async #claim(
     connection: Connection,
@@ -179,7 +179,7 @@ export class PostgresWriter implements Writer {
     }
   }
 
-  /** Whether no other copy is at the housework. */
+  /** Whether no other node is at the housework. */
   async #isFirst(connection: Connection): Promise<boolean> {
     const [row] = await connection.rows(this.#maintenance, []);
     return row?.['held'] === true;

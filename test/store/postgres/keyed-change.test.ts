@@ -4,7 +4,7 @@ import type { Database } from '../../../src/store/postgres/database.ts';
 import type { PostgresWriter } from '../../../src/store/postgres/writer.ts';
 import { startFaultProxy } from '../../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
-import { openCopies, use, usesIn, writerOn } from '../../support/postgres/postgres-writer.ts';
+import { openNodes, use, usesIn, writerOn } from '../../support/postgres/postgres-writer.ts';
 import { account, buildLicense } from '../../support/builders/store-builders.ts';
 
 const tenant = { accountId: account.accountId, productKey: null };
@@ -27,9 +27,9 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
     await server?.[Symbol.asyncDispose]();
   });
 
-  /** A copy with one license, and those that are named. */
+  /** A node with one license, and those that are named. */
   async function given(...licenseKeys: readonly string[]) {
-    const databases = await openCopies(server, 2);
+    const databases = await openNodes(server, 2);
     const [database, other] = databases as [Database, Database] & typeof databases;
     await sell(database, ...licenseKeys);
     return {
@@ -55,8 +55,8 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
   }
 
   test('are committed in one transaction, with those that have none, and each counts', async () => {
-    await using copy = await given();
-    const { writer, database } = copy;
+    await using node = await given();
+    const { writer, database } = node;
     const results = await Promise.all(
       numbers.map((number) => use(writer, { under: number % 2 === 0 ? `key-${number}` : null })),
     );
@@ -65,46 +65,46 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
     expect(await keptTogether(database)).toEqual([10]);
   });
 
-  test('are answered the same when they come again, at any copy, and count once', async () => {
-    await using copy = await given();
+  test('are answered the same when they come again, at any node, and count once', async () => {
+    await using node = await given();
     const all = (writer: PostgresWriter) =>
       Promise.all(numbers.map((number) => use(writer, { under: `key-${number}` })));
-    const first = await all(copy.writer);
-    expect(await all(copy.otherWriter)).toEqual(first);
-    expect(await all(copy.writer)).toEqual(first);
-    expect(await usesIn(copy.database)).toBe(20);
+    const first = await all(node.writer);
+    expect(await all(node.otherWriter)).toEqual(first);
+    expect(await all(node.writer)).toEqual(first);
+    expect(await usesIn(node.database)).toBe(20);
   });
 
-  test('count once where two copies are sent each at the same time, and both answer the same', async () => {
+  test('count once where two nodes are sent each at the same time, and both answer the same', async () => {
     const licenseKeys = numbers.map((number) => `OF-${number % 3}`);
-    await using copy = await given(...new Set(licenseKeys));
+    await using node = await given(...new Set(licenseKeys));
     const uses = (writer: PostgresWriter) =>
       licenseKeys.map((of, number) => use(writer, { under: `key-${number}`, of }));
     const [here, there] = await Promise.all([
-      Promise.all(uses(copy.writer)),
-      Promise.all(uses(copy.otherWriter)),
+      Promise.all(uses(node.writer)),
+      Promise.all(uses(node.otherWriter)),
     ]);
     expect(there).toEqual(here);
-    const counts = await Promise.all(['OF-0', 'OF-1', 'OF-2'].map((of) => usesIn(copy.database, of)));
+    const counts = await Promise.all(['OF-0', 'OF-1', 'OF-2'].map((of) => usesIn(node.database, of)));
     expect(counts).toEqual([7, 7, 6]);
   });
 
-  test('count once where one copy is sent one twice', async () => {
-    await using copy = await given();
+  test('count once where one node is sent one twice', async () => {
+    await using node = await given();
     const [, ...results] = await Promise.all([
-      use(copy.writer),
-      use(copy.writer, { under: 'twice' }),
-      use(copy.writer, { under: 'other' }),
-      use(copy.writer, { under: 'twice' }),
+      use(node.writer),
+      use(node.writer, { under: 'twice' }),
+      use(node.writer, { under: 'other' }),
+      use(node.writer, { under: 'twice' }),
     ]);
     expect(results[2]).toEqual(results[0]);
     expect(usesOf(results.slice(0, 2))).toEqual([2, 3]);
-    expect(await usesIn(copy.database)).toBe(3);
+    expect(await usesIn(node.database)).toBe(3);
   });
 
   test('are answered each for itself, where some are refused or were answered before', async () => {
-    await using copy = await given();
-    const { writer, database } = copy;
+    await using node = await given();
+    const { writer, database } = node;
     const before = await use(writer, { under: 'before' });
     const results = await Promise.all([
       use(writer, { under: 'first' }),
@@ -122,8 +122,8 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
   });
 
   test('are done as far as they can be, where one of them cannot', async () => {
-    await using copy = await given('FULL');
-    const { writer, database } = copy;
+    await using node = await given('FULL');
+    const { writer, database } = node;
     const { license } = database.names;
     await database.query(`UPDATE ${license} SET uses = 9223372036854775807 WHERE license_key = 'FULL'`);
     const outcomes = await Promise.allSettled([
@@ -144,8 +144,8 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
   });
 
   test('leave nothing of one whose answer cannot be made, and are done without it', async () => {
-    await using copy = await given('UNANSWERED');
-    const { database } = copy;
+    await using node = await given('UNANSWERED');
+    const { database } = node;
     const writer = writerOn(database, {
       run: ({ licenses, ...tables }, request, context) => {
         const change: typeof licenses.change = async (asked) => {
@@ -167,11 +167,11 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
   });
 
   test.each([
-    { who: 'another copy', takesLock: true },
-    { who: 'a copy of an older version', takesLock: false },
+    { who: 'another node', takesLock: true },
+    { who: 'a node of an older version', takesLock: false },
   ])('do not wait for one whose key $who has', async ({ takesLock }) => {
-    await using copy = await given();
-    const { database, writer } = copy;
+    await using node = await given();
+    const { database, writer } = node;
     const idempotency = { credential: 'account:default', key: 'taken', fingerprint: 'f' };
     await database.lend(async (connection) => {
       const claim = takesLock ? { ...idempotency, waits: true } : null;
@@ -193,8 +193,8 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
   });
 
   test('do not wait for one whose license another transaction has', async () => {
-    await using copy = await given('OTHER');
-    const { database, writer } = copy;
+    await using node = await given('OTHER');
+    const { database, writer } = node;
     const waiting = await database.lend(async (connection) => {
       await connection.begin(null, []);
       const remembered = null;
@@ -215,7 +215,7 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
 
   test('are asked each under its key where the answer to their commit was lost, and those without one are in doubt', async () => {
     await using proxy = await startFaultProxy(server.address.port);
-    await using databases = await openCopies(server, 2, { through: proxy });
+    await using databases = await openNodes(server, 2, { through: proxy });
     const [near, far] = databases as [Database, Database] & typeof databases;
     const reasons: string[] = [];
     const writer = writerOn(far, {
@@ -236,7 +236,7 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
 
   test('are begun again where the connection is lost before their commit', async () => {
     await using proxy = await startFaultProxy(server.address.port);
-    await using databases = await openCopies(server, 2, { through: proxy });
+    await using databases = await openNodes(server, 2, { through: proxy });
     const [near, far] = databases as [Database, Database] & typeof databases;
     const reasons: string[] = [];
     const writer = writerOn(far, {

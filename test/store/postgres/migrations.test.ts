@@ -12,12 +12,12 @@ describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => 
     await server?.[Symbol.asyncDispose]();
   });
 
-  test('is made by one of the copies that start together, and the others find it', async () => {
+  test('is made by one of the nodes that start together, and the others find it', async () => {
     const settings = server.settings();
     await using stack = new AsyncDisposableStack();
-    const copies = Array.from({ length: 4 }, () => stack.use(new Database(settings)));
-    await Promise.all(copies.map((copy) => migrate(copy)));
-    const [one] = copies;
+    const nodes = Array.from({ length: 4 }, () => stack.use(new Database(settings)));
+    await Promise.all(nodes.map((node) => migrate(node)));
+    const [one] = nodes;
     expect(await one?.reader.accounts.count({})).toBe(0);
   });
 

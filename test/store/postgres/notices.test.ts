@@ -5,7 +5,7 @@ import { startFaultProxy } from '../../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
 import { writerOn } from '../../support/postgres/postgres-writer.ts';
 
-describe.skipIf(!hasPostgres)('notices between the copies of an authority', () => {
+describe.skipIf(!hasPostgres)('notices between the nodes of an authority', () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres();

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Database } from '../../../src/store/postgres/database.ts';
 import { hasPostgres, startPostgres } from '../../support/postgres/postgres.ts';
 
-test.skipIf(!hasPostgres)('what a role is set to elsewhere changes nothing that a copy reads', async () => {
+test.skipIf(!hasPostgres)('what a role is set to elsewhere changes nothing that a node reads', async () => {
   await using server = await startPostgres();
   await using owner = new Database(server.settings());
   for (const setting of [
@@ -12,9 +12,9 @@ test.skipIf(!hasPostgres)('what a role is set to elsewhere changes nothing that 
   ]) {
     await owner.query(`ALTER ROLE owner SET ${setting}`);
   }
-  await using copy = new Database(server.settings());
+  await using node = new Database(server.settings());
   expect(
-    await copy.query(`SELECT '0.30000000000000004'::float8 AS sum, current_setting('statement_timeout') AS patience,
+    await node.query(`SELECT '0.30000000000000004'::float8 AS sum, current_setting('statement_timeout') AS patience,
       current_setting('idle_session_timeout') AS idle`),
   ).toEqual([{ sum: 0.1 + 0.2, patience: '5s', idle: '0' }]);
 });

@@ -6,7 +6,7 @@ import { tryAdvisory } from '../../../src/store/postgres/locks.ts';
 import { buildCart } from '../../support/builders/coupon-builders.ts';
 import { startFaultProxy, type FaultProxy } from '../../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
-import { openCopies, use, usesIn, writerOn } from '../../support/postgres/postgres-writer.ts';
+import { openNodes, use, usesIn, writerOn } from '../../support/postgres/postgres-writer.ts';
 import { account, buildLicense, page } from '../../support/builders/store-builders.ts';
 
 const tenant = { accountId: account.accountId, productKey: null };
@@ -22,10 +22,10 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     await server?.[Symbol.asyncDispose]();
   });
 
-  const copies = (count: number, through?: FaultProxy, statementTimeoutMs?: number) =>
-    openCopies(server, count, { through, statementTimeoutMs });
+  const nodes = (count: number, through?: FaultProxy, statementTimeoutMs?: number) =>
+    openNodes(server, count, { through, statementTimeoutMs });
 
-  /** Has each connection of a copy wait for locks for a minute: longer than the slowest machine takes. */
+  /** Has each connection of a node wait for locks for a minute: longer than the slowest machine takes. */
   async function waitLong(database: Database): Promise<void> {
     const all = Promise.withResolvers<void>();
     let left = database.size;
@@ -39,8 +39,8 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     await Promise.all(Array.from({ length: database.size }, setOne));
   }
 
-  test('counts the uses of one key at several copies one by one', async () => {
-    await using databases = await copies(3);
+  test('counts the uses of one key at several nodes one by one', async () => {
+    await using databases = await nodes(3);
     const writers = databases.map((database) => writerOn(database));
     const triggers = Array.from({ length: 30 }, () => ['usage', 'usage', 'decrease'] as const).flat();
     await Promise.all(
@@ -60,9 +60,9 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
   });
 
   test('commits uses that come together in one transaction, and each of one license counts', async () => {
-    await using databases = await copies(1);
+    await using databases = await nodes(1);
     const [database] = databases as Database[];
-    if (database === undefined) throw new Error('there is no copy');
+    if (database === undefined) throw new Error('there is no node');
     const writer = writerOn(database);
     // What comes while the first is being committed is committed together.
     const results = await Promise.all(Array.from({ length: 20 }, () => use(writer)));
@@ -80,9 +80,9 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
   });
 
   test('answers uses of other licenses while another transaction has one of them', async () => {
-    await using databases = await copies(1);
+    await using databases = await nodes(1);
     const [database] = databases as Database[];
-    if (database === undefined) throw new Error('there is no copy');
+    if (database === undefined) throw new Error('there is no node');
     const writer = writerOn(database);
     await database.lend(async ({ transaction }) => {
       await transaction.licenses.add(buildLicense({ licenseKey: 'KEY-2' }));
@@ -112,9 +112,9 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
   });
 
   test('makes what can be made of uses that come together, where one of them cannot', async () => {
-    await using databases = await copies(1);
+    await using databases = await nodes(1);
     const [database] = databases as Database[];
-    if (database === undefined) throw new Error('there is no copy');
+    if (database === undefined) throw new Error('there is no node');
     const writer = writerOn(database);
     await database.lend(async ({ transaction }) => {
       await transaction.licenses.add(buildLicense({ licenseKey: 'FULL' }));
@@ -131,8 +131,8 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     expect(await usesIn(database)).toBe(3);
   });
 
-  test('redeems a coupon no more often than it may be, however many copies are asked at once', async () => {
-    await using databases = await copies(3);
+  test('redeems a coupon no more often than it may be, however many nodes are asked at once', async () => {
+    await using databases = await nodes(3);
     const writers = databases.map((database) => writerOn(database));
     const [database, , third] = databases;
     const [writer] = writers;
@@ -168,7 +168,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
   });
 
   test('gives what can be given once to one of all who ask for it at the same time', async () => {
-    await using databases = await copies(3);
+    await using databases = await nodes(3);
     const writers = databases.map((database) => writerOn(database));
     const sale = { productKey: 'press', buyerEmail: 'a@example.com', soldAt: null, uses: 0, enabled: true };
     const coupon = {
@@ -194,7 +194,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
   });
 
   test('answers a request that comes twice under its idempotency key twice the same, and does it once', async () => {
-    await using databases = await copies(2);
+    await using databases = await nodes(2);
     const results = await Promise.all(
       databases.map((database) => use(writerOn(database), { under: 'once' })),
     );
@@ -203,7 +203,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
   });
 
   test('says that a key is in use when its first request does not end', async () => {
-    await using databases = await copies(2);
+    await using databases = await nodes(2);
     const [first, second] = databases;
     const held = await first?.lend(async (connection) => {
       await connection.begin({ ...idempotency, waits: true }, []);
@@ -216,7 +216,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
   });
 
   test('takes a constraint for a fault of its own only where nothing else has failed, whatever was tried', async () => {
-    await using databases = await copies(1);
+    await using databases = await nodes(1);
     const [database] = databases;
     const taken = Object.assign(new Error('duplicate key value'), { code: '23505' });
     const lost = new Error('Connection terminated unexpectedly');
@@ -238,9 +238,9 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     ['a broken index', 'XX002'],
     ['a table that is gone', '42P01'],
   ])('refuses a write because of %s, and has no fault of its own', async (_, code) => {
-    await using databases = await copies(1);
+    await using databases = await nodes(1);
     const [database] = databases as Database[];
-    if (database === undefined) throw new Error('there is no copy');
+    if (database === undefined) throw new Error('there is no node');
     const schema = database.names.schema;
     await database.query(`CREATE FUNCTION ${schema}.broken() RETURNS trigger LANGUAGE plpgsql AS
       $$BEGIN RAISE EXCEPTION 'broken' USING ERRCODE = '${code}'; END$$`);
@@ -251,7 +251,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
   });
 
   test('lets half of its connections wait for keys, and goes on with what needs none', async () => {
-    await using databases = await copies(2, undefined, 60_000);
+    await using databases = await nodes(2, undefined, 60_000);
     const [holder, asked] = databases;
     await waitLong(asked as Database);
     const writer = writerOn(asked as Database);
@@ -281,8 +281,8 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     expect(answered.slice(5)).toEqual(['keyed true', 'keyed true']);
   });
 
-  test('leaves the housework to the copy that is at it', async () => {
-    await using databases = await copies(2);
+  test('leaves the housework to the node that is at it', async () => {
+    await using databases = await nodes(2);
     const [first, second] = databases;
     await first?.lend(async (connection) => {
       await connection.begin(null, []);
@@ -312,7 +312,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
 
   test('says that nobody knows, where the answer to a use without a key was lost', async () => {
     await using proxy = await startFaultProxy(server.address.port);
-    await using databases = await copies(2, proxy);
+    await using databases = await nodes(2, proxy);
     const [near, far] = databases;
     // The database is back before another try, if there is one: it would count.
     const clock = { elapsed: () => 0, sleep: () => proxy.become({ kind: 'pass' }) };
@@ -327,7 +327,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
 
   test('asks again under the idempotency key where the answer to its commit was lost, and counts once', async () => {
     await using proxy = await startFaultProxy(server.address.port);
-    await using databases = await copies(2, proxy);
+    await using databases = await nodes(2, proxy);
     const [near, far] = databases;
     const reasons: string[] = [];
     const writer = writerOn(far as Database, {
@@ -346,7 +346,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
 
   test('says that nobody knows, where nobody could be asked again since the answer was lost', async () => {
     await using proxy = await startFaultProxy(server.address.port);
-    await using databases = await copies(2, proxy);
+    await using databases = await nodes(2, proxy);
     const [near, far] = databases;
     const writer = writerOn(far as Database, {
       run: async (...call) => {
@@ -362,7 +362,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
 
   test('begins again what was surely not done, when the connection is lost before the commit', async () => {
     await using proxy = await startFaultProxy(server.address.port);
-    await using databases = await copies(2, proxy);
+    await using databases = await nodes(2, proxy);
     const [near, far] = databases;
     const reasons: string[] = [];
     const writer = writerOn(far as Database, {
@@ -381,7 +381,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
 
   test('does not wait for ever for a database that answers nothing', async () => {
     await using proxy = await startFaultProxy(server.address.port);
-    await using databases = await copies(2, proxy, 2_000);
+    await using databases = await nodes(2, proxy, 2_000);
     const far = databases[1] as Database;
     const writer = writerOn(far);
     await use(writer);
@@ -391,9 +391,9 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
   });
 
   test('refuses while the database is away, and goes on by itself when it is back', async () => {
-    await using databases = await copies(1);
+    await using databases = await nodes(1);
     const [database] = databases as Database[];
-    if (database === undefined) throw new Error('there is no copy');
+    if (database === undefined) throw new Error('there is no node');
     const writer = writerOn(database);
     expect(await use(writer)).toMatchObject({ ok: true });
     await server.stop('immediate');

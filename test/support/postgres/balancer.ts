@@ -20,9 +20,9 @@ export interface Balancer extends AsyncDisposable {
 }
 
 /**
- * Starts HAProxy. `tls` is a directory that `latchkey certificate make` has written; `copies` are host:port.
+ * Starts HAProxy. `tls` is a directory that `latchkey certificate make` has written; `nodes` are host:port.
  */
-export async function startBalancer(tls: string, copies: readonly [string, string]): Promise<Balancer> {
+export async function startBalancer(tls: string, nodes: readonly [string, string]): Promise<Balancer> {
   const port = await freePort();
   const [chain, key] = ['cert.pem', 'key.pem'].map((name) => readFileSync(join(tls, name), 'utf8'));
   const pem = join(tls, 'haproxy.pem');
@@ -33,21 +33,21 @@ export async function startBalancer(tls: string, copies: readonly [string, strin
     .replace('global\n', `global\n    stats socket ${socket}\n`)
     .replace('bind :443', `bind 127.0.0.1:${port}`)
     .replace('/etc/haproxy/licenses.example.com.pem', pem)
-    .replace('10.0.0.11:8787', copies[0])
-    .replace('10.0.0.12:8787', copies[1]);
+    .replace('10.0.0.11:8787', nodes[0])
+    .replace('10.0.0.12:8787', nodes[1]);
   writeFileSync(file, written);
   const child = spawn('haproxy', ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.on('data', (chunk: Buffer) => void (said += chunk.toString()));
   const up = async (): Promise<number> => {
-    const rows = (await askStats(socket)).split('\n').filter((row) => /^copies,(?:one|two),/.test(row));
+    const rows = (await askStats(socket)).split('\n').filter((row) => /^nodes,(?:one|two),/.test(row));
     return rows.filter((row) => row.split(',')[statusColumn] === 'UP').length;
   };
   try {
-    await eventually(async () => (await up().catch(() => 0)) === copies.length);
+    await eventually(async () => (await up().catch(() => 0)) === nodes.length);
   } catch (error) {
     child.kill();
-    throw new Error(`haproxy does not reach the copies: ${said}`, { cause: error });
+    throw new Error(`haproxy does not reach the nodes: ${said}`, { cause: error });
   }
   return {
     port,

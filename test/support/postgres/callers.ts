@@ -2,12 +2,12 @@ import { deepStrictEqual as equal, ok } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../harness/agent-harness.ts';
-import type { Copies, Copy } from './copy-processes.ts';
+import type { Nodes, AuthorityNode } from './node-processes.ts';
 import { firstUses, Ledger, redemptionLimit, redemptionsOf, type Told } from '../harness/ledger.ts';
 import type { HttpResponse } from '../network/raw-http.ts';
 
 const secret = 'the-secret-of-the-press';
-const callersOfACopy = 16;
+const callersPerNode = 16;
 const manyKeys = ['MANY-1', 'MANY-2', 'MANY-3'];
 const hotKeys = ['HOT-1', 'HOT-2', 'HOT-3'];
 const usedOnce = 50_000;
@@ -15,7 +15,7 @@ const usedOnce = 50_000;
 const againMs = 50;
 
 type Data = Readonly<Record<string, unknown>>;
-type Send = (copy: Copy, headers: Readonly<Record<string, string>>) => Promise<HttpResponse>;
+type Send = (node: AuthorityNode, headers: Readonly<Record<string, string>>) => Promise<HttpResponse>;
 
 function dataOf({ body }: HttpResponse): Data {
   return (body as { data: Data }).data;
@@ -26,9 +26,9 @@ function codeOf({ body }: HttpResponse): string {
 }
 
 /** Fills the catalogue with the objects that callers change. */
-async function openShop({ all: [copy], database }: Copies, name: string): Promise<void> {
-  if (copy === undefined) throw new Error('there is no copy');
-  const { http, admin: headers } = copy;
+async function openShop({ all: [node], database }: Nodes, name: string): Promise<void> {
+  if (node === undefined) throw new Error('there is no node');
+  const { http, admin: headers } = node;
   const product = { name: 'Press', product_key: `${name}-PRESS`, secret: `${secret}-${name}` };
   equal((await http.post('/admin/v1/products', { headers, json: product })).status, 201);
   const editor = { name: 'Editor', product_key: `${name}-EDITOR`, secret: `${secret}-of-${name}` };
@@ -48,7 +48,7 @@ async function openShop({ all: [copy], database }: Copies, name: string): Promis
 
 /** A caller that uses the nodes of an authority, and writes the responses to a ledger. */
 class Caller {
-  readonly #copies: readonly Copy[];
+  readonly #nodes: readonly AuthorityNode[];
   readonly #ledger: Ledger;
   #turn: number;
   /** The index of the node of the last request. */
@@ -56,8 +56,8 @@ class Caller {
   readonly #orders: string[] = [];
   readonly #purchases: string[] = [];
 
-  constructor(copies: readonly Copy[], ledger: Ledger, turn: number) {
-    this.#copies = copies;
+  constructor(nodes: readonly AuthorityNode[], ledger: Ledger, turn: number) {
+    this.#nodes = nodes;
     this.#ledger = ledger;
     this.#turn = turn;
     this.#place = turn;
@@ -222,11 +222,11 @@ class Caller {
   /** Null: there was no response. Throws for a response that no caller may get. */
   async #ask(send: Send, headers: Readonly<Record<string, string>>): Promise<HttpResponse | null> {
     this.#place += 1;
-    const copy = this.#copies[this.#place % this.#copies.length];
-    if (copy === undefined) throw new Error('there is no copy');
+    const node = this.#nodes[this.#place % this.#nodes.length];
+    if (node === undefined) throw new Error('there is no node');
     let answer: HttpResponse;
     try {
-      answer = await send(copy, headers);
+      answer = await send(node, headers);
     } catch (error) {
       this.#ledger.noteWrong(`without an answer (${(error as NodeJS.ErrnoException).code})`);
       return null;
@@ -252,21 +252,21 @@ function codeOfRefusal(answer: HttpResponse): string | null {
  */
 export async function callersDuring(
   name: string,
-  copies: Copies,
+  nodes: Nodes,
   meanwhile: (ledger: Ledger) => Promise<void>,
 ): Promise<Ledger> {
-  await openShop(copies, name);
+  await openShop(nodes, name);
   const ledger = new Ledger(name);
   let isOver = false;
   const end = (): void => {
     isOver = true;
   };
   const callers = Array.from(
-    { length: callersOfACopy * copies.all.length },
-    (_, number) => new Caller(copies.all, ledger, number),
+    { length: callersPerNode * nodes.all.length },
+    (_, number) => new Caller(nodes.all, ledger, number),
   );
   const working = Promise.all(callers.map((caller) => caller.work(() => !isOver))).finally(end);
-  const watching = watchLimit(copies, ledger, () => isOver);
+  const watching = watchLimit(nodes, ledger, () => isOver);
   await Promise.race([meanwhile(ledger).finally(end), working, watching]);
   await Promise.all([working, watching]);
   return ledger;
@@ -279,7 +279,7 @@ export async function progress(ledger: Ledger, count = 200): Promise<void> {
 }
 
 /** Checks that the coupon is never redeemed more often than its limit. */
-async function watchLimit({ database }: Copies, ledger: Ledger, isOver: () => boolean): Promise<void> {
+async function watchLimit({ database }: Nodes, ledger: Ledger, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     // The database server may be down.
     const count = await redemptionsOf(ledger, database).catch(() => 0);

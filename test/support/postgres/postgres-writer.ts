@@ -15,7 +15,7 @@ import { account, buildLicense, product } from '../builders/store-builders.ts';
 type Way = { through?: FaultProxy | undefined; statementTimeoutMs?: number | undefined };
 
 /** Several nodes over their own schema, in which `KEY-1` was sold. Tests read through the first node. */
-export async function openCopies(
+export async function openNodes(
   server: PostgresServer,
   count: number,
   { through, statementTimeoutMs = 5_000 }: Way = {},
@@ -25,7 +25,7 @@ export async function openCopies(
   const far = { ...own, address: { ...own.address, host: '127.0.0.1', port } };
   const opened = Array.from({ length: count }, (_, index) => new Database(index === 0 ? own : far));
   const [first] = opened;
-  if (first === undefined) throw new Error('there is no copy');
+  if (first === undefined) throw new Error('there is no node');
   await migrate(first);
   await first.lend(async (connection) => {
     await connection.begin(null, []);

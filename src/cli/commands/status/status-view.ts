@@ -78,7 +78,7 @@ function formatStorage(storage: string, hint: Hint): Cell {
         `: the database ${unavailable[storage]}; the daemon reconnects by itself`,
       ];
     case 'refused':
-      return [toned('REFUSED', 'bad'), `: this copy cannot use the database: ${hint('doctor')}`];
+      return [toned('REFUSED', 'bad'), `: this node cannot use the database: ${hint('doctor')}`];
     default:
       return null;
   }

@@ -69,8 +69,8 @@ export const command = defineCommand({
           ? 'The old state was not changed. Archive it; do not start it again.'
           : 'The backup was not changed. Changes after the backup are not in the database.',
         args.toFile === undefined
-          ? `Start a copy of the authority there: ${startCommand(args, configuration.stateDir)}`
-          : `Start a copy of the authority there with store.postgres.url_file ${resolve(args.toFile)} in the configuration: ${hintFor({ ...args, config: args.config ?? 'FILE' })('serve')}`,
+          ? `Start a node of the authority there: ${startCommand(args, configuration.stateDir)}`
+          : `Start a node of the authority there with store.postgres.url_file ${resolve(args.toFile)} in the configuration: ${hintFor({ ...args, config: args.config ?? 'FILE' })('serve')}`,
       ].join('\n'),
     );
     return exitCode.done;

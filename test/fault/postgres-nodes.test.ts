@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { callersDuring, progress } from '../support/postgres/callers.ts';
-import { startCopies, type Copies } from '../support/postgres/copy-processes.ts';
+import { startNodes, type Nodes } from '../support/postgres/node-processes.ts';
 import type { NetworkFault } from '../support/network/fault-proxy.ts';
 import { compare, type Ledger } from '../support/harness/ledger.ts';
 import { hasPostgres } from '../support/postgres/postgres.ts';
@@ -14,18 +14,18 @@ const { calmMs, times, timeout } = isFull
 const inDoubt = '503 outcome_unknown';
 
 describe.skipIf(!hasPostgres)('four authority nodes with 16 callers each', () => {
-  let copies: Copies;
+  let nodes: Nodes;
   beforeAll(async () => {
-    copies = await startCopies(4);
+    nodes = await startNodes(4);
   });
   afterAll(async () => {
-    await copies?.[Symbol.asyncDispose]();
+    await nodes?.[Symbol.asyncDispose]();
   });
 
   async function show(name: string, meanwhile: (ledger: Ledger) => Promise<void>): Promise<Ledger> {
-    const ledger = await callersDuring(name, copies, meanwhile);
+    const ledger = await callersDuring(name, nodes, meanwhile);
     process.stdout.write(`${ledger.summary}\n`);
-    await compare(ledger, copies.database);
+    await compare(ledger, nodes.database);
     return ledger;
   }
 
@@ -47,10 +47,10 @@ describe.skipIf(!hasPostgres)('four authority nodes with 16 callers each', () =>
   test('killing one of four nodes loses no answered use and counts none twice', { timeout }, async () => {
     const { wrong } = await show('KILLED', async (ledger) => {
       for (let time = 0; time < times; time += 1) {
-        const copy = of(copies.all, time);
-        await copy.kill();
+        const node = of(nodes.all, time);
+        await node.kill();
         await progress(ledger);
-        await copy.start();
+        await node.start();
         await progress(ledger);
       }
     });
@@ -61,8 +61,8 @@ describe.skipIf(!hasPostgres)('four authority nodes with 16 callers each', () =>
     const { wrong } = await show('STOPPED', async (ledger) => {
       // At least one use must be uncertain, or the test proves nothing.
       for (let time = 0; time < times || !ledger.wrong.has(inDoubt); time += 1) {
-        await copies.server.stop('immediate');
-        await copies.server.start();
+        await nodes.server.stop('immediate');
+        await nodes.server.start();
         await progress(ledger);
       }
     });
@@ -79,7 +79,7 @@ describe.skipIf(!hasPostgres)('four authority nodes with 16 callers each', () =>
     const { wrong } = await show('CUT', async (ledger) => {
       for (let time = 0; time < times || !ledger.wrong.has(inDoubt); time += 1) {
         for (const [index, fault] of faultsOf(time).entries()) {
-          const { network } = of(copies.all, time + index);
+          const { network } = of(nodes.all, time + index);
           await network.become(fault);
           await progress(ledger, 50);
           await network.become({ kind: 'pass' });
@@ -97,7 +97,7 @@ describe.skipIf(!hasPostgres)('four authority nodes with 16 callers each', () =>
     async () => {
       await show('COMMITTED', async (ledger) => {
         for (let time = 0; time < times; time += 1) {
-          const { network } = of(copies.all, time);
+          const { network } = of(nodes.all, time);
           const before = network.resetResponses;
           await network.become({ kind: 'reset_answer', containing: 'COMMIT' });
           await expect.poll(() => network.resetResponses > before, { interval: 5 }).toBe(true);

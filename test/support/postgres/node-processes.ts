@@ -9,18 +9,18 @@ import { urlOf } from './postgres-url.ts';
 import { httpClient, type HttpClient } from '../network/raw-http.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
-const schema = 'copies';
+const schema = 'nodes';
 
 /** One authority: several processes on one PostgreSQL, each with its own network to the database. */
-export interface Copies extends AsyncDisposable {
+export interface Nodes extends AsyncDisposable {
   readonly server: PostgresServer;
-  readonly all: readonly Copy[];
+  readonly all: readonly AuthorityNode[];
   /** The stored data, read without the nodes and their networks. */
   readonly database: Database;
 }
 
 /** A node of the authority: a process that can be killed and restarted at the same address. */
-export class Copy implements AsyncDisposable {
+export class AuthorityNode implements AsyncDisposable {
   /** The network between this node and the database. */
   readonly network: FaultProxy;
   /** host:port of the listener whenever the node runs. */
@@ -30,7 +30,7 @@ export class Copy implements AsyncDisposable {
   readonly #configuration: object;
   #process: DaemonProcess | null = null;
 
-  /** Use `startCopies`. */
+  /** Use `startNodes`. */
   constructor(parts: { network: FaultProxy; port: number; directory: string; configuration: object }) {
     this.network = parts.network;
     this.address = `127.0.0.1:${parts.port}`;
@@ -40,7 +40,7 @@ export class Copy implements AsyncDisposable {
   }
 
   get process(): DaemonProcess {
-    if (this.#process === null) throw new Error('this copy does not run');
+    if (this.#process === null) throw new Error('this node does not run');
     return this.#process;
   }
 
@@ -67,10 +67,10 @@ export class Copy implements AsyncDisposable {
 }
 
 /** Starts a server and `count` nodes on it; `listen` is merged into the listeners of each node. */
-export async function startCopies(count: number, listen: object = {}): Promise<Copies> {
+export async function startNodes(count: number, listen: object = {}): Promise<Nodes> {
   await using starting = new AsyncDisposableStack();
   const server = starting.use(await startPostgres());
-  const all: Copy[] = [];
+  const all: AuthorityNode[] = [];
   for (let number = 0; number < count; number += 1) {
     const network = starting.use(await startFaultProxy(server.address.port));
     const directory = starting.use(temporaryDirectory()).path;
@@ -80,9 +80,9 @@ export async function startCopies(count: number, listen: object = {}): Promise<C
       listen: { tcp: `127.0.0.1:${port}`, socket: false, ...listen },
       store: { postgres: { url, schema, pool: 8, statement_timeout: '5s' } },
     };
-    const copy = starting.use(new Copy({ network, port, directory, configuration }));
-    await copy.start();
-    all.push(copy);
+    const node = starting.use(new AuthorityNode({ network, port, directory, configuration }));
+    await node.start();
+    all.push(node);
   }
   const near = { address: server.address, schema, pool: 2, statementTimeoutMs: 30_000 };
   const database = starting.use(new Database(near));

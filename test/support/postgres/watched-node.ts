@@ -2,7 +2,7 @@ import { slowMs } from '../../../src/daemon/store/database-writer.ts';
 import { longestTimerMs, machineTime, type TimeSource } from '../../../src/daemon/system/clock.ts';
 import type { Log } from '../../../src/service/ports.ts';
 import type { DatabaseAddress } from '../../../src/store/postgres/client.ts';
-import { startNode, type Copy } from './copies.ts';
+import { startNode, type AuthorityNode } from './nodes.ts';
 import { urlOf } from './postgres-url.ts';
 
 /** The URL of a server at a local port. */
@@ -14,7 +14,7 @@ export function urlByPort(address: DatabaseAddress, port: number = address.port)
 export type Responses = { ready: unknown; alive: number; storage: unknown; verify: unknown; sale: unknown };
 
 /** A node whose log and responses a test reads. */
-export interface WatchedNode extends Copy {
+export interface WatchedNode extends AuthorityNode {
   readonly lines: readonly { level: string; message: string; fields: Record<string, unknown> }[];
   /** The node's current responses. */
   answers(): Promise<Responses>;
@@ -36,19 +36,19 @@ export async function watchNode(
   const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
     void lines.push({ level, message, fields });
   const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
-  const copy = await startNode({ address }, postgres, { log, time });
+  const node = await startNode({ address }, postgres, { log, time });
   const told = async (path: string, body?: object): Promise<unknown> => {
-    const answer = await copy.call(path, body === undefined ? {} : { body });
+    const answer = await node.call(path, body === undefined ? {} : { body });
     const { type } = (await answer.json()) as { type?: string };
     return type === undefined ? answer.status : [answer.status, type.replace('urn:latchkey:problem:', '')];
   };
-  return Object.assign(copy, {
+  return Object.assign(node, {
     lines,
     async answers() {
       const [ready, alive, status, verify, sale] = await Promise.all([
-        copy.call('/readyz'),
-        copy.call('/livez'),
-        copy.call('/statusz'),
+        node.call('/readyz'),
+        node.call('/livez'),
+        node.call('/statusz'),
         told('/api/v2/license/verify?license_key=NOBODY-HAS-THIS'),
         told('/admin/v1/products', { name: 'Press' }),
       ]);

@@ -16,7 +16,7 @@ type Call = {
 };
 
 /** One node of an authority on PostgreSQL, as its callers see it. */
-export interface Copy extends AsyncDisposable {
+export interface AuthorityNode extends AsyncDisposable {
   readonly stateDir: string;
   readonly adminToken: string;
   /** Sends a request, by default with the admin token. A request with a body is a POST. */
@@ -30,7 +30,7 @@ export async function startNode(
   server: Pick<PostgresServer, 'address'>,
   postgres: { schema: string } & Record<string, unknown>,
   options: Partial<DaemonOptions> = {},
-): Promise<Copy> {
+): Promise<AuthorityNode> {
   await using starting = new AsyncDisposableStack();
   const stateDir = join(starting.use(temporaryDirectory()).path, 'state');
   const configuration = embeddedConfiguration({
@@ -66,9 +66,9 @@ export async function startNode(
 }
 
 /** Creates a product and sells it once; returns the license key. */
-export async function sellOne(copy: Copy): Promise<string> {
-  await copy.call('/admin/v1/products', { body: { name: 'Press', product_key: 'press' } });
-  const sold = await copy.call('/admin/v1/purchases', {
+export async function sellOne(node: AuthorityNode): Promise<string> {
+  await node.call('/admin/v1/products', { body: { name: 'Press', product_key: 'press' } });
+  const sold = await node.call('/admin/v1/purchases', {
     body: { product_key: 'press', buyer_email: 'a@example.com' },
   });
   const answered = (await sold.json()) as { data: { license: { license_key: string } } };

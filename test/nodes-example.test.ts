@@ -31,12 +31,12 @@ type Kinds = {
 
 /** What the Kubernetes file has, by kind. */
 function kubernetes(): Kinds {
-  const parsed = parseAllDocuments(readExample('copies/kubernetes.yaml'));
+  const parsed = parseAllDocuments(readExample('nodes/kubernetes.yaml'));
   const values = parsed.map((document) => document.toJS() as { kind: keyof Kinds });
   return Object.fromEntries(values.map((value) => [value.kind, value])) as unknown as Kinds;
 }
 
-/** A configuration as a copy reads it, with the files that are mounted into it. */
+/** A configuration as a node reads it, with the files that are mounted into it. */
 function configurationOf(text: string, url: string): Configuration {
   const file = '/etc/latchkey/config.yaml';
   const result = parseConfiguration({
@@ -54,15 +54,15 @@ function configurationOf(text: string, url: string): Configuration {
   return result.configuration;
 }
 
-test('the copies of the compose file have one configuration, a state of their own, and the addresses of the proxy', () => {
-  const compose = parse(readExample('copies/compose.yaml'), { merge: true }) as {
+test('the nodes of the compose file have one configuration, a state of their own, and the addresses of the proxy', () => {
+  const compose = parse(readExample('nodes/compose.yaml'), { merge: true }) as {
     services: Record<
       string,
       { volumes: string[]; networks?: Record<string, { ipv4_address: string }>; stop_grace_period?: string }
     >;
   };
-  const url = readExample('copies/database-url').trim();
-  const { role, stateDir, listen, store } = configurationOf(readExample('copies/config.yaml'), url);
+  const url = readExample('nodes/database-url').trim();
+  const { role, stateDir, listen, store } = configurationOf(readExample('nodes/config.yaml'), url);
   expect(role).toBe('authority');
   expect(parseDatabaseUrl(store.postgres?.url.reveal() ?? '')).toMatchObject({
     host: '/run/postgresql',
@@ -71,18 +71,18 @@ test('the copies of the compose file have one configuration, a state of their ow
   });
   const { one, two, proxy, database } = compose.services;
   const addresses = [one, two].map(
-    (copy) => `${copy?.networks?.['inside']?.ipv4_address}:${listen.tcp?.port}`,
+    (node) => `${node?.networks?.['inside']?.ipv4_address}:${listen.tcp?.port}`,
   );
   const servers = [...readExample('proxy/haproxy.cfg').matchAll(/^ *server \w+ (\S+)/gm)].map(([, at]) => at);
   expect(addresses).toEqual(servers);
   const mounts = (service: { volumes: string[] } | undefined): string[] => service?.volumes ?? [];
-  const own = [one, two].map((copy) => mounts(copy).filter((volume) => volume.endsWith(`:${stateDir}`)));
+  const own = [one, two].map((node) => mounts(node).filter((volume) => volume.endsWith(`:${stateDir}`)));
   expect(own.flat()).toEqual([`one:${stateDir}`, `two:${stateDir}`]);
-  for (const copy of [one, two]) {
-    expect(mounts(copy)).toContain('./config.yaml:/etc/latchkey/config.yaml:ro');
-    expect(mounts(copy)).toContain('./database-url:/etc/latchkey-secrets/database-url:ro');
-    expect(mounts(copy)).toContain('database-socket:/run/postgresql');
-    expect(Number.parseInt(copy?.stop_grace_period ?? '', 10)).toBeGreaterThanOrEqual(
+  for (const node of [one, two]) {
+    expect(mounts(node)).toContain('./config.yaml:/etc/latchkey/config.yaml:ro');
+    expect(mounts(node)).toContain('./database-url:/etc/latchkey-secrets/database-url:ro');
+    expect(mounts(node)).toContain('database-socket:/run/postgresql');
+    expect(Number.parseInt(node?.stop_grace_period ?? '', 10)).toBeGreaterThanOrEqual(
       listen.drainDelayMs / 1000 + closeS,
     );
   }
@@ -92,8 +92,8 @@ test('the copies of the compose file have one configuration, a state of their ow
 });
 
 test('the role of the database has the name and the password of the URL', () => {
-  const location = parseDatabaseUrl(readExample('copies/database-url').trim());
-  const sql = readExample('copies/role.sql');
+  const location = parseDatabaseUrl(readExample('nodes/database-url').trim());
+  const sql = readExample('nodes/role.sql');
   expect(sql).toContain(`CREATE ROLE ${location?.user} LOGIN PASSWORD '${location?.password}'`);
   expect(sql).toContain(`CREATE DATABASE ${location?.database} `);
   expect(sql).toContain(`CREATE SCHEMA latchkey AUTHORIZATION ${location?.user}`);
