@@ -224,7 +224,7 @@ test('the alerts and the scrape name metrics, labels and a route that exist', as
     status,
     freeBytes: 1,
     productKeys: ['p'],
-    database: { connections: 1, free: 1, waiting: 0, most: 1 },
+    database: { connections: 1, free: 1, waiting: 0, max: 1 },
   });
   const described = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
   const names = new Set(

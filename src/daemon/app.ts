@@ -9,7 +9,6 @@ import type { CredentialCache } from '../service/access/credential.ts';
 import type { Log } from '../service/ports.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { explainOperation } from '../service/outbox/decision.ts';
-import { countedLicensing } from './counted-licensing.ts';
 import type { ConnectionCounts } from './gauges.ts';
 import { logOf } from './log/derived.ts';
 import type { Metrics } from './metrics.ts';
@@ -17,9 +16,11 @@ import type { Role, RoleParts } from './role/role.ts';
 import { replaceSecretFile } from './system/secret-files.ts';
 import { sha256 } from './system/random.ts';
 import type { LocalStore, StoreWriter } from './store/opened-store.ts';
+import { done } from '../domain/problem/problem.ts';
+import type { LicenseResponse, Licensing } from '../service/answers.ts';
 
 /** The parts of a running process that the routes need. */
-export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'clock' | 'log'> &
+type AppParts = Pick<RoleParts, 'instance' | 'current' | 'clock' | 'log'> &
   Pick<App, 'changes' | 'cachesResponses' | 'backup' | 'status' | 'readiness' | 'liveness'> & {
     reader: AuthorityReader;
     local: LocalStore | null;
@@ -125,4 +126,34 @@ async function freeBytesIn(directory: string): Promise<number | null> {
   } catch {
     return null;
   }
+}
+
+type Counts = Pick<Metrics, 'countVerdict' | 'countUse'>;
+
+/** The same licensing. It counts every verify and every use that succeeds, also verifies that a cache answers. */
+function countedLicensing(licensing: Licensing, counts: Counts): Licensing {
+  return {
+    change: async (request, signal) => {
+      const result = await licensing.change(request, signal);
+      if (result.ok && request.trigger === 'usage') counts.countUse();
+      return result;
+    },
+    history: (...asked) => licensing.history(...asked),
+    verify: async (...asked) => {
+      const result = await licensing.verify(...asked);
+      if (!result.ok) return result;
+      counts.countVerdict(result.value);
+      return done(countingCached(result.value, counts));
+    },
+  };
+}
+
+function countingCached(answer: LicenseResponse, counts: Counts): LicenseResponse {
+  const { cacheable } = answer;
+  if (cacheable === undefined) return answer;
+  const onServed = (): void => {
+    counts.countVerdict(answer);
+    cacheable.onServed();
+  };
+  return { ...answer, cacheable: { ...cacheable, onServed } };
 }

@@ -7,7 +7,7 @@ import { Health } from './health.ts';
 import { openListeners } from './listeners.ts';
 import { logOf } from './log/derived.ts';
 import { runMaintenance } from './maintenance.ts';
-import { nodeRole, knowingOwnToken } from './role/node.ts';
+import { nodeRole, withOwnToken } from './role/node.ts';
 import { authorityRole, type Role, type RoleParts } from './role/role.ts';
 import { backupsOf } from './store/backups.ts';
 import { DamageWatch } from './store/damage-watch.ts';
@@ -40,7 +40,7 @@ export async function compose(
   const damageWatch =
     local === null
       ? null
-      : new DamageWatch(local.databasePath, logOf(log, 'store'), (damage) => daemon.endWrites(damage));
+      : new DamageWatch(local.databasePath, logOf(log, 'store'), (damage) => daemon.stopWriting(damage));
   const app = appOf({
     ...store,
     role,
@@ -77,9 +77,8 @@ export async function compose(
 
 /** An authority does not load the sync loops and the client of the upstream. */
 async function buildRole({ current, reader, local, node }: OpenedStore, parts: RoleParts): Promise<Role> {
-  if (node !== null)
-    return knowingOwnToken(nodeRole({ ...parts, reader, memory: node.memory }), node.adminToken);
-  if (local === null) throw new Error('a store without nodes is on this machine');
+  if (node !== null) return withOwnToken(nodeRole({ ...parts, reader, cache: node.cache }), node.adminToken);
+  if (local === null) throw new Error('a store must be local or have a node');
   if (current.configuration.role === 'authority') return authorityRole({ ...parts, ...local });
   const { agentRole } = await import('./role/agent.ts');
   return agentRole({ ...parts, ...local });

@@ -4,7 +4,7 @@ import type { Status } from '../service/status.ts';
 import { persist } from '../sync/waiting.ts';
 import type { Health } from './health.ts';
 import type { Addresses, Listeners } from './listeners.ts';
-import { type Reloaded, takenOver } from './live-configuration.ts';
+import { type Reloaded, reloadedConfiguration } from './live-configuration.ts';
 import type { Role } from './role/role.ts';
 import { statusOf, type StatusParts } from './status.ts';
 import type { OpenedStore } from './store/opened-store.ts';
@@ -53,7 +53,7 @@ export class Daemon {
     this.#resources = resources;
     this.#running = Promise.all(loops(this.#loops.signal));
     for (const end of [this.#running, writer.lost]) end.catch((error: unknown) => this.#fail(error));
-    health.become('ready');
+    health.setPhase('ready');
   }
 
   get addresses(): Addresses {
@@ -77,8 +77,8 @@ export class Daemon {
   /** Applies another configuration: secrets, products, rates, freshness. */
   reload(wanted: Configuration): Reloaded {
     const { current, changes, role } = this.#parts;
-    const { configuration: before } = current;
-    const configuration = takenOver(before, wanted);
+    const { configuration: previous } = current;
+    const configuration = reloadedConfiguration(previous, wanted);
     current.replace(configuration);
     changes.announce(['anything']);
     // A file of the same name may have another certificate.
@@ -89,7 +89,7 @@ export class Daemon {
     role.upstream?.probeNow();
     this.#bindAgain();
     return {
-      changed: [...new Set([...changedKeys(before, configuration), ...renewed])],
+      changed: [...new Set([...changedKeys(previous, configuration), ...renewed])],
       restart: changedKeys(configuration, wanted),
     };
   }
@@ -103,9 +103,9 @@ export class Daemon {
   }
 
   /** Ends writing and sending, because the store is damaged. Returns false if the store was out of use already. */
-  endWrites(damage: string): boolean {
+  stopWriting(damage: string): boolean {
     if (this.#parts.health.phase !== 'ready') return false;
-    this.#parts.health.become('store_damaged');
+    this.#parts.health.setPhase('store_damaged');
     this.#parts.writer.refuse(new Error(damage));
     this.#loops.abort();
     return true;
@@ -113,7 +113,7 @@ export class Daemon {
 
   /** Answers requests for `listen.drain_delay`, then only requests in flight, and then closes everything. */
   async stop(): Promise<void> {
-    this.#stopping ??= this.#leave().then(() => this.#drain());
+    this.#stopping ??= this.#waitForDrainDelay().then(() => this.#drain());
     await this.#stopping;
   }
 
@@ -124,16 +124,16 @@ export class Daemon {
     return true;
   }
 
-  async #leave(): Promise<void> {
+  async #waitForDrainDelay(): Promise<void> {
     const { current, clock } = this.#parts;
     const { drainDelayMs } = current.configuration.listen;
     if (this.#parts.health.phase !== 'ready' || drainDelayMs === 0) return;
-    this.#parts.health.become('leaving');
+    this.#parts.health.setPhase('leaving');
     await pause(clock, drainDelayMs, this.#hurry.signal);
   }
 
   async #drain(): Promise<void> {
-    this.#parts.health.become('draining');
+    this.#parts.health.setPhase('draining');
     const cut = setTimeout(() => {
       this.#parts.lifetime.abort();
     }, drainMs);
@@ -150,7 +150,7 @@ export class Daemon {
     // A damaged store refuses writes: not a new failure.
     if (this.#parts.health.phase === 'store_damaged') return;
     this.#hurry.abort();
-    this.#parts.health.become('storage_failed');
+    this.#parts.health.setPhase('storage_failed');
     this.#failed.reject(error);
   }
 

@@ -16,7 +16,7 @@ export type ProcessSnapshot = {
 };
 
 /** The connections of this process to its database: all, free, the limit, and the waiting reads and writes. */
-export type ConnectionCounts = { connections: number; free: number; waiting: number; most: number };
+export type ConnectionCounts = { connections: number; free: number; waiting: number; max: number };
 
 export type Sample = { labels?: Record<string, string>; value: number };
 
@@ -85,7 +85,7 @@ const databaseStates = ['unavailable', 'slow', 'refused', 'full', 'read_only'] a
 export const databaseGauges: readonly GaugeDescription[] = [
   {
     name: 'database_state',
-    help: '1: the state of the database for this node (src/store/postgres/README.md, How the database stands).',
+    help: '1: this node sees the database in this state (src/store/postgres/README.md, States of the database).',
     labels: ['state'],
     read: ({ status: { storage } }) =>
       databaseStates.map((state) => ({ labels: { state }, value: Number(storage === state) })),
@@ -102,7 +102,7 @@ export const databaseGauges: readonly GaugeDescription[] = [
   {
     name: 'database_connections_limit',
     help: 'The limit of connections of this node (store.postgres.pool).',
-    read: ofDatabase(({ most }) => one(most)),
+    read: ofDatabase(({ max }) => one(max)),
   },
   {
     name: 'database_waiting',

@@ -5,7 +5,7 @@ import type { LocalStore, StoreWriter } from './store/opened-store.ts';
 /** The phase of a process, including its known failures. */
 type Phase = Exclude<Readiness['state'], 'storage_unavailable'>;
 
-const standings: Readonly<Record<Phase, Readiness>> = {
+const readinessByPhase: Readonly<Record<Phase, Readiness>> = {
   starting: { state: 'starting', reasons: ['starting'] },
   ready: { state: 'ready', reasons: [] },
   leaving: { state: 'leaving', reasons: ['draining'] },
@@ -29,7 +29,7 @@ export class Health {
     return this.#phase;
   }
 
-  become(phase: Phase): void {
+  setPhase(phase: Phase): void {
     this.#phase = phase;
   }
 
@@ -39,11 +39,11 @@ export class Health {
 
   /** Ready also when only reads work: every other node has the same database. */
   readiness(): Readiness {
-    if (this.#phase !== 'ready') return standings[this.#phase];
+    if (this.#phase !== 'ready') return readinessByPhase[this.#phase];
     const { storage } = this.#writer;
     switch (storage) {
       case 'ok':
-        return standings.ready;
+        return readinessByPhase.ready;
       case 'full':
       case 'read_only':
         return { state: 'ready', reasons: [`storage_${storage}`] };

@@ -60,36 +60,36 @@ export async function openListeners(
   const tcpServer = listen.tcp === null ? null : open('tcp');
   const tcp = tcpServer === null || listen.tcp === null ? null : await listenTcp(tcpServer, listen.tcp);
   await listenOnSockets(listen, app, sockets, open);
-  const found = { tcp, socket: listen.socket };
+  const addresses = { tcp, socket: listen.socket };
   // Closed before the servers: a connection to a socket that was created again belongs to its server.
   opening.use(sockets);
   const file = join(stateDir, stateFiles.addresses);
-  const announcement = (): string => {
+  const listenJson = (): string => {
     // Commands trust this certificate and no other.
-    const shown = certificate === null ? {} : { certificate: certificate.identity.leaf.toString() };
-    return `${JSON.stringify({ ...found, ...shown, instance: app.instance })}\n`;
+    const presented = certificate === null ? {} : { certificate: certificate.identity.leaf.toString() };
+    return `${JSON.stringify({ ...addresses, ...presented, instance: app.instance })}\n`;
   };
-  const announce = (): void => replaceFile(file, announcement());
-  announce();
+  const writeListenJson = (): void => replaceFile(file, listenJson());
+  writeListenJson();
   opening.defer(() => {
     removeIfThere(file);
   });
   const opened = opening.move();
   return {
-    addresses: { ...found, sockets: listen.sockets.map(({ path }) => path) },
+    addresses: { ...addresses, sockets: listen.sockets.map(({ path }) => path) },
     certificateEnd: () => certificate?.notAfter ?? null,
     lost: () => sockets.lost,
     check: () =>
       sockets.check(() => {
-        if (readIfThere(file) !== announcement()) tryTo(announce, app);
+        if (readIfThere(file) !== listenJson()) logFailureOf(writeListenJson, app);
       }),
     renewCertificate: (tls) => {
       if (certificate === null || tcpServer === null || tls === null) return false;
-      const isAnother = certificate.renew(tls, tcpServer);
-      tryTo(announce, app);
-      return isAnother;
+      const isChanged = certificate.renew(tls, tcpServer);
+      logFailureOf(writeListenJson, app);
+      return isChanged;
     },
-    answered: (limitMs) => soon(Promise.all(connections.map((each) => each.answered())), limitMs),
+    answered: (limitMs) => withTimeout(Promise.all(connections.map((each) => each.answered())), limitMs),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
@@ -104,21 +104,21 @@ type Open = (listener: 'tcp' | 'socket', principal?: Principal | null) => Fastif
 async function listenOnSockets(
   { socket, socketMode, sockets }: Configuration['listen'],
   app: App,
-  announced: UnixSockets,
+  unixSockets: UnixSockets,
   open: Open,
 ): Promise<void> {
-  if (socket !== null) await announced.listen(open('socket'), { path: socket, mode: socketMode });
+  if (socket !== null) await unixSockets.listen(open('socket'), { path: socket, mode: socketMode });
   for (const { path, mode, group, grant } of sockets) {
     const place = { path, mode, group: group === null ? null : groupNumber(group) };
     const principal =
       grant === null ? null : socketPrincipal(path, { ...grant, product: idOf(app, grant.product) });
-    await announced.listen(open('socket', principal), place);
+    await unixSockets.listen(open('socket', principal), place);
   }
 }
 
-function tryTo(announce: () => void, { log }: App): void {
+function logFailureOf(writeListenJson: () => void, { log }: App): void {
   try {
-    announce();
+    writeListenJson();
   } catch (error) {
     log.error(
       { error: formatReason(error) },
@@ -154,9 +154,9 @@ async function close(server: FastifyInstance, connections: Connections): Promise
 }
 
 /** Waits for a promise, but not longer than `limitMs`. */
-async function soon(awaited: Promise<unknown>, limitMs: number): Promise<void> {
-  const limit = new AbortController();
-  const late = sleep(limitMs, undefined, { signal: limit.signal }).catch(() => undefined);
-  await Promise.race([awaited, late]);
-  limit.abort();
+async function withTimeout(awaited: Promise<unknown>, limitMs: number): Promise<void> {
+  const ended = new AbortController();
+  const timeout = sleep(limitMs, undefined, { signal: ended.signal }).catch(() => undefined);
+  await Promise.race([awaited, timeout]);
+  ended.abort();
 }

@@ -141,14 +141,14 @@ type Reload = NonNullable<SettingMeta['reload']>;
  * The configuration of a running process after a reload: settings marked `applies` have the new values, all others
  * keep theirs until a restart. The role stays as well.
  */
-export function takenOver(running: Configuration, wanted: Configuration): Configuration {
+export function reloadedConfiguration(running: Configuration, wanted: Configuration): Configuration {
   const { role, upstream, products } = running;
   const ofThisRole = wanted.role === role ? wanted : { ...wanted, upstream, products };
-  const values = takePart(settings, 'applies', { running, wanted: ofThisRole });
+  const values = reloadPart(settings, 'applies', { running, wanted: ofThisRole });
   return { ...(values as Configuration), role };
 }
 
-function takePart(
+function reloadPart(
   type: z.ZodType,
   inherited: Reload,
   { running, wanted }: { running: unknown; wanted: unknown },
@@ -159,7 +159,7 @@ function takePart(
   return Object.fromEntries(
     keys.map(({ name, type: each }) => {
       const values = { running: (running as Tree)[name], wanted: (wanted as Tree)[name] };
-      return [name, takePart(each, reload, values)];
+      return [name, reloadPart(each, reload, values)];
     }),
   );
 }

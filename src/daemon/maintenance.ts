@@ -8,9 +8,9 @@ const tickMs = 10_000;
 const ticksPerMark = 6;
 const ticksPerPrune = 360;
 /** How many rows one commit removes: a larger commit would delay callers. */
-const prunedAtOnce = 500;
-/** How many commits in a row. The rest waits for the next time, so that the time is recorded meanwhile. */
-const mostSteps = 1_000;
+const rowsPerCommit = 500;
+/** How many commits run in a row. Further rows wait for the next run, so that the time is recorded in between. */
+const maxCommits = 1_000;
 /** Shorter sleeps of the machine, and corrections of the wall clock by seconds, are ignored. */
 const longSleepMs = 60_000;
 /** Spreads the requests of agents that wake up together, in ms. */
@@ -38,7 +38,7 @@ export type MaintenanceParts = {
 /** Records the time, removes expired rows, and notices that the machine slept or that the store is gone. */
 export async function runMaintenance(parts: MaintenanceParts, signal: AbortSignal): Promise<void> {
   const { clock, random, historyKeepMs, onSleep, checkStoreFile } = parts;
-  let keptMs = historyKeepMs();
+  let lastKeepMs = historyKeepMs();
   for (let tick = 0; !signal.aborted; tick += 1) {
     checkStoreFile();
     const hasJumped = clock.sleptMs() > longSleepMs;
@@ -51,8 +51,8 @@ export async function runMaintenance(parts: MaintenanceParts, signal: AbortSigna
     }
     const keepMs = historyKeepMs();
     // After a reload with a shorter `history.keep`, prune at once.
-    if (tick % ticksPerPrune === 0 || keepMs < keptMs) await prune(parts, signal);
-    keptMs = keepMs;
+    if (tick % ticksPerPrune === 0 || keepMs < lastKeepMs) await prune(parts, signal);
+    lastKeepMs = keepMs;
     await pause(clock, tickMs, signal);
   }
   // Before the next start, the clock may be turned back.
@@ -60,11 +60,11 @@ export async function runMaintenance(parts: MaintenanceParts, signal: AbortSigna
 }
 
 async function markTime({ writer, clock, tokenUses, lastSuccessAt }: MaintenanceParts): Promise<void> {
-  await unlessFull(() => writer.write('markTime', { mark: clock.mark() }));
+  await ignoreUnavailable(() => writer.write('markTime', { mark: clock.mark() }));
   const at = lastSuccessAt();
-  if (at !== null) await unlessFull(() => writer.write('keepLastSuccess', { at }));
+  if (at !== null) await ignoreUnavailable(() => writer.write('keepLastSuccess', { at }));
   const uses = tokenUses.take();
-  if (uses.length > 0) await unlessFull(() => writer.write('keepTokenUses', { uses }));
+  if (uses.length > 0) await ignoreUnavailable(() => writer.write('keepTokenUses', { uses }));
 }
 
 async function prune(
@@ -75,29 +75,29 @@ async function prune(
   const verifiedNow = clock.verified();
   // If a stored response is removed too early, a repeated change counts twice: one wrong clock must not cause that.
   const removalTime = clock.removalTime(isAgent);
-  const limit = prunedAtOnce;
+  const limit = rowsPerCommit;
   /** Each step is one commit, so that writes of callers run in between. */
   const inSteps = (step: () => Promise<Result<{ removed: number }>>): Promise<void> =>
-    unlessFull(async () => {
-      for (let count = 0; count < mostSteps && !signal.aborted; count += 1) {
+    ignoreUnavailable(async () => {
+      for (let count = 0; count < maxCommits && !signal.aborted; count += 1) {
         const pruned = await step();
         if (!pruned.ok || pruned.value.removed < limit) return;
       }
     });
-  await unlessFull(() => writer.write('pruneOldCredentials', { verifiedNow }));
+  await ignoreUnavailable(() => writer.write('pruneOldCredentials', { verifiedNow }));
   await inSteps(() => writer.write('pruneIdempotency', { removalTime, limit }));
   if (isAgent) await inSteps(() => writer.write('pruneOperations', { removalTime, limit }));
   await inSteps(() => writer.write('pruneHistory', { before: verifiedNow - historyKeepMs(), limit }));
 }
 
 /** The faults that end the process. */
-const endings: ReadonlySet<StorageFault> = new Set<StorageFault>(['failed', 'commit_failed']);
+const fatalFaults: ReadonlySet<StorageFault> = new Set<StorageFault>(['failed', 'commit_failed']);
 
 /** Ignores a full disk and an unavailable database: the next round tries again. */
-async function unlessFull(write: () => Promise<unknown>): Promise<void> {
+async function ignoreUnavailable(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
   } catch (error) {
-    if (!(error instanceof StorageError) || endings.has(error.fault)) throw error;
+    if (!(error instanceof StorageError) || fatalFaults.has(error.fault)) throw error;
   }
 }

@@ -17,7 +17,7 @@ import {
 import type { CommitMeasure } from './threads/writer-message.ts';
 
 const freshnesses = ['authoritative', 'fresh', 'stale', 'grace', 'expired'] as const;
-const repeatReasons: readonly RepeatReason[] = ['conflict', 'away', 'doubt'];
+const retryReasons: readonly RepeatReason[] = ['conflict', 'away', 'doubt'];
 const outcomes = ['applied', 'not_applied', 'ambiguous'] as const;
 
 /** In seconds: a verify takes less than a millisecond, and a caller may wait 30 seconds for the upstream. */
@@ -49,7 +49,7 @@ export class Metrics implements UpstreamMeter, Disposable {
   readonly #commitDuration: Histogram;
   readonly #commitSize: Histogram;
   /** Null: the store is on this machine. */
-  readonly #database: { waits: Histogram; repeats: Counter<'reason'> } | null;
+  readonly #database: { waits: Histogram; retries: Counter<'reason'> } | null;
 
   constructor({
     role,
@@ -167,7 +167,7 @@ export class Metrics implements UpstreamMeter, Disposable {
   }
 
   repeated(reason: RepeatReason): void {
-    this.#database?.repeats.inc({ reason });
+    this.#database?.retries.inc({ reason });
   }
 
   /** In Prometheus' text format. */
@@ -200,15 +200,15 @@ export class Metrics implements UpstreamMeter, Disposable {
     }
   }
 
-  #ofDatabase(): { waits: Histogram; repeats: Counter<'reason'> } {
-    const repeats = this.#counter('database_repeats_total', 'Writes that were retried.', ['reason']);
-    for (const reason of repeatReasons) repeats.inc({ reason }, 0);
+  #ofDatabase(): { waits: Histogram; retries: Counter<'reason'> } {
+    const retries = this.#counter('database_repeats_total', 'Writes that were retried.', ['reason']);
+    for (const reason of retryReasons) retries.inc({ reason }, 0);
     const waits = this.#histogram(
       'database_connection_wait_seconds',
       'How long a write waited for a connection.',
       commitBuckets,
     );
-    return { waits, repeats };
+    return { waits, retries };
   }
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {

@@ -21,7 +21,7 @@ import { makeLog } from './log/log.ts';
 import { logOf } from './log/derived.ts';
 import { startDaemon } from './start.ts';
 import { endingSignals, faultSignals, onEndingSignal } from './system/ending-signal.ts';
-import { collectSooner, limitYoungObjects, openBackDoors } from './system/node.ts';
+import { collectSooner, limitYoungObjects, leakyNodeSettings } from './system/node.ts';
 
 /** The exit code after the storage failed (sysexits EX_IOERR): the supervisor restarts the process. */
 const storageFailedExit = 74;
@@ -50,9 +50,9 @@ export async function serve(
   const endMs = drainDelayMs + closeMs;
   const handlers = handleSignals(started.promise, root, { reload, endMs, ended });
   log.info({ file }, 'the configuration was read');
-  const open = openBackDoors();
-  if (open.length > 0)
-    log.warn({ warnings: open }, 'the environment lets Node reveal secrets of this process');
+  const leaks = leakyNodeSettings();
+  if (leaks.length > 0)
+    log.warn({ warnings: leaks }, 'the environment lets Node reveal secrets of this process');
   if (warnings.length > 0)
     log.warn({ warnings: warnings.map(formatConfigError) }, 'the configuration is not safe');
   const onMigration = (copy: string): void => {
@@ -191,7 +191,7 @@ async function reloadInto(
 }
 
 /** A start needs at least this many more open files. */
-const fewestFiles = 8;
+const minFreeFiles = 8;
 
 /** Why a start failed, with advice that the error itself does not give. */
 export function explainFailure(error: Error): string {
@@ -231,7 +231,7 @@ function adviceOnPath(error: Error): string | null {
 function areFilesUsedUp(): boolean {
   const opened: number[] = [];
   try {
-    while (opened.length < fewestFiles) opened.push(openSync(process.execPath, 'r'));
+    while (opened.length < minFreeFiles) opened.push(openSync(process.execPath, 'r'));
     return false;
   } catch (error) {
     return isTooManyOpenFiles(error);

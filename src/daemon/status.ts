@@ -27,7 +27,7 @@ export type StatusParts = {
 /** The status of this process now. */
 export async function statusOf(parts: StatusParts): Promise<Status> {
   const { instance, startedAt, listeners, current, clock, metrics } = parts;
-  const agent = agentIn(parts);
+  const agent = agentOf(parts);
   return {
     role: current.configuration.role,
     version,
@@ -47,7 +47,7 @@ export async function statusOf(parts: StatusParts): Promise<Status> {
 /** The parts of an agent. */
 type Agent = { upstream: NonNullable<Role['upstream']>; reader: Reader };
 
-function agentIn({ role: { upstream }, local }: StatusParts): Agent | null {
+function agentOf({ role: { upstream }, local }: StatusParts): Agent | null {
   return upstream === null || local === null ? null : { upstream, reader: local.reader };
 }
 

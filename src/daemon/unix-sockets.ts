@@ -5,12 +5,12 @@ import { formatReason } from '../config/errors.ts';
 import { listenSocket, reopenSocket, type SocketPlace, ListenError } from '../http/listen.ts';
 import type { Log } from '../service/ports.ts';
 
-type Announced = { server: FastifyInstance; place: SocketPlace; file: string | null };
+type OpenSocket = { server: FastifyInstance; place: SocketPlace; file: string | null };
 
 /** The Unix sockets of this process. Creates the file of a socket again after it was removed. */
 export class UnixSockets implements AsyncDisposable {
   readonly #log: Log;
-  readonly #announced: Announced[] = [];
+  readonly #sockets: OpenSocket[] = [];
   readonly #reopened: Server[] = [];
   readonly #lost = new Set<string>();
   #checked: Promise<void> = Promise.resolve();
@@ -22,7 +22,7 @@ export class UnixSockets implements AsyncDisposable {
 
   async listen(server: FastifyInstance, place: SocketPlace): Promise<void> {
     await listenSocket(server, place);
-    this.#announced.push({ server, place, file: fileAt(place.path) });
+    this.#sockets.push({ server, place, file: fileAt(place.path) });
   }
 
   /** The paths of sockets to which connections fail. */
@@ -46,21 +46,21 @@ export class UnixSockets implements AsyncDisposable {
   }
 
   async #checkAll(): Promise<void> {
-    for (const announced of this.#announced) {
+    for (const socket of this.#sockets) {
       if (this.#isClosing) return;
-      const { path } = announced.place;
+      const { path } = socket.place;
       const found = fileAt(path);
-      if (found !== null && found === announced.file) this.#lost.delete(path);
-      else if (found === null) await this.#reopen(announced);
+      if (found !== null && found === socket.file) this.#lost.delete(path);
+      else if (found === null) await this.#reopen(socket);
       else this.#report(path, 'another file is in its place');
     }
   }
 
-  async #reopen(announced: Announced): Promise<void> {
-    const { server, place } = announced;
+  async #reopen(socket: OpenSocket): Promise<void> {
+    const { server, place } = socket;
     try {
       this.#reopened.push(await reopenSocket(server, place));
-      announced.file = fileAt(place.path);
+      socket.file = fileAt(place.path);
       this.#lost.delete(place.path);
       this.#log.warn({ socket: place.path }, 'the file of a socket was removed: created again');
     } catch (error) {

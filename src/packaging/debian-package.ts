@@ -44,7 +44,7 @@ const madeAt = process.env['SOURCE_DATE_EPOCH'] ?? String(Math.floor(Date.now() 
 /** The variables of Debian's tools. */
 const maintainer = `${process.env['DEBFULLNAME'] ?? 'The Latchkey authors'} <${process.env['DEBEMAIL'] ?? 'latchkey@latchkey.invalid'}>`;
 
-// Everybody may read the files, whatever the umask of this shell is.
+// All users may read the files, whatever the umask of this shell.
 process.umask(0o022);
 try {
   const architecture = run('dpkg', ['--print-architecture']).trim();
@@ -74,7 +74,7 @@ function addProgram(): void {
     'usr/share/fish/vendor_completions.d/latchkey.fish': ['completion', 'fish'],
   };
   for (const [path, argv] of Object.entries(written)) add(path, run(program, argv));
-  add('usr/share/man/man1/latchkey.1.gz', packed(run(program, ['man'])));
+  add('usr/share/man/man1/latchkey.1.gz', gzipped(run(program, ['man'])));
   add('etc/latchkey/config.yaml', template('config.yaml'));
 }
 
@@ -85,12 +85,12 @@ function addDocumentation(): void {
   const paragraph = terms.map((text) => text.replaceAll(/^/gm, ' ')).join('\n .\n');
   const replaced = { copyright: copyright.replace(/^Copyright /, ''), license: paragraph };
   add(`${folder}/copyright`, template('copyright', replaced));
-  add(`${folder}/changelog.gz`, packed(changelog()));
-  add(`${folder}/third-party.gz`, packed(`${nodeNotice(root)}\n\n${thirdPartyNotices(root, modules)}`));
-  add(`${folder}/CHANGELOG.md.gz`, packed(read('CHANGELOG.md')));
-  add(`${folder}/README.md.gz`, packed(read('README.md')));
+  add(`${folder}/changelog.gz`, gzipped(changelog()));
+  add(`${folder}/third-party.gz`, gzipped(`${nodeNotice(root)}\n\n${thirdPartyNotices(root, modules)}`));
+  add(`${folder}/CHANGELOG.md.gz`, gzipped(read('CHANGELOG.md')));
+  add(`${folder}/README.md.gz`, gzipped(read('README.md')));
   // README and guides name these paths.
-  for (const book of globSync('src/**/*.md', { cwd: root })) add(`${folder}/${book}`, read(book));
+  for (const document of globSync('src/**/*.md', { cwd: root })) add(`${folder}/${document}`, read(document));
   cpSync(join(root, 'examples'), join(tree, folder, 'examples'), { recursive: true });
   add('usr/share/lintian/overrides/latchkey', template('lintian-overrides'));
 }
@@ -127,8 +127,8 @@ function neededLibraries(): string {
     join(temporary, 'debian/control'),
     'Source: latchkey\n\nPackage: latchkey\nArchitecture: any\n',
   );
-  const found = run('dpkg-shlibdeps', ['-O', '--warnings=0', '-etree/usr/bin/latchkey'], { cwd: temporary });
-  return found.trim().replace('shlibs:Depends=', '');
+  const output = run('dpkg-shlibdeps', ['-O', '--warnings=0', '-etree/usr/bin/latchkey'], { cwd: temporary });
+  return output.trim().replace('shlibs:Depends=', '');
 }
 
 function packageVersion(): string {
@@ -152,14 +152,14 @@ function add(path: string, content: string | Uint8Array): void {
   writeFileSync(file, content);
 }
 
-function packed(text: string): Uint8Array {
+function gzipped(text: string): Uint8Array {
   return gzipSync(text, { level: 9 });
 }
 
 function run(
   program: string,
   argv: readonly string[],
-  given: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+  more: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
 ): string {
-  return execFileSync(program, argv, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], ...given });
+  return execFileSync(program, argv, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], ...more });
 }

@@ -18,24 +18,24 @@ const well = {
   sale: 201,
 };
 const refused = [503, 'storage_unavailable'];
-/** `expect.poll` does not know its test where several run at once. */
+/** `expect.poll` does not know its test if several tests run at once. */
 
-/** Waits until a node says that its database is so, then gives how it answers. */
-async function onceIt(node: WatchedNode, storage: string): Promise<unknown> {
+/** Waits until a node reports a state of its database, and returns its responses. */
+async function answersIn(node: WatchedNode, storage: string): Promise<unknown> {
   const look = async (): Promise<void> =>
     expect(await (await node.call('/statusz')).json()).toMatchObject({ storage });
   await vi.waitFor(look, patience);
   return await node.answers();
 }
 
-/** What was logged of its database, in order. */
-function news({ lines }: WatchedNode): unknown[] {
+/** The logged lines about the database, in order. */
+function logged({ lines }: WatchedNode): unknown[] {
   return lines
     .filter(({ message }) => message.includes('the database'))
     .map(({ level, message }) => `${level}: ${message}`);
 }
 
-describe.skipIf(!hasPostgres)('a node of an authority whose database', () => {
+describe.skipIf(!hasPostgres)('The database of a node', () => {
   let server: PostgresServer;
   let made = 0;
   beforeAll(async () => {
@@ -49,12 +49,12 @@ describe.skipIf(!hasPostgres)('a node of an authority whose database', () => {
     return `conditions_${made}`;
   };
 
-  test('is stopped refuses with one line, lives on, and is ready again by itself', async () => {
+  test('When its database stops, a node logs one line and refuses requests, and it recovers by itself.', async () => {
     await using node = await watchNode(server.address, { schema: newSchema() });
-    expect(await onceIt(node, 'ok')).toEqual(well);
+    expect(await answersIn(node, 'ok')).toEqual(well);
     await server.stop('immediate');
     try {
-      expect(await onceIt(node, 'unavailable')).toEqual({
+      expect(await answersIn(node, 'unavailable')).toEqual({
         ready: [503, 'storage_unavailable'],
         alive: 200,
         storage: 'unavailable',
@@ -64,43 +64,46 @@ describe.skipIf(!hasPostgres)('a node of an authority whose database', () => {
     } finally {
       await server.start();
     }
-    expect(await onceIt(node, 'ok')).toEqual(well);
-    expect(news(node)).toEqual([
+    expect(await answersIn(node, 'ok')).toEqual(well);
+    expect(logged(node)).toEqual([
       'error: the database is unavailable: requests are refused until it is available again',
       'info: the database is available again',
     ]);
     expect(JSON.stringify(node.lines)).not.toContain('secret');
   });
 
-  // Each waits out the deadlines of its requests.
+  // Each of these tests waits for the deadlines of its requests.
   test.concurrent.each([
-    ['does not answer', { kind: 'blackhole' }],
-    ['answers late', { kind: 'latency', delayMs: 1_300 }],
-  ] as const)('%s is told as slow, and is ready again once it answers', async (_, fault) => {
-    await using proxy = await startFaultProxy(server.address.port);
-    const url = urlByPort(server.address, proxy.port);
-    const hasty = { url, schema: newSchema(), statement_timeout: '1s' };
-    await using node = await watchNode(server.address, hasty, machineTime);
-    // By deadlines of seconds, which a slow machine may exceed by itself.
-    await vi.waitFor(async () => expect(await node.answers()).toEqual(well), patience);
-    await proxy.become(fault);
-    expect(await onceIt(node, 'slow')).toEqual({
-      ready: [503, 'storage_slow'],
-      alive: 200,
-      storage: 'slow',
-      verify: refused,
-      sale: refused,
-    });
-    proxy.resetAll();
-    await proxy.become({ kind: 'pass' });
-    expect(await onceIt(node, 'ok')).toEqual(well);
-    expect(news(node)[0]).toBe(
-      'error: the database is slow: requests may be refused until it answers in time',
-    );
-    expect(news(node).at(-1)).toBe('info: the database is available again');
-  });
+    ['that does not answer', { kind: 'blackhole' }],
+    ['that answers late', { kind: 'latency', delayMs: 1_300 }],
+  ] as const)(
+    'A node reports a database %s as slow, and recovers when the database answers in time.',
+    async (_, fault) => {
+      await using proxy = await startFaultProxy(server.address.port);
+      const url = urlByPort(server.address, proxy.port);
+      const hasty = { url, schema: newSchema(), statement_timeout: '1s' };
+      await using node = await watchNode(server.address, hasty, machineTime);
+      // The deadlines are seconds, which a slow machine may exceed without a fault.
+      await vi.waitFor(async () => expect(await node.answers()).toEqual(well), patience);
+      await proxy.become(fault);
+      expect(await answersIn(node, 'slow')).toEqual({
+        ready: [503, 'storage_slow'],
+        alive: 200,
+        storage: 'slow',
+        verify: refused,
+        sale: refused,
+      });
+      proxy.resetAll();
+      await proxy.become({ kind: 'pass' });
+      expect(await answersIn(node, 'ok')).toEqual(well);
+      expect(logged(node)[0]).toBe(
+        'error: the database is slow: requests may be refused until it answers in time',
+      );
+      expect(logged(node).at(-1)).toBe('info: the database is available again');
+    },
+  );
 
-  test('only takes reads answers verify, refuses changes, and takes them again by itself', async () => {
+  test('With a read-only database a node answers verifies and refuses changes, and it recovers by itself.', async () => {
     const schema = newSchema();
     await using node = await watchNode(server.address, { schema });
     await using owner = new Database(server.settings());
@@ -110,7 +113,7 @@ describe.skipIf(!hasPostgres)('a node of an authority whose database', () => {
     };
     await become(true);
     try {
-      expect(await onceIt(node, 'read_only')).toEqual({
+      expect(await answersIn(node, 'read_only')).toEqual({
         ...well,
         ready: [200, 'storage_read_only'],
         storage: 'read_only',
@@ -119,26 +122,26 @@ describe.skipIf(!hasPostgres)('a node of an authority whose database', () => {
     } finally {
       await become(false);
     }
-    expect(await onceIt(node, 'ok')).toEqual(well);
-    expect(news(node)).toEqual([
+    expect(await answersIn(node, 'ok')).toEqual(well);
+    expect(logged(node)).toEqual([
       'error: the database is read-only: changes are refused until it accepts writes',
       'info: the database is available again',
     ]);
   });
 
-  test('was taken further by a newer node than this one may go refuses everything, as long as that is so', async () => {
+  test('A node refuses every request while the schema of its database is too new.', async () => {
     const schema = newSchema();
     await using node = await watchNode(server.address, { schema });
     await using newer = new Database(server.settings({ schema }));
     await migrate(newer, [...migrations, { sql: 'CREATE TABLE latchkey.later (id bigint)', minimum: 1 }]);
-    expect(await onceIt(node, 'ok')).toEqual(well);
+    expect(await answersIn(node, 'ok')).toEqual(well);
     const minimum = newestSchema + 1;
     await migrate(newer, [
       ...migrations,
       { sql: '', minimum: 1 },
       { sql: 'DROP TABLE latchkey.later', minimum },
     ]);
-    expect(await onceIt(node, 'refused')).toEqual({
+    expect(await answersIn(node, 'refused')).toEqual({
       ready: [503, 'storage_refused'],
       alive: 200,
       storage: 'refused',
@@ -149,24 +152,24 @@ describe.skipIf(!hasPostgres)('a node of an authority whose database', () => {
       'a newer Latchkey wrote it',
     );
     await newer.query(`UPDATE ${newer.names.of('schema_version')} SET minimum = 1`);
-    expect(await onceIt(node, 'ok')).toEqual(well);
-    expect(news(node)).toEqual([
+    expect(await answersIn(node, 'ok')).toEqual(well);
+    expect(logged(node)).toEqual([
       'error: this node cannot use the database: requests are refused until that is corrected',
       'info: the database is available again',
     ]);
   });
 
   test.each([
-    ['is of a version that is too old', 'older', 'it is PostgreSQL 14; 15 or later is needed'],
-    ['has taken a right from its role', 'revoked', 'its role may not write product'],
-  ])('%s refuses everything, as long as that is so', async (_, user, reason) => {
+    ['of a version that is too old', 'older', 'it is PostgreSQL 14; 15 or later is needed'],
+    ['that has revoked a privilege of its role', 'revoked', 'its role may not write product'],
+  ])('A node refuses every request while it has a database %s.', async (_, user, reason) => {
     await using owner = new Database(server.settings());
     await owner.query(`CREATE ROLE ${user} LOGIN PASSWORD 'secret'`);
     await owner.query(`CREATE SCHEMA ${user} AUTHORIZATION ${user}`);
-    // What a session of the role sees of the server's version.
+    // Sessions of the role find this schema's current_setting first.
     await owner.query(`ALTER ROLE ${user} SET search_path = ${user}, pg_catalog`);
     await using node = await watchNode({ ...server.address, user }, { schema: user });
-    expect(await onceIt(node, 'ok')).toEqual(well);
+    expect(await answersIn(node, 'ok')).toEqual(well);
     if (user === 'older') {
       await owner.query(`CREATE FUNCTION older.current_setting(name text) RETURNS text LANGUAGE sql AS
         $$SELECT CASE name WHEN 'server_version_num' THEN '140012' ELSE pg_catalog.current_setting(name) END$$`);
@@ -174,7 +177,7 @@ describe.skipIf(!hasPostgres)('a node of an authority whose database', () => {
     } else {
       await owner.query(`REVOKE INSERT ON revoked.product FROM revoked`);
     }
-    expect(await onceIt(node, 'refused')).toEqual({
+    expect(await answersIn(node, 'refused')).toEqual({
       ready: [503, 'storage_refused'],
       alive: 200,
       storage: 'refused',
@@ -184,12 +187,12 @@ describe.skipIf(!hasPostgres)('a node of an authority whose database', () => {
     expect(node.lines.findLast(({ level }) => level === 'error')?.fields['error']).toContain(reason);
     if (user === 'older') await owner.query('DROP FUNCTION older.current_setting');
     else await owner.query('GRANT INSERT ON revoked.product TO revoked');
-    expect(await onceIt(node, 'ok')).toEqual(well);
-    expect(news(node)).toHaveLength(2);
+    expect(await answersIn(node, 'ok')).toEqual(well);
+    expect(logged(node)).toHaveLength(2);
   });
 
   test.skipIf(!canMount)(
-    'has no room on its disk answers verify, and takes changes again once there is room',
+    'While the disk of its database is full, a node answers verifies and refuses changes.',
     async () => {
       await using disk = smallDisk(96 * 1024);
       for (const path of [dirname(disk.path), disk.path]) chmodSync(path, 0o755);
@@ -198,7 +201,7 @@ describe.skipIf(!hasPostgres)('a node of an authority whose database', () => {
       disk.fill(0);
       try {
         await expect.poll(async () => (await node.answers()).sale).toEqual([507, 'storage_full']);
-        expect(await onceIt(node, 'full')).toEqual({
+        expect(await answersIn(node, 'full')).toEqual({
           ...well,
           ready: [200, 'storage_full'],
           storage: 'full',
@@ -207,8 +210,8 @@ describe.skipIf(!hasPostgres)('a node of an authority whose database', () => {
       } finally {
         disk.clear();
       }
-      expect(await onceIt(node, 'ok')).toEqual(well);
-      expect(news(node)).toEqual([
+      expect(await answersIn(node, 'ok')).toEqual(well);
+      expect(logged(node)).toEqual([
         'error: the disk of the database is full: changes are refused until there is free space',
         'info: the database is available again',
       ]);

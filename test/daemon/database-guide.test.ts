@@ -21,7 +21,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 const run = promisify(execFile);
 const guide = readExample('guides/nodes.md');
 
-describe.skipIf(!hasPostgres)('the guide from one machine to many', () => {
+describe.skipIf(!hasPostgres)('The guide for several nodes', () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres();
@@ -50,7 +50,7 @@ describe.skipIf(!hasPostgres)('the guide from one machine to many', () => {
     return `postgres://latchkey:the-password-of-the-role@localhost:${port}/licenses?host=${encodeURIComponent(host)}`;
   }
 
-  test('is followed: the role, the move, the nodes, the dump and the way back', async () => {
+  test('The commands of the guide create the role, move the records, start two nodes, and dump and restore the schema.', async () => {
     await using owned = temporaryDirectory();
     const directory = owned.path;
     writeFileSync(join(directory, 'role.sql'), readExample('nodes/role.sql'));
@@ -76,7 +76,7 @@ describe.skipIf(!hasPostgres)('the guide from one machine to many', () => {
       return readFileSync(join(stateDir, 'api.key'), 'utf8').trim();
     });
     expect(await latchkey('store', 'move', '--config', config)).toMatchObject({ code: 0, err: '' });
-    // Put away, as the guide says: a node does not look at it.
+    // Moved away, as the guide says: a node does not read the file.
     renameSync(join(stateDir, 'latchkey.db'), join(directory, 'latchkey.db'));
     const node = embeddedConfiguration({ ...common, store: { postgres: { url: urlOfRole() } } });
     const other = join(directory, 'other');

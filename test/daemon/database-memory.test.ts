@@ -5,8 +5,8 @@ import { sellOne, startNode, type AuthorityNode } from '../support/postgres/node
 import { startFaultProxy } from '../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 
-/** Clocks that stand still until some ms are let pass: nothing that is remembered grows old by itself. */
-function standingTime(): TimeSource & { pass(ms: number): void } {
+/** Clocks that move only when a test calls `pass`, so that cached values do not expire by themselves. */
+function manualTime(): TimeSource & { pass(ms: number): void } {
   const reading = machineTime.read();
   return {
     read: () => ({ ...reading }),
@@ -25,7 +25,7 @@ async function issue(node: AuthorityNode): Promise<Token> {
   return ((await issued.json()) as { data: Token }).data;
 }
 
-describe.skipIf(!hasPostgres)('what a node remembers of credentials', () => {
+describe.skipIf(!hasPostgres)('The credential cache of a node', () => {
   let server: PostgresServer;
   let schema = '';
   let made = 0;
@@ -40,7 +40,7 @@ describe.skipIf(!hasPostgres)('what a node remembers of credentials', () => {
     schema = `memory_${made}`;
   });
 
-  /** Asks for a license as a token, or with these headers; gives the status. */
+  /** Verifies a license with a token or with headers, and returns the status. */
   async function verify(
     node: AuthorityNode,
     licenseKey: string,
@@ -53,38 +53,38 @@ describe.skipIf(!hasPostgres)('what a node remembers of credentials', () => {
     return answer.status;
   }
 
-  /** Takes a token out of the database, of which nobody is told. */
-  async function removeUnheard({ token_id: tokenId }: Token): Promise<void> {
+  /** Deletes a token in the database without a notification. */
+  async function removeSilently({ token_id: tokenId }: Token): Promise<void> {
     await using database = new Database({ ...server.settings(), schema });
     await database.query(`DELETE FROM ${database.names.token} WHERE token_id = $1`, [tokenId]);
   }
 
-  test('ends at once where a token is revoked, and at the others when they hear of it', async () => {
-    await using one = await startNode(server, { schema }, { time: standingTime() });
-    await using other = await startNode(server, { schema }, { time: standingTime() });
+  test('The node that revokes a token refuses the token at once, and every other node after its notification.', async () => {
+    await using one = await startNode(server, { schema }, { time: manualTime() });
+    await using other = await startNode(server, { schema }, { time: manualTime() });
     const licenseKey = await sellOne(one);
-    let forgotten = '';
-    const isRemembered = async (): Promise<boolean> => {
+    let dropped = '';
+    const isCached = async (): Promise<boolean> => {
       const issued = await issue(one);
-      forgotten = issued.token;
-      const found = await verify(other, licenseKey, forgotten);
-      await removeUnheard(issued);
-      return found === 200 && (await verify(other, licenseKey, forgotten)) === 200;
+      dropped = issued.token;
+      const found = await verify(other, licenseKey, dropped);
+      await removeSilently(issued);
+      return found === 200 && (await verify(other, licenseKey, dropped)) === 200;
     };
-    // A notice of what was done before may come late, and in between.
-    await expect.poll(isRemembered).toBe(true);
+    // The notification of an earlier change may arrive late.
+    await expect.poll(isCached).toBe(true);
     const revoked = await issue(one);
     for (const node of [one, other]) expect(await verify(node, licenseKey, revoked.token)).toBe(200);
     const answer = await one.call(`/admin/v1/tokens/${revoked.token_id}`, { method: 'DELETE' });
     expect(answer.ok).toBe(true);
     expect(await verify(one, licenseKey, revoked.token)).toBe(401);
     await expect.poll(() => verify(other, licenseKey, revoked.token)).toBe(401);
-    expect(await verify(other, licenseKey, forgotten)).toBe(401);
+    expect(await verify(other, licenseKey, dropped)).toBe(401);
   });
 
-  test('ends when an API key or the secret of a product is rolled at another node', async () => {
-    await using one = await startNode(server, { schema }, { time: standingTime() });
-    await using other = await startNode(server, { schema }, { time: standingTime() });
+  test('A node refuses an API key and a product secret after another node has rolled them.', async () => {
+    await using one = await startNode(server, { schema }, { time: manualTime() });
+    await using other = await startNode(server, { schema }, { time: manualTime() });
     const licenseKey = await sellOne(one);
     const rollSecret = async (): Promise<string> => {
       const rolled = await one.call('/admin/v1/products/press/roll-secret', { body: {} });
@@ -102,11 +102,11 @@ describe.skipIf(!hasPostgres)('what a node remembers of credentials', () => {
     await expect.poll(list).toBe(401);
   });
 
-  test('is a second old at most where no notice comes, and ends when notices are heard again', async () => {
+  test('Without notifications a node caches credentials for at most a second, and it clears the cache when it listens again.', async () => {
     await using proxy = await startFaultProxy(server.address.port);
     const { user, password, database } = server.address;
     const listenUrl = `postgres://${user}:${password}@127.0.0.1:${proxy.port}/${database}?sslmode=disable`;
-    const time = standingTime();
+    const time = manualTime();
     await using one = await startNode(server, { schema });
     await using deaf = await startNode(server, { schema, listen_url: listenUrl }, { time });
     await expect.poll(() => proxy.connections).toBe(1);
@@ -119,17 +119,17 @@ describe.skipIf(!hasPostgres)('what a node remembers of credentials', () => {
     expect(await verify(deaf, licenseKey, revoked.token)).toBe(200);
     time.pass(1);
     expect(await verify(deaf, licenseKey, revoked.token)).toBe(401);
-    const unheard = await issue(one);
-    expect(await verify(deaf, licenseKey, unheard.token)).toBe(200);
-    await removeUnheard(unheard);
-    expect(await verify(deaf, licenseKey, unheard.token)).toBe(200);
+    const silent = await issue(one);
+    expect(await verify(deaf, licenseKey, silent.token)).toBe(200);
+    await removeSilently(silent);
+    expect(await verify(deaf, licenseKey, silent.token)).toBe(200);
     await proxy.become({ kind: 'pass' });
-    await expect.poll(() => verify(deaf, licenseKey, unheard.token)).toBe(401);
+    await expect.poll(() => verify(deaf, licenseKey, silent.token)).toBe(401);
   });
 
-  test('is nothing of a license: what one node has changed, the others answer at once', async () => {
-    await using one = await startNode(server, { schema }, { time: standingTime() });
-    await using other = await startNode(server, { schema }, { time: standingTime() });
+  test('Licenses are not cached: a change at one node shows at once at another node.', async () => {
+    await using one = await startNode(server, { schema }, { time: manualTime() });
+    await using other = await startNode(server, { schema }, { time: manualTime() });
     const licenseKey = await sellOne(one);
     const enabled = async (): Promise<unknown> => {
       const answer = await other.call(`/api/v2/license/verify?license_key=${licenseKey}`);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { rememberedCounts } from '../../src/daemon/store/license-counts.ts';
+import { cachedCounts } from '../../src/daemon/store/license-counts.ts';
 import { sellOne, startNode, type AuthorityNode } from '../support/postgres/nodes.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import { buildLicense } from '../support/builders/store-builders.ts';
@@ -12,7 +12,7 @@ async function scrape(node: AuthorityNode): Promise<(series: string) => number |
   };
 }
 
-describe.skipIf(!hasPostgres)('an authority on PostgreSQL measures', () => {
+describe.skipIf(!hasPostgres)('The metrics of an authority on PostgreSQL', () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres();
@@ -21,7 +21,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL measures', () => {
     await server?.[Symbol.asyncDispose]();
   });
 
-  test('its connections, its transactions, what is begun again, and how the database stands', async () => {
+  test('The metrics show connections, transactions, retries and the state of the database.', async () => {
     await using node = await startNode(server, { schema: 'measured', pool: 3 });
     const licenseKey = await sellOne(node);
     const use = async (): Promise<number> =>
@@ -45,24 +45,24 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL measures', () => {
     try {
       const state = async (): Promise<unknown> => (await scrape(node))('database_state{state="unavailable"}');
       await expect.poll(state).toBe(1);
-      // An operator's use would read the license first, which is not begun again.
+      // A use would first read the license, and reads are not retried.
       const product = { name: 'Player', product_key: 'player' };
       expect((await node.call('/admin/v1/products', { body: product })).status).toBe(503);
       const away = await scrape(node);
       expect(away('database_repeats_total{reason="away"}')).toBeGreaterThan(0);
-      // What was counted last holds.
+      // The last count stays.
       expect(away('records{freshness="fresh"}')).toBe(1);
     } finally {
       await server.start();
     }
   });
 
-  test('its licenses by a count that it remembers, and shares with those who ask meanwhile', async () => {
+  test('The count of licenses is cached, and concurrent callers share one count.', async () => {
     await using database = await server.store();
-    let [at, answers] = [0, true];
-    const counts = rememberedCounts(database.reader, {
+    let [at, isReadable] = [0, true];
+    const counts = cachedCounts(database.reader, {
       clock: { elapsed: () => at },
-      answers: () => answers,
+      isReadable: () => isReadable,
     });
     const add = async (licenseKey: string, enabled: boolean): Promise<void> =>
       await database.lend(async (connection) => {
@@ -87,9 +87,9 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL measures', () => {
         await connection.commit();
       });
     await add('ONE', true);
-    answers = false;
+    isReadable = false;
     expect(await counts()).toBeNull();
-    answers = true;
+    isReadable = true;
     expect(await Promise.all([counts(), counts()])).toMatchObject([{ fresh: 1 }, { fresh: 1, disabled: 0 }]);
     await add('TWO', false);
     at = 9_999;
@@ -97,7 +97,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL measures', () => {
     at = 10_000;
     expect(await counts()).toMatchObject({ fresh: 1, disabled: 1 });
     await add('THREE', true);
-    [at, answers] = [30_000, false];
+    [at, isReadable] = [30_000, false];
     expect(await counts()).toMatchObject({ fresh: 1, disabled: 1 });
   });
 });

@@ -33,12 +33,12 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     return `postgres://${user}:${password}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`;
   }
 
-  /** A machine with an authority: its directory, and configurations with and without the database. */
+  /** An authority on one machine, with a configuration for each engine. */
   interface Machine extends AsyncDisposable {
     readonly directory: string;
     readonly stateDir: string;
     readonly schema: string;
-    /** Runs the daemon for as long as `work` takes. */
+    /** Runs the daemon during `work`. */
     during<Value>(store: 'sqlite' | 'postgres', work: (call: Caller) => Promise<Value>): Promise<Value>;
     move(...argv: string[]): Promise<Outcome>;
     query(text: string): Promise<readonly Record<string, unknown>[]>;
@@ -98,7 +98,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     );
   }
 
-  test('a node answers on PostgreSQL what the authority answered on SQLite, and goes on', async () => {
+  test('After a move, a node on PostgreSQL answers as the authority did on SQLite.', async () => {
     await using place = await machine();
     const { shop, before } = await place.during('sqlite', async (call) => {
       const made_: Shop = await createShop(call);
@@ -128,7 +128,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     expect(after).toEqual(before);
   });
 
-  test('takes every table that an authority has, and leaves out only what is made anew', async () => {
+  test('A move copies every table of an authority, except for tables that it rebuilds.', async () => {
     await using place = await machine();
     await place.during('sqlite', async (call) => void (await createShop(call)));
     const moved = await place.move('--json');
@@ -155,7 +155,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     }
   });
 
-  test('a backup goes over while the daemon runs, as an instance of its own', async () => {
+  test('A backup can be moved while the daemon runs, and becomes a new instance.', async () => {
     await using place = await machine();
     const backup = join(place.directory, 'backup.db');
     const instance = await place.during('sqlite', async (call) => {
@@ -175,7 +175,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     });
   });
 
-  test('until it is moved a start on the database is refused, so that no key that was sold is unknown', async () => {
+  test('A start on the database is refused until the records in the state directory were moved.', async () => {
     await using place = await machine();
     const health = (call: Caller) => call('GET', '/livez');
     await place.during('sqlite', async (call) => void (await createShop(call)));
@@ -197,7 +197,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     };
     await refused();
 
-    // Another node, with nothing of its own, may have been first.
+    // Another node without records may have started first.
     await using other = await machine({ schema: place.schema });
     await other.during('postgres', health);
     await refused();
@@ -207,12 +207,12 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     await place.during('postgres', async (call) => {
       expect((await call('GET', '/admin/v1/products')).text).toContain('"press"');
     });
-    // As where a dump was put back: it has another instance, and the file may still be there.
+    // After a dump was restored, the instance is another one, and the file may still exist.
     await place.query(`DELETE FROM ${place.schema}.setting WHERE name = 'instance'`);
     await place.during('postgres', health);
   });
 
-  test('a start with the state directory of an agent is refused: what it has not delivered would lie there for good', async () => {
+  test('A start on the database with the state directory of an agent is refused, because its outbox would never be sent.', async () => {
     await using place = await machine();
     await place.during('sqlite', async () => undefined);
     {
@@ -224,7 +224,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     );
   });
 
-  test('a file that was moved, or has nothing in it, holds up no start', async () => {
+  test('A SQLite file that was moved, or has no records, does not prevent a start on the database.', async () => {
     await using place = await machine();
     await place.during('sqlite', async () => undefined);
     await place.during('postgres', async (call) => {
@@ -240,19 +240,19 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     });
   });
 
-  test('after a move to a database that only --to-file names, the configuration that has to is told', async () => {
+  test('A move with --to-file prints which configuration the node needs.', async () => {
     await using place = await machine();
     await place.during('sqlite', async (call) => void (await createShop(call)));
     const [url, config] = [join(place.directory, 'url'), join(place.directory, 'config.yaml')];
     writeFileSync(url, urlOf(), { mode: 0o600 });
     const last = ({ out }: Outcome) => out.trimEnd().split('\n').at(-1);
-    const told = 'Start a node of the authority there';
+    const advice = 'Start a node of the authority there';
     const without = ['--state-dir', place.stateDir, '--to-file', url];
     expect(last(await latchkey('store', 'move', ...without))).toBe(
-      `${told} with store.postgres.url_file ${url} in the configuration: latchkey --config FILE --state-dir ${place.stateDir} serve`,
+      `${advice} with store.postgres.url_file ${url} in the configuration: latchkey --config FILE --state-dir ${place.stateDir} serve`,
     );
     const moved = await place.move();
-    expect(last(moved)).toBe(`${told}: latchkey --config ${config} serve`);
+    expect(last(moved)).toBe(`${advice}: latchkey --config ${config} serve`);
     expect(moved.out.split('\n').slice(0, 3)).toEqual([
       expect.stringMatching(/^.* is moved to the schema \w+, as the instance [0-9a-f-]{36}\.$/),
       expect.stringMatching(/^Read back, and equal by count and SHA-256: \d+ account, .*\d+ product/),
@@ -260,7 +260,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     ]);
   });
 
-  test('what a daemon that was killed had written last goes over too', async () => {
+  test('A move includes the last writes of a killed daemon.', async () => {
     await using place = await machine();
     await place.during('sqlite', async (call) => {
       await createShop(call);
@@ -278,7 +278,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     ]);
   });
 
-  test('is refused in one line, and changes nothing', async () => {
+  test('A move that cannot start prints one line and changes nothing.', async () => {
     await using place = await machine();
     await using owner = new Database(server.settings());
     await owner.query(`CREATE ROLE visitor LOGIN PASSWORD 'secret'`);
@@ -336,7 +336,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
 
   test.each([
     [
-      'what was stored is not what was sent',
+      'the database stores other values than were sent',
       'NEW.uses := NEW.uses + 1',
       /What was read back of the table license/,
     ],
@@ -345,14 +345,16 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
       'PERFORM pg_terminate_backend(pg_backend_pid())',
       /The database at .* cannot be used: /,
     ],
-  ])('leaves nothing behind where %s, and succeeds when it is run again', async (_, act, complaint) => {
-    await using place = await machine();
-    await place.during('sqlite', async (call) => void (await createShop(call)));
-    await using owner = new Database(server.settings());
-    // It acts on each license that is stored.
-    await owner.query(`CREATE OR REPLACE FUNCTION act_on_row() RETURNS trigger LANGUAGE plpgsql AS
+  ])(
+    'A failed move leaves nothing in the database if %s, and the next move succeeds.',
+    async (_, act, complaint) => {
+      await using place = await machine();
+      await place.during('sqlite', async (call) => void (await createShop(call)));
+      await using owner = new Database(server.settings());
+      // The trigger runs for each stored license.
+      await owner.query(`CREATE OR REPLACE FUNCTION act_on_row() RETURNS trigger LANGUAGE plpgsql AS
       $$BEGIN ${act}; RETURN NEW; END$$`);
-    await owner.query(`CREATE OR REPLACE FUNCTION act() RETURNS event_trigger LANGUAGE plpgsql AS $$
+      await owner.query(`CREATE OR REPLACE FUNCTION act() RETURNS event_trigger LANGUAGE plpgsql AS $$
       DECLARE made record;
       BEGIN
         FOR made IN SELECT * FROM pg_event_trigger_ddl_commands() LOOP
@@ -362,18 +364,19 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
           END IF;
         END LOOP;
       END$$`);
-    await owner.query(
-      `CREATE EVENT TRIGGER acting ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION act()`,
-    );
-    try {
-      const { code, err } = await place.move();
-      expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(complaint) as string });
-      expect(await owner.query(`SELECT 1 FROM pg_namespace WHERE nspname = '${place.schema}'`)).toEqual([]);
-    } finally {
-      await owner.query('DROP EVENT TRIGGER acting');
-    }
-    expect((await place.move()).code).toBe(0);
-  });
+      await owner.query(
+        `CREATE EVENT TRIGGER acting ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION act()`,
+      );
+      try {
+        const { code, err } = await place.move();
+        expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(complaint) as string });
+        expect(await owner.query(`SELECT 1 FROM pg_namespace WHERE nspname = '${place.schema}'`)).toEqual([]);
+      } finally {
+        await owner.query('DROP EVENT TRIGGER acting');
+      }
+      expect((await place.move()).code).toBe(0);
+    },
+  );
 });
 
 function changeDatabase(path: string, sql: string): void {

@@ -4,10 +4,10 @@ import { hasPooler, startPooler } from '../support/postgres/pooler.ts';
 import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
 import { urlOf } from '../support/postgres/postgres-url.ts';
 
-if (!hasPooler) process.stderr.write('PgBouncer is not installed: what runs through it is skipped.\n');
+if (!hasPooler) process.stderr.write('PgBouncer is not installed: its tests are skipped.\n');
 
 test.skipIf(!hasPostgres || !hasPooler)(
-  'nodes behind a PgBouncer that lends a connection for each transaction count exactly, and hear one another',
+  'Nodes behind PgBouncer in transaction mode count exactly, and get the notifications of other nodes.',
   async () => {
     await using server = await startPostgres();
     await using pooler = await startPooler(server.address, 'transaction');
@@ -23,7 +23,7 @@ test.skipIf(!hasPostgres || !hasPooler)(
       const change = { method: 'PUT', body: { license_key: licenseKey }, ...(key !== undefined && { key }) };
       const ask = async (node: AuthorityNode): Promise<number> => {
         const { status } = await node.call('/api/v2/license/usage', change);
-        // On a slow machine the first one with this key takes longer than the second one waits.
+        // On a slow machine, the first request with this key takes longer than the second request waits.
         return status === 409 && key !== undefined ? await ask(node) : status;
       };
       return await Promise.all([one, other].map(ask));

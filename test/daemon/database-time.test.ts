@@ -6,7 +6,7 @@ import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
 
 const hourMs = 3_600_000;
 
-/** A machine whose wall clock is ahead by so much. */
+/** A machine whose wall clock is ahead. */
 function aheadBy(ms: number): TimeSource {
   const read: TimeSource['read'] = () => {
     const { wall, monotonic } = machineTime.read();
@@ -15,7 +15,7 @@ function aheadBy(ms: number): TimeSource {
   return { ...machineTime, read };
 }
 
-/** A machine that shows what it is told, and a database that says what it is told. */
+/** A machine and a database with settable clocks. */
 function createTime() {
   const machine = { wall: 1_000_000, monotonic: 50 };
   const time = new DatabaseTime({ ...machineTime, read: () => ({ ...machine }) });
@@ -51,7 +51,7 @@ test('Turning the clock of the machine does not change the time of a node.', asy
 });
 
 test.skipIf(!hasPostgres)(
-  'a node whose clock is ahead lets nothing end that has not ended, neither there nor at the others',
+  'A node whose clock is ahead does not expire a token early, neither itself nor at another node.',
   async () => {
     await using server = await startPostgres();
     const start = (ms: number): Promise<AuthorityNode> =>

@@ -11,7 +11,7 @@ import { hasPostgres, startPostgres, type PostgresServer } from '../support/post
 import { urlOf } from '../support/postgres/postgres-url.ts';
 import { silent } from '../support/silent-log.ts';
 
-describe.skipIf(!hasPostgres)('nodes of an authority on one PostgreSQL', () => {
+describe.skipIf(!hasPostgres)('Nodes of an authority on one PostgreSQL', () => {
   let server: PostgresServer;
   let made = 0;
   beforeAll(async () => {
@@ -27,10 +27,10 @@ describe.skipIf(!hasPostgres)('nodes of an authority on one PostgreSQL', () => {
 
   function newSchema(): string {
     made += 1;
-    return `copies_${made}`;
+    return `nodes_${made}`;
   }
 
-  test('answer for one another, each with an admin token of its own', async () => {
+  test('Two nodes serve the same data, and repeat the responses of one another under an idempotency key.', async () => {
     const schema = newSchema();
     await using one = await nodeOn(schema);
     await using other = await nodeOn(schema);
@@ -63,7 +63,7 @@ describe.skipIf(!hasPostgres)('nodes of an authority on one PostgreSQL', () => {
     expect((await other.call('/metrics')).status).toBe(200);
   });
 
-  test('revoke the admin token of a node that is gone, and not the one in their own file', async () => {
+  test('A node can revoke the admin token of a removed node, but not the token in its own admin.token.', async () => {
     const schema = newSchema();
     await using one = await nodeOn(schema);
     const list = async (): Promise<string[]> => {
@@ -85,7 +85,7 @@ describe.skipIf(!hasPostgres)('nodes of an authority on one PostgreSQL', () => {
     expect(await list()).toEqual([own]);
   });
 
-  test('that start together on an empty database make one API key, and the others say where it is', async () => {
+  test('Nodes that start together on an empty database create one API key, and all other nodes log where it is.', async () => {
     const schema = newSchema();
     const infos: { message: string; at: unknown }[] = [];
     const log: Log = { ...silent, info: ({ at }, message) => infos.push({ message, at }) };
@@ -96,31 +96,31 @@ describe.skipIf(!hasPostgres)('nodes of an authority on one PostgreSQL', () => {
     expect(more).toEqual([]);
     const headers = { 'service-api-key': maker?.apiKey ?? '' };
     for (const node of nodes) expect((await node.call('/api/v2/coupons', { headers })).status).toBe(200);
-    const told = infos.filter(({ message }) => message === 'the first API key was written by another node');
-    expect(told.map(({ at }) => at)).toEqual(
+    const logged = infos.filter(({ message }) => message === 'the first API key was written by another node');
+    expect(logged.map(({ at }) => at)).toEqual(
       Array.from({ length: 5 }, () => `${hostname()}:${join(maker?.stateDir ?? '', 'api.key')}`),
     );
   });
 
-  test('warn of a key in api.key that is of no account', async () => {
+  test('A node warns of a key in api.key that matches no account.', async () => {
     const schema = newSchema();
     await using node = await nodeOn(schema);
     await using database = new Database(server.settings({ schema }));
     const warnings: string[] = [];
     const warn: Log['warn'] = ({ hint }, message) => void warnings.push(`${message}: ${String(hint)}`);
-    const tell = () => logApiKey(node.stateDir, database.reader, { ...silent, warn });
-    await tell();
+    const warnOfKey = () => logApiKey(node.stateDir, database.reader, { ...silent, warn });
+    await warnOfKey();
     expect(warnings).toEqual([]);
     writeFileSync(join(node.stateDir, 'api.key'), 'rolled-at-another-node\n', { mode: 0o600 });
-    await tell();
+    await warnOfKey();
     expect(warnings).toEqual([
       'the key in api.key matches no account: the key was rolled, or another node created the first account: write the current key into api.key',
     ]);
   });
 
-  test('start also where another has been starting for longer than a lock is waited for', async () => {
+  test('A node starts even if another node holds the start lock for longer than the lock timeout.', async () => {
     const schema = newSchema();
-    // It holds the lock for longer than its own transaction may be idle by the usual settings.
+    // Its transaction is idle for longer than the usual settings allow.
     await using database = new Database(server.settings({ schema, statementTimeoutMs: 60_000 }));
     const waits = Promise.withResolvers<void>();
     const log: Log = {
@@ -138,7 +138,7 @@ describe.skipIf(!hasPostgres)('nodes of an authority on one PostgreSQL', () => {
     expect((await node.call('/readyz')).status).toBe(200);
   });
 
-  test('do once what the admin asks two of them for under one key, by the token of each', async () => {
+  test('A request of an admin under one idempotency key is executed once, even if two nodes get it with different admin tokens.', async () => {
     const schema = newSchema();
     await using one = await nodeOn(schema);
     await using other = await nodeOn(schema);
@@ -150,7 +150,7 @@ describe.skipIf(!hasPostgres)('nodes of an authority on one PostgreSQL', () => {
     expect([again.status, await again.json()]).toEqual([first.status, await first.json()]);
   });
 
-  test('stop taking requests while the database is away, live on, and go on when it is back', async () => {
+  test('Without its database a node is alive but not ready, and it recovers by itself.', async () => {
     await using node = await nodeOn(newSchema());
     const licenseKey = await sellOne(node);
     const until = async (status: number): Promise<void> => {
@@ -174,7 +174,7 @@ describe.skipIf(!hasPostgres)('nodes of an authority on one PostgreSQL', () => {
     expect((await node.call(`/api/v2/license/verify?license_key=${licenseKey}`)).status).toBe(200);
   });
 
-  test('do not start with a wrong password, a schema of something else, or without rights', async () => {
+  test('A node does not start with a wrong password, in a schema of another program, or without privileges.', async () => {
     await using owner = new Database(server.settings());
     await owner.query('CREATE SCHEMA shop');
     await owner.query('CREATE TABLE shop.cart (id bigint)');

@@ -21,7 +21,7 @@ async function createAuthority(tree: Tree = {}, time?: AdvancingTime) {
   return Object.assign(asked, { purchaseId });
 }
 
-test('every change of a license is seen by the very next verify, and one of another key changes nothing', async () => {
+test('The next verify shows every change of a license, and a change of another key changes nothing.', async () => {
   await using asked = await createAuthority();
   expect(await asked.learn('KEY')).toMatchObject({ status: 200, enabled: true, uses: 0 });
   for (const [kind, seen] of [
@@ -40,7 +40,7 @@ test('every change of a license is seen by the very next verify, and one of anot
   expect(await asked.verify('KEY')).toMatchObject({ status: 200, enabled: false });
 });
 
-test('while 16 callers count uses, none is answered from before its own use', async () => {
+test('While 16 callers count uses, no verify shows fewer uses than were answered before it.', async () => {
   await using asked = await createAuthority();
   let least = 0;
   const use = async (): Promise<void> => {
@@ -58,7 +58,7 @@ test('while 16 callers count uses, none is answered from before its own use', as
   expect(await asked.verify('KEY')).toMatchObject({ uses: 320 });
 });
 
-test('each of 64 callers who change licenses at once is answered about its own key and request', async () => {
+test('Each of 64 callers that change licenses at the same time gets the response to its own key and request.', async () => {
   await using asked = await createAuthority();
   const sale = { product_key: 'EDITOR', buyer_email: 'a@example.com' };
   const callers = Array.from({ length: 64 }, (_, index) => ({ key: `OF-${index}`, kept: asked.connect() }));
@@ -83,7 +83,7 @@ test('each of 64 callers who change licenses at once is answered about its own k
   }
 });
 
-test('a token stops at once when it is revoked, and in time when it expires', async () => {
+test('A revoked token stops working at once, and an expiring token stops when it expires.', async () => {
   await using asked = await createAuthority();
   const issue = async (more: object = {}) => {
     const given = { scopes: ['verify'], product_key: 'EDITOR', ...more };
@@ -109,7 +109,7 @@ test('a token stops at once when it is revoked, and in time when it expires', as
   });
 });
 
-test('that a token is used is noted also when it is answered from memory', async () => {
+test('The last use of a token is recorded, also if its requests are answered from the cache.', async () => {
   await using asked = await createAuthority();
   const given = { scopes: ['verify'], product_key: 'EDITOR', label: 'till' };
   const { token } = (await asked.admin('post', '/admin/v1/tokens', given)) as { token: string };
@@ -131,7 +131,7 @@ test('that a token is used is noted also when it is answered from memory', async
   expect(await lastUsed()).toBeLessThanOrEqual(later);
 });
 
-test('a secret that is rolled stops at once, or when its time is over', async () => {
+test('A rolled secret stops working at once, or at the end of keep_old_s.', async () => {
   await using asked = await createAuthority();
   await asked.learn('KEY');
   const roll = async (more: object) =>
@@ -146,7 +146,7 @@ test('a secret that is rolled stops at once, or when its time is over', async ()
   expect(await asked.verify('KEY', credential)).toMatchObject({ status: 401, code: 'credentials_invalid' });
 });
 
-test('a product that is renamed is called so in the next answer', async () => {
+test('The next response shows the new name of a renamed product.', async () => {
   await using asked = await createAuthority({ listen: { dialect: 'payhip' } });
   expect(await asked.learn('KEY')).toMatchObject({ product_name: 'The Editor' });
   await asked.admin('put', '/admin/v1/products/EDITOR', {
@@ -157,8 +157,8 @@ test('a product that is renamed is called so in the next answer', async () => {
   expect(await asked.verify('KEY')).toMatchObject({ product_name: 'The Writer' });
 });
 
-/** A machine whose clocks stand still, so that no rate gives anything back. */
-class StandingTime extends AdvancingTime {
+/** Clocks that stand still, so that rate limits do not recover. */
+class FrozenTime extends AdvancingTime {
   readonly #reading = super.read();
 
   override read(): ClockReading {
@@ -166,9 +166,9 @@ class StandingTime extends AdvancingTime {
   }
 }
 
-test('a rate is held and every answer is counted, also of those from memory', async () => {
+test('Rate limits and metrics include the responses from the cache.', async () => {
   const rated = { limits: { rate: 20 }, metrics: { open: true } };
-  await using asked = await createAuthority(rated, new StandingTime());
+  await using asked = await createAuthority(rated, new FrozenTime());
   const statuses: number[] = [];
   for (let time = 0; time < 60; time += 1) statuses.push((await asked.verify('KEY')).status);
   const answered = statuses.filter((status) => status === 200).length;
@@ -182,7 +182,7 @@ test('a rate is held and every answer is counted, also of those from memory', as
   expect(text).toContain(`latchkey_verdicts_total{freshness="authoritative",enabled="true"} ${answered}\n`);
 });
 
-/** An upstream that spells a key as it likes, and what it says of it. */
+/** An upstream that returns one key in its own spelling. `says` is its state. */
 async function createUpstream() {
   const says = { license_key: 'Own-Spelling', enabled: true, uses: 5, away: false, hangs: false };
   const server = createServer((request, response) => {
@@ -232,7 +232,7 @@ const treeOf = (url: string, more: Tree = {}): Tree => ({
   ...more,
 });
 
-test('a use is seen under every spelling of its key, and so is what the upstream answers to it', async () => {
+test('A verify with any spelling of a key shows a use, and later the result at the upstream.', async () => {
   await using upstream = await createUpstream();
   await using asked = await new Remembering().start(treeOf(upstream.url));
   const spellings = ['Own-Spelling', 'own-spelling', 'OWN-SPELLING'];
@@ -261,7 +261,7 @@ test('a use is seen under every spelling of its key, and so is what the upstream
   for (const each of spellings) expect(await asked.verify(each)).toMatchObject({ enabled: false });
 });
 
-test('an answer grows old by the clock: it ages, and is fresh, stale, in grace and over at the same instants', async () => {
+test('Cached and computed responses have the same age, and become stale, in grace and expired at the same times.', async () => {
   await using upstream = await createUpstream();
   await using asked = await new Remembering().start(treeOf(upstream.url));
   await asked.learn('own-spelling');
@@ -289,7 +289,7 @@ test('an answer grows old by the clock: it ages, and is fresh, stale, in grace a
   }
 });
 
-test('a stale key goes on being asked for, also when it is answered from memory', async () => {
+test('A stale key is refreshed, also if its requests are answered from the cache.', async () => {
   await using upstream = await createUpstream();
   await using asked = await new Remembering().start(treeOf(upstream.url));
   await asked.learn('own-spelling');
@@ -302,34 +302,34 @@ test('a stale key goes on being asked for, also when it is answered from memory'
   expect(await asked.verify('own-spelling')).toMatchObject({ uses: 9, enabled: false });
 });
 
-/** A machine whose wall clock can be turned. */
-class TurnedTime extends AdvancingTime {
-  turnedMs = 0;
+/** A machine whose wall clock can be changed. */
+class ChangedTime extends AdvancingTime {
+  changedByMs = 0;
 
   override read(): ClockReading {
     const { wall, monotonic } = super.read();
-    return { wall: wall + this.turnedMs, monotonic };
+    return { wall: wall + this.changedByMs, monotonic };
   }
 }
 
-test('what was answered under a clock that was wrong is not answered once the upstream has put it right', async () => {
+test('A response that was cached under a wrong clock is not served after the upstream corrected the clock.', async () => {
   await using upstream = await createUpstream();
-  const time = new TurnedTime();
+  const time = new ChangedTime();
   const freshness = { fresh: '1d', stale: '60d', grace: '90d', refresh: '20d' };
   await using asked = await new Remembering(time).start(
     treeOf(upstream.url, { freshness, upstream: { base_url: upstream.url, timeout: '20s' } }),
   );
   expect(await asked.learn('own-spelling')).toMatchObject({ freshness: 'fresh' });
   upstream.says.hangs = true;
-  time.turnedMs = 50 * day;
-  // That it was asked for is noted behind the first answer.
+  time.changedByMs = 50 * day;
+  // The first request is recorded after its response.
   await asked.learn('own-spelling');
   expect(await asked.learn('own-spelling')).toMatchObject({ freshness: 'stale' });
   await asked.learn('another');
   expect(await asked.verify('own-spelling')).toMatchObject({ freshness: 'fresh' });
 });
 
-test('another configuration is in force for the next verify', async () => {
+test('A reloaded configuration applies to the next verify.', async () => {
   await using upstream = await createUpstream();
   await using asked = await new Remembering().start(treeOf(upstream.url));
   expect(await asked.learn('own-spelling')).toMatchObject({ status: 200, freshness: 'fresh' });

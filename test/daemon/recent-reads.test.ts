@@ -1,58 +1,58 @@
 import { expect, test } from 'vitest';
 import { RecentReads } from '../../src/daemon/role/node.ts';
 
-function createReads() {
+function createRecentReads() {
   const clock = { at: 0, now: () => clock.at, elapsed: () => clock.at };
-  const state = { clock, stored: 'old' as string | null, reads: 0 };
+  const state = { clock, stored: 'old' as string | null, count: 0 };
   const recent = new RecentReads<string>(clock);
   const read = (name = 'name'): Promise<string | null> =>
     recent.read(name, () => {
-      state.reads += 1;
+      state.count += 1;
       return Promise.resolve(state.stored);
     });
   return Object.assign(state, { recent, read });
 }
 
-test('what was read is given for a second from when its read began, and then read again', async () => {
-  const given = createReads();
-  expect(await given.read()).toBe('old');
-  given.stored = 'new';
-  given.clock.at = 999;
-  expect(await given.read()).toBe('old');
-  given.clock.at = 1_000;
-  expect(await given.read()).toBe('new');
+test('A read is cached for a second from its start, and then repeated.', async () => {
+  const reads = createRecentReads();
+  expect(await reads.read()).toBe('old');
+  reads.stored = 'new';
+  reads.clock.at = 999;
+  expect(await reads.read()).toBe('old');
+  reads.clock.at = 1_000;
+  expect(await reads.read()).toBe('new');
 });
 
-test('those who ask at the same time share one read, and nobody shares one that began before it was forgotten', async () => {
-  const given = createReads();
+test('Concurrent reads of the same name share one read, but not a read that began before the cache was cleared.', async () => {
+  const reads = createRecentReads();
   const answer = Promise.withResolvers<string>();
-  const slow = given.recent.read('name', () => answer.promise);
-  const shared = given.read();
-  expect(given.reads).toBe(0);
-  given.recent.forget();
-  given.stored = 'new';
-  expect(await given.read()).toBe('new');
+  const slow = reads.recent.read('name', () => answer.promise);
+  const shared = reads.read();
+  expect(reads.count).toBe(0);
+  reads.recent.clear();
+  reads.stored = 'new';
+  expect(await reads.read()).toBe('new');
   answer.resolve('old');
   expect(await Promise.all([slow, shared])).toEqual(['old', 'old']);
-  expect(await given.read()).toBe('new');
+  expect(await reads.read()).toBe('new');
 });
 
-test('neither that there is nothing nor that it could not be read is remembered', async () => {
-  const given = createReads();
-  given.stored = null;
-  expect(await given.read()).toBeNull();
-  const away = given.recent.read('name', () => Promise.reject(new Error('away')));
+test('Neither null nor an error is cached.', async () => {
+  const reads = createRecentReads();
+  reads.stored = null;
+  expect(await reads.read()).toBeNull();
+  const away = reads.recent.read('name', () => Promise.reject(new Error('away')));
   await expect(away).rejects.toThrow('away');
-  given.stored = 'new';
-  expect(await given.read()).toBe('new');
+  reads.stored = 'new';
+  expect(await reads.read()).toBe('new');
 });
 
-test('no more is remembered than may be asked for in a second', async () => {
-  const given = createReads();
-  for (let name = 0; name <= 10_000; name += 1) await given.read(`${name}`);
-  given.reads = 0;
-  await given.read('10000');
-  expect(given.reads).toBe(0);
-  await given.read('0');
-  expect(given.reads).toBe(1);
+test('The cache keeps at most 10,000 reads.', async () => {
+  const reads = createRecentReads();
+  for (let name = 0; name <= 10_000; name += 1) await reads.read(`${name}`);
+  reads.count = 0;
+  await reads.read('10000');
+  expect(reads.count).toBe(0);
+  await reads.read('0');
+  expect(reads.count).toBe(1);
 });

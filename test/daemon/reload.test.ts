@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { changedKeys } from '../../src/config/show.ts';
-import { LiveConfiguration, takenOver } from '../../src/daemon/live-configuration.ts';
+import { LiveConfiguration, reloadedConfiguration } from '../../src/daemon/live-configuration.ts';
 import { configurationOf } from '../support/builders/config-builders.ts';
 
 const running = configurationOf({
@@ -77,7 +77,7 @@ const wanted = configurationOf({
 });
 
 test('SIGHUP applies secrets, products, freshness, sync, rates of callers, metrics and the log level.', () => {
-  expect(changedKeys(running, takenOver(running, wanted))).toEqual([
+  expect(changedKeys(running, reloadedConfiguration(running, wanted))).toEqual([
     'upstream.api_key',
     'upstream.probe',
     'products[0].name',
@@ -102,7 +102,7 @@ test('SIGHUP applies secrets, products, freshness, sync, rates of callers, metri
 });
 
 test('The state directory, the listeners and the connection to the upstream change only at a restart.', () => {
-  expect(changedKeys(takenOver(running, wanted), wanted)).toEqual([
+  expect(changedKeys(reloadedConfiguration(running, wanted), wanted)).toEqual([
     'state_dir',
     'listen.tcp',
     'listen.socket',
@@ -139,9 +139,9 @@ test('The state directory, the listeners and the connection to the upstream chan
 
 test('A reload never changes the role: upstream and products stay, and the other settings apply.', () => {
   const authority = configurationOf({ flags: { sync: { rate: 9 } } });
-  const agent = takenOver(running, authority);
+  const agent = reloadedConfiguration(running, authority);
   expect(agent).toEqual({ ...running, sync: authority.sync });
-  expect(takenOver(authority, running)).toEqual({ ...authority, sync: running.sync });
+  expect(reloadedConfiguration(authority, running)).toEqual({ ...authority, sync: running.sync });
 });
 
 test('The loops get the settings of the current configuration, also after a reload.', () => {

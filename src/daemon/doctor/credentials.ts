@@ -21,15 +21,15 @@ export async function examineCredentials(
   saysUnknown: (dialect: DialectName) => boolean,
 ): Promise<UpstreamSurvey> {
   const { products } = configuration;
-  const trials = new Map<DialectName, readonly Trial[]>();
+  const checks = new Map<DialectName, readonly CredentialCheck[]>();
   for (const name of dialectNames)
-    trials.set(name, await tryDialect(configuration, upstream, settings, name));
+    checks.set(name, await tryDialect(configuration, upstream, settings, name));
   // A server without this path answers 404 to every request.
-  const spoken = dialectNames.every(saysUnknown) ? null : spokenDialect(trials);
-  const judged = spoken ?? upstream.dialect;
+  const spoken = dialectNames.every(saysUnknown) ? null : spokenDialect(checks);
+  const dialect = spoken ?? upstream.dialect;
   const findings = [
-    ...(spoken === null ? [] : [judgeDialect(spoken, upstream.dialect)]),
-    ...(trials.get(judged) ?? []).map((trial) => judge(trial, saysUnknown(judged))),
+    ...(spoken === null ? [] : [compareDialects(spoken, upstream.dialect)]),
+    ...(checks.get(dialect) ?? []).map((check) => findingOf(check, saysUnknown(dialect))),
     ...(products.length === 0 ? [warn('no product is configured', 'list the products under products')] : []),
     ...(upstream.apiKey === null ? [ok('no API key is configured: coupons are not served')] : []),
   ];
@@ -37,14 +37,14 @@ export async function examineCredentials(
 }
 
 /** The result of a request with one credential in one dialect. */
-type Trial = { of: 'secret' | 'api key'; name: string; outcome: Outcome<unknown> };
+type CredentialCheck = { of: 'secret' | 'api key'; name: string; outcome: Outcome<unknown> };
 
 async function tryDialect(
   { products }: Configuration,
   upstream: UpstreamSettings,
   settings: ConnectionSettings,
   dialect: DialectName,
-): Promise<Trial[]> {
+): Promise<CredentialCheck[]> {
   const { apiKey } = upstream;
   const secretOf = (productKey: string): string | null =>
     products.find(({ key }) => key === productKey)?.secret.reveal() ?? null;
@@ -54,24 +54,24 @@ async function tryDialect(
     { now: () => Date.now(), confirmed: () => null, elapsed: () => performance.now() },
   );
   const { signal } = new AbortController();
-  const trials: Trial[] = [];
+  const checks: CredentialCheck[] = [];
   for (const { key } of products) {
     const outcome = await client.verify(key, madeUpKey(), signal);
-    trials.push({ of: 'secret', name: `the secret of product ${key}`, outcome });
+    checks.push({ of: 'secret', name: `the secret of product ${key}`, outcome });
   }
-  if (apiKey === null) return trials;
+  if (apiKey === null) return checks;
   const coupons = await client.listCoupons({ limit: 1, offset: 0 }, signal);
-  return [...trials, { of: 'api key', name: 'the API key', outcome: coupons }];
+  return [...checks, { of: 'api key', name: 'the API key', outcome: coupons }];
 }
 
 /**
  * The dialect in which most credentials are accepted; null if that is not unique. Other dialects understand "unknown" of
  * the specification as well, and an API key may be accepted in all dialects.
  */
-function spokenDialect(trials: ReadonlyMap<DialectName, readonly Trial[]>): DialectName | null {
+function spokenDialect(checks: ReadonlyMap<DialectName, readonly CredentialCheck[]>): DialectName | null {
   const accepted = dialectNames.map((name) => ({
     name,
-    all: (trials.get(name) ?? []).filter(isAccepted),
+    all: (checks.get(name) ?? []).filter(isAccepted),
   }));
   const most = Math.max(...accepted.map(({ all }) => all.length));
   const best = accepted.filter(({ all }) => all.length === most);
@@ -79,7 +79,7 @@ function spokenDialect(trials: ReadonlyMap<DialectName, readonly Trial[]>): Dial
   return first?.name ?? null;
 }
 
-function judgeDialect(spoken: DialectName, configured: DialectName): Finding {
+function compareDialects(spoken: DialectName, configured: DialectName): Finding {
   if (spoken === configured) return ok(`the upstream speaks the dialect ${spoken}, as configured`);
   return fail(
     `the upstream speaks the dialect ${spoken}, but upstream.dialect is ${configured}`,
@@ -88,14 +88,14 @@ function judgeDialect(spoken: DialectName, configured: DialectName): Finding {
 }
 
 /** An accepted secret finds a made-up license key unknown. An accepted API key lists coupons. */
-function isAccepted({ of, outcome }: Trial): boolean {
+function isAccepted({ of, outcome }: CredentialCheck): boolean {
   return of === 'secret' ? isMissing(outcome) : outcome.outcome === 'applied';
 }
 
 /** `isUnknownToAll`: a request without a credential also gets the answer that the license key is unknown. */
-function judge(trial: Trial, isUnknownToAll: boolean): Finding {
-  const { of, name } = trial;
-  if (!isAccepted(trial)) return explain(trial);
+function findingOf(check: CredentialCheck, isUnknownToAll: boolean): Finding {
+  const { of, name } = check;
+  if (!isAccepted(check)) return explain(check);
   if (of !== 'secret' || !isUnknownToAll) return ok(`${name} is accepted`);
   return warn(
     `${name}: the upstream answers the same without it, so it is not clear whether it is accepted`,
@@ -103,7 +103,7 @@ function judge(trial: Trial, isUnknownToAll: boolean): Finding {
   );
 }
 
-function explain({ name, outcome }: Trial): Finding {
+function explain({ name, outcome }: CredentialCheck): Finding {
   if (outcome.outcome === 'applied') {
     return fail(
       `${name}: the upstream knows a made-up license key that nobody issued`,

@@ -30,7 +30,7 @@ const longTransactionMs = 5 * 60_000;
 /** How long the doctor waits for a notification, in ms. */
 const noticeMs = 2_000;
 /** A node listens on one connection besides its pool. */
-const besidesPool = 1;
+const listeningConnections = 1;
 const moreConnections =
   'raise max_connections, or the limit of the role or database, or lower store.postgres.pool';
 
@@ -66,7 +66,7 @@ export async function examineDatabase({ stateDir, store: { postgres } }: Configu
     const names = namesIn(postgres.schema);
     const refusal = refusalOf(error, { names, place: placeOf(address) });
     return refusal === null
-      ? [examineAway(error, placeOf(address))]
+      ? [examineUnavailable(error, placeOf(address))]
       : [fail(refusal.message, 'correct it: nothing else was checked')];
   }
 }
@@ -77,9 +77,9 @@ async function examineListening(address: DatabaseAddress, postgres: PostgresSett
   const listening = directAddressOf(postgres);
   const where = `at ${placeOf(listening)} (store.postgres.listen_url)`;
   const advice = 'point it to the same database as store.postgres.url, past any pooler';
-  const patience = (): Promise<unknown> => sleep(noticeMs, undefined, { ref: false });
+  const timeout = (): Promise<unknown> => sleep(noticeMs, undefined, { ref: false });
   try {
-    return (await isHeard(address, listening, { payload: systemRandom.uuid(Date.now()), patience }))
+    return (await isHeard(address, listening, { payload: systemRandom.uuid(Date.now()), patience: timeout }))
       ? [ok(`notifications from other nodes arrive ${where}`)]
       : [fail(`notifications from other nodes do not arrive ${where}`, advice)];
   } catch (error) {
@@ -88,7 +88,7 @@ async function examineListening(address: DatabaseAddress, postgres: PostgresSett
 }
 
 /** The database is unavailable, perhaps only now. */
-function examineAway(error: unknown, place: string): Finding {
+function examineUnavailable(error: unknown, place: string): Finding {
   const reason = reasonOf(error);
   if (sqlState(error) === sqlStates.tooManyConnections) {
     return fail(`the database at ${place} has no free connections: ${reason}`, moreConnections);
@@ -149,12 +149,12 @@ function examineReplication({ standbys, synchronousStandbys }: Durability): Find
   return [warn(`${who} it asynchronously: a failover loses what has not arrived there yet`, advice)];
 }
 
-function examineConnections({ most, used, nodes }: ConnectionCounts, { pool }: PostgresSettings): Finding {
-  const each = pool + besidesPool;
+function examineConnections({ max, used, nodes }: ConnectionCounts, { pool }: PostgresSettings): Finding {
+  const each = pool + listeningConnections;
   const wanted = Math.max(nodes, 1) * each;
   const who = counted(nodes, 'node is', 'nodes are');
-  const how = `${who} connected, and each may take ${each} connections; ${used} of ${most} are in use`;
-  return wanted > most || (nodes === 0 && used + each > most) ? warn(how, moreConnections) : ok(how);
+  const how = `${who} connected, and each may take ${each} connections; ${used} of ${max} are in use`;
+  return wanted > max || (nodes === 0 && used + each > max) ? warn(how, moreConnections) : ok(how);
 }
 
 function examineTransactions({ longTransactions }: Survey): Finding[] {

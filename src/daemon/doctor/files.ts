@@ -5,7 +5,7 @@ import { fail, ok, warn, type Finding } from '../../config/finding.ts';
 import { freeBytes } from '../../store/sqlite/reserve.ts';
 import { findIntrusion } from '../../store/sqlite/files/state-directory.ts';
 
-const mine = 0o700;
+const ownerOnly = 0o700;
 const groupBits = 0o070;
 const groupWrite = 0o020;
 const otherBits = 0o007;
@@ -13,7 +13,7 @@ const root = 0;
 /** The advice if this user has no permission. */
 export const asItsUser = 'run this as the user that runs the daemon, or as root';
 /** With less free space than this, the doctor warns, in bytes. */
-const scarceBytes = 64 * 1024 * 1024;
+const minFreeBytes = 64 * 1024 * 1024;
 
 /** Examines who can read the state, the secrets and the configuration, and the free space. */
 export function examineFiles(
@@ -41,7 +41,7 @@ function examineStateDirectory(directory: string, start: string): Finding[] {
     );
     return [
       isOpen(directory, groupBits | otherBits)
-        ? fail(`${name} is accessible to other users`, `chmod ${mine.toString(8)} ${directory}`)
+        ? fail(`${name} is accessible to other users`, `chmod ${ownerOnly.toString(8)} ${directory}`)
         : ok(`${name} is accessible only to its owner`),
       ...open.map((file) =>
         fail(`${join(directory, file)} can be read by other users`, `chmod 0600 ${join(directory, file)}`),
@@ -71,7 +71,7 @@ function examineOwners(directory: string): Finding[] {
 function examineDiskSpace(directory: string): Finding {
   const free = freeBytes(directory);
   const mebibytes = Math.floor(free / 1024 ** 2);
-  return free < scarceBytes
+  return free < minFreeBytes
     ? warn(
         `only ${mebibytes} MiB are free on the disk of the state directory`,
         'free some space: changes are refused on a full disk',

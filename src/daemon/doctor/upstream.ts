@@ -40,22 +40,22 @@ export async function examineUpstream(
   const { upstream } = configuration;
   if (upstream === null) return { findings: [], dialect: null };
   const { pem, isUsable, findings } = examineCaFile(upstream);
-  const way = [...findings, ...examineEncryption(upstream), ...(await examineName(upstream))];
-  if (!isUsable) return { findings: way, dialect: null };
+  const connectionFindings = [...findings, ...examineEncryption(upstream), ...(await examineName(upstream))];
+  if (!isUsable) return { findings: connectionFindings, dialect: null };
   const settings = connectionSettings(upstream, configuration.listen, {
     ca: pem,
     maxConnections: () => 1,
   });
   const came = await askWithoutCredential(settings, speechSettings(upstream).userAgent);
   const answer = examineResponse(came, upstream, self);
-  if (answer.level === 'fail') return { findings: [...way, answer], dialect: null };
+  if (answer.level === 'fail') return { findings: [...connectionFindings, answer], dialect: null };
   const { findings: accepted, dialect } = await examineCredentials(
     configuration,
     upstream,
     settings,
     (name) => isMissing(readUncredited(came, dialects[name])),
   );
-  return { findings: [...way, answer, ...examineClock(came), ...accepted], dialect };
+  return { findings: [...connectionFindings, answer, ...examineClock(came), ...accepted], dialect };
 }
 
 type CaFile = { pem: string | null; isUsable: boolean; findings: readonly Finding[] };

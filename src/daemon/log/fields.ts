@@ -46,7 +46,7 @@ const allowed: ReadonlySet<string> = new Set([
 ]);
 
 /** Fields with another name in the code. */
-const writtenAs: Readonly<Record<string, string>> = { requestId: 'request_id', durationMs: 'duration_ms' };
+const fieldNames: Readonly<Record<string, string>> = { requestId: 'request_id', durationMs: 'duration_ms' };
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -58,16 +58,16 @@ export function allowedFields(fields: Fields): Fields {
   const names = Object.keys(fields).filter((name) => fields[name] !== undefined);
   if (names.every((name) => allowed.has(name))) return fields;
   const kept: Record<string, unknown> = {};
-  for (const given of names) {
-    const value = fields[given];
-    const name = writtenAs[given] ?? given;
+  for (const key of names) {
+    const value = fields[key];
+    const name = fieldNames[key] ?? key;
     if (name === 'err') kept[name] = describeError(value);
     else kept[name] = allowed.has(name) ? value : '(withheld)';
   }
   return kept;
 }
 
-const deepestCause = 3;
+const maxCauses = 3;
 
 /** Describes an error without its further properties, which may have secrets. */
 function describeError(error: unknown, depth = 0): Record<string, unknown> {
@@ -79,13 +79,13 @@ function describeError(error: unknown, depth = 0): Record<string, unknown> {
     type: name,
     ...('code' in error && { code: String(error.code) }),
     ...(!isQuoting && { message }),
-    stack: placesOf(stack ?? ''),
-    ...(cause !== undefined && depth < deepestCause && { cause: describeError(cause, depth + 1) }),
+    stack: framesOf(stack ?? ''),
+    ...(cause !== undefined && depth < maxCauses && { cause: describeError(cause, depth + 1) }),
   };
 }
 
 /** A stack without its message. */
-function placesOf(stack: string): string {
+function framesOf(stack: string): string {
   return stack
     .split('\n')
     .filter((line) => /^\s+at /.test(line))

@@ -22,9 +22,9 @@ export class NodeCache implements CredentialCache {
     this.#products = new RecentReads(clock);
   }
 
-  forget(): void {
-    this.#resolvedCredentials.forget();
-    this.#products.forget();
+  clear(): void {
+    this.#resolvedCredentials.clear();
+    this.#products.clear();
   }
 
   cached(credentials: Credentials): Credentials {
@@ -44,31 +44,31 @@ export class NodeCache implements CredentialCache {
 }
 
 /** Builds one of the nodes of an authority on one database. A verify reads the database once. */
-export function nodeRole(parts: RoleParts & { reader: AuthorityReader; memory: NodeCache }): Role {
-  const { reader, writer, memory } = parts;
+export function nodeRole(parts: RoleParts & { reader: AuthorityReader; cache: NodeCache }): Role {
+  const { reader, writer, cache } = parts;
   // The database runs long reads, so lists need no thread.
   const role = authorityRole({ ...parts, lists: reader });
-  const recent = memory.products(reader);
+  const cachingReader = cache.products(reader);
   return {
     ...role,
-    licensing: authorityLicensing(recent, writer),
-    productName: async (productKey) => (await recent.products.get(productKey))?.name ?? null,
+    licensing: authorityLicensing(cachingReader, writer),
+    productName: async (productKey) => (await cachingReader.products.get(productKey))?.name ?? null,
   };
 }
 
 /** Keeps the admin token of this node valid while the database is unavailable, so that the status can be read. */
-export function knowingOwnToken(role: Role, token: string): Role {
+export function withOwnToken(role: Role, token: string): Role {
   const { credentials } = role;
   const digest = sha256(token);
-  let known: ResolvedCredential | null = null;
+  let last: ResolvedCredential | null = null;
   const find: typeof credentials.find = async (sent) => {
     if (!isSameDigest(sent.digest, digest)) return await credentials.find(sent);
     try {
-      known = await credentials.find(sent);
+      last = await credentials.find(sent);
     } catch (error) {
       if (!(error instanceof StorageError)) throw error;
     }
-    return known;
+    return last;
   };
   return {
     ...role,
@@ -81,19 +81,19 @@ export function knowingOwnToken(role: Role, token: string): Role {
 }
 
 /** The maximum age of a cached read, in ms: notifications of changes may be lost. */
-const longestMs = 1_000;
+const maxAgeMs = 1_000;
 /** The maximum number of cached reads. */
-const most = 10_000;
+const maxReads = 10_000;
 
-/** `value`: null until the read ends. */
-type Recent<Value> = { promise: Promise<Value | null>; value: Value | null; now: number; elapsed: number };
+/** A read, and the time of its start on both clocks. */
+type Recent<Value> = { promise: Promise<Value | null>; now: number; elapsed: number };
 
 /**
  * Caches reads for up to a second, because other nodes may change the data. The age counts from the start of the read,
- * so a shared result is never older than a second (src/store/postgres/README.md, Remembering).
+ * so a shared result is never older than a second (src/store/postgres/README.md, Caching).
  */
 export class RecentReads<Value> {
-  readonly #recent = new LRUCache<string, Recent<Value>>({ max: most });
+  readonly #recent = new LRUCache<string, Recent<Value>>({ max: maxReads });
   readonly #clock: Pick<Clock, 'now' | 'elapsed'>;
 
   constructor(clock: Pick<Clock, 'now' | 'elapsed'>) {
@@ -106,31 +106,26 @@ export class RecentReads<Value> {
     const elapsed = this.#clock.elapsed();
     const known = this.#at(name, now, elapsed);
     if (known !== undefined) return await known.promise;
-    const recent: Recent<Value> = { promise: Promise.resolve(readNow()), value: null, now, elapsed };
+    const recent: Recent<Value> = { promise: Promise.resolve(readNow()), now, elapsed };
     this.#recent.set(name, recent);
+    let value: Value | null = null;
     try {
-      recent.value = await recent.promise;
+      value = await recent.promise;
     } finally {
-      if (recent.value === null && this.#recent.get(name) === recent) this.#recent.delete(name);
+      if (value === null && this.#recent.get(name) === recent) this.#recent.delete(name);
     }
-    return recent.value;
-  }
-
-  /** Returns the cached value; null if `read` would have to read or wait. */
-  recall(name: string): Value | null {
-    return this.#at(name, this.#clock.now(), this.#clock.elapsed())?.value ?? null;
+    return value;
   }
 
   #at(name: string, now: number, elapsed: number): Recent<Value> | undefined {
     const known = this.#recent.get(name);
     // While a machine sleeps, only one of its clocks may go on.
-    const isRecent =
-      known !== undefined && now - known.now < longestMs && elapsed - known.elapsed < longestMs;
+    const isRecent = known !== undefined && now - known.now < maxAgeMs && elapsed - known.elapsed < maxAgeMs;
     return isRecent ? known : undefined;
   }
 
   /** Drops everything, including reads in progress. */
-  forget(): void {
+  clear(): void {
     this.#recent.clear();
   }
 }

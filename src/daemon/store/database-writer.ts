@@ -14,12 +14,12 @@ const toleranceMs = 5_000;
 
 /**
  * The time of a node. If the clock of the machine is wrong, the clock of the database counts, which all nodes share
- * (src/store/postgres/README.md, What nodes have in common).
+ * (src/store/postgres/README.md, What nodes share).
  */
 export class DatabaseTime implements TimeSource {
   readonly #machine: TimeSource;
   /** The last time from the database, and when it arrived here. */
-  #said: ClockReading | null = null;
+  #databaseReading: ClockReading | null = null;
 
   constructor(machine: TimeSource) {
     this.#machine = machine;
@@ -27,9 +27,9 @@ export class DatabaseTime implements TimeSource {
 
   read(): ClockReading {
     const { wall, monotonic } = this.#machine.read();
-    if (this.#said === null) return { wall, monotonic };
-    const there = this.#said.wall + monotonic - this.#said.monotonic;
-    return { wall: Math.abs(wall - there) > toleranceMs ? there : wall, monotonic };
+    if (this.#databaseReading === null) return { wall, monotonic };
+    const databaseNow = this.#databaseReading.wall + monotonic - this.#databaseReading.monotonic;
+    return { wall: Math.abs(wall - databaseNow) > toleranceMs ? databaseNow : wall, monotonic };
   }
 
   async sleep(ms: number, signal: AbortSignal): Promise<void> {
@@ -39,12 +39,12 @@ export class DatabaseTime implements TimeSource {
   /** Reads the time of the database. Rejects as a query does. */
   async follow({ query }: Pick<Database, 'query'>): Promise<void> {
     const [row] = await query(`SELECT ${epochMs} AS now`);
-    this.#said = { wall: Number(row?.['now']), monotonic: this.#machine.read().monotonic };
+    this.#databaseReading = { wall: Number(row?.['now']), monotonic: this.#machine.read().monotonic };
   }
 }
 
 /** How often the database is checked, in ms. */
-const lookMs = 1_000;
+const checkMs = 1_000;
 /** Without an answer after this time, the database is slow, in ms. */
 export const slowMs = 2_000;
 
@@ -63,7 +63,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
   readonly #log: Log;
   readonly #ended = new AbortController();
   readonly #watching: Promise<void>;
-  #found: FoundCondition = { condition: 'ok', cause: null };
+  #current: FoundCondition = { condition: 'ok', cause: null };
 
   constructor(writer: PostgresWriter, { database, clock, time, log }: WatchParts) {
     this.#writer = writer;
@@ -75,7 +75,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
   }
 
   get storage(): DatabaseCondition {
-    return this.#found.condition;
+    return this.#current.condition;
   }
 
   async write<Name extends UseCaseName>(
@@ -83,14 +83,14 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
     command: CommandOf<Name>,
     writeOptions: Partial<WriteOptions> = {},
   ): Promise<CommandResult<Name>> {
-    const { condition, cause } = this.#found;
+    const { condition, cause } = this.#current;
     if (condition === 'refused') throw new StorageError('unavailable', cause);
     try {
       return await this.#writer.write(name, command, writeOptions);
     } catch (error) {
       // Reads do not notice a full disk.
       if (error instanceof StorageError && error.fault === 'full')
-        this.#take({ condition: 'full', cause: error });
+        this.#setCondition({ condition: 'full', cause: error });
       throw error;
     }
   }
@@ -107,40 +107,44 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
   async #watch(): Promise<void> {
     while (!this.#ended.signal.aborted) {
       this.#database.growAgain();
-      await this.#look();
-      await pause(this.#clock, lookMs, this.#ended.signal);
+      await this.#check();
+      await pause(this.#clock, checkMs, this.#ended.signal);
     }
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const answered = new AbortController();
-    const { condition } = this.#found;
-    const looking = look(this.#database, condition === 'full').finally(() => answered.abort());
-    const late = pause(this.#clock, slowMs, answered.signal).then((): FoundCondition | null =>
+    const { condition } = this.#current;
+    const checking = look(this.#database, condition === 'full').finally(() => answered.abort());
+    const timeout = pause(this.#clock, slowMs, answered.signal).then((): FoundCondition | null =>
       answered.signal.aborted ? null : { condition: 'slow', cause: new Error(`no answer in ${slowMs} ms`) },
     );
-    const early = await Promise.race([looking, late]);
-    if (early !== null) this.#take(early);
-    const found = await looking;
+    const first = await Promise.race([checking, timeout]);
+    if (first !== null) this.#setCondition(first);
+    const found = await checking;
     // A write that found the disk full meanwhile knows more than this check, which did not write.
-    if (condition === 'full' || this.storage !== 'full') this.#take(found);
+    if (condition === 'full' || this.storage !== 'full') this.#setCondition(found);
     // An unavailable database has no time either.
     await this.#time.follow(this.#database).catch(() => undefined);
   }
 
-  #take(found: FoundCondition): void {
-    const before = this.#found.condition;
-    this.#found = found;
+  #setCondition(found: FoundCondition): void {
+    const before = this.#current.condition;
+    this.#current = found;
     if (found.condition === before || this.#ended.signal.aborted) return;
     const { condition, cause } = found;
     this.#database.refuseReads(condition === 'refused' ? cause : null);
-    if (condition === 'ok') this.#log.info({}, news[condition]);
-    else this.#log.error({ database: this.#database.place, error: reasonOf(cause) }, news[condition]);
+    if (condition === 'ok') this.#log.info({}, conditionMessages[condition]);
+    else
+      this.#log.error(
+        { database: this.#database.place, error: reasonOf(cause) },
+        conditionMessages[condition],
+      );
   }
 }
 
 /** Logged once when a condition begins. */
-const news: Readonly<Record<DatabaseCondition, string>> = {
+const conditionMessages: Readonly<Record<DatabaseCondition, string>> = {
   ok: 'the database is available again',
   unavailable: 'the database is unavailable: requests are refused until it is available again',
   slow: 'the database is slow: requests may be refused until it answers in time',

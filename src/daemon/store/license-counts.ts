@@ -10,18 +10,18 @@ export async function countLicenses({ licenses }: AuthorityReader): Promise<Reco
 }
 
 /** How long a count is cached at least, in ms. */
-const rememberedMs = 10_000;
+const minCachedMs = 10_000;
 /** A count is cached this many times as long as it took, so that counting takes a small part of the time. */
-const timesItsOwn = 50;
+const cachedPerDuration = 50;
 
 /**
  * Counts licenses in PostgreSQL, which reads every row: caches a count for a while, shares a running count among its
  * callers, and returns the last count while the database does not answer (null: there is none). Counter rows in the
  * database would make every sale wait for the same row.
  */
-export function rememberedCounts(
+export function cachedCounts(
   reader: AuthorityReader,
-  { clock, answers }: { clock: Pick<Clock, 'elapsed'>; answers: () => boolean },
+  { clock, isReadable }: { clock: Pick<Clock, 'elapsed'>; isReadable: () => boolean },
 ): () => Promise<RecordCounts | null> {
   let last: RecordCounts | null = null;
   let until = 0;
@@ -34,12 +34,12 @@ export function rememberedCounts(
       if (!(error instanceof StorageError)) throw error;
     } finally {
       const now = clock.elapsed();
-      until = now + Math.max(rememberedMs, (now - began) * timesItsOwn);
+      until = now + Math.max(minCachedMs, (now - began) * cachedPerDuration);
       counting = null;
     }
   };
   return async () => {
-    if (clock.elapsed() >= until && answers()) await (counting ??= count());
+    if (clock.elapsed() >= until && isReadable()) await (counting ??= count());
     return last;
   };
 }

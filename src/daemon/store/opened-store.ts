@@ -46,7 +46,7 @@ export type OpenedStore = {
   /** Null: the store is a database that several nodes share. */
   local: LocalStore | null;
   /** One of the nodes of an authority that share a database; null: the store is on this machine. */
-  node: { memory: NodeCache; adminToken: string } | null;
+  node: { cache: NodeCache; adminToken: string } | null;
   /** Counts the licenses of an authority. */
   licenses: () => Promise<RecordCounts | null>;
   /** Counts the connections to the database; null: the store is on this machine. */

@@ -33,7 +33,7 @@ import { keepSecretFile } from '../system/secret-files.ts';
 import { directAddressOf, databaseSettings, type PostgresSettings } from './database-settings.ts';
 import { DatabaseTime, DatabaseWriter } from './database-writer.ts';
 import { findLeftBehind } from './left-behind.ts';
-import { rememberedCounts } from './license-counts.ts';
+import { cachedCounts } from './license-counts.ts';
 import type { OpenedStore } from './opened-store.ts';
 import { firstApiKey, isApiKeyKnown, placeOfDirectory } from './local-store.ts';
 
@@ -65,17 +65,26 @@ export async function openSharedStore(
   const wait = new DatabaseWait(database, { time, log: storeLog, signal });
   await wait.until(() => refuseLeftBehind(configuration, database));
   await wait.until(() => migrate(database));
-  const common = new DatabaseTime(time);
-  const clock = await wait.until(() => startClock(database, common));
+  const databaseTime = new DatabaseTime(time);
+  const clock = await wait.until(() => startClock(database, databaseTime));
   // After the machine slept, its own clock shows it first.
-  const memory = new NodeCache({ now: () => time.read().wall, elapsed: () => clock.elapsed() });
+  const cache = new NodeCache({ now: () => time.read().wall, elapsed: () => clock.elapsed() });
   const current = new LiveConfiguration(configuration);
   const metrics = resources.use(metricsOf(configuration));
-  const plain = openWriter(database, { configuration, current, clock, memory, metrics, log: storeLog });
-  const writer = resources.use(new DatabaseWriter(plain, { database, clock, time: common, log: storeLog }));
-  resources.use(hearNotices(postgres, { names, clock, memory, log: storeLog }));
+  const postgresWriter = openWriter(database, {
+    configuration,
+    current,
+    clock,
+    cache,
+    metrics,
+    log: storeLog,
+  });
+  const writer = resources.use(
+    new DatabaseWriter(postgresWriter, { database, clock, time: databaseTime, log: storeLog }),
+  );
+  resources.use(listenForNotifications(postgres, { names, clock, cache, log: storeLog }));
   const { instance, log } = await wait.until(() =>
-    takeIntoUse(configuration, { writer, reader, log: options.log }),
+    startUsing(configuration, { writer, reader, log: options.log }),
   );
   return {
     instance,
@@ -86,24 +95,24 @@ export async function openSharedStore(
     reader,
     writer,
     local: null,
-    node: { memory, adminToken: keepSecretFile(configuration.stateDir, 'adminToken', 'lk_tok') },
-    licenses: rememberedCounts(reader, { clock, answers: () => canBeRead(writer) }),
-    connections: () => ({ ...database.use, most: postgres.pool }),
+    node: { cache, adminToken: keepSecretFile(configuration.stateDir, 'adminToken', 'lk_tok') },
+    licenses: cachedCounts(reader, { clock, isReadable: () => isReadable(writer) }),
+    connections: () => ({ ...database.use, max: postgres.pool }),
     changes: new ChangeFeed(),
     // Other nodes change licenses too, and do not announce it here.
     cachesResponses: false,
-    credentialCache: memory,
+    credentialCache: cache,
   };
 }
 
 type WriterParts = Pick<OpenedStore, 'current' | 'clock' | 'metrics' | 'log'> & {
   configuration: Configuration;
-  memory: NodeCache;
+  cache: NodeCache;
 };
 
 function openWriter(
   database: Database,
-  { configuration, current, clock, memory, metrics, log }: WriterParts,
+  { configuration, current, clock, cache, metrics, log }: WriterParts,
 ): PostgresWriter {
   return new PostgresWriter(database, {
     run: nodeRun(configuration.stateDir),
@@ -117,7 +126,7 @@ function openWriter(
     }),
     clock,
     random: systemRandom,
-    onCredentialsChanged: () => memory.forget(),
+    onCredentialsChanged: () => cache.clear(),
     onRepeat: (reason) => {
       metrics.repeated(reason);
       log.debug({ kind: reason }, 'a write is retried');
@@ -127,22 +136,22 @@ function openWriter(
   });
 }
 
-function hearNotices(
+function listenForNotifications(
   postgres: PostgresSettings,
   {
     names,
     clock,
-    memory,
+    cache,
     log,
-  }: Pick<Database, 'names'> & { clock: PersistentClock; memory: NodeCache; log: Log },
+  }: Pick<Database, 'names'> & { clock: PersistentClock; cache: NodeCache; log: Log },
 ): Notices {
   return new Notices({
     address: directAddressOf(postgres),
     names,
     clock,
     random: systemRandom,
-    onNotice: () => memory.forget(),
-    onHearing: logHearing(log),
+    onNotice: () => cache.clear(),
+    onHearing: logListening(log),
   });
 }
 
@@ -160,8 +169,8 @@ async function refuseLeftBehind({ stateDir }: Configuration, database: Database)
   throw new PostgresRefused(`${found.what}: ${found.advice}.`, { isConfigured: true });
 }
 
-/** Starts using the store. Returns the instance id, and a log that hashes license keys with the key of the store. */
-async function takeIntoUse(
+/** Starts using the store, and returns the instance id, and a log that hashes license keys with the key of the store. */
+async function startUsing(
   configuration: Configuration,
   { writer, reader, log }: { writer: DatabaseWriter; reader: AuthorityReader; log: Log },
 ): Promise<{ instance: string; log: Log }> {
@@ -170,11 +179,11 @@ async function takeIntoUse(
   return { instance, log: hashLicenseKeys(log, await logKey(reader)) };
 }
 
-function canBeRead({ storage }: DatabaseWriter): boolean {
+function isReadable({ storage }: DatabaseWriter): boolean {
   return storage === 'ok' || storage === 'full' || storage === 'read_only';
 }
 
-function logHearing(log: Log): (error: unknown) => void {
+function logListening(log: Log): (error: unknown) => void {
   return (error) => {
     if (error === null) log.info({}, 'notifications from other nodes arrive again');
     else
@@ -246,9 +255,9 @@ function keptAt(stateDir: string): string {
 }
 
 /** How long a start waits for its database, in ms: less than the limit of systemd (90 s). */
-const patienceMs = 60_000;
+const maxWaitMs = 60_000;
 /** How often the start tries the database, in ms. */
-const tryMs = 1_000;
+const retryMs = 1_000;
 
 /** Waits for the database during a start: both may have been started together. */
 export class DatabaseWait {
@@ -260,7 +269,7 @@ export class DatabaseWait {
   constructor(database: Pick<Database, 'place'>, parts: { time: TimeSource; log: Log; signal: AbortSignal }) {
     this.#database = database;
     this.#parts = parts;
-    this.#endsAt = parts.time.read().monotonic + patienceMs;
+    this.#endsAt = parts.time.read().monotonic + maxWaitMs;
   }
 
   /**
@@ -273,12 +282,13 @@ export class DatabaseWait {
       try {
         return await step();
       } catch (error) {
-        const mayPass = !(error instanceof PostgresRefused) && storageErrorOf(error) instanceof StorageError;
-        if (!mayPass) throw error;
+        const isTemporary =
+          !(error instanceof PostgresRefused) && storageErrorOf(error) instanceof StorageError;
+        if (!isTemporary) throw error;
         if (time.read().monotonic >= this.#endsAt) throw new PostgresAway(this.#database.place, error);
         this.#logOnce(error);
       }
-      await pause(time, tryMs, signal);
+      await pause(time, retryMs, signal);
       signal.throwIfAborted();
     }
   }

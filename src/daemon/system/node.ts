@@ -27,15 +27,15 @@ export function collectSooner(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
 }
 
-const risky =
+const leakyOptions =
   /^(?:-r|--require|--import|--loader|--experimental-loader|--heap-prof|--cpu-prof|--prof|--heapsnapshot-near-heap-limit|--tls-keylog|--trace-tls|--trace-event-categories|--report-on-fatalerror|--report-uncaught-exception)$/;
 
-/** Settings of the environment that let Node reveal secrets of the process and cannot be undone (see cli/main.ts). */
-export function openBackDoors(): readonly string[] {
+/** Environment settings that make Node reveal secrets, and that this process cannot undo (see cli/main.ts). */
+export function leakyNodeSettings(): readonly string[] {
   const options = (process.env['NODE_OPTIONS'] ?? '').split(/\s+/).map((option) => option.replace(/=.*/, ''));
   const variables = ['NODE_DEBUG', 'NODE_DEBUG_NATIVE', 'NODE_V8_COVERAGE'];
   return [
-    ...options.filter((option) => risky.test(option)).map((option) => `NODE_OPTIONS ${option}`),
+    ...options.filter((option) => leakyOptions.test(option)).map((option) => `NODE_OPTIONS ${option}`),
     ...variables.filter((name) => (process.env[name] ?? '') !== ''),
   ];
 }

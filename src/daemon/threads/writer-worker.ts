@@ -21,7 +21,7 @@ import {
 } from './writer-message.ts';
 
 /** How often a full disk is checked again, in ms. */
-const lookAgainMs = 1000;
+const recheckMs = 1000;
 
 /** Reports when the disk is full, and allocates the reserve file again as soon as there is free space. */
 export class DiskSpaceWatch implements Disposable {
@@ -37,18 +37,18 @@ export class DiskSpaceWatch implements Disposable {
   /** Allocates the reserve file and reports the result, which says that the writer is ready. */
   begin(): void {
     if (this.#reserve.take()) this.#report(false);
-    else this.look();
+    else this.check();
   }
 
   /** Checks whether the reserve file had to be released. */
-  look(): void {
+  check(): void {
     if (this.#reserve.isTaken || this.#timer !== null) return;
     this.#report(true);
     this.#timer = setInterval(() => {
       if (!this.#reserve.take()) return;
       this[Symbol.dispose]();
       this.#report(false);
-    }, lookAgainMs);
+    }, recheckMs);
   }
 
   [Symbol.dispose](): void {
@@ -66,7 +66,7 @@ type Port = NonNullable<typeof parentPort>;
 type Write = { request: WriteRequest; context: WriterContext };
 
 /** Bytes of random data that the reserve file repeats: more than the window of a compressing file system. */
-const fillingBytes = 1024 * 1024;
+const fillBytes = 1024 * 1024;
 
 /**
  * The writer thread takes the writes that arrived during the last commit, commits them together, and sends their
@@ -74,17 +74,17 @@ const fillingBytes = 1024 * 1024;
  */
 function work(port: Port, { databasePath, role }: WriterData): void {
   const connection = openWriting(databasePath, role);
-  const reserve = new ReserveFile(dirname(databasePath), () => systemRandom.bytes(fillingBytes));
-  const plain = prepareCommitter<Write>(connection, {
+  const reserve = new ReserveFile(dirname(databasePath), () => systemRandom.bytes(fillBytes));
+  const inner = prepareCommitter<Write>(connection, {
     run: (transaction, { request, context }) => runUseCase(transaction, request, context),
     isRefusal,
     lacksRoom: () => reserve.lacksRoom(),
   });
-  const committer = new ReservedCommitter(plain, reserve, ({ request }) => isEssential(request.name));
-  const room = new DiskSpaceWatch(port, reserve);
+  const committer = new ReservedCommitter(inner, reserve, ({ request }) => isEssential(request.name));
+  const diskSpace = new DiskSpaceWatch(port, reserve);
   const receive = async (message: WriterMessage): Promise<void> => {
     if (message === 'close') {
-      room[Symbol.dispose]();
+      diskSpace[Symbol.dispose]();
       if (committer.broken === null) checkpoint(connection);
       connection[Symbol.dispose]();
       port.close();
@@ -92,14 +92,14 @@ function work(port: Port, { databasePath, role }: WriterData): void {
       const { batch, isClosed } = gather(port, message);
       const committed = await commit(committer, batch);
       // Reported before the callers of refused writes can read the status.
-      room.look();
+      diskSpace.check();
       port.postMessage(committed);
       if (isClosed) await receive('close');
     }
   };
   // A rejection ends the thread, as an exception does.
   port.on('message', (message: WriterMessage) => void receive(message));
-  room.begin();
+  diskSpace.begin();
 }
 
 /** The writes that have arrived, and whether the thread closes after them. */

@@ -203,7 +203,7 @@ export class Connection implements WritingSource {
 
   /**
    * Whose key it is, an insert finds out: it waits for another that is not committed yet, which a SELECT would miss.
-   * The lock before it is what those ask for who do not wait (src/store/postgres/README.md, Uses together).
+   * The lock before it is what those ask for who do not wait (src/store/postgres/README.md, Grouped uses).
    */
   async #claim(claim: Claim): Promise<void> {
     const { credential, key, fingerprint, waits } = claim;

@@ -43,7 +43,7 @@ type Made = readonly (ChangedLicense | null)[];
 
 /**
  * Changes of licenses, those that come while others are being committed in one transaction: many share one commit, and
- * those of one license do not wait for one another (src/store/postgres/README.md, Uses together).
+ * those of one license do not wait for one another (src/store/postgres/README.md, Grouped uses).
  */
 export class GroupedChanges {
   readonly #lend: Lend;

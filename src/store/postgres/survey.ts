@@ -30,8 +30,8 @@ export type Durability = {
   standbys: number;
 };
 
-/** `most`: for roles as this one; `used`: by everybody; `nodes`: processes of Latchkey that are connected. */
-export type ConnectionCounts = { most: number; used: number; nodes: number };
+/** `max`: for roles like this one; `used`: by all clients; `nodes`: connected processes of Latchkey. */
+export type ConnectionCounts = { max: number; used: number; nodes: number };
 
 /** How long each step may take, in ms. */
 const stepMs = 5_000;
@@ -139,7 +139,7 @@ async function countConnections(ask: Ask): Promise<ConnectionCounts> {
   const [row] = await ask(`SELECT
     least(current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer,
       (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
-      (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())) AS most,
+      (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())) AS max,
     (SELECT count(*)::integer FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
     (SELECT count(DISTINCT application_name)::integer FROM pg_stat_activity
        WHERE application_name LIKE 'latchkey %') AS nodes`);
