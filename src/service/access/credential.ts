@@ -184,7 +184,7 @@ export function credentialLabel(
 }
 
 function tokenPrincipal(token: Token): Principal {
-  // Each node of an authority has an admin token of its own: who asks again at another node is the same admin.
+  // Each copy of an authority has an admin token of its own: who asks again at another copy is the same admin.
   const id = token.tokenId.startsWith(`${adminTokenId}:`) ? adminTokenId : token.tokenId;
   return {
     credential: `${tokenPrefix}${id}`,

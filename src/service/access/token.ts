@@ -62,18 +62,18 @@ export async function issueToken(
   return done({ token, secret });
 }
 
-/** The id of the token that the file `admin.token` holds; `node`: of one of several that share a store. */
-function fileTokenIdOf(node?: string): string {
-  return node === undefined ? adminTokenId : `${adminTokenId}:${node}`;
+/** The id of the token that the file `admin.token` holds; `copy`: of one of several that share a store. */
+function fileTokenIdOf(copy?: string): string {
+  return copy === undefined ? adminTokenId : `${adminTokenId}:${copy}`;
 }
 
-/** Makes the token in the file `admin.token` the only admin token of this kind, or of this node of several. */
+/** Makes the token in the file `admin.token` the only admin token of this kind, or of this copy of several. */
 export async function acceptAdminToken(
   { tokens }: AuthorityTransaction,
-  { adminTokenDigest: digest, node }: { adminTokenDigest: string; node?: string },
+  { adminTokenDigest: digest, copy }: { adminTokenDigest: string; copy?: string },
   { now }: Context,
 ): Promise<void> {
-  const tokenId = fileTokenIdOf(node);
+  const tokenId = fileTokenIdOf(copy);
   if ((await tokens.byDigest(digest)) !== null) return;
   // A replaced file revokes the token before it.
   await tokens.remove(tokenId);
@@ -82,25 +82,25 @@ export async function acceptAdminToken(
 }
 
 /**
- * `accountId`: the only account whose tokens the caller may revoke; null: of any. `node`: which of several that share a
+ * `accountId`: the only account whose tokens the caller may revoke; null: of any. `copy`: which of several that share a
  * store is asked; the files of others may be gone, with them. `productKey`: the key of the token's product, for the audit
  * of an agent.
  */
 export type RevokeToken = {
   tokenId: string;
   accountId: string | null;
-  node?: string;
+  copy?: string;
   productKey?: string | undefined;
 };
 
 /** Revokes a token, at once. */
 export async function revokeToken(
   transaction: AuthorityTransaction,
-  { tokenId, accountId, node }: RevokeToken,
+  { tokenId, accountId, copy }: RevokeToken,
 ): Promise<Result<Token>> {
   const token = await transaction.tokens.get(tokenId);
   if (token === null || (accountId !== null && token.accountId !== accountId)) return notFound('token');
-  if (tokenId === fileTokenIdOf(node)) {
+  if (tokenId === fileTokenIdOf(copy)) {
     // The next start would accept it again, because the file is still there.
     return refuse('token_of_the_file', 'Remove the file admin.token and start again: a new one is made.');
   }

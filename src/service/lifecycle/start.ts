@@ -14,10 +14,10 @@ import { newSecret } from '../access/secret.ts';
 type StartStore = {
   /** The digest of `admin.token`. */
   adminTokenDigest: string;
-  /** The machine and the path of the state directory: a change of either shows that the directory was copied. */
+  /** The machine and the path of the state directory: a copy of it is told by them. */
   place: string;
   /** Names the process among those that share the store; left out, it has it alone. */
-  node?: string;
+  copy?: string;
 };
 
 export type StartAuthority = StartStore & {
