@@ -5,7 +5,10 @@ import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 
-/** Who may call what, the first pattern that fits (src/http/README.md, Credentials and scopes). */
+/**
+ * The required scope of each route, by the first matching pattern (src/http/README.md, Credentials and
+ * scopes).
+ */
 const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [
   [/^GET \/(?:livez|readyz|openapi\.json)$/, 'anyone'],
   [/^GET \/(?:statusz|metrics)$/, 'ops'],
@@ -32,7 +35,7 @@ function nameOf({ method, path }: Route): string {
   return `${method} ${path}`;
 }
 
-test('every route has an access rule, which is the one of the contract', () => {
+test('every route has the access rule that the contract documents', () => {
   expect(routes.length).toBeGreaterThan(20);
   for (const route of routes) {
     const { access } = route as { access: Route['access'] | undefined };
@@ -48,7 +51,7 @@ const secretOf = (scope: Scope): string => `lk_tok_of_${scope}`;
 const productSecret = 'lk_prod_of_p';
 const expiredToken = 'lk_tok_expired';
 
-/** The headers in which a route takes a credential. */
+/** The headers in which a route accepts a credential. */
 function headersOf({ access }: Route, secret: string): Record<string, string>[] {
   const bearer = { authorization: `Bearer ${secret}` };
   if (access === 'anyone') return [bearer];
@@ -71,7 +74,7 @@ async function call(server: FastifyInstance, route: Route, headers: object): Pro
   return { status: answer.statusCode, code: isJson ? answer.json<{ code?: unknown }>().code : null };
 }
 
-/** What the door says, whatever the route behind it makes of the request. */
+/** The result of the access check, independent of the route's own response. */
 function atTheDoor({ status, code }: Call): 'open' | 'scope_missing' | 'credentials' {
   if (status === 403 && code === 'scope_missing') return 'scope_missing';
   if (status === 401) return 'credentials';
@@ -120,7 +123,7 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
       ? 'open'
       : 'scope_missing';
 
-  test.each(everyRoute)('%s is open to its scope and to admin alone', async (_, route) => {
+  test.each(everyRoute)('%s accepts only tokens with its scope or admin', async (_, route) => {
     for (const scope of scopes) {
       for (const headers of headersOf(route, secretOf(scope))) {
         const said = atTheDoor(await call(server, route, headers));
@@ -133,20 +136,23 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
     }
   });
 
-  test.each(everyRoute)('%s takes an API key and a product secret for what they carry', async (_, route) => {
-    const { access } = route;
-    const kinds = [
-      ['product_secret', { 'product-secret-key': productSecret }, ['verify', 'use', 'manage']],
-      ['api_key', { 'service-api-key': apiKey }, ['coupons:read', 'coupons:write']],
-    ] as const;
-    for (const [kind, headers, carried] of kinds) {
-      const said = atTheDoor(await call(server, route, headers));
-      const isRead = access === 'anyone' || access.credential === 'any' || access.credential === kind;
-      expect([kind, said]).toEqual([kind, isRead ? expected(neededFor(route), carried) : 'credentials']);
-    }
-  });
+  test.each(everyRoute)(
+    '%s accepts an API key and a product secret according to their scopes',
+    async (_, route) => {
+      const { access } = route;
+      const kinds = [
+        ['product_secret', { 'product-secret-key': productSecret }, ['verify', 'use', 'manage']],
+        ['api_key', { 'service-api-key': apiKey }, ['coupons:read', 'coupons:write']],
+      ] as const;
+      for (const [kind, headers, carried] of kinds) {
+        const said = atTheDoor(await call(server, route, headers));
+        const isRead = access === 'anyone' || access.credential === 'any' || access.credential === kind;
+        expect([kind, said]).toEqual([kind, isRead ? expected(neededFor(route), carried) : 'credentials']);
+      }
+    },
+  );
 
-  test.each(everyRoute)('%s is closed to no credential and to a wrong one', async (_, route) => {
+  test.each(everyRoute)('%s refuses a missing and a wrong credential', async (_, route) => {
     const outcome = neededFor(route) === 'anyone' ? 'open' : 'credentials';
     expect(atTheDoor(await call(server, route, {}))).toBe(outcome);
     for (const headers of headersOf(route, 'wrong')) {
@@ -154,7 +160,7 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
     }
   });
 
-  test.each(everyRoute)('%s is closed to a token that has expired, which says so', async (_, route) => {
+  test.each(everyRoute)('%s refuses an expired token with the code token_expired', async (_, route) => {
     const outcome = neededFor(route) === 'anyone' ? 'open' : 'token_expired';
     for (const headers of headersOf(route, expiredToken)) {
       const { status, code } = await call(server, route, headers);
@@ -162,14 +168,14 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
     }
   });
 
-  test.each(everyRoute)('%s takes a socket’s principal for what it carries', async (_, route) => {
+  test.each(everyRoute)('%s accepts the principal of a socket according to its scopes', async (_, route) => {
     for (const [scope, socket] of granted) {
       const said = atTheDoor(await call(socket, route, {}));
       expect([scope, said]).toEqual([scope, expected(neededFor(route), [scope])]);
     }
   });
 
-  test('the catalogue is the authority’s: an agent says so to those who may ask, and to no one else', async () => {
+  test('an agent answers routes of the catalogue with not_the_authority, but only for callers with the scope', async () => {
     for (const route of routes.filter(({ authorityOnly }) => authorityOnly === true)) {
       const [headers = {}] = headersOf(route, secretOf('admin'));
       const { code } = await call(server, route, headers);
@@ -182,13 +188,13 @@ test.each([
   ['/api/v2/license/verify?license_key=K', 'the product secret key as product-secret-key'],
   ['/api/v2/coupons', 'the API key as service-api-key'],
   ['/statusz', 'a credential as service-api-key or product-secret-key'],
-])('a caller without a credential is told what to send: %s', async (url, what) => {
+])('the response to a missing credential says what to send: %s', async (url, what) => {
   await using opened = await openApp();
   const answer = await serverOf(opened.app).inject(url);
   expect(answer.json()).toMatchObject({ status: 401, detail: `Send ${what}, or a token as Bearer.` });
 });
 
-test('a token that has expired is challenged like one that is not known', async () => {
+test('an expired token gets the same challenge as an unknown token', async () => {
   await using opened = await openApp();
   const rest = { productKey: null, accountId: null, label: null, createdAt: 0, lastUsedAt: null };
   const token = { tokenId: 'expired', scopes, ...rest, expiresAt: 1 };
@@ -199,7 +205,7 @@ test('a token that has expired is challenged like one that is not known', async 
   expect(answer.headers['www-authenticate']).toContain('error="invalid_token"');
 });
 
-test('on a socket with a principal, a credential that is sent counts, and counts alone', async () => {
+test('on a socket with a principal, only the credential of a request counts if it has one', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app, {
     listener: 'socket',

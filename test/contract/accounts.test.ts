@@ -7,17 +7,17 @@ import { routes } from '../../src/http/routes/all.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 
 /*
- * Two sellers with the same coupon code, products of the same names, and prices. Every route is called with every
- * scope of the one, naming what is of the other in every place where something is named.
+ * Two sellers have the same coupon code, and products with the same names and prices. Every route is called
+ * with every scope of one seller, and names the other seller's objects in every possible place.
  */
 
-/** What one seller has, by the names under which requests name it. */
+/** The objects of one seller, by the parameter names that requests use for them. */
 type Belongings = Readonly<Record<string, string>>;
 type Seller = { readonly credentials: ReadonlyMap<string, object>; readonly belongings: Belongings };
 
 const operator = { authorization: `Bearer ${adminToken}` };
 
-/** What the app has read and written since the array was last emptied. */
+/** The calls of the store since the array was last emptied. */
 const calls: string[] = [];
 let opened: TestApp;
 let server: FastifyInstance;
@@ -81,7 +81,7 @@ async function openShop(seller: string): Promise<Seller> {
   };
 }
 
-/** Every scope for the account, and those that a product's token may have for the product. */
+/** Every scope for the account, and every scope that a product token may have for the product. */
 function tokensOf(productKey: string): (readonly [Scope, string | undefined])[] {
   return [
     ...scopes.map((scope) => [scope, undefined] as const),
@@ -100,7 +100,7 @@ const nobodys: Belongings = {
   token_id: '01890000-0000-7000-8000-000000000002',
 };
 
-/** Ids of the whole authority: that one is taken is all that a seller learns of another's. */
+/** Ids of the whole authority: a seller only learns that another seller's id is taken. */
 const chosen: ReadonlySet<string> = new Set([
   'POST /admin/v1/products product_key',
   'POST /admin/v1/collections collection_id',
@@ -109,10 +109,10 @@ const chosen: ReadonlySet<string> = new Set([
 
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
 
-/** A request in which one place names something, and the rest is of the caller. */
+/** A request with the other seller's object in one place, and the caller's own objects elsewhere. */
 type Naming = { place: string; url: string; payload?: object };
 
-/** What a body needs besides what is named. */
+/** Further members that a body needs. */
 const filling: Readonly<Record<string, unknown>> = {
   name: 'Another',
   scopes: ['verify'],
@@ -124,7 +124,7 @@ const filling: Readonly<Record<string, unknown>> = {
   order: 'order-1',
 };
 
-/** Every way in which a route can be asked to name these things. */
+/** Every way in which a request to a route can name these objects. */
 function namingsOf(route: Route, named: Belongings, own: Belongings): Naming[] {
   const withId = (id: string): string => route.path.replaceAll(/:\w+/g, encodeURIComponent(id));
   const ownId = withId(own[idOf(route)] ?? 'none');
@@ -143,7 +143,7 @@ function namingsOf(route: Route, named: Belongings, own: Belongings): Naming[] {
       namings.push({ place: `query ${name}`, url: `${ownId}?${query.toString()}` });
     }
   }
-  // An e-mail address is nobody's: a buyer may buy of both.
+  // An e-mail address belongs to no seller: a buyer may buy from both.
   for (const name of fields.filter((each) => each !== 'buyer_email')) {
     for (const value of valuesFor(name, named)) {
       namings.push({ place: name, url: ownId, payload: { ...body, [name]: value } });
@@ -152,7 +152,7 @@ function namingsOf(route: Route, named: Belongings, own: Belongings): Naming[] {
   return namings;
 }
 
-/** Which of a seller's things the path names. */
+/** The parameter name of the object in the path. */
 function idOf({ path }: Route): string {
   const noun = /\/(\w+)s\/:/.exec(path)?.[1] ?? '';
   return { product: 'product_key', license: 'license_key' }[noun] ?? `${noun}_id`;
@@ -173,7 +173,7 @@ function ownValue(name: string, own: Belongings): unknown {
   return name === 'buyer_email' || name === 'product_key' ? own[name] : undefined;
 }
 
-/** What of somebody's a parameter can name: what is called so, or anything where nothing is. */
+/** The other seller's values for a parameter: the value of that name, or every value if there is none. */
 function valuesFor(name: string, named: Belongings): unknown[] {
   if (name === 'product_keys') return [[named['product_key']]];
   if (name === 'items') return [[{ product_key: named['product_key'], amount: 100 }]];
@@ -187,14 +187,14 @@ async function ask(route: Route, headers: object, { url, payload }: Naming): Pro
   return [statusCode, body];
 }
 
-/** What a request reads and writes, in order. */
+/** The store calls of a request, in order. */
 async function callsOf(route: Route, headers: object, naming: Naming): Promise<readonly string[]> {
   calls.length = 0;
   await ask(route, headers, naming);
   return calls.splice(0);
 }
 
-/** An answer without what differs from one request to the next. */
+/** A response without the values that differ from request to request. */
 function comparable([status, body]: [number, string], named: Belongings): string {
   const words = Object.entries(named).filter(([, value]) => value.length > 3);
   const same = words.reduce((text, [kind, value]) => text.replaceAll(value, kind), body);
@@ -204,7 +204,7 @@ function comparable([status, body]: [number, string], named: Belongings): string
     .replaceAll(/"id":\d+|"\w*uptime_s":\d+|\d{4}-\d\d-\d\dT[\d:+]+/g, '*')}`;
 }
 
-/** All that Bob reads of his own. */
+/** Everything that Bob can read about his own shop. */
 async function viewOf({ credentials }: Seller): Promise<string[]> {
   const headers = credentials.get('a token for admin of the account') ?? {};
   const lists = routes.filter(({ method, path }) => method === 'GET' && path.startsWith('/admin/'));
@@ -219,7 +219,7 @@ async function viewOf({ credentials }: Seller): Promise<string[]> {
 const everyRoute = routes.map((route) => [nameOf(route), route] as const);
 
 test.each(everyRoute)(
-  '%s shows and changes nothing of another seller, whatever the scope',
+  '%s neither shows nor changes anything of another seller, with any scope',
   async (_, route) => {
     const before = await viewOf(bob);
     expect(before.join(' ')).toContain(bob.belongings['license_key']);
@@ -261,7 +261,7 @@ test.each(everyRoute)(
 );
 
 test.each(['licenses', 'purchases'])(
-  'a list of %s looks at no row where the product is not of the account',
+  'a list of %s reads no row if the product does not belong to the account',
   async (noun) => {
     const headers = ann.credentials.get('a token for admin of the account') ?? {};
     const { account_id = '' } = ann.belongings;
@@ -355,7 +355,7 @@ const lists = everyRoute.filter(
 );
 
 test.each(lists.filter(([, { query }]) => 'offset' in (query?.schema.shape ?? {})))(
-  '%s counts for a seller what it lists, and for whoever runs the server all',
+  '%s counts exactly what it lists for a seller, and everything for the operator',
   async (_, { path }) => {
     const totalFor = async (headers: object = {}): Promise<number> => {
       const answer = await server.inject({ url: `${path}?limit=100`, headers: { ...headers } });
@@ -375,7 +375,7 @@ test.each(
       .filter((each) => each in (route.query?.schema.shape ?? {}))
       .map((each) => [name, each, route] as const),
   ),
-)('%s tells whoever runs the server of one seller alone, by %s', async (_, named, route) => {
+)('%s lists the objects of one seller for the operator, filtered by %s', async (_, named, route) => {
   const query = { ...ownQuery(route, bob.belongings), [named]: bob.belongings[named] ?? '' };
   const url = `${route.path}?${new URLSearchParams(query).toString()}`;
   const { statusCode, body } = await server.inject({ url, headers: operator });
@@ -385,7 +385,7 @@ test.each(
 });
 
 test.each(['licenses', 'purchases'])(
-  'an export of %s of one seller knows no product of another',
+  "an export of %s of one seller does not accept another seller's product",
   async (noun) => {
     const { account_id = '' } = ann.belongings;
     const { product_key = '' } = bob.belongings;

@@ -6,10 +6,10 @@ import { routesOf } from '../../src/http/routes/all.ts';
 import { localCalls, offlineCalls, storeCalls, type NamedCall } from '../support/harness/dialect-calls.ts';
 import { startDialectHarness, type DialectHarness, type Role } from '../support/harness/dialect-harness.ts';
 
-/** The answers that a role gives in a dialect, by the names of the calls. */
+/** The recorded responses of a role in a dialect, by the names of the requests. */
 const folder = join(import.meta.dirname, 'answers');
 
-/** What differs from run to run, and what stands for it. */
+/** Values that differ from run to run, and their placeholders. */
 const varying: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uuid>'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:\+00:00|Z)/g, '<datetime>'],
@@ -18,7 +18,7 @@ const varying: readonly (readonly [RegExp, string])[] = [
   [/^(Date|Age|Latchkey-Pending|Content-Disposition): .*/i, '$1: <varies>'],
 ];
 
-/** Long bodies with many numbers of their own: only that there is one. */
+/** Responses with long, varying bodies: only the status and the headers are recorded. */
 const untold = /^(?:\/statusz|\/metrics|\/openapi\.json|\/admin\/v1\/(?:backup|licenses|tokens))$/;
 
 function told({ what }: NamedCall, [status = '', ...lines]: string[]): string[] {
@@ -35,7 +35,7 @@ async function play(harness: DialectHarness, calls: readonly NamedCall[]): Promi
   return answers;
 }
 
-/** What software is answered; by an agent also while its upstream is away. */
+/** The responses to software; for an agent, also those while its upstream is down. */
 async function playSoftware(harness: DialectHarness, role: Role): Promise<Record<string, string[]>> {
   const answers = await play(harness, storeCalls(harness.credentials));
   if (role === 'authority') return answers;

@@ -6,7 +6,7 @@ import { startDaemonProcess, type DaemonProcess } from '../support/process/daemo
 import { httpClient, sendRaw, type HttpClient, type Listener } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-/** What is sent, and the status and code that are documented for it. */
+/** The bytes of a request, and the documented status and code. */
 type Case = readonly [what: string, bytes: string, status: number, code: string];
 
 const secret = 'lk_prod_of_the_editor';
@@ -17,17 +17,17 @@ const json = 'Content-Type: application/json';
 const use = 'PUT /api/v2/license/usage HTTP/1.1';
 const live = 'GET /livez HTTP/1.1';
 
-/** A request of these lines, after which the connection is to end. */
+/** A request of these lines that asks to close the connection. */
 function head(...lines: string[]): string {
   return [...lines, 'Connection: close', '', ''].join('\r\n');
 }
 
-/** A use of a key with this body, whose length is told. */
+/** A use of a key with this body and its Content-Length. */
 function body(text: string, ...lines: string[]): string {
   return head(use, host, ours, ...lines, `Content-Length: ${Buffer.byteLength(text, 'latin1')}`) + text;
 }
 
-/** A use of a key with a body in chunks, as they are written. */
+/** A use of a key with a chunked body, written as given. */
 function chunked(text: string, ...lines: string[]): string {
   return head(use, host, ours, form, ...lines, 'Transfer-Encoding: chunked') + text;
 }
@@ -36,7 +36,7 @@ function all(status: number, code: string, requests: Readonly<Record<string, str
   return Object.entries(requests).map(([what, bytes]) => [what, bytes, status, code]);
 }
 
-/** The same request once for each of some texts. */
+/** One case for each of some texts. */
 function forEach(
   texts: readonly string[],
   what: string,
@@ -456,14 +456,14 @@ const cases = [
   ...credentials,
 ];
 
-test('there are at least 150 hostile requests, all of them different', () => {
+test('there are at least 150 different hostile requests', () => {
   expect(new Set([...cases, ...slow].map(([, bytes]) => bytes)).size).toBe(cases.length + slow.length);
   expect(cases.length).toBeGreaterThanOrEqual(150);
 });
 
 type ListenerName = 'tcp' | 'socket';
 
-/** A daemon with a license, and how it is reached. */
+/** A daemon with a license, and clients for its listeners. */
 interface Attacked extends AsyncDisposable {
   readonly daemon: DaemonProcess;
   readonly listeners: Readonly<Record<ListenerName, Listener>>;
@@ -495,10 +495,10 @@ async function startAttacked(limits: object): Promise<Attacked> {
   return { daemon, listeners, http, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-describe('a daemon, on both of its listeners', () => {
+describe('a daemon on both of its listeners', () => {
   const opened = new AsyncDisposableStack();
   let patient: Attacked;
-  /** For what never ends: it waits less than a busy machine may take for a request that is whole. */
+  /** A daemon with short timeouts, for requests that never end. */
   let hasty: Attacked;
 
   beforeAll(async () => {
@@ -507,7 +507,7 @@ describe('a daemon, on both of its listeners', () => {
   });
   afterAll(() => opened.disposeAsync());
 
-  /** What the bytes are answered with, and then a good request. */
+  /** The response to the bytes, and the response to a valid request afterwards. */
   async function send(
     { http, listeners }: Attacked,
     name: ListenerName,
@@ -524,13 +524,16 @@ describe('a daemon, on both of its listeners', () => {
 
   describe.each(['tcp', 'socket'] as const)('over %s', (name) => {
     test.each(cases)('the daemon refuses %s', async (_, bytes, status, code) => {
-      // An answer to HEAD has no body.
+      // A response to HEAD has no body.
       const refusal = [status, bytes.startsWith('HEAD') ? null : code];
       expect(await send(patient, name, bytes)).toEqual({ refusal, next: [200, 0] });
     });
-    test.concurrent.each(slow)('the daemon does not wait forever: %s', async (_, bytes, status, code) => {
-      expect(await send(hasty, name, bytes)).toEqual({ refusal: [status, code], next: [200, 0] });
-    });
+    test.concurrent.each(slow)(
+      'the daemon refuses a slow request at its timeout: %s',
+      async (_, bytes, status, code) => {
+        expect(await send(hasty, name, bytes)).toEqual({ refusal: [status, code], next: [200, 0] });
+      },
+    );
   });
 
   test.each([
@@ -543,17 +546,17 @@ describe('a daemon, on both of its listeners', () => {
     '127.1',
     '2130706433',
     '0x7f.0.0.1',
-  ])('over TCP the daemon does not answer to the name %s', async (name) => {
+  ])('over TCP the daemon does not accept the host name %s', async (name) => {
     const { refusal } = await send(patient, 'tcp', head(live, `Host: ${name}`));
     expect(refusal).toEqual([403, 'host_forbidden']);
   });
 
-  test('a body that is too large is refused, also with Expect: 100-continue', async () => {
+  test('the daemon refuses a body that is too large, also with Expect: 100-continue', async () => {
     const bytes = body('a'.repeat(20_000), form, 'Expect: 100-continue');
     expect((await sendRaw(patient.listeners.tcp, bytes)).raw).toContain('HTTP/1.1 413 ');
   });
 
-  test('an invalid request after a valid request on the same connection is refused', async () => {
+  test('the daemon refuses an invalid request after a valid request on the same connection', async () => {
     const good = `GET /api/v2/license/verify?license_key=KEY HTTP/1.1\r\n${host}\r\n${ours}\r\n\r\n`;
     const change = 'PUT /api/v2/license/disable HTTP/1.1';
     const text = 'license_key=NONE';

@@ -4,7 +4,7 @@ import { serveApp, type Served } from '../support/app/http-served.ts';
 import { sendRaw, type RawResponse } from '../support/network/raw-http.ts';
 
 let served: Served;
-/** For what never ends: it waits less than a busy machine may take for a request that is whole. */
+/** A server with short timeouts, for requests that never end. */
 let hasty: Served;
 beforeAll(async () => {
   served = await serveApp({}, { limits, allowedHosts: ['latchkey.internal', '::5'] });
@@ -23,7 +23,7 @@ const longestWaitMs = 24 * 86_400_000;
 const largest = {
   headerTimeoutMs: longestWaitMs,
   requestTimeoutMs: longestWaitMs,
-  // One more, doubled in 32 bits as Node does, is a single header.
+  // Node doubles this in 32 bits; one more would allow a single header.
   headerCount: 2 ** 31,
   headerBytes: Number.MAX_SAFE_INTEGER,
   bodyBytes: Number.MAX_SAFE_INTEGER,
@@ -31,7 +31,7 @@ const largest = {
   connections: Number.MAX_SAFE_INTEGER,
 };
 
-/** A request of these lines, ended by an empty one. */
+/** A request of these lines, ended by an empty line. */
 function lines(...given: string[]): string {
   return [...given, 'Connection: close', '', ''].join('\r\n');
 }
@@ -212,7 +212,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect((await send(bytes)).status).toBe(200);
   });
 
-  test('the largest limits of the configuration refuse nothing', async () => {
+  test('the largest limits of the configuration refuse no valid request', async () => {
     await using wide = await serveApp({}, { limits: largest });
     const answer = await send(lines('GET /livez HTTP/1.1', host, ...headers(100)), wide);
     expect(answer.status).toBe(200);
@@ -228,7 +228,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     '0.0.0.0',
   ])('a request with the Host header %s is refused over TCP only', async (name) => {
     const answer = await send(lines('GET /livez HTTP/1.1', `Host: ${name}`));
-    // No page can open a Unix socket, and clients of one put any name there.
+    // No web page can open a Unix socket, and clients of a socket send any host name.
     const expected = listener === 'socket' ? { status: 'ok' } : { status: 403, code: 'host_forbidden' };
     expect(JSON.parse(answer.body)).toMatchObject(expected);
   });

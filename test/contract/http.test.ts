@@ -82,17 +82,17 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect(answer.headers).not.toHaveProperty('age');
     });
 
-    test('a generated key has four groups of five of the alphabet without look-alikes', () => {
+    test('a generated key has four groups of five characters without look-alikes', () => {
       expect(licenseKey).toMatch(/^[A-HJ-NP-Z2-9]{5}(-[A-HJ-NP-Z2-9]{5}){3}$/);
     });
 
-    test('a key is found untrimmed and in any letter case', async () => {
+    test('a key is found despite surrounding spaces, and in any letter case', async () => {
       expect(data(await verify(`  ${licenseKey.toLowerCase()}\t`))['license_key']).toBe(licenseKey);
       const padded = await change('enable', ` ${licenseKey.toLowerCase()} `);
       expect(data(padded)['license_key']).toBe(licenseKey);
     });
 
-    test('an imported key of another format is found only as it is written', async () => {
+    test('an imported key of another format is found only in its exact spelling', async () => {
       const imported = await issue({ license_key: `Old Key/${listener} é` });
       expect(data(await verify(imported))['license_key']).toBe(`Old Key/${listener} é`);
       expect(problem(await verify(imported.toUpperCase())).code).toBe('license_not_found');
@@ -104,7 +104,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect([answer.status, problem(answer).code]).toEqual([409, 'license_key_taken']);
     });
 
-    test('uses go up and down by one and stop at 0', async () => {
+    test('uses go up and down by one and never below 0', async () => {
       const key = await issue();
       expect(data(await change('usage', key))['uses']).toBe(1);
       expect(data(await change('usage', key))['uses']).toBe(2);
@@ -114,7 +114,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect([atZero.status, data(atZero)['uses']]).toEqual([200, 0]);
     });
 
-    test('a key is disabled and enabled; a second time changes nothing', async () => {
+    test('disabling a disabled key and enabling an enabled key changes nothing', async () => {
       const key = await issue();
       for (const [verb, enabled] of [
         ['disable', false],
@@ -184,7 +184,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     const put = (type: string, body: string, headers = {}): Promise<HttpResponse> =>
       http.put('/api/v2/license/enable', { headers: { ...secret, 'content-type': type, ...headers }, body });
 
-    test('a form and JSON are read alike, with or without a charset', async () => {
+    test('a form and JSON are read the same way, with or without a charset', async () => {
       const form = `license_key=${licenseKey}`;
       const json = JSON.stringify({ license_key: licenseKey });
       expect((await put('application/x-www-form-urlencoded', form)).status).toBe(200);
@@ -202,7 +202,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       ['nonsense', 'x', {}],
       ['application/json', '{}', { 'content-encoding': 'gzip' }],
       ['application/x-www-form-urlencoded', 'a=b', { 'content-encoding': 'identity' }],
-    ])('a body of %s is not supported', async (type, body, headers) => {
+    ])('a body of type %s is not supported', async (type, body, headers) => {
       const answer = await put(type, body, headers);
       expect([answer.status, problem(answer).code]).toEqual([415, 'unsupported_media_type']);
     });
@@ -220,13 +220,13 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       ['application/json', '["license_key"]'],
       ['application/json', '"license_key"'],
       ['application/json', 'null'],
-    ])('a body of %s that cannot be read is refused: %s', async (type, body) => {
+    ])('an unreadable body of type %s is refused: %s', async (type, body) => {
       const answer = await put(type, body);
       expect([answer.status, problem(answer).code]).toEqual([400, 'malformed_body']);
     });
 
     test.each(['application/x-www-form-urlencoded', 'application/json'])(
-      'an empty body of %s is one without parameters',
+      'an empty body of type %s counts as a body without parameters',
       async (type) => {
         const answer = await put(type, '');
         expect(problem(answer)).toEqual({ code: 'parameters_invalid', faults: ['license_key:required'] });
@@ -239,7 +239,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       ['application/x-www-form-urlencoded', 'license_key=A&x=&x='],
       ['application/json', '{"license_key":"A","license_key":"B"}'],
       ['application/json', String.raw`{"license_key":"A","license\u005fkey":"B"}`],
-    ])('a parameter that is given twice is refused: %s %s', async (type, body) => {
+    ])('a repeated parameter is refused: %s %s', async (type, body) => {
       const answer = await put(type, body);
       expect([answer.status, problem(answer).code]).toEqual([400, 'duplicate_parameter']);
     });
@@ -320,13 +320,13 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect(problem(await usage({ 'product-secret-key': apiKey })).code).toBe('credentials_invalid');
     });
 
-    test('if both credential headers are sent, the one of the endpoint counts', async () => {
+    test('if both credential headers are sent, the header of the endpoint counts', async () => {
       expect((await usage({ ...seller, ...secret })).status).toBe(200);
       expect((await usage({ 'service-api-key': 'wrong', ...secret })).status).toBe(200);
       expect((await coupons({ ...seller, 'product-secret-key': 'wrong' })).status).toBe(200);
     });
 
-    test('a token is accepted as Bearer and in the header of either kind', async () => {
+    test('a token is accepted as Bearer and in either credential header', async () => {
       expect((await usage(admin)).status).toBe(200);
       expect((await usage({ 'product-secret-key': adminToken })).status).toBe(200);
       expect((await coupons({ 'service-api-key': adminToken })).status).toBe(200);
@@ -346,7 +346,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       }
     });
 
-    test('Bearer beside the deciding header, or two lines of a header that differ, are malformed', async () => {
+    test('a Bearer token together with a credential header, or two different lines of a header, are malformed', async () => {
       const two = { 'product-secret-key': [secret['product-secret-key'], 'another-secret'] };
       for (const headers of [{ ...secret, ...admin }, two]) {
         const answer = await usage(headers);
@@ -356,13 +356,13 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect(problem(ambiguous).code).toBe('malformed_request');
     });
 
-    test('a scope that the credential does not carry is named', async () => {
+    test('the response to a missing scope names the scope', async () => {
       const answer = await http.get('/statusz', { headers: seller });
       expect([answer.status, problem(answer).code]).toEqual([403, 'scope_missing']);
       expect(String((answer.body as Data)['detail'])).toContain('ops');
     });
 
-    test('a rolled API key stops at once', async () => {
+    test('a rolled API key stops working at once', async () => {
       const account = data(await http.post('/admin/v1/accounts', { headers: admin, json: { name: 'A' } }));
       const roll = await http.post(`/admin/v1/accounts/${String(account['account_id'])}/roll-key`, {
         headers: admin,
@@ -400,7 +400,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect([read.status, data(read)]).toEqual([200, coupon]);
     });
 
-    test('a form and JSON make the same coupon', async () => {
+    test('a form and JSON create the same coupon', async () => {
       const sent = {
         coupon_type: 'single',
         percent_off: 12.5,
@@ -423,7 +423,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect({ ...ofForm, id: 0, code: '' }).toEqual({ ...ofJson, id: 0, code: '' });
     });
 
-    test('a coupon of a collection names it', async () => {
+    test('a coupon of a collection contains its id', async () => {
       const json = { name: 'All', product_keys: [productKey] };
       const collection = data(await http.post('/admin/v1/collections', { headers: admin, json }));
       const id = String(collection['collection_id']);
@@ -436,7 +436,11 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       ['neither discount', {}, ['percent_off:required']],
       ['a percentage of 0', { percent_off: '0' }, ['percent_off:out_of_range']],
       ['a percentage above 100', { percent_off: '100.01' }, ['percent_off:out_of_range']],
-      ['one that rounds to 100', { percent_off: `100.${'0'.repeat(14)}1` }, ['percent_off:out_of_range']],
+      [
+        'a percentage that rounds to 100',
+        { percent_off: `100.${'0'.repeat(14)}1` },
+        ['percent_off:out_of_range'],
+      ],
       ['one that rounds up to 100', { percent_off: `99.${'9'.repeat(20)}` }, ['percent_off:out_of_range']],
       ['a hexadecimal percentage', { percent_off: '0x10' }, ['percent_off:not_a_number']],
       ['an exponent', { percent_off: '1e1' }, ['percent_off:not_a_number']],
@@ -550,7 +554,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
   });
 
   describe('the coupon list', () => {
-    test('the coupon list ascends, has the total, and links the next page while there is one', async () => {
+    test('the coupon list is ascending, has the total, and links the next page if there is one', async () => {
       const account = data(await http.post('/admin/v1/accounts', { headers: admin, json: { name: 'L' } }));
       const headers = { 'service-api-key': String(account['api_key']) };
       for (const code of ['C', 'B', 'A']) {
@@ -591,7 +595,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     });
 
     test.each(['999999', '0', '-1', 'abc', '1.0', '0x1', '99999999999999999999'])(
-      'there is no coupon %j',
+      'the coupon id %j is not found',
       async (id) => {
         const answer = await http.get(`/api/v2/coupons/${id}`, { headers: seller });
         expect([answer.status, problem(answer).code]).toEqual([404, 'coupon_not_found']);
@@ -673,7 +677,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     });
 
     test.each(['', '""', '"open', 'a b', 'k'.repeat(256), '"é"', '"a";b', ['a', 'b']])(
-      'the key %j is malformed',
+      'the idempotency key %j is malformed',
       async (key) => {
         const answer = await use(licenseKey, key);
         expect([answer.status, problem(answer).code]).toEqual([400, 'idempotency_key_malformed']);

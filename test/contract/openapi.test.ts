@@ -24,10 +24,10 @@ type Description = { paths: Record<string, Record<string, Operation>> };
 
 const admin = { authorization: `Bearer ${adminToken}` };
 
-/** What is in the store, and some that is not: texts by which something is found. */
+/** Texts for parameters: some exist in the store, and some do not. */
 const words = ['default', 'nothing', 'EDITOR', 'TOOLS', 'KEY-1', 'KEY-2', 'SPRING', '1', '2'];
 
-/** `written`: the description as it is served; `description`: without references. */
+/** `written`: the description as served; `description`: the same without references. */
 type Shop = AsyncDisposable & {
   readonly http: HttpClient;
   readonly written: object;
@@ -36,7 +36,7 @@ type Shop = AsyncDisposable & {
 
 const dialectNames = ['specification', 'payhip'] as const;
 
-/** An authority with something of everything in it. */
+/** An authority with an object of every kind. */
 async function openShop(dialect: (typeof dialectNames)[number]): Promise<Shop> {
   const opened = new AsyncDisposableStack();
   const backup: App['backup'] = () =>
@@ -55,7 +55,7 @@ async function openShop(dialect: (typeof dialectNames)[number]): Promise<Shop> {
   await post('/api/v2/coupons', { coupon_type: 'multi', amount_off: 5, code: 'SPRING' });
   const cart = { code: 'SPRING', items: [{ product_key: 'EDITOR', amount: 1000 }] };
   for (const order of ['1', '2']) await post('/agent/v1/redemptions', { order, ...cart });
-  // One that may be revoked: without the admin's own nothing more would be answered.
+  // A token that requests may revoke; without the admin token all later requests would fail.
   const token = (await post('/admin/v1/tokens', { scopes: ['verify'] })).body as {
     data: { token_id: string };
   };
@@ -66,7 +66,7 @@ async function openShop(dialect: (typeof dialectNames)[number]): Promise<Shop> {
 }
 
 test.each(dialectNames)(
-  'the description in the dialect %s passes the strict rules of a linter',
+  'the OpenAPI description in the dialect %s passes the strict rules of a linter',
   async (dialect) => {
     await using shop = await openShop(dialect);
     const config = await createConfig({ extends: ['recommended-strict'] });
@@ -75,7 +75,7 @@ test.each(dialectNames)(
   },
 );
 
-test('the linter finds errors in an invalid description', async () => {
+test('the linter finds errors in an invalid OpenAPI description', async () => {
   await using shop = await openShop('specification');
   const config = await createConfig({ extends: ['recommended-strict'] });
   const source = JSON.stringify(shop.written)
@@ -93,7 +93,7 @@ type Request = {
   json?: unknown;
 };
 
-/** The headers that HTTP itself has, which no description lists. */
+/** Headers of HTTP itself, which no OpenAPI description lists. */
 const headersOfHttp = [
   'connection',
   'content-length',
@@ -103,14 +103,14 @@ const headersOfHttp = [
   'transfer-encoding',
 ];
 
-/** What an operation says about answers with a status. */
+/** The described response of an operation for a status. */
 function responseOf({ responses }: Operation, status: number): Response {
   const described = responses[status] ?? responses[`${String(status).charAt(0)}XX`];
   if (described === undefined) throw new Error(`${status} is not described`);
   return described;
 }
 
-/** A value as it is described, or sometimes any other, or none. */
+/** A value that follows the description, or sometimes any other value or none. */
 function given(schema: Schema): fc.Arbitrary<unknown> {
   const other = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.string({ unit: 'binary', maxLength: 40 }));
   return fc.oneof(
@@ -125,7 +125,7 @@ function textOf(value: unknown): string {
   return text.toWellFormed();
 }
 
-/** What is sent of named values: those that are given. */
+/** The defined values as parameters. */
 function pairsOf(values: Readonly<Record<string, unknown>>): Record<string, string> {
   const sent = Object.entries(values).filter(([, value]) => value !== undefined);
   return Object.fromEntries(sent.map(([name, value]) => [name, textOf(value)]));
@@ -168,14 +168,14 @@ function requestsOf(
     });
 }
 
-/** What no dialect changes is sent in one of them. */
+/** Routes that are the same in every dialect are only tested in one. */
 const sentIn = [
   { dialect: 'specification', under: '/' },
   { dialect: 'payhip', under: '/api/' },
 ] as const;
 
 test.each(sentIn)(
-  'requests that follow the description, or nearly do, get the described responses and no 500: $dialect',
+  'requests that follow the OpenAPI description, or nearly do, get the described responses and no 500: $dialect',
   async ({ dialect, under }) => {
     await using shop = await openShop(dialect);
     const { http, description } = shop;
@@ -201,7 +201,7 @@ test.each(sentIn)(
       expect([...told, ...headersOfHttp]).toEqual(expect.arrayContaining(Object.keys(answer.headers)));
     });
     await fc.assert(answered, { numRuns: 75 * routes.length });
-    // It gets past the first checks of many routes; how soon, is chance.
+    // Enough when requests get past the first checks of many routes; chance decides how soon.
     const isEnough = (): boolean => accepted.size > routes.length / 3;
     for (let round = 0; round < 100 && !isEnough(); round += 1) await fc.assert(answered, { numRuns: 200 });
     expect(isEnough()).toBe(true);

@@ -49,7 +49,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     await engine[Symbol.asyncDispose]();
   });
 
-  test('an account is found by its id and by the digest of its key', async () => {
+  test('an account is found by its id and by the digest of its API key', async () => {
     await using store = await engine.open();
     const { accounts } = store.reader;
     await store.write(async (transaction) => {
@@ -86,7 +86,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect([await products.count({}), await products.count({ archived: false })]).toEqual([2, 1]);
   });
 
-  test('keys are in the order of their bytes, whatever the language of the database', async () => {
+  test('keys are sorted by their bytes, in any locale of the database', async () => {
     await using store = await engine.open();
     await catalogue(store);
     const keys = ['B', 'a', 'Z', '_', 'é', 'b', 'A-', 'A', '10', '9'];
@@ -97,7 +97,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(after.map(({ licenseKey }) => licenseKey)).toEqual(['_', 'a', 'b', 'é']);
   });
 
-  test('a collection keeps its products in their order', async () => {
+  test('a collection keeps the order of its products', async () => {
     await using store = await engine.open();
     await catalogue(store);
     const collection = { collectionId: 'c', accountId: 'default', name: 'C', productKeys: ['press', 'abc'] };
@@ -110,7 +110,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(await store.reader.collections.get('d')).toBeNull();
   });
 
-  test('licenses are added once, changed, and listed by any filter', async () => {
+  test('licenses are added once, changed, and listed by every filter', async () => {
     await using store = await engine.open();
     await catalogue(store);
     const { licenses } = store.reader;
@@ -151,7 +151,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(await licenses.after({ productKey: 'press' }, 'KEY-1', 10)).toEqual([two]);
   });
 
-  test('a license is changed by the rule of the domain, and its history says how', async () => {
+  test('a license is changed by the rule of the domain, and its history records the change', async () => {
     await using store = await engine.open();
     await catalogue(store);
     const triggers = ['usage', 'decrease', 'enable', 'disable'] as const;
@@ -178,7 +178,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     }
   });
 
-  test('a license that a credential does not reach is not changed, and one without a history has none', async () => {
+  test('a license outside the tenant of a credential is not changed, and a license without a history has an empty one', async () => {
     await using store = await engine.open();
     await catalogue(store);
     await add(store, buildLicense());
@@ -196,7 +196,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(await store.reader.history.count('KEY-1')).toBe(0);
   });
 
-  test('a purchase keeps when it was refunded, and is listed by any filter', async () => {
+  test('a purchase stores the time of its refund, and is listed by every filter', async () => {
     await using store = await engine.open();
     await catalogue(store);
     const sold = buildLicense();
@@ -234,7 +234,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(await purchases.after({}, 'p', 10)).toEqual([second]);
   });
 
-  test('a coupon code is one per account, whatever its letter case, and no id is given twice', async () => {
+  test('a coupon code is unique per account in any letter case, and no coupon id is reused', async () => {
     await using store = await engine.open();
     await store.write(async ({ accounts }) => {
       await accounts.add(account, 'digest-1');
@@ -265,7 +265,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(await coupons.count('default')).toBe(4);
   });
 
-  test('a coupon keeps its scope and its discount, and is changed as a whole', async () => {
+  test('a coupon stores its scope and its discount, and is changed as a whole', async () => {
     await using store = await engine.open();
     await catalogue(store);
     const added = await store.write(async ({ collections, coupons }) => {
@@ -286,7 +286,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(await store.reader.coupons.byCode('default', 'other')).toEqual(changed);
   });
 
-  test('coupons are listed by their code, their product and their state', async () => {
+  test('coupons are listed by code, product and state', async () => {
     await using store = await engine.open();
     await catalogue(store);
     const [ended, full, scheduled, active] = await store.write(async ({ coupons, redemptions }) => {
@@ -318,7 +318,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     }
   });
 
-  test('a redemption is found by its account and order, and counted by its coupon', async () => {
+  test('a redemption is found by its account and order, and counted for its coupon', async () => {
     await using store = await engine.open();
     const [one, two] = [buildRedemption(), buildRedemption({ order: 'A-2' })];
     await store.write(async (transaction) => {
@@ -347,7 +347,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(await redemptions.countOf('default', 9)).toBe(0);
   });
 
-  test('a redemption that is removed is counted no more', async () => {
+  test('a removed redemption is no longer counted', async () => {
     await using store = await engine.open();
     await store.write(async ({ redemptions }) => {
       await redemptions.add('default', buildRedemption());
@@ -388,7 +388,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(await store.reader.tokens.count({})).toBe(1);
   });
 
-  test('a credential that was rolled goes on until it is pruned, and only the last of an owner', async () => {
+  test('a rolled credential stays valid until it is pruned, and only the last one of an owner', async () => {
     await using store = await engine.open();
     const { oldCredentials } = store.reader;
     const old = { kind: 'api_key', id: 'default', until: at } as const;
@@ -405,7 +405,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(await oldCredentials.byDigest('api_key', 'digest-2')).toBeNull();
   });
 
-  test('a stored answer is given again until it is pruned', async () => {
+  test('a stored response is returned again until it is pruned', async () => {
     await using store = await engine.open();
     const { idempotency } = store.reader;
     const first = { fingerprint: 'f', value: { ok: true, value: null }, at, unchanged: true };
@@ -430,7 +430,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect([await prune(10), await prune(10)]).toEqual([1, 0]);
   });
 
-  test('an answer that lies in the future is dated back, so that it is removed after its time', async () => {
+  test('a stored response with a future date is dated back, so that it expires in time', async () => {
     await using store = await engine.open();
     const { idempotency } = store.reader;
     const dates = { past: 10, now: 20, future: 30, far: 99 };
@@ -448,7 +448,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     for (const key of ['now', 'future', 'far']) expect(await idempotency.get('c', key)).toBeNull();
   });
 
-  test('a setting is the value that was set last', async () => {
+  test('a setting has the value that was set last', async () => {
     await using store = await engine.open();
     expect(await store.reader.settings.get('instance')).toBeNull();
     await store.write(async ({ settings }) => {
@@ -458,7 +458,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(await store.reader.settings.get('instance')).toBe('b');
   });
 
-  test('acts are on record, the latest first, by any filter', async () => {
+  test('audit events are listed with the latest first, and by every filter', async () => {
     await using store = await engine.open();
     const act = { at, actor: 'token:t', act: 'drop', subject: 'operation-1', detail: '' };
     await store.write(async ({ audit }) => {
@@ -484,7 +484,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     }
   });
 
-  test('of a license key the last thousand changes are told, and few more are kept', async () => {
+  test('the history of a license key lists the last thousand changes, and stores few more', async () => {
     await using store = await engine.open();
     await catalogue(store);
     await add(store, buildLicense({ licenseKey: 'KEY-1' }), buildLicense({ licenseKey: 'KEY-2' }));

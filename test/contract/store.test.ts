@@ -38,7 +38,7 @@ test('a mirrored coupon is found by its id and by its code, in any letter case',
   mirror.put({ coupon: { ...terms, id: -1, code: 'NOT-YET' }, confirmedAt: null });
   expect(mirror.shownIds()).toEqual([12]);
   mirror.remove(-1);
-  // An upstream may tell letter case apart.
+  // An upstream may distinguish letter case.
   const shouted = { coupon: { ...terms, id: 13, code: 'SPRING' }, confirmedAt: at };
   mirror.put(shouted);
   expect(mirror.byCode('SPRING')).toStrictEqual(shouted);
@@ -48,7 +48,7 @@ test('a mirrored coupon is found by its id and by its code, in any letter case',
   expect(mirror.get(12)).toBeNull();
 });
 
-test('a code means the coupon that the upstream has shown, also while another one waits for it', async () => {
+test('a code finds the coupon that the upstream has shown, even while another coupon with the code waits', async () => {
   await using store = createTestStore();
   const { mirror } = store.writing.transaction;
   const provisional = { coupon: { ...terms, id: mirror.provisionalId() }, confirmedAt: null };
@@ -58,14 +58,14 @@ test('a code means the coupon that the upstream has shown, also while another on
   mirror.put(shown);
   for (const code of [terms.code, 'SPRING']) expect(mirror.byCode(code)).toStrictEqual(shown);
   expect(mirror.provisionalByCode('SPRING')).toStrictEqual(provisional);
-  // Also where that is written as it was entered: few upstreams tell letter case apart.
+  // Even if the waiting coupon matches exactly: few upstreams distinguish letter case.
   mirror.put({ ...provisional, coupon: { ...provisional.coupon, code: 'SPRING' } });
   expect(mirror.byCode('SPRING')).toStrictEqual(shown);
   mirror.remove(provisional.coupon.id);
   expect(mirror.provisionalByCode('SPRING')).toBeNull();
 });
 
-test('a provisional id goes on finding its coupon under the real one, and is never given again', async () => {
+test('a provisional id still finds its coupon after the coupon has its real id, and is never reused', async () => {
   await using store = createTestStore();
   const { mirror } = store.writing.transaction;
   const first = mirror.provisionalId();
@@ -88,7 +88,7 @@ function buildRedemption(changes: Partial<Redemption> = {}): Redemption {
   return { order: 'A-1', couponId, cart, quote, redeemedAt: at, ...changes };
 }
 
-test('the redemptions of a coupon go along when it gets another id', async () => {
+test('the redemptions of a coupon move with it to another id', async () => {
   await using store = createTestStore();
   const { redemptions } = store.writing.transaction;
   redemptions.add('default', buildRedemption({ couponId: -1 }));
@@ -101,7 +101,7 @@ test('the redemptions of a coupon go along when it gets another id', async () =>
   expect(redemptions.countOf('other', -1)).toBe(1);
 });
 
-test('the redemptions of a coupon are found under its provisional id too, once it has its real one', async () => {
+test('the redemptions of a coupon with a real id are still found under its provisional id', async () => {
   await using store = createTestStore();
   const { mirror, redemptions } = store.writing.transaction;
   const provisional = mirror.provisionalId();
@@ -117,7 +117,7 @@ test('the redemptions of a coupon are found under its provisional id too, once i
   expect(redemptions.countOf('default', -99)).toBe(0);
 });
 
-test('an snapshot keeps what the upstream said apart from what is shown here', async () => {
+test('a snapshot stores what the upstream said separately from what is shown', async () => {
   await using store = createTestStore();
   const { snapshots } = store.writing.transaction;
   snapshots.put(buildSnapshot());
@@ -133,7 +133,7 @@ test('an snapshot keeps what the upstream said apart from what is shown here', a
   expect(snapshots.get('KEY-2')).toBeNull();
 });
 
-test('an snapshot keeps what the upstream told beyond the specification', async () => {
+test('a snapshot stores the members that the upstream returned beyond the specification', async () => {
   await using store = createTestStore();
   const { snapshots } = store.writing.transaction;
   const extra = { product_name: 'Press ä', variants: [{ id: 1 }], none: null };
@@ -142,7 +142,7 @@ test('an snapshot keeps what the upstream told beyond the specification', async 
   expect(snapshots.get('KEY-1')).toStrictEqual(told);
 });
 
-test('the key that a product was confirmed by last is known', async () => {
+test('the store knows the key that last confirmed a product', async () => {
   await using store = createTestStore();
   const { snapshots } = store.writing.transaction;
   const late = buildSnapshot({ license: buildLicense({ licenseKey: 'KEY-2' }), confirmedAt: at + 1 });
@@ -154,7 +154,7 @@ test('the key that a product was confirmed by last is known', async () => {
   expect(snapshots.latest('other', 9)).toEqual([]);
 });
 
-test('keys are refreshed when their time has come, longest due first, until nobody asks any more', async () => {
+test('keys are refreshed when they are due, longest overdue first, and not after callers stopped verifying them', async () => {
   await using store = createTestStore();
   const { snapshots } = store.writing.transaction;
   const known = (licenseKey: string, refreshAt: number | null, gone = false) => {
@@ -176,7 +176,7 @@ test('keys are refreshed when their time has come, longest due first, until nobo
   expect(keys(10)).toEqual(['GONE', 'OVERDUE', 'FORGOTTEN', 'SOON', 'LATER']);
 });
 
-test('a first 404 moves along with the clock of waits when this clock has begun anew', async () => {
+test('the time of a first 404 shifts with the clock of waits after a restart of that clock', async () => {
   await using store = createTestStore();
   const { snapshots } = store.writing.transaction;
   snapshots.put(buildSnapshot({ missingSince: 50, refreshAt: null }));
@@ -184,7 +184,7 @@ test('a first 404 moves along with the clock of waits when this clock has begun 
   expect(snapshots.get('KEY-1')).toMatchObject({ missingSince: 40, refreshAt: null });
 });
 
-test('the census counts enabled keys by their age, disabled ones apart, and none that are gone', async () => {
+test('the counts group enabled keys by age, disabled keys separately, and exclude gone keys', async () => {
   await using store = createTestStore();
   const { snapshots } = store.writing.transaction;
   const since = { fresh: 30, stale: 20, grace: 10 };
@@ -199,7 +199,7 @@ test('the census counts enabled keys by their age, disabled ones apart, and none
   expect(snapshots.census(since)).toStrictEqual({ fresh: 2, stale: 1, grace: 1, expired: 3, disabled: 2 });
 });
 
-test('the head of a queue is its first unfinished operation that nobody must decide', async () => {
+test('the head of a queue is its first unfinished operation that is not held', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const held = { state: 'uncertain', maybeApplied: false, baseUses: 4, held: true } as const;
@@ -216,7 +216,7 @@ test('the head of a queue is its first unfinished operation that nobody must dec
   expect(operations.head('KEY-3', 'counter')).toBeNull();
 });
 
-test('a key shows its unfinished operations and the disables that stand, in order', async () => {
+test('a key lists its unfinished operations and the disables in force, in order', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const dead = { state: 'dead', cause: 'refused' } as const;
@@ -231,7 +231,7 @@ test('a key shows its unfinished operations and the disables that stand, in orde
   expect(operations.shown('KEY-1')).toStrictEqual(shown);
 });
 
-test('queues are due in the order of their instants, without those of excluded products', async () => {
+test('queues are due in the order of their times, without queues of excluded products', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   operations.add(buildOperation({ subject: 'A', nextAt: 30 }));
@@ -254,7 +254,7 @@ test('queues are due in the order of their instants, without those of excluded p
   expect(operations.nextDueAt(50)).toBeNull();
 });
 
-test('queues of any number of products are due', async () => {
+test('due queues are found for any number of products', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   for (const productKey of ['b', 'd', 'a', 'c', 'e']) {
@@ -266,7 +266,7 @@ test('queues of any number of products are due', async () => {
   expect(due.toSorted()).toEqual(['a', 'b', 'd', 'e']);
 });
 
-test('the end of an outage lets only the queues that it held up go on', async () => {
+test('the end of an outage releases only the queues that the outage delayed', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const outage = operations.add(buildOperation({ subject: 'A', nextAt: 90, outage: true }));
@@ -278,7 +278,7 @@ test('the end of an outage lets only the queues that it held up go on', async ()
   expect(operations.get(delayed.id)).toStrictEqual(delayed);
 });
 
-test('sync now ends every wait but that for a reconcile delay', async () => {
+test('sync now ends every wait except for a reconcile delay', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const uncertain = { state: 'uncertain', maybeApplied: false, baseUses: null, held: false } as const;
@@ -293,7 +293,7 @@ test('sync now ends every wait but that for a reconcile delay', async () => {
   expect(operations.get(delayed.id)).toStrictEqual(delayed);
 });
 
-test('waits move along with a clock that began anew', async () => {
+test('waits shift with a clock that started again', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const waiting = operations.add(buildOperation({ subject: 'A', nextAt: 90, outage: true }));
@@ -303,7 +303,7 @@ test('waits move along with a clock that began anew', async () => {
   expect(operations.get(behind.id)).toStrictEqual(behind);
 });
 
-test('operations are listed by state, and all that are not finished without one', async () => {
+test('operations are listed by state, and without a state all unfinished operations are listed', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   const dead = operations.add(
@@ -327,13 +327,13 @@ test('operations are listed by state, and all that are not finished without one'
   expect(operations.unfinished()).toBe(1);
 });
 
-test('an operation that is not in the outbox cannot be put', async () => {
+test('an operation that is not in the outbox cannot be updated', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   expect(() => operations.put({ ...buildOperation({ id: 'gone' }), seq: 1 })).toThrow('no operation gone');
 });
 
-test('an act on record is neither changed nor removed', async () => {
+test('an audit event cannot be changed or removed', async () => {
   await using store = createTestStore();
   const { database, transaction } = store.writing;
   transaction.audit.add({ at, actor: 'token:t', act: 'drop', subject: 'operation-1', detail: '' });
@@ -341,7 +341,7 @@ test('an act on record is neither changed nor removed', async () => {
   expect(() => database.exec('DELETE FROM audit_event')).toThrow(/append-only/);
 });
 
-test('of a license key the last thousand changes are told, and few more are kept', async () => {
+test('the history of a license key lists the last thousand changes, and stores few more', async () => {
   await using store = createTestStore();
   const { history } = store.writing.transaction;
   const state = { uses: 0, enabled: true };
@@ -372,7 +372,7 @@ test('of a license key the last thousand changes are told, and few more are kept
   expect(history.count('KEY-2')).toBe(0);
 });
 
-test('changes are forgotten by their age, oldest first, so many at a time', async () => {
+test('changes are pruned by age, oldest first, in limited batches', async () => {
   await using store = createTestStore();
   const { history } = store.writing.transaction;
   const state = { uses: 0, enabled: true };

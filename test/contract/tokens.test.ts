@@ -55,7 +55,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
   const verify = (key: string, headers: Record<string, string>): Promise<HttpResponse> =>
     http.get(`/api/v2/license/verify?license_key=${key}`, { headers });
 
-  test('a token is shown once, with all that it is, and listed without its secret', async () => {
+  test('a token is shown once with all its members, and listed without its secret', async () => {
     const issued = await issue({
       scopes: ['use', 'verify', 'use'],
       product_key: product.key,
@@ -80,7 +80,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(JSON.stringify(listed.body)).not.toContain('lk_tok_');
   });
 
-  test('a token does what its scopes say and nothing else', async () => {
+  test('a token allows exactly what its scopes say', async () => {
     const headers = bearer(await issue({ scopes: ['verify'] }));
     expect((await verify(product.license, headers)).status).toBe(200);
     const use = await http.put('/api/v2/license/usage', {
@@ -91,7 +91,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect((use.body as Data)['detail']).toContain('use');
   });
 
-  test('a token with a product sees the keys of others as unknown, one without sees all', async () => {
+  test('a product token sees keys of other products as unknown, and a token without a product sees all keys', async () => {
     const bound = bearer(await issue({ scopes: ['verify'], product_key: product.key }));
     expect((await verify(product.license, bound)).status).toBe(200);
     const foreign = await verify(product.otherLicense, bound);
@@ -107,7 +107,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     }
   });
 
-  test('a token acts for its account, and sees nothing of another', async () => {
+  test('a token acts for its account, and sees nothing of another account', async () => {
     const account = data(await http.post('/admin/v1/accounts', { headers: admin, json: { name: 'A' } }));
     const [key, license] = await addProduct({ account_id: account['account_id'] });
     const theirs = bearer(
@@ -134,7 +134,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(outcome(await http.delete(path, { headers: admin }))).toEqual([404, 'token_not_found']);
   });
 
-  test('a token is issued with its end, and shows the hour of its last use, but never a time before it was issued', async () => {
+  test('a token has an expiry time, and shows the hour of its last use but never a time before it was issued', async () => {
     const issued = await issue({ scopes: ['verify'], expires_at: '2999-12-31T18:00:00+01:00' });
     expect(data(issued)['expires_at']).toBe('2999-12-31T17:00:00+00:00');
     expect((await verify(product.license, bearer(issued))).status).toBe(200);
@@ -149,7 +149,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(found?.['last_used_at']).toBe(hour > createdAt ? hour : createdAt);
   });
 
-  test('the token in the file is not revoked, because the next start would accept it again', async () => {
+  test('the token in admin.token cannot be revoked, because the next start would accept it again', async () => {
     const nothing = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
     const token = { tokenId: 'admin.token', scopes: ['admin'], createdAt: 0, ...nothing } as const;
     await served.write(async (tables) => {
@@ -160,7 +160,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(outcome(answer)).toEqual([409, 'token_of_the_file']);
   });
 
-  test('a token that may do everything issues tokens; one that may not issues none', async () => {
+  test('a token with the scope admin issues tokens, and a token without it does not', async () => {
     const headers = bearer(await issue({ scopes: ['admin'] }));
     const second = await http.post(tokens, { headers, json: { scopes: ['verify'] } });
     expect(second.status).toBe(201);
@@ -172,8 +172,8 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     ['no scopes', {}, ['scopes:required']],
     ['an empty list of scopes', { scopes: [] }, ['scopes:required']],
     ['an unknown scope', { scopes: ['verify', 'everything'] }, ['scopes:not_one_of']],
-    ['scopes that are no list', { scopes: 'verify' }, ['scopes:not_a_list']],
-    ['a scope that is no word', { scopes: [{}] }, ['scopes:not_one_of']],
+    ['scopes that are not a list', { scopes: 'verify' }, ['scopes:not_a_list']],
+    ['a scope that is not a text', { scopes: [{}] }, ['scopes:not_one_of']],
     ['an unknown product', { scopes: ['verify'], product_key: 'none' }, ['product_key:product_not_found']],
     ['an unknown account', { scopes: ['verify'], account_id: 'none' }, ['account_id:account_not_found']],
     [
@@ -184,7 +184,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     ['an end that has passed', { scopes: ['ops'], expires_at: '2020-01-01T00:00:00Z' }, ['expires_at:past']],
     ['an end that is no datetime', { scopes: ['ops'], expires_at: '90d' }, ['expires_at:not_a_datetime']],
     ['a label too long', { scopes: ['verify'], label: 'x'.repeat(201) }, ['label:too_long']],
-  ])('%s is refused', async (_, json, expected) => {
+  ])('issuing a token with %s is refused', async (_, json, expected) => {
     const answer = await issue(json);
     expect([answer.status, faults(answer)]).toEqual([422, expected]);
   });
@@ -197,7 +197,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     },
   );
 
-  test('the product has to be the account’s own', async () => {
+  test("a token's product must belong to its account", async () => {
     const account = data(await http.post('/admin/v1/accounts', { headers: admin, json: { name: 'B' } }));
     const answer = await issue({
       scopes: ['verify'],
@@ -207,7 +207,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(faults(answer)).toEqual(['product_key:product_not_found']);
   });
 
-  test('an answer with a secret is not stored: the same idempotency key makes another token', async () => {
+  test('a response with a secret is not stored: the same idempotency key makes another token', async () => {
     const headers = { ...admin, 'idempotency-key': `${listener}-issue` };
     const json = { scopes: ['verify'] };
     const first = await http.post(tokens, { headers, json });
@@ -217,7 +217,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
   });
 });
 
-test('an agent issues tokens for the products that it is configured with, and for its one account', async () => {
+test('an agent issues tokens for its configured products, and for its only account', async () => {
   await using agent = await serveApp({ role: 'agent', products: productsOf('RGsF') });
   await using http = httpClient(agent.listeners.tcp);
   const issue = (json: Data): Promise<HttpResponse> => http.post(tokens, { headers: admin, json });

@@ -15,66 +15,66 @@ function bytesOf(key: string, more = ''): string {
   return `GET /api/v2/license/verify?license_key=${key} HTTP/1.1\r\nHost: localhost\r\nproduct-secret-key: ${secret}\r\n${more}\r\n`;
 }
 
-describe.each(['specification', 'payhip'])(
-  'an agent in the dialect %s that closes what it cannot answer',
-  (dialect) => {
-    test.each(['tcp', 'socket'] as const)(
-      'says nothing of an unseen key while its upstream is away, over %s',
-      async (name) => {
-        await using harness = await startDialectHarness('agent', name, { dialect, unknown: 'reset' });
-        const { tcp, socket } = harness.addresses;
-        const listener: Listener = name === 'tcp' ? { tcp: tcp ?? '' } : { socket: socket ?? '' };
-        // The upstream answers: a no is a no.
-        const no = dialect === 'payhip' ? '400' : '404';
-        expect((await harness.send(verify('KEY-1')))[0]).toBe('200');
-        expect((await harness.send(verify('NONE')))[0]).toBe(no);
-        await harness.closeUpstream();
-        expect((await harness.send(verify('KEY-1')))[0]).toBe('200');
-        expect(await harness.send(verify('UNSEEN'))).toEqual(['ECONNRESET']);
-        for (const kind of ['usage', 'decrease', 'enable', 'disable']) {
-          expect(await harness.send(change(kind, headers, 'UNSEEN'))).toEqual(['ECONNRESET']);
-        }
-        // Not a byte, and the connection is gone, however the caller would keep it.
-        for (const more of ['', 'Connection: keep-alive\r\n', 'Connection: close\r\n']) {
-          const { raw, ending } = await sendRaw(listener, bytesOf('UNSEEN', more));
-          expect([raw, ending]).toEqual(['', 'closed']);
-        }
-        // But who understands a problem is told: another agent, and who asks for problems by their name.
-        for (const more of ['Latchkey-Instance: another\r\n', 'Accept: application/problem+json\r\n']) {
-          const told = await sendRaw(listener, bytesOf('UNSEEN', `${more}Connection: close\r\n`));
-          expect(told.status).toBe(503);
-        }
-        // What was asked before on the same connection is answered.
-        const both = await sendRaw(listener, `${bytesOf('KEY-1')}${bytesOf('UNSEEN')}${bytesOf('KEY-1')}`);
-        expect(both.raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
-        expect(both.ending).toBe('closed');
-        // What is no question about a key is answered as ever.
-        expect((await harness.send({ ...verify('UNSEEN'), headers: {} }))[0]).toBe('401');
-        expect((await harness.send({ ...verify('UNSEEN'), method: 'POST' }))[0]).toBe('405');
-        const coupons = {
-          method: 'GET',
-          path: '/api/v2/coupons',
-          headers: { 'service-api-key': harness.credentials.apiKey },
-        };
-        expect((await harness.send(coupons))[0]).toBe('503');
-        expect((await harness.send(verify('KEY-1')))[0]).toBe('200');
-      },
-    );
-  },
-);
+describe.each(['specification', 'payhip'])('an agent in the dialect %s with `unknown: reset`', (dialect) => {
+  test.each(['tcp', 'socket'] as const)(
+    'an agent closes the connection of a verify of an unseen key while its upstream is down, over %s',
+    async (name) => {
+      await using harness = await startDialectHarness('agent', name, { dialect, unknown: 'reset' });
+      const { tcp, socket } = harness.addresses;
+      const listener: Listener = name === 'tcp' ? { tcp: tcp ?? '' } : { socket: socket ?? '' };
+      // The upstream is up: an unknown key is answered as unknown.
+      const no = dialect === 'payhip' ? '400' : '404';
+      expect((await harness.send(verify('KEY-1')))[0]).toBe('200');
+      expect((await harness.send(verify('NONE')))[0]).toBe(no);
+      await harness.closeUpstream();
+      expect((await harness.send(verify('KEY-1')))[0]).toBe('200');
+      expect(await harness.send(verify('UNSEEN'))).toEqual(['ECONNRESET']);
+      for (const kind of ['usage', 'decrease', 'enable', 'disable']) {
+        expect(await harness.send(change(kind, headers, 'UNSEEN'))).toEqual(['ECONNRESET']);
+      }
+      // The connection closes without a byte, even if the caller wants to keep it.
+      for (const more of ['', 'Connection: keep-alive\r\n', 'Connection: close\r\n']) {
+        const { raw, ending } = await sendRaw(listener, bytesOf('UNSEEN', more));
+        expect([raw, ending]).toEqual(['', 'closed']);
+      }
+      // A caller that understands problems gets one: another agent, or a caller that accepts the problem
+      // type.
+      for (const more of ['Latchkey-Instance: another\r\n', 'Accept: application/problem+json\r\n']) {
+        const told = await sendRaw(listener, bytesOf('UNSEEN', `${more}Connection: close\r\n`));
+        expect(told.status).toBe(503);
+      }
+      // Earlier requests on the same connection are answered.
+      const both = await sendRaw(listener, `${bytesOf('KEY-1')}${bytesOf('UNSEEN')}${bytesOf('KEY-1')}`);
+      expect(both.raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
+      expect(both.ending).toBe('closed');
+      // Requests that are not about a license key are answered normally.
+      expect((await harness.send({ ...verify('UNSEEN'), headers: {} }))[0]).toBe('401');
+      expect((await harness.send({ ...verify('UNSEEN'), method: 'POST' }))[0]).toBe('405');
+      const coupons = {
+        method: 'GET',
+        path: '/api/v2/coupons',
+        headers: { 'service-api-key': harness.credentials.apiKey },
+      };
+      expect((await harness.send(coupons))[0]).toBe('503');
+      expect((await harness.send(verify('KEY-1')))[0]).toBe('200');
+    },
+  );
+});
 
 test.each(['specification', 'payhip'])(
-  'an agent in the dialect %s closes the connection where a credential asks too often or its look-ups fill the queue',
+  'an agent in the dialect %s closes the connection if a credential misses too often or its lookups fill the queue',
   async (dialect) => {
     await using harness = await startDialectHarness(
       'agent',
       'tcp',
       { dialect, unknown: 'reset' },
-      // One look-up is sent at once, and four may wait.
+      // One lookup is sent at once, and four may wait.
       { limits: { misses: 0.001, connections: 8 } },
     );
     const url = `${harness.addresses.tcp ?? ''}/api/v2/license/verify?license_key=`;
-    /** Asks for seven keys at once, and gives what three of them were answered; the others leave. */
+    /**
+     * Verifies seven keys at once and returns the responses to three of them; the other callers disconnect.
+     */
     const askAtOnce = async (name: string, more: Record<string, string>): Promise<string[]> => {
       const leaving = new AbortController();
       const answered: string[] = [];
@@ -94,13 +94,13 @@ test.each(['specification', 'payhip'])(
     };
     expect((await harness.send(verify('NONE')))[0]).toBe(dialect === 'payhip' ? '400' : '404');
     expect(await askAtOnce('MORE', {})).toEqual(['closed', 'closed', 'closed']);
-    // A caller who asks for problems is told.
+    // A caller that accepts problems gets one.
     const told = await askAtOnce('TOLD', { accept: 'application/problem+json' });
     expect(told).toEqual(Array(3).fill(expect.stringMatching(/^429, Retry-After: \d+$/)));
   },
 );
 
-test('a verify above limits.rate closes the connection, also if its head was sent earlier', async () => {
+test('a verify above limits.rate closes the connection, even if its head was sent earlier', async () => {
   await using harness = await startDialectHarness(
     'agent',
     'tcp',

@@ -27,8 +27,8 @@ import {
 } from '../support/harness/upstream-harness.ts';
 
 /*
- * The client of a store that says "no" in its own way. What it says as the specification has it is held by
- * upstream.test.ts.
+ * Tests the client with a store that has its own responses for an unknown key. upstream.test.ts tests the
+ * responses of the specification.
  */
 
 type Scene = AsyncDisposable & { store: PlainUpstream; client: Client };
@@ -82,7 +82,7 @@ test.each(variants)(
 );
 
 test.each(['{"data":null}', '{"data":""}', '{"data":{}}', ' \r\n'])(
-  'is missing to a read, said by a 200 with %j',
+  'a read that is answered 200 with %j is missing',
   async (body) => {
     await using it = await scene();
     it.store.fault = every(corruptBody(body, 'application/json'));
@@ -99,7 +99,7 @@ test('a change of an unknown key that the store answers with 400 was not applied
 });
 
 test.each(['empty', 'no data'] as const)(
-  'leaves a change uncertain that is answered 200 and nothing: %s',
+  'a change that is answered 200 without a license stays uncertain: %s',
   async (unknown) => {
     await using it = await scene({ unknown });
     const outcome = await it.client.change(changeOf('p1', 'TYPO', 'usage'), never());
@@ -134,16 +134,16 @@ test.each(variants)(
 
 test.each([
   ['a license', () => undefined, { outcome: 'applied', value: { licenseKey: key } }],
-  ['a 400 that says no more', refusal(400, 'license_key is required'), { reason: 'refused' }],
-  ['a 400 without a byte', emptyResponse(400), { outcome: 'ambiguous' }],
-  ['a page', corruptBody(), { outcome: 'ambiguous' }],
-  ['a list', corruptBody('[]', 'application/json'), { outcome: 'ambiguous' }],
-  ['an object of nothing', corruptBody('{}', 'application/json'), { outcome: 'ambiguous' }],
-  ['a 204', emptyResponse(204), { outcome: 'ambiguous' }],
-  ['a 400 that is about something', answered400({ error: true, data: { id: 1 } }), { reason: 'refused' }],
-  ['a 400 that is about a number', answered400({ error: true, data: 7 }), { reason: 'refused' }],
-  ['a 400 that is no error', answered400({ error: false, data: [] }), { reason: 'refused' }],
-])('a key is not missing because of %s', async (_, fault, expected) => {
+  ['a 400 with only a message', refusal(400, 'license_key is required'), { reason: 'refused' }],
+  ['a 400 with an empty body', emptyResponse(400), { outcome: 'ambiguous' }],
+  ['an HTML page', corruptBody(), { outcome: 'ambiguous' }],
+  ['a JSON list', corruptBody('[]', 'application/json'), { outcome: 'ambiguous' }],
+  ['an empty JSON object', corruptBody('{}', 'application/json'), { outcome: 'ambiguous' }],
+  ['a 204 response', emptyResponse(204), { outcome: 'ambiguous' }],
+  ['a 400 with an object as data', answered400({ error: true, data: { id: 1 } }), { reason: 'refused' }],
+  ['a 400 with a number as data', answered400({ error: true, data: 7 }), { reason: 'refused' }],
+  ['a 400 without an error', answered400({ error: false, data: [] }), { reason: 'refused' }],
+])('%s does not mean that a key is missing', async (_, fault, expected) => {
   await using it = await scene();
   it.store.fault = typeof fault === 'function' ? fault : every(fault);
   expect(await it.client.verify('p1', key, never())).toMatchObject(expected);
@@ -167,36 +167,38 @@ const challenged = {
 };
 
 test.each([
-  ['both marks', undefined],
+  ['both headers', undefined],
   ['cf-mitigated', { 'cf-mitigated': 'challenge' }],
-  ['the server’s name', { server: 'cloudflare' }],
-])(
-  'a firewall that challenges a change by %s means that the store did not receive the change',
-  async (_, mark) => {
-    await using it = await scene();
-    it.store.fault = every(challengePage(mark));
-    expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject(challenged);
-    expect(await it.client.verify('p1', key, never())).toMatchObject(challenged);
-    expect(it.store.countsOf(key).net).toBe(0);
-  },
-);
+  ['the Server header', { server: 'cloudflare' }],
+])("a firewall's challenge with %s means that the store did not receive the change", async (_, mark) => {
+  await using it = await scene();
+  it.store.fault = every(challengePage(mark));
+  expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject(challenged);
+  expect(await it.client.verify('p1', key, never())).toMatchObject(challenged);
+  expect(it.store.countsOf(key).net).toBe(0);
+});
 
 test.each([
-  ['a page without its mark', challengePage({ server: 'nginx' }), { outcome: 'ambiguous', status: 403 }],
+  [
+    'a page without the headers of the firewall',
+    challengePage({ server: 'nginx' }),
+    { outcome: 'ambiguous', status: 403 },
+  ],
   ['another firewall’s page', firewallPage(403), { outcome: 'ambiguous', status: 403 }],
-  ['a marked object', refusal(403, 'no', { server: 'cloudflare' }), { reason: 'unauthorized' }],
-  ['an edge without its store', edgePage(521), { outcome: 'ambiguous', status: 521 }],
-  ['an edge that lost the answer', edgePage(520, true), { outcome: 'ambiguous', status: 520 }],
-])(
-  'a response that is not a challenge of the firewall does not prove that a change did not arrive: %s',
-  async (_, fault, expected) => {
-    await using it = await scene();
-    it.store.fault = every(fault);
-    expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject(expected);
-  },
-);
+  [
+    'a JSON object with the headers of the firewall',
+    refusal(403, 'no', { server: 'cloudflare' }),
+    { reason: 'unauthorized' },
+  ],
+  ['an edge server that cannot reach the store', edgePage(521), { outcome: 'ambiguous', status: 521 }],
+  ['an edge server that lost the response', edgePage(520, true), { outcome: 'ambiguous', status: 520 }],
+])('%s does not prove that a change did not arrive', async (_, fault, expected) => {
+  await using it = await scene();
+  it.store.fault = every(fault);
+  expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject(expected);
+});
 
-test('with the dialect of the specification, a challenge of a firewall leaves it open whether a change arrived', async () => {
+test("with the dialect of the specification, a firewall's challenge leaves it open whether a change arrived", async () => {
   await using it = await scene({}, { dialect: dialects.specification });
   it.store.fault = every(challengePage());
   expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
@@ -204,7 +206,7 @@ test('with the dialect of the specification, a challenge of a firewall leaves it
   });
 });
 
-test('the coupon list leaves out an unreadable coupon and names it', async () => {
+test('the coupon list omits an unreadable coupon and reports it', async () => {
   await using it = await scene();
   it.store.addCoupon({ code: 'A', percent_off: 5 });
   it.store.addCoupon(unreadableCoupon);

@@ -8,8 +8,8 @@ import { listen } from '../support/network/listener.ts';
 import { changeOf, clientOf, key, never } from '../support/harness/upstream-harness.ts';
 
 /*
- * Interim answers (1xx) that nobody asked for, which a client has to pass over (RFC 9110, 15.2). Some servers send
- * `100 Continue` to every request with a body.
+ * Unrequested interim responses (1xx), which a client must skip (RFC 9110, 15.2). Some servers send `100
+ * Continue` for every request with a body.
  */
 
 const license = {
@@ -25,12 +25,12 @@ const final = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Leng
 const proceed = 'HTTP/1.1 100 Continue\r\n\r\n';
 const hints = 'HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n';
 
-/** A text in pieces of one byte. */
+/** A text in chunks of one byte. */
 function bytesOf(text: string): string[] {
   return text.split('');
 }
 
-/** Writes an answer in such pieces to each request on a connection. */
+/** Writes a response in these chunks to each request on a connection. */
 function answering(pieces: readonly string[], requests: { count: number }): (socket: Socket) => void {
   return (socket) => {
     let received = '';
@@ -38,7 +38,7 @@ function answering(pieces: readonly string[], requests: { count: number }): (soc
     const answer = async (): Promise<void> => {
       for (const piece of pieces) {
         socket.write(piece);
-        // The client reads each piece by itself.
+        // The client reads each chunk separately.
         for (let turn = 0; turn < 5; turn += 1) await setImmediate();
       }
     };
@@ -71,8 +71,8 @@ const applied = { outcome: 'applied', value: { licenseKey: key, enabled: true, u
 
 test.each([
   ['100 Continue', [proceed, final]],
-  ['100 Continue, in one piece with its answer', [proceed + final]],
-  ['100 Continue, in many pieces', bytesOf(proceed + final)],
+  ['100 Continue, in one chunk with its response', [proceed + final]],
+  ['100 Continue, in many chunks', bytesOf(proceed + final)],
   ['100 Continue several times', [proceed + proceed, proceed, final]],
   ['100 Continue with headers', [`HTTP/1.1 100 Continue\r\nServer: shop\r\nX-Node: 7\r\n\r\n${final}`]],
   ['100 Continue of HTTP/1.0', [`HTTP/1.0 100 Continue\r\n\r\n${final}`]],
@@ -113,7 +113,7 @@ test('a proxy may send 100 Continue itself', async () => {
   expect(await client.verify('p1', key, never())).toMatchObject(applied);
 });
 
-test('an upstream that is reached by connect_to may send 100 Continue', async () => {
+test('an upstream behind connect_to may send 100 Continue', async () => {
   const upstream = await serve([proceed, final]);
   await using _listener = upstream.listener;
   const connectTo = { host: '127.0.0.1', port: upstream.port };
@@ -122,11 +122,11 @@ test('an upstream that is reached by connect_to may send 100 Continue', async ()
 });
 
 test.each([
-  ['that sends 100 Continue and no answer', [proceed]],
+  ['that sends 100 Continue and no response', [proceed]],
   ['that sends half of 100 Continue', ['HTTP/1.1 10']],
-  ['that sends headers without end after 100', [`HTTP/1.1 100 Continue\r\n${'X-A: b\r\n'.repeat(4_000)}`]],
+  ['that sends endless headers after 100', [`HTTP/1.1 100 Continue\r\n${'X-A: b\r\n'.repeat(4_000)}`]],
   [
-    'that switches protocols unasked',
+    'that switches protocols without a request',
     ['HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'],
   ],
 ])('an upstream %s leaves the outcome open', async (_, pieces) => {

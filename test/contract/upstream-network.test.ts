@@ -152,7 +152,7 @@ test.each([5, 40, 200])(
 );
 
 test.each(['is cut', 'does not end'])(
-  'the Retry-After of a response counts although its body %s',
+  'the Retry-After of a response counts even if its body %s',
   async (how) => {
     const head = 'HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 100\r\n\r\n';
     const time = stopTimers();
@@ -168,7 +168,7 @@ test.each(['is cut', 'does not end'])(
     await using client = clientOf(`http://127.0.0.1:${upstream.port}`, { timeoutMs: 2_000 });
     const asked = client.change(changeOf('p1', key, 'usage'), never());
     await written.promise;
-    // What is written has been read some turns of the event loop later.
+    // The client reads the written bytes some turns of the event loop later.
     for (let turn = 0; turn < 20; turn += 1) await setImmediate();
     time.pass(2_000);
     expect(await asked).toMatchObject({ ...ambiguous, retryAfterMs: 5_000 });

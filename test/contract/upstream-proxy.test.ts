@@ -63,7 +63,7 @@ test('the environment names the proxy if the configuration does not', async () =
   expect(forwarder.asked).toHaveLength(1);
 });
 
-test('NO_PROXY names upstreams that are reached without the proxy', async () => {
+test('NO_PROXY lists the upstreams that are called without the proxy', async () => {
   await using forwarder = await startForwarder(1);
   environment({ HTTP_PROXY: forwarder.url, NO_PROXY: '.invalid' });
   await using client = clientOf('http://upstream.invalid');
@@ -71,7 +71,7 @@ test('NO_PROXY names upstreams that are reached without the proxy', async () => 
   expect(forwarder.asked).toEqual([]);
 });
 
-test('an upstream on this machine is reached without the proxy of the environment', async () => {
+test('an upstream on this machine is called without the proxy of the environment', async () => {
   environment({ HTTP_PROXY: 'http://127.0.0.1:1' });
   await using scene = await startHarness();
   expect(await scene.client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
@@ -89,7 +89,7 @@ test('an invalid proxy URL in the environment means that a change was not applie
   }
 });
 
-test('a proxy of the environment that failed is read again for the next request', async () => {
+test('after a failure the proxy in the environment is read again for the next request', async () => {
   environment({ HTTP_PROXY: 'proxy.example:3128' });
   await using scene = await startHarness();
   await using forwarder = await startForwarder(scene.server.port);

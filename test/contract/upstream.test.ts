@@ -62,7 +62,7 @@ test('each license operation returns the license after the change', async () => 
   expect(await client.change(changeOf('p1', key, 'decrease'), never())).toEqual(expected(1, true));
   expect(await client.change(changeOf('p1', key, 'disable'), never())).toEqual(expected(1, false));
   expect(await client.change(changeOf('p1', key, 'enable'), never())).toEqual(expected(1, true));
-  // undici takes a second connection when the first has only just answered.
+  // undici opens a second connection if the first has only just answered.
   expect(scene.network.connections).toBeLessThanOrEqual(2);
 });
 
@@ -105,7 +105,7 @@ test('requests to the upstream have exactly the form of the specification', asyn
 });
 
 test.each([200, 201] as const)(
-  'a coupon is created and read back, created with status %i',
+  'a coupon that is created with status %i can be read back',
   async (createdStatus) => {
     await using scene = await startHarness({}, { createdStatus });
     const { client } = scene;
@@ -129,7 +129,7 @@ test.each([200, 201] as const)(
   },
 );
 
-test('an unreadable coupon is left out of the list and reported', async () => {
+test('an unreadable coupon is omitted from the list and reported', async () => {
   await using scene = await startHarness();
   scene.server.addCoupon({ code: 'ODD', percent_off: 5, amount_off: 5 });
   expect(await scene.client.listCoupons({ limit: 10, offset: 0 }, never())).toMatchObject({
@@ -197,7 +197,7 @@ test('only parsed responses that are not cached set the clock of the upstream', 
   expect(Math.abs((dates[0] ?? 0) - Date.now())).toBeLessThan(60_000);
 });
 
-test('the upstream may have a path, and other names for its credential headers', async () => {
+test("the upstream's URL may have a path, and its credential headers may have other names", async () => {
   await using scene = await startHarness();
   const { server } = scene;
   await using client = clientOf(`${server.url}/store/`, {
@@ -266,7 +266,7 @@ test.each(cases)('a request is sent once if the upstream fails: %s', async (_, f
   expect(server.ledger.map(({ kind }) => kind)).toEqual(['verify', 'usage', 'create_coupon']);
   server.fault = () => undefined;
   expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
-  // Every ambiguous answer ended its connection; a refusal is an answer like any other.
+  // Every ambiguous response ended its connection; a refusal keeps it.
   expect(network.connections).toBeLessThanOrEqual('reason' in expected ? 2 : 1);
 });
 
@@ -339,7 +339,7 @@ test('a request that was aborted while it waited for a connection is not sent la
   await setImmediate();
   caller.abort();
   expect(await waiting).toMatchObject(nothing);
-  // It stands before this one in the queue for the only connection.
+  // This request is ahead of the aborted request in the queue for the only connection.
   const behind = client.verify('p1', key, never());
   time.pass(100);
   expect(await running).toMatchObject({ outcome: 'applied' });
@@ -367,7 +367,7 @@ test('a higher connection limit is used by the next request', async () => {
   asked.push(client.verify('p1', key, leaving.signal));
   most = 2;
   asked.push(client.verify('p1', key, leaving.signal), client.verify('p1', key, leaving.signal));
-  // The second one waits for the first, whose connection was the only one then.
+  // The second request waits for the first, which had the only connection then.
   await server.until(() => server.ledger.length === 3);
   leaving.abort();
   await Promise.all(asked);
