@@ -81,5 +81,9 @@ function recordCounts(
 ): RecordCounts {
   const { freshMs, staleMs, graceMs } = current.configuration.freshness;
   const now = clock.now();
-  return reader.snapshots.census({ fresh: now - freshMs, stale: now - staleMs, grace: now - graceMs });
+  return reader.snapshots.census({
+    fresh: now - freshMs,
+    stale: now - staleMs,
+    grace: now - graceMs,
+  });
 }

@@ -1,59 +1,59 @@
-/** How far the wall clock may lie beside the truth before it is called suspect, in ms. */
+/** The error of the wall clock, in ms, from which it counts as suspect. */
 const toleranceMs = 10 * 60_000;
 /**
- * A jump forwards by more than this, in ms, is believed only when it is confirmed: one of the wall clock by the
- * upstream, one of the upstream's `Date` by the next `Date`.
+ * A longer jump forwards, in ms, must be confirmed: a jump of the wall clock by the upstream, a jump of the upstream's
+ * `Date` by the next `Date`.
  */
 export const unverifiedJumpMs: number = 30 * 24 * 3_600_000;
 
-/** What the clocks of the machine say at one instant. */
+/** The clocks of the machine at one instant. */
 export type ClockReading = {
-  /** Epoch ms; people and attackers turn it. */
+  /** Epoch ms. People and attackers can set this clock. */
   wall: number;
-  /** Ms that only pass. */
+  /** Ms. This clock never jumps. */
   monotonic: number;
 };
 
-/** What is known about the time beyond the wall clock, as of `takenAt` (monotonic ms). */
-export type TimeKeeping = {
+/** Knowledge about the time that does not depend on the wall clock, as of `takenAt` (monotonic ms). */
+export type TimeState = {
   takenAt: number;
-  /** Epoch ms that have certainly been reached: what the store remembers. */
+  /** A time that has certainly been reached, in epoch ms. The store remembers it. */
   base: number;
-  /** A time shown by a jump too far to be believed: it counts, but is not remembered. Epoch ms, or null. */
+  /** The time after a jump that is not confirmed: verdicts use it, but the store does not remember it. Epoch ms, or null. */
   unverified: number | null;
-  /** By how much the upstream's `Date` showed the wall clock to run ahead, in ms. */
+  /** How far the wall clock is ahead of the upstream's `Date`, in ms. */
   aheadMs: number;
-  /** Whether anything but the wall clock of this machine has ever said what time it is. */
+  /** Whether the time was ever confirmed by a source other than the wall clock of this machine. */
   isConfirmed: boolean;
-  /** The upstream's last `Date` since the start and the time passed after it, in epoch ms; null: none yet. */
+  /** The upstream's last `Date` since the start plus the time since then, in epoch ms; null: none yet. */
   upstream: number | null;
-  /** A `Date` too far ahead to be believed, less the monotonic time at which it came; null: the last one was not. */
-  doubted: number | null;
+  /** The last `Date`, minus the monotonic time of its arrival, if it was too far ahead to be accepted; otherwise null. */
+  unverifiedDate: number | null;
 };
 
-/** The time that a store remembers having reached, in epoch ms. */
+/** The time in the store, in epoch ms. */
 export type TimeMark = { at: number; isConfirmed: boolean };
 
-/** Starts from the mark kept in the store; null on a new one. */
-export function startTimeKeeping(mark: TimeMark | null, reading: ClockReading): TimeKeeping {
-  const start: TimeKeeping = {
+/** `mark`: the mark in the store; null in a new store. */
+export function startTimeState(mark: TimeMark | null, reading: ClockReading): TimeState {
+  const start: TimeState = {
     takenAt: reading.monotonic,
     base: mark?.at ?? reading.wall,
     unverified: null,
     aheadMs: 0,
     isConfirmed: mark?.isConfirmed ?? false,
     upstream: null,
-    doubted: null,
+    unverifiedDate: null,
   };
-  return keepTime(start, reading);
+  return advanceTime(start, reading);
 }
 
 /**
- * Moves on to the present: to the wall clock, but never to before what has been reached or shown, so that
- * turning it back wins nothing. A jump forwards by more than 30 days counts from now on, but stays out of
- * the base until an answer confirms it.
+ * Moves on to the present. The time follows the wall clock but never goes back, so that setting the wall clock back
+ * gains nothing. A jump forwards by more than 30 days is used for verdicts, but the base does not include it until a
+ * response confirms it.
  */
-export function keepTime(keeping: TimeKeeping, { wall, monotonic }: ClockReading): TimeKeeping {
+export function advanceTime(keeping: TimeState, { wall, monotonic }: ClockReading): TimeState {
   const passed = monotonic - keeping.takenAt;
   const reached = keeping.base + passed;
   const shown = Math.max(wall - keeping.aheadMs, reached, (keeping.unverified ?? 0) + passed);
@@ -63,35 +63,33 @@ export function keepTime(keeping: TimeKeeping, { wall, monotonic }: ClockReading
     takenAt: monotonic,
     base: isVerified ? shown : reached,
     unverified: isVerified ? null : shown,
-    // A wall clock that was ahead and has come back is right again.
+    // The wall clock was ahead and has been corrected.
     aheadMs: wall <= reached ? 0 : keeping.aheadMs,
     upstream: keeping.upstream === null ? null : keeping.upstream + passed,
   };
 }
 
-/** The time by which verdicts are made, as of the last `keepTime`. */
-export function timeOf({ base, unverified }: TimeKeeping): number {
+/** The time for verdicts, as of the last `advanceTime`. */
+export function timeOf({ base, unverified }: TimeState): number {
   return unverified ?? base;
 }
 
 /**
- * Learns from the `Date` of a parsed upstream answer: time has reached it, and a wall clock far ahead of
- * it is known to be wrong by that much. Only such an answer takes time back: a jump that was not believed, and
- * whatever the wall clock showed before the first answer of all, when it may have been ahead from the start.
+ * Learns from the `Date` of a valid upstream response: this time has been reached, and a wall clock far ahead of it is
+ * wrong. Only a `Date` can take the time back: it undoes a jump that was not confirmed, and, if it is the very first
+ * one, everything that the wall clock has shown before.
  *
- * One `Date` that is more than 30 days ahead changes nothing, since nothing could take it back; a second one that
- * agrees with it is believed.
+ * A single `Date` that is more than 30 days ahead changes nothing, because nothing could undo it. A second `Date` that
+ * agrees with the first one is accepted.
  */
-export function learnDate(
-  keeping: TimeKeeping,
-  date: number,
-  { wall, monotonic }: ClockReading,
-): TimeKeeping {
-  const kept = keepTime(keeping, { wall, monotonic });
-  const doubted = date - monotonic;
-  const isSecond = keeping.doubted !== null && Math.abs(doubted - keeping.doubted) <= toleranceMs;
-  // The answer is dated by the time that was certain before it, so that no later Date may take back that time.
-  if (date - timeOf(kept) > unverifiedJumpMs && !isSecond) return { ...kept, doubted, isConfirmed: true };
+export function learnDate(keeping: TimeState, date: number, { wall, monotonic }: ClockReading): TimeState {
+  const kept = advanceTime(keeping, { wall, monotonic });
+  const unverifiedDate = date - monotonic;
+  const isSecond =
+    keeping.unverifiedDate !== null && Math.abs(unverifiedDate - keeping.unverifiedDate) <= toleranceMs;
+  // The response is dated by the time that was certain before it, so no later Date may take back that time.
+  if (date - timeOf(kept) > unverifiedJumpMs && !isSecond)
+    return { ...kept, unverifiedDate, isConfirmed: true };
   const base = keeping.isConfirmed ? Math.max(date, keeping.base + monotonic - keeping.takenAt) : date;
   const aheadMs = wall - base;
   return {
@@ -101,32 +99,32 @@ export function learnDate(
     aheadMs: aheadMs > toleranceMs ? aheadMs : 0,
     isConfirmed: true,
     upstream: date,
-    doubted: null,
+    unverifiedDate: null,
   };
 }
 
 /**
- * Confirms the time as it is kept, a jump included, because an answer without a `Date` is dated by this time: a later
- * `Date` that took the time back would leave the verdict in the future.
+ * Confirms the current time, including a jump, because a response without a `Date` is dated by this time. If a later
+ * `Date` took the time back, the verdict would be in the future.
  */
-export function acceptTime(keeping: TimeKeeping): TimeKeeping {
+export function acceptTime(keeping: TimeState): TimeState {
   return { ...keeping, base: timeOf(keeping), unverified: null, isConfirmed: true };
 }
 
-/** The time that no later answer takes back; null while only the wall clock has said what time it is. */
-export function confirmedTimeOf({ base, isConfirmed }: TimeKeeping): number | null {
+/** The time that no later response takes back; null while the wall clock is the only source. */
+export function confirmedTimeOf({ base, isConfirmed }: TimeState): number | null {
   return isConfirmed ? base : null;
 }
 
 /**
- * The time by which what was kept for long enough is removed, as of the last `keepTime`. One wrong clock must not have
- * anything removed too early: neither one that ran ahead, since the time kept is never taken back, nor one that was
- * behind, since what was kept by it looks too old once it is set right. So the earliest counts: of the time kept, of the
- * wall clock, of the time passed since the start (`lived`: `Clock.elapsed`) and, on an agent, of what the upstream says.
- * It is at most 30 days behind the time kept, or a wall clock that stays wrong would have all kept for good.
+ * The time for removing old records, as of the last `advanceTime`. A single wrong clock must not remove a record too
+ * early. If the wall clock ran ahead, `base` stays ahead. If it was behind, records that were written then look too old
+ * once it is corrected. So the earliest time counts: `base`, the wall clock, the time since the first start (`lived`:
+ * `Clock.elapsed`) and, on an agent, the upstream's time. It is at most 30 days behind `base`, because otherwise nothing
+ * would be removed while a wall clock stays wrong.
  */
 export function removalTime(
-  { base, upstream }: TimeKeeping,
+  { base, upstream }: TimeState,
   { wall }: ClockReading,
   { isAgent, lived }: { isAgent: boolean; lived: number },
 ): number {
@@ -134,10 +132,10 @@ export function removalTime(
   return Math.max(earliest, base - unverifiedJumpMs);
 }
 
-/** Whether the wall clock is known, or must be feared, to be wrong by more than 10 minutes. */
+/** Whether the wall clock is, or may be, wrong by more than 10 minutes. */
 export function isSuspect(
-  { base, unverified, aheadMs, doubted }: TimeKeeping,
+  { base, unverified, aheadMs, unverifiedDate }: TimeState,
   { wall }: ClockReading,
 ): boolean {
-  return unverified !== null || aheadMs > 0 || doubted !== null || wall < base - toleranceMs;
+  return unverified !== null || aheadMs > 0 || unverifiedDate !== null || wall < base - toleranceMs;
 }

@@ -1,20 +1,20 @@
 const rfc3339 = /^(\d{4}-\d{2}-(\d{2}))[Tt ]((\d{2}):\d{2}:\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
 
-/** Writes epoch ms as the interface does: UTC, whole seconds, `2024-02-22T11:23:05+00:00` (RFC 3339). */
+/** Formats epoch ms as in the API: UTC, whole seconds, `2024-02-22T11:23:05+00:00` (RFC 3339). */
 export function formatDatetime(epochMs: number): string {
   return `${new Date(epochMs).toISOString().slice(0, 19)}+00:00`;
 }
 
-/** The years 1 to 9999: beyond them UTC cannot be written with four digits. */
+/** The years 1 to 9999, because the format has four digits for the year. */
 const earliest = -62_135_596_800_000;
 const latest = 253_402_300_799_999;
 
-/** Whether an instant (epoch ms) can be written as the interface does. */
+/** Whether `formatDatetime` can format an instant (epoch ms). */
 export function isInstant(epochMs: number): boolean {
   return epochMs >= earliest && epochMs <= latest;
 }
 
-/** Reads an RFC 3339 datetime as epoch ms; null when it is none, or names a day or hour that does not exist. */
+/** Parses an RFC 3339 datetime into epoch ms; null if it is malformed, or names a day or hour that does not exist. */
 export function parseDatetime(text: string): number | null {
   const match = rfc3339.exec(text);
   if (match === null) return null;
@@ -26,7 +26,7 @@ export function parseDatetime(text: string): number | null {
   return Number.isNaN(epochMs) ? null : epochMs;
 }
 
-/** The 31st of a shorter month counts as the next day. */
+/** `Date.parse` takes the 31st of a shorter month for the first day of the next month. */
 function isInMonth(asUtc: number, dayOfMonth: number): boolean {
   return dayOfMonth <= 28 || new Date(asUtc).getUTCDate() === dayOfMonth;
 }

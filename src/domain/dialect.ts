@@ -1,4 +1,4 @@
-/** The ways in which a server of the API speaks: as the specification says, or as the store does that it was taken from. */
+/** The dialects of the API: as in the specification, or as in the store that the specification comes from. */
 export const dialectNames = ['specification', 'payhip'] as const;
 
 export type DialectName = (typeof dialectNames)[number];

@@ -1,17 +1,17 @@
 import type { DialectName } from './dialect.ts';
 
 /*
- * The names of HTTP headers that this program gave a meaning, or took it from the specification; spelled as in
- * the documentation. Header names are compared without case.
+ * The names of HTTP headers that this program or the specification defines, spelled as in the documentation. Header
+ * names are compared without case.
  */
 
-/** Carry a credential (specification 3); `upstream.headers` can name others for the way up. */
+/** Headers that carry a credential (specification 3). `upstream.headers` can name others for requests to the upstream. */
 export const credentialHeaders = {
   apiKey: 'service-api-key',
   productSecret: 'product-secret-key',
 } as const;
 
-/** The header of the API key, as each dialect calls it. */
+/** The header of the API key in each dialect. */
 export const apiKeyHeaders: Readonly<Record<DialectName, string>> = {
   specification: credentialHeaders.apiKey,
   payhip: 'payhip-api-key',
@@ -20,10 +20,10 @@ export const apiKeyHeaders: Readonly<Record<DialectName, string>> = {
 /** Makes a write repeatable (draft-ietf-httpapi-idempotency-key-header). */
 export const idempotencyKeyHeader = 'Idempotency-Key';
 
-/** Names a request, in its answer, in the log and on the way up (src/http/README.md, The id of a request). */
+/** Identifies a request in its response, in the log and at the upstream (src/http/README.md, The id of a request). */
 export const requestIdHeader = 'X-Request-Id';
 
-/** Tell how current an answer is (src/http/README.md, Agent headers). */
+/** Headers that say how current a response is (src/http/README.md, Agent headers). */
 export const provenanceHeaderNames = {
   freshness: 'Latchkey-Freshness',
   confirmedAt: 'Latchkey-Confirmed-At',
@@ -32,7 +32,7 @@ export const provenanceHeaderNames = {
 } as const;
 
 /**
- * Tells which instance answered, and which one asks its upstream: the command line recognizes its daemon by it,
- * and an agent itself.
+ * The instance that sent a response, or a request to its upstream. The command line recognizes its daemon by this
+ * header, and an agent recognizes its own requests.
  */
 export const instanceHeader = 'Latchkey-Instance';

@@ -1,18 +1,18 @@
 import type { License, LicenseTrigger } from './license.ts';
 
-/** What of a license its changes move. */
+/** The members of a license that changes modify. */
 export type LicenseState = Pick<License, 'uses' | 'enabled'>;
 
-/** How many changes of one license key are kept: the last ones. */
-export const changesKept = 1_000;
+/** How many changes of one license key are kept. */
+export const maxHistoryEntries = 1_000;
 
-/** One change of a license as it is remembered. On an agent: as it was recorded there, before the upstream had it. */
+/** One recorded change of a license. An agent records the change before the upstream has it. */
 export type HistoryEntry = {
   licenseKey: string;
   /** Epoch ms. */
   at: number;
   change: LicenseTrigger;
-  /** Who asked for it: the name of a credential (`Principal.credential`), never its secret. */
+  /** Who requested the change: the name of a credential (`Principal.credential`), never its secret. */
   credential: string;
   before: LicenseState;
   after: LicenseState;

@@ -1,16 +1,16 @@
-import { isLonger, plainText } from './text.ts';
+import { isLongerThan, plainText } from './text.ts';
 
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const generated = /^[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}$/i;
 const containsGenerated = /[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}/i;
 export const maximumLicenseKeyLength = 100;
 
-/** How many random bytes make a license key. */
+/** The number of random bytes for one license key. */
 export const licenseKeyBytes = 20;
 
 /**
- * Makes a license key: four groups of five from an alphabet of 32, so that each byte's low five bits
- * choose one letter without bias.
+ * Generates a license key: four groups of five letters. The alphabet has 32 letters, so the low five bits of a byte
+ * choose a letter without bias.
  */
 export function licenseKeyFrom(bytes: Uint8Array): string {
   const letters = Array.from(bytes.subarray(0, licenseKeyBytes), (byte) => alphabet.charAt(byte & 31));
@@ -18,48 +18,48 @@ export function licenseKeyFrom(bytes: Uint8Array): string {
 }
 
 /**
- * Brings a license key to the form under which it is stored: white space around it is dropped, and a
- * key of the generated format is found in any letter case. Null when nothing, or over 100 characters, is left.
+ * Normalizes a license key to its stored form: trims white space, and ignores the letter case of a key in the generated
+ * format. Null if nothing, or more than 100 characters, is left.
  */
 export function parseLicenseKey(text: string): string | null {
   const trimmed = text.trim();
   // Invisible characters may make a key too long.
-  if (isLonger(trimmed, maximumLicenseKeyLength)) return storedForm(plainText(trimmed).trim());
+  if (isLongerThan(trimmed, maximumLicenseKeyLength)) return storedForm(plainText(trimmed).trim());
   return storedForm(trimmed);
 }
 
-/** Brings a pasted license key to the form under which it was most likely issued: see `plainText`. */
+/** The license key that was most likely issued, from a pasted key: see `plainText`. */
 export function parsePlainLicenseKey(text: string): string | null {
   return storedForm(plainText(text).trim());
 }
 
-/** Whether a license key may be issued: keys that look alike are one key. */
+/** Whether a license key may be issued. Keys that look alike count as the same key. */
 export function isPlainLicenseKey(licenseKey: string): boolean {
   return plainText(licenseKey) === licenseKey;
 }
 
 function storedForm(trimmed: string): string | null {
-  if (trimmed === '' || isLonger(trimmed, maximumLicenseKeyLength)) return null;
+  if (trimmed === '' || isLongerThan(trimmed, maximumLicenseKeyLength)) return null;
   return generated.test(trimmed) ? trimmed.toUpperCase() : trimmed;
 }
 
-/** Why a license key is not issued. */
+/** Why a license key that is not plain is not issued. */
 export const unusualKey = {
   parameter: 'license_key',
   code: 'malformed',
   detail: 'license_key must not contain invisible characters, full-width letters or typographic dashes.',
 } as const;
 
-/** Whether a key of the generated format stands anywhere in a text, which must not be logged then. */
+/** Whether a text contains a key in the generated format, and so must not be logged. */
 export function containsLicenseKey(text: string): boolean {
   return containsGenerated.test(text);
 }
 
-/** Joins the groups of a key of the generated format that stand apart; null when they do not make one. */
+/** Joins separate groups into a key of the generated format; null if the result is not such a key. */
 export function joinLicenseKey(groups: readonly string[]): string | null {
   const joined = groups.join('-');
   return generated.test(joined) ? joined : null;
 }
 
-/** How many other spellings of a license key an agent keeps: a caller can think of millions. */
+/** How many aliases of a license key an agent keeps. A limit is needed because a caller can send millions. */
 export const maxAliases = 16;

@@ -8,24 +8,24 @@ export type License = {
   enabled: boolean;
   /** Epoch ms. */
   createdAt: number;
-  /** What else the upstream of an agent tells of it, as it tells it; absent: nothing. */
+  /** Further members from an agent's upstream, unchanged. */
   extra?: LicenseExtra;
 };
 
-/** Members beyond specification 2.2, such as the name of the product: JSON, at most 1 KiB of it. */
+/** Members beyond specification 2.2, such as the name of the product; at most 1 KiB of JSON. */
 export type LicenseExtra = Readonly<Record<string, unknown>>;
 
-/** A license with what the authority knows of its sale; null: it was not sold here, or not refunded. */
+/** A license and its sale. Null: the license was not sold here, or not refunded. */
 export type SoldLicense = License & { purchaseId: string | null; refundedAt: number | null };
 
-/** What the upstream calls the product of a license; null where it has not told. */
+/** The name of the product at the upstream; null if the upstream has not sent it. */
 export function toldProductName({ extra }: License): string | null {
   const name = extra?.['product_name'];
   return typeof name === 'string' ? name : null;
 }
 
-/** With how many uses a license is issued or imported, or known from an upstream, at most; counts are exact up to 2^53. */
-export const mostUsesFromOutside = 1_000_000_000_000_000;
+/** The maximum `uses` of a new, imported or upstream license. Counts are exact up to 2^53. */
+export const maxInitialUses = 1_000_000_000_000_000;
 
 /** What can happen to a license (specification 3.1). */
 export type LicenseTrigger = 'usage' | 'decrease' | 'enable' | 'disable' | 'refund';
@@ -50,7 +50,7 @@ export const licenseTransitions: Record<LicenseState, Record<LicenseTrigger, Lic
   },
 };
 
-/** What a trigger does to the count: usage adds one, decrease takes one and stops at 0. */
+/** The count after a trigger. A decrease stops at 0. */
 export function countAfter(uses: number, trigger: LicenseTrigger): number {
   switch (trigger) {
     case 'usage':
@@ -66,7 +66,7 @@ export function countAfter(uses: number, trigger: LicenseTrigger): number {
   }
 }
 
-/** Whether a change has changed nothing: enabling an enabled license, or taking a use back at 0. */
+/** Whether a change had no effect, such as enabling an enabled license or decreasing a count of 0. */
 export function isSameState(before: License, after: License): boolean {
   return before.uses === after.uses && before.enabled === after.enabled;
 }

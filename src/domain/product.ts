@@ -3,9 +3,9 @@ export type Product = {
   productKey: string;
   accountId: string;
   name: string;
-  /** Has a subscription price: coupons for it alone cannot be created through the interface. */
+  /** The product has a subscription price. The API creates no coupons for such a product alone. */
   recurring: boolean;
   createdAt: number;
-  /** Epoch ms; from then on it is not sold any more, while its keys go on. Null: it is on sale. */
+  /** Epoch ms. The product is no longer sold from then on, but its keys stay valid. Null: it is on sale. */
   archivedAt: number | null;
 };

@@ -1,2 +1,2 @@
-/** What a process is, and what its store holds: an authority's licenses, or an agent's copy of its upstream's. */
+/** The role of a process and its store. An authority owns licenses; an agent holds snapshots of its upstream's licenses. */
 export type RoleName = 'authority' | 'agent';

@@ -1,10 +1,10 @@
-/** Writes how many there are: `1 key`, `2 keys`. */
+/** For example `1 key`, `2 keys`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
-/** Whether a text has more characters, as JSON Schema counts them; JavaScript counts some twice. */
-export function isLonger(text: string, maximum: number): boolean {
+/** Counts characters as JSON Schema does. `length` counts some characters twice. */
+export function isLongerThan(text: string, maximum: number): boolean {
   return text.length > maximum && Array.from(text).length > maximum;
 }
 
@@ -14,16 +14,16 @@ export function oneLine(text: string): string {
   return lines.filter((line) => line !== '').join(' ');
 }
 
-const ordinary = /^[\x20-\x7e]*$/;
-/** Characters that are not seen: format characters, line separators, and those that fonts leave out. */
+const printableAscii = /^[\x20-\x7e]*$/;
+/** Format characters, line separators, and characters that fonts do not show. */
 const invisible = /[\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 const dashes = /[\p{Pd}\p{Dash}]/gu;
 
 /**
- * Takes back what text editors, web pages and input methods do to a code that is pasted: invisible characters are
- * dropped, full-width and other compatible forms become the usual characters (NFKC), every dash becomes `-`.
+ * Undoes what text editors, web pages and input methods do to a pasted code: drops invisible characters, replaces
+ * full-width and other compatible forms with the usual characters (NFKC), and replaces every dash with `-`.
  */
 export function plainText(text: string): string {
-  if (ordinary.test(text)) return text;
+  if (printableAscii.test(text)) return text;
   return text.replace(invisible, '').normalize('NFKC').replace(invisible, '').replace(dashes, '-');
 }

@@ -1,14 +1,14 @@
 import type { Change, Changes, Reader, Transaction } from '../service/tables.ts';
 
-/** Of more changes than these, as of an import, it is not worth telling which they are. */
-const most = 1_000;
+/** After more changes, for example by an import, everything is invalidated. */
+const maxChanges = 1_000;
 
-/** Collects what writes change of what verifies are answered from, until the committer takes it. */
+/** Collects which records to invalidate in the caches for verifies, until the committer takes the list. */
 export function collectChanges(): Changes {
   let collected: Change[] = [];
   return {
     add(change) {
-      if (collected.length < most) collected.push(change);
+      if (collected.length < maxChanges) collected.push(change);
       else collected = ['anything'];
     },
     take() {
@@ -19,7 +19,7 @@ export function collectChanges(): Changes {
   };
 }
 
-/** What a call changes of what verifies are answered from; null: nothing. */
+/** Which cached records a call invalidates; null for none. */
 type Effect<Args extends unknown[]> = (...args: Args) => Change | null;
 
 /** The effect of each method that writes; a missing one does not compile. */
@@ -33,7 +33,7 @@ const nothing = (): null => null;
 const credentials = (): Change => 'credentials';
 const anything = (): Change => 'anything';
 
-/** Verifies are answered from these tables, and from no others. */
+/** The tables that verifies read. */
 const effects: {
   readonly [
     Name in 'accounts' | 'products' | 'licenses' | 'snapshots' | 'tokens' | 'oldCredentials'
@@ -42,7 +42,7 @@ const effects: {
   accounts: { add: nothing, keyDigest: nothing, setKeyDigest: credentials },
   products: { add: anything, secretDigest: nothing, setSecretDigest: credentials, put: anything },
   licenses: {
-    // That there was none is not remembered.
+    // Caches never hold that a license is missing.
     add: nothing,
     change: ({ licenseKey }) => ({ licenseKey }),
     setState: ({ licenseKey }) => ({ licenseKey }),
@@ -51,7 +51,7 @@ const effects: {
     put: ({ license: { licenseKey } }) => ({ licenseKey }),
     setLocal: (licenseKey) => ({ licenseKey }),
     remove: (licenseKey) => ({ licenseKey }),
-    // It decides only for how long an answer is repeated.
+    // This only affects how long a response is cached.
     touch: nothing,
     shiftWaits: nothing,
     addAlias: anything,
@@ -61,18 +61,18 @@ const effects: {
   tokens: {
     add: credentials,
     remove: credentials,
-    // With a token is remembered when it was last used.
+    // A cached token includes its last use.
     setLastUsed: credentials,
   },
   oldCredentials: { put: credentials, remove: credentials, prune: credentials },
 };
 
-/** The same tables, whose changes are collected; an authority's need not be all of them. */
-export function collectFrom<Tables extends Partial<Record<keyof typeof effects, object>>>(
+/** Wraps tables so that `changes` collects their changes. An authority does not have all tables. */
+export function trackChanges<Tables extends Partial<Record<keyof typeof effects, object>>>(
   tables: Tables,
   changes: Pick<Changes, 'add'>,
 ): Tables {
-  const noting = Object.entries(effects).flatMap(([name, ofTable]) => {
+  const tracked = Object.entries(effects).flatMap(([name, ofTable]) => {
     const table = tables[name as keyof typeof effects] as Record<string, Effect<unknown[]>> | undefined;
     if (table === undefined) return [];
     const methods = Object.entries(ofTable as Record<string, Effect<unknown[]>>).map(([method, effect]) => [
@@ -85,5 +85,5 @@ export function collectFrom<Tables extends Partial<Record<keyof typeof effects, 
     ]);
     return [[name, { ...table, ...(Object.fromEntries(methods) as object) }]];
   });
-  return { ...tables, ...(Object.fromEntries(noting) as object) };
+  return { ...tables, ...(Object.fromEntries(tracked) as object) };
 }

@@ -6,16 +6,14 @@ type ScopeColumns =
   | { scope: 'collection'; productKey: null; collectionId: string };
 type DiscountColumns = { percentOff: number; amountOff: null } | { percentOff: null; amountOff: number };
 
-/** A coupon as a table holds it. */
 export type CouponRow = Omit<Coupon, 'scope' | 'discount'> & ScopeColumns & DiscountColumns;
 
-/** The state of a coupon in SQL: what `couponState` says of it, at an instant and with so many redemptions. */
+/** `couponState` in SQL. `at`, `redemptions`: SQL expressions for an instant and a number of redemptions. */
 export function stateInSql(at: string, redemptions: string): string {
   return `CASE WHEN ${at} > end_at THEN 'ended' WHEN ${redemptions} >= usage_limit THEN 'used_up'
     WHEN ${at} < start_at THEN 'scheduled' ELSE 'active' END`;
 }
 
-/** Reads a coupon from its row. */
 export function couponFrom(row: CouponRow): Coupon {
   const { id, code, startAt, endAt, minimumPurchaseAmount, usageLimit, notes } = row;
   const scope = scopeFrom(row);
@@ -41,7 +39,6 @@ function discountFrom(row: DiscountColumns): CouponDiscount {
   return { type: 'amount', amountOff: row.amountOff };
 }
 
-/** The columns of a coupon's terms. */
 export function termsColumns(terms: CouponTerms): Omit<CouponRow, 'id'> {
   const { scope, discount, code, startAt, endAt, minimumPurchaseAmount, usageLimit, notes } = terms;
   return {

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { getAsset, isSea } from 'node:sea';
 
 /**
- * Reads the first schema of an engine, `src/store/sqlite/schema.sql` or `src/store/postgres/schema.sql`. The npm package has it
- * under `dist/store/`, the single executable as an asset of the same name.
+ * Reads the first schema of an engine, `src/store/sqlite/schema.sql` or `src/store/postgres/schema.sql`. The npm package
+ * has the file under `dist/store/`, the single executable as an asset of the same name.
  */
 export function readSchema(engine: 'sqlite' | 'postgres'): string {
   const path = schemaPath(engine);
   if (isSea()) return getAsset(path, 'utf8');
-  // This file, and every file that a build makes of it, lies one folder below the root of `src` or `dist`.
+  // This file, and every bundle that contains it, is one folder below the root of `src` or `dist`.
   return readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 }
 

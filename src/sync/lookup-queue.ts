@@ -133,7 +133,7 @@ export class LookupQueue {
    * either.
    */
   #advance(queue: CredentialQueue): void {
-    while (this.#waitMs(queue.credential) === 0) {
+    while (this.#waitOf(queue.credential) === 0) {
       const key = nextOf(queue);
       if (key === null) break;
       this.#change(key.credential, (bucket) => spend(bucket, key.requests));
@@ -194,7 +194,7 @@ export class LookupQueue {
   }
 
   #refuse(queue: CredentialQueue, key: QueuedKey, caller: Caller): void {
-    const retryAfterMs = this.#waitMs(queue.credential);
+    const retryAfterMs = this.#waitOf(queue.credential);
     if (this.#remove(queue, key, caller)) caller.answer({ refused: true, retryAfterMs });
   }
 
@@ -234,7 +234,7 @@ export class LookupQueue {
       for (const caller of waiting) enteredAt = Math.min(enteredAt, caller.enteredAt);
     }
     if (queue.keys.size === 0) this.#queues.delete(queue.credential);
-    const nextTurnAt = this.#clock.elapsed() + this.#waitMs(queue.credential);
+    const nextTurnAt = this.#clock.elapsed() + this.#waitOf(queue.credential);
     const until = enteredAt === Infinity ? Infinity : Math.min(nextTurnAt, enteredAt + longestWaitMs);
     if (queue.sleep !== null && queue.sleep.until <= until && until !== Infinity) return;
     queue.sleep?.ending.abort();
@@ -273,7 +273,7 @@ export class LookupQueue {
     this.#buckets.set(credential, change(this.#bucket(credential)));
   }
 
-  #waitMs(credential: string): number {
+  #waitOf(credential: string): number {
     return waitOf(this.#bucket(credential), this.#rate());
   }
 }

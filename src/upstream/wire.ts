@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Coupon, couponFaults, couponTerms, type CouponTerms } from '../domain/checkout/coupon.ts';
 import { formatDatetime, isInstant, parseDatetime } from '../domain/datetime.ts';
-import { mostUsesFromOutside, type License, type LicenseExtra } from '../domain/license.ts';
+import { maxInitialUses, type License, type LicenseExtra } from '../domain/license.ts';
 import { plainText } from '../domain/text.ts';
 import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';
 
@@ -43,7 +43,7 @@ const license = z.looseObject({
   product_link: shownText,
   buyer_email: shownText,
   // The specification does not say whether it may be negative. Sums with it must stay exact.
-  uses: numberOf(z.int().max(mostUsesFromOutside).min(-mostUsesFromOutside)),
+  uses: numberOf(z.int().max(maxInitialUses).min(-maxInitialUses)),
   date: shownDate,
 });
 

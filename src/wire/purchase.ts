@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mostUsesFromOutside } from '../domain/license.ts';
+import { maxInitialUses } from '../domain/license.ts';
 import { maximumLicenseKeyLength } from '../domain/license-key.ts';
 import type { PurchaseWithLicense } from '../domain/purchase.ts';
 import { formatDatetime } from '../domain/datetime.ts';
@@ -47,7 +47,7 @@ export const purchaseParameters = parameters(
     buyer_email: email,
     license_key: licenseKeyText(maximumLicenseKeyLength).optional(),
     date: datetime.optional(),
-    uses: integer(0, mostUsesFromOutside).optional(),
+    uses: integer(0, maxInitialUses).optional(),
     enabled: boolean.optional(),
   },
   { unknown: 'refused', id: 'NewPurchase' },

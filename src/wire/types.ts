@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isInstant, parseDatetime } from '../domain/datetime.ts';
-import { isLonger } from '../domain/text.ts';
+import { isLongerThan } from '../domain/text.ts';
 import { shortestSecret } from '../service/access/secret.ts';
 
 /*
@@ -82,7 +82,7 @@ export function text(maximum = 16_384, minimum = 1): z.ZodType<string> {
     if (given === '') return refuse(issues, 'required', 'must not be empty');
     if (given.length < minimum)
       return refuse(issues, 'too_short', `must have at least ${minimum} characters`);
-    if (isLonger(given, maximum))
+    if (isLongerThan(given, maximum))
       return refuse(issues, 'too_long', `must have at most ${maximum} characters`);
     return given;
   });
@@ -140,7 +140,7 @@ export function textLike(pattern: RegExp, maximum: number, message: string): z.Z
     if (
       typeof given !== 'string' ||
       !given.isWellFormed() ||
-      isLonger(given, maximum) ||
+      isLongerThan(given, maximum) ||
       !pattern.test(given)
     ) {
       return refuse(issues, 'malformed', message);

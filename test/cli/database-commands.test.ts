@@ -23,7 +23,7 @@ test.skipIf(!hasPostgres)(
     expect(await run('backup', backup)).toEqual({
       code: 1,
       out: '',
-      err: 'latchkey: The database is backed up by its own means (backed_up_by_the_database)\nThe records are in PostgreSQL: use pg_dump.\n',
+      err: 'latchkey: PostgreSQL has its own backup tools (backed_up_by_the_database)\nThe records are in PostgreSQL: use pg_dump.\n',
     });
     expect(readdirSync(directory.path)).not.toContain('backup.db');
     expect((await run('doctor')).code).toBe(0);

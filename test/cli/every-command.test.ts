@@ -177,7 +177,7 @@ test('every command is run with --json, here or in another test file', () => {
 test('a command that succeeds prints JSON and nothing else', async () => {
   await using folder = temporaryDirectory();
   await using shop = await openCliShop();
-  // A database is backed up by its own means.
+  // PostgreSQL has its own backup tools.
   const given = successes.filter((line) => postgresOfProject === null || !line.startsWith('backup '));
   expect(await runAll(given, shop.directory, folder.path)).toEqual([]);
 });

@@ -3,13 +3,13 @@ import {
   acceptTime,
   confirmedTimeOf,
   isSuspect,
-  keepTime,
+  advanceTime,
   learnDate,
   removalTime,
-  startTimeKeeping,
+  startTimeState,
   timeOf,
   type ClockReading,
-  type TimeKeeping,
+  type TimeState,
 } from '../../src/domain/clock.ts';
 
 const minute = 60_000;
@@ -23,14 +23,14 @@ function after(passed: number, turned: number = 0): ClockReading {
 
 type Row = {
   name: string;
-  keeping: TimeKeeping;
+  keeping: TimeState;
   reading: ClockReading;
   now: number;
   suspect: boolean;
 };
 
-const started = startTimeKeeping(null, after(0));
-const startedLate = startTimeKeeping({ at: noon + day, isConfirmed: true }, after(0));
+const started = startTimeState(null, after(0));
+const startedLate = startTimeState({ at: noon + day, isConfirmed: true }, after(0));
 
 const rows: Row[] = [
   { name: 'a right clock', keeping: started, reading: after(minute), now: noon + minute, suspect: false },
@@ -120,11 +120,7 @@ const rows: Row[] = [
   },
   {
     name: 'the first answer after a start from a mark that nothing had confirmed',
-    keeping: learnDate(
-      startTimeKeeping({ at: noon + day, isConfirmed: false }, after(0)),
-      noon,
-      after(minute),
-    ),
+    keeping: learnDate(startTimeState({ at: noon + day, isConfirmed: false }, after(0)), noon, after(minute)),
     reading: after(2 * minute),
     now: noon + minute + minute,
     suspect: false,
@@ -133,7 +129,7 @@ const rows: Row[] = [
 
 describe('the time by which verdicts are made', () => {
   it.each(rows)('under $name', ({ keeping, reading, now, suspect }) => {
-    const kept = keepTime(keeping, reading);
+    const kept = advanceTime(keeping, reading);
     expect(timeOf(kept)).toBe(now);
     expect(isSuspect(kept, reading)).toBe(suspect);
   });
@@ -141,18 +137,18 @@ describe('the time by which verdicts are made', () => {
 
 describe('a clock that is turned back', () => {
   it('wins nothing of the time that was shown before', () => {
-    const ahead = keepTime(started, after(0, day));
-    expect(timeOf(keepTime(ahead, after(minute)))).toBe(noon + day + minute);
-    expect(timeOf(keepTime(ahead, after(minute, -day)))).toBe(noon + day + minute);
+    const ahead = advanceTime(started, after(0, day));
+    expect(timeOf(advanceTime(ahead, after(minute)))).toBe(noon + day + minute);
+    expect(timeOf(advanceTime(ahead, after(minute, -day)))).toBe(noon + day + minute);
   });
 
   it('wins nothing even of a time that was not believed', () => {
-    const far = keepTime(started, after(0, 31 * day));
-    expect(timeOf(keepTime(far, after(minute)))).toBe(noon + 31 * day + minute);
+    const far = advanceTime(started, after(0, 31 * day));
+    expect(timeOf(advanceTime(far, after(minute)))).toBe(noon + 31 * day + minute);
   });
 
   it('is taken back from there by an answer of the upstream alone', () => {
-    const far = keepTime(started, after(0, 31 * day));
+    const far = advanceTime(started, after(0, 31 * day));
     const told = learnDate(far, noon + minute, after(minute));
     expect(timeOf(told)).toBe(noon + minute);
     expect(isSuspect(told, after(minute))).toBe(false);
@@ -190,7 +186,7 @@ describe('a Date that is more than 30 days ahead', () => {
 
   it('is believed at once where the wall clock shows the same', () => {
     const turned = after(minute, far);
-    expect(learnDate(keepTime(started, turned), turned.wall, turned).base).toBe(turned.wall);
+    expect(learnDate(advanceTime(started, turned), turned.wall, turned).base).toBe(turned.wall);
   });
 });
 
@@ -204,18 +200,18 @@ describe('the time that no later answer takes back', () => {
   });
 
   it('leaves out a jump that is not believed', () => {
-    const jumped = keepTime(learnDate(started, noon, after(0)), after(minute, far));
+    const jumped = advanceTime(learnDate(started, noon, after(0)), after(minute, far));
     expect([timeOf(jumped), confirmedTimeOf(jumped)]).toEqual([noon + minute + far, noon + minute]);
   });
 
   it('contains a jump after an answer without a Date, which is dated by it', () => {
-    const jumped = acceptTime(keepTime(learnDate(started, noon, after(0)), after(minute, far)));
+    const jumped = acceptTime(advanceTime(learnDate(started, noon, after(0)), after(minute, far)));
     expect(confirmedTimeOf(jumped)).toBe(noon + minute + far);
     expect(timeOf(learnDate(jumped, noon + minute, after(minute, far)))).toBe(noon + minute + far);
   });
 
   it('is not taken back after a first answer whose Date is too far ahead to be believed', () => {
-    const ahead = keepTime(started, after(minute, day));
+    const ahead = advanceTime(started, after(minute, day));
     const doubting = learnDate(ahead, noon + day + far, after(minute, day));
     expect(confirmedTimeOf(doubting)).toBe(noon + minute + day);
     expect(timeOf(learnDate(doubting, noon, after(minute, day)))).toBe(noon + minute + day);
@@ -224,50 +220,50 @@ describe('the time that no later answer takes back', () => {
 
 describe('what the store remembers of the time', () => {
   it('follows it', () => {
-    expect(keepTime(started, after(minute)).base).toBe(noon + minute);
-    expect(keepTime(started, after(minute, -day)).base).toBe(noon + minute);
+    expect(advanceTime(started, after(minute)).base).toBe(noon + minute);
+    expect(advanceTime(started, after(minute, -day)).base).toBe(noon + minute);
   });
 
   it('follows a jump of up to 30 days', () => {
-    expect(keepTime(started, after(0, 30 * day)).base).toBe(noon + 30 * day);
+    expect(advanceTime(started, after(0, 30 * day)).base).toBe(noon + 30 * day);
   });
 
   it('is kept from a longer jump until an answer confirms it', () => {
     const jumped = after(minute, 31 * day);
-    const kept = keepTime(started, jumped);
+    const kept = advanceTime(started, jumped);
     expect(kept.base).toBe(noon + minute);
     expect(timeOf(kept)).toBe(noon + minute + 31 * day);
     expect(isSuspect(kept, jumped)).toBe(true);
-    const confirmed = keepTime(learnDate(kept, noon + 31 * day, jumped), jumped);
+    const confirmed = advanceTime(learnDate(kept, noon + 31 * day, jumped), jumped);
     expect(confirmed.base).toBe(noon + minute + 31 * day);
     expect(isSuspect(confirmed, jumped)).toBe(false);
   });
 
   it('is kept from a jump over a time when the machine was off, too', () => {
-    const kept = startTimeKeeping({ at: noon - 31 * day, isConfirmed: true }, after(0));
+    const kept = startTimeState({ at: noon - 31 * day, isConfirmed: true }, after(0));
     expect(kept.base).toBe(noon - 31 * day);
     expect(timeOf(kept)).toBe(noon);
   });
 
   it('goes with the passing of time while a jump is not believed', () => {
-    const kept = keepTime(keepTime(started, after(0, 31 * day)), after(day, 31 * day));
+    const kept = advanceTime(advanceTime(started, after(0, 31 * day)), after(day, 31 * day));
     expect(kept.base).toBe(noon + day);
     expect(timeOf(kept)).toBe(noon + 32 * day);
   });
 
   it('is the wall clock again when that was ahead and has come back', () => {
     const ahead = learnDate(started, noon, after(0, day));
-    const still = keepTime(ahead, after(minute, day));
+    const still = advanceTime(ahead, after(minute, day));
     expect(isSuspect(still, after(minute, day))).toBe(true);
-    const back = keepTime(still, after(2 * minute));
+    const back = advanceTime(still, after(2 * minute));
     expect(isSuspect(back, after(2 * minute))).toBe(false);
-    expect(timeOf(keepTime(back, after(3 * minute)))).toBe(noon + 3 * minute);
+    expect(timeOf(advanceTime(back, after(3 * minute)))).toBe(noon + 3 * minute);
   });
 });
 
 describe('a wall clock that differs from what is known', () => {
   it('is suspect when it is more than ten minutes behind', () => {
-    const keeping = keepTime(started, after(day));
+    const keeping = advanceTime(started, after(day));
     expect(isSuspect(keeping, after(day, -10 * minute))).toBe(false);
     expect(isSuspect(keeping, after(day, -10 * minute - 1))).toBe(true);
   });
@@ -283,8 +279,8 @@ describe('a wall clock that differs from what is known', () => {
 describe('what was kept for long enough is removed by the earliest clock', () => {
   const month = 30 * day;
   /** What an agent's upstream said a minute ago: so much ahead of noon. */
-  const told = (...ahead: number[]): TimeKeeping =>
-    keepTime(
+  const told = (...ahead: number[]): TimeState =>
+    advanceTime(
       ahead.reduce((keeping, by) => learnDate(keeping, noon + by, after(0)), started),
       after(minute),
     );
@@ -305,7 +301,7 @@ describe('what was kept for long enough is removed by the earliest clock', () =>
   });
 
   it('a clock that was behind, and was set right', () => {
-    const keeping = keepTime(told(9 * day), after(minute, 9 * day));
+    const keeping = advanceTime(told(9 * day), after(minute, 9 * day));
     const how = { isAgent: true, lived: noon + minute };
     expect(removalTime(keeping, after(minute, 9 * day), how)).toBe(noon + minute);
   });

@@ -1,12 +1,12 @@
 import { array, assert, constantFrom, integer, nat, oneof, property, record } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  keepTime,
+  advanceTime,
   learnDate,
-  startTimeKeeping,
+  startTimeState,
   timeOf,
   type ClockReading,
-  type TimeKeeping,
+  type TimeState,
 } from '../../src/domain/clock.ts';
 import { freshnessAt } from '../../src/domain/agent/freshness.ts';
 
@@ -25,11 +25,11 @@ const restart = record({ input: constantFrom('restart' as const), offMs: nat(3 *
 
 /** A machine, a process on it that looks at the clock after each input, and what its store remembers. */
 class Machine {
-  keeping: TimeKeeping;
+  keeping: TimeState;
   #reading: ClockReading = { wall: Date.UTC(2026, 0, 1), monotonic: 0 };
 
   constructor() {
-    this.keeping = startTimeKeeping(null, this.#reading);
+    this.keeping = startTimeState(null, this.#reading);
   }
 
   get now(): number {
@@ -45,11 +45,11 @@ class Machine {
     }
     if (input.input === 'restart') {
       this.#reading = { ...this.#reading, monotonic: 0 };
-      this.keeping = startTimeKeeping(
+      this.keeping = startTimeState(
         { at: this.keeping.base, isConfirmed: this.keeping.isConfirmed },
         this.#reading,
       );
-    } else this.keeping = keepTime(this.keeping, this.#reading);
+    } else this.keeping = advanceTime(this.keeping, this.#reading);
   }
 
   learn(date: number): void {

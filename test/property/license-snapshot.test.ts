@@ -4,7 +4,7 @@ import { countAfter, type License } from '../../src/domain/license.ts';
 import {
   addLocalChange,
   localState,
-  localStateByBacklog,
+  localStateFromBacklog,
   type Backlog,
 } from '../../src/domain/agent/license-snapshot.ts';
 import type {
@@ -94,7 +94,7 @@ describe('what callers see of a key, whatever waits', () => {
   it('is told by their numbers, or else by each of them', () => {
     assert(
       property(uses, boolean(), operations, (count, enabled, all) => {
-        const told = localStateByBacklog(license(count, enabled), backlogOf(all), null);
+        const told = localStateFromBacklog(license(count, enabled), backlogOf(all), null);
         expect([null, localState(license(count, enabled), all)]).toContainEqual(told);
       }),
     );
@@ -112,7 +112,7 @@ describe('what callers see of a key, whatever waits', () => {
           const queue = [waiting(first), ...behind];
           const seen = { license: license(count, true), local: localState(license(count, true), queue) };
           const before = { ...seen, first: first === 'usage' ? 1 : -1 } as const;
-          const told = localStateByBacklog(license(answered, true), backlogOf(behind), before);
+          const told = localStateFromBacklog(license(answered, true), backlogOf(behind), before);
           expect([null, localState(license(answered, true), behind)]).toContainEqual(told);
         },
       ),
@@ -128,7 +128,7 @@ describe('what callers see of a key, whatever waits', () => {
           const behind = queue.slice(index + 1);
           const now = license(countAfter(Math.max(seen.license.uses, 0), first), true);
           const before = { ...seen, first: first === 'usage' ? 1 : -1 } as const;
-          const local = localStateByBacklog(now, backlogOf(behind), before);
+          const local = localStateFromBacklog(now, backlogOf(behind), before);
           expect(local).toEqual(localState(now, behind));
           seen = { license: now, local: local ?? seen.local };
         }

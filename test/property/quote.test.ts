@@ -72,7 +72,7 @@ function sum(numbers: readonly number[]): bigint {
   return numbers.reduce((total, each) => total + BigInt(each), 0n);
 }
 
-function contentOf({ lines: quoted }: Quote): string[] {
+function lineContent({ lines: quoted }: Quote): string[] {
   return quoted.map((line) => JSON.stringify(line)).toSorted();
 }
 
@@ -150,7 +150,7 @@ describe('a quote, whatever the coupon and the cart', () => {
       property(coupons, reordered, moments, (coupon, [cart, shuffled], moment) => {
         const one = quoteCart(coupon, cart, moment);
         const other = quoteCart(coupon, { ...cart, lines: shuffled }, moment);
-        expect(contentOf(other)).toEqual(contentOf(one));
+        expect(lineContent(other)).toEqual(lineContent(one));
         expect({ ...other, lines: [] }).toEqual({ ...one, lines: [] });
       }),
     );

@@ -12,7 +12,7 @@ import {
 } from '../support/harness/service-harness.ts';
 
 /** The upstream is asked for a key in another spelling, and answers with its own one. */
-async function readAs(agent: AgentHarness, asked: string, answer: Applied<License>): Promise<void> {
+async function readResult(agent: AgentHarness, asked: string, answer: Applied<License>): Promise<void> {
   const { policy, elapsed } = agent;
   const command = {
     licenseKey: asked,
@@ -29,14 +29,14 @@ async function readAs(agent: AgentHarness, asked: string, answer: Applied<Licens
 describe('one key, one queue, however it is spelled', () => {
   it('a key that is asked for in another spelling is the one that is known', async () => {
     await using agent = await createAgent({ uses: 5 });
-    await readAs(agent, 'key-1', agent.says(5));
+    await readResult(agent, 'key-1', agent.says(5));
     expect(agent.store.snapshots.get('key-1')?.license.licenseKey).toBe('KEY-1');
   });
 
   it('a key that was never seen is kept under its own spelling', async () => {
     await using agent = await createAgent();
     const own = agent.says(3);
-    await readAs(agent, 'new', { ...own, value: { ...own.value, licenseKey: 'NEW' } });
+    await readResult(agent, 'new', { ...own, value: { ...own.value, licenseKey: 'NEW' } });
     expect(agent.store.snapshots.get('new')?.license).toMatchObject({ licenseKey: 'NEW', uses: 3 });
     valueOf(await agent.change('usage', { licenseKey: 'new' }));
     expect(agent.store.operations.head('NEW', 'counter')).toMatchObject({ kind: 'usage' });
@@ -46,11 +46,11 @@ describe('one key, one queue, however it is spelled', () => {
     await using agent = await createAgent({ uses: 5 });
     const own = agent.says(3);
     const answer = { ...own, value: { ...own.value, licenseKey: 'Key-1' } };
-    await readAs(agent, 'Key-1', answer);
+    await readResult(agent, 'Key-1', answer);
     const { operationId } = valueOf(await agent.change('usage', { licenseKey: 'Key-1' }));
     const other = await agent.record('usage');
     await agent.record('disable');
-    await readAs(agent, 'KEY-1', answer);
+    await readResult(agent, 'KEY-1', answer);
     const { operations, snapshots } = agent.store;
     for (const queue of ['counter', 'state'] as const) {
       expect(operations.head('Key-1', queue)?.nextAt).toBe(agent.elapsed);
@@ -66,21 +66,21 @@ describe('one key, one queue, however it is spelled', () => {
     await using agent = await createAgent({ uses: 5 });
     const own = agent.says(5);
     const answer = { ...own, value: { ...own.value, licenseKey: 'Key-1' } };
-    await readAs(agent, 'Key-1', answer);
+    await readResult(agent, 'Key-1', answer);
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
     // The upstream has one key of them, whose count contains that use.
-    await readAs(agent, 'KEY-1', { ...answer, value: { ...answer.value, uses: 6 } });
+    await readResult(agent, 'KEY-1', { ...answer, value: { ...answer.value, uses: 6 } });
     valueOf(await agent.change('usage', { licenseKey: 'Key-1' }));
     const planned = { subject: 'Key-1', queue: 'counter', justRead: false } as const;
     expect(valueOf(await agent.writer.write('planStep', planned))).toEqual({ step: 'read' });
-    await readAs(agent, 'Key-1', { ...answer, value: { ...answer.value, uses: 6 } });
+    await readResult(agent, 'Key-1', { ...answer, value: { ...answer.value, uses: 6 } });
     expect(agent.store.snapshots.get('Key-1')).toMatchObject({ manyWriters: false, license: { uses: 6 } });
   });
 
   it('disabled under one spelling it is disabled under the other', async () => {
     await using agent = await createAgent({ uses: 5 });
-    await readAs(agent, 'key-1', agent.says(5));
+    await readResult(agent, 'key-1', agent.says(5));
     valueOf(await agent.change('disable', { licenseKey: 'key-1' }));
     expect(agent.local.enabled).toBe(false);
     expect(await agent.send('state')).toMatchObject({ subject: 'KEY-1', kind: 'disable' });
@@ -88,7 +88,7 @@ describe('one key, one queue, however it is spelled', () => {
 
   it('uses under both spellings go one after the other', async () => {
     await using agent = await createAgent({ uses: 5 });
-    await readAs(agent, 'key-1', agent.says(5));
+    await readResult(agent, 'key-1', agent.says(5));
     const first = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     const { operationId: second } = valueOf(await agent.change('usage', { licenseKey: 'key-1' }));
@@ -105,7 +105,7 @@ describe('one key, one queue, however it is spelled', () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     const sent = await agent.send('counter');
-    await readAs(agent, 'key-1', agent.says(6));
+    await readResult(agent, 'key-1', agent.says(6));
     expect(agent.snapshot.license.uses).toBe(5);
     await agent.answer(sent, agent.says(6));
     expect(agent.stateOf(use)).toBe('delivered');
@@ -115,7 +115,7 @@ describe('one key, one queue, however it is spelled', () => {
     await using agent = await createAgent({ uses: 5 });
     const uses = [await agent.record('usage'), await agent.record('usage')];
     const own = agent.says(5);
-    await readAs(agent, 'KEY-1', { ...own, value: { ...own.value, licenseKey: 'Key-1' } });
+    await readResult(agent, 'KEY-1', { ...own, value: { ...own.value, licenseKey: 'Key-1' } });
     const { operations, snapshots } = agent.store;
     expect(operations.queue('Key-1', 'counter').map(({ id }) => id)).toEqual(uses);
     expect(operations.head('Key-1', 'counter')?.nextAt).toBe(agent.elapsed);
@@ -128,7 +128,7 @@ describe('one key, one queue, however it is spelled', () => {
     const spellings = Array.from({ length: maxAliases + 2 }, (_, index) => `key-1-${index}`);
     for (const spelling of spellings) {
       agent.pass(1);
-      await readAs(agent, spelling, agent.says(5));
+      await readResult(agent, spelling, agent.says(5));
     }
     const known = spellings.filter((spelling) => agent.store.snapshots.get(spelling) !== null);
     expect(known).toEqual(spellings.slice(2));
@@ -137,9 +137,9 @@ describe('one key, one queue, however it is spelled', () => {
 
   it('the other spellings of a key go along when the upstream gives its own one up', async () => {
     await using agent = await createAgent({ uses: 5 });
-    await readAs(agent, 'key-1', agent.says(5));
+    await readResult(agent, 'key-1', agent.says(5));
     const own = agent.says(5);
-    await readAs(agent, 'KEY-1', { ...own, value: { ...own.value, licenseKey: 'Key-1' } });
+    await readResult(agent, 'KEY-1', { ...own, value: { ...own.value, licenseKey: 'Key-1' } });
     expect(agent.store.snapshots.get('key-1')?.license.licenseKey).toBe('Key-1');
     expect(agent.store.snapshots.aliasCount('Key-1')).toBe(2);
   });
@@ -152,11 +152,11 @@ describe('one key, one queue, however it is spelled', () => {
         const said = agent.says(uses);
         return { ...said, value: { ...said.value, licenseKey } };
       };
-      await readAs(agent, 'Key-1', answer('Key-1', 5));
+      await readResult(agent, 'Key-1', answer('Key-1', 5));
       const moved = which === 'the asked spelling' ? 'KEY-1' : 'Key-1';
-      await readAs(agent, moved, answer(moved, 9));
+      await readResult(agent, moved, answer(moved, 9));
       expect(agent.store.snapshots.get(moved)?.manyWriters).toBe(true);
-      await readAs(agent, 'KEY-1', answer('Key-1', 9));
+      await readResult(agent, 'KEY-1', answer('Key-1', 9));
       expect(agent.store.snapshots.get('KEY-1')).toMatchObject({
         license: { licenseKey: 'Key-1' },
         manyWriters: true,

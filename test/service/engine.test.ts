@@ -45,7 +45,7 @@ function faraway(transaction: Transaction): AuthorityTransaction {
 }
 
 /** Everything that is stored, table by table. */
-function contentOf({ reading: { database } }: TestStore): Record<string, unknown[]> {
+function lineContent({ reading: { database } }: TestStore): Record<string, unknown[]> {
   const tables = database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).all();
   return Object.fromEntries(
     tables.map(({ name }) => [String(name), database.prepare(`SELECT * FROM "${String(name)}"`).all()]),
@@ -78,9 +78,9 @@ test('an authority writes the same on an engine that has to be waited for, and e
       const result = await runUseCase(transaction, requestOf(name), contextOf(name));
       expect(outcomes[index], `${name}, ${again ? 'again' : 'once'}`).toMatchObject({ result });
     }
-    expect(contentOf(far)).toEqual(contentOf(near));
+    expect(lineContent(far)).toEqual(lineContent(near));
   }
-  expect(contentOf(far)['audit_event']).toHaveLength(19);
+  expect(lineContent(far)['audit_event']).toHaveLength(19);
 });
 
 test.skipIf(!hasPostgres)('an authority writes the same on PostgreSQL, and each request once', async () => {

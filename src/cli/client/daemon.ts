@@ -103,8 +103,8 @@ function noDaemon(location: Location, options: GlobalOptions): Failure {
 
 /** The failure if a process has locked the state directory, so that no other daemon can start there; else null. */
 async function findLock(location: Location, tried: readonly string[]): Promise<Failure | null> {
-  const { isHeld } = await import('../../store/sqlite/files/lock.ts');
-  if (!isHeld(location.stateDir)) return null;
+  const { isLocked } = await import('../../store/sqlite/files/lock.ts');
+  if (!isLocked(location.stateDir)) return null;
   const why = tried.length === 0 ? 'there is no listen.json in it' : 'looked at';
   const lines = [
     `latchkey: a process has locked ${formatPlace(location)}, and cannot be reached: ${why}`,

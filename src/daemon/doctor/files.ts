@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { formatReason } from '../../config/errors.ts';
 import { fail, ok, warn, type Finding } from '../../config/finding.ts';
 import { freeBytes } from '../../store/sqlite/reserve.ts';
-import { findIntrusion } from '../../store/sqlite/files/state-directory.ts';
+import { findSafetyProblem } from '../../store/sqlite/files/state-directory.ts';
 
 const ownerOnly = 0o700;
 const groupBits = 0o070;
@@ -62,7 +62,7 @@ function examineStateDirectory(directory: string, start: string): Finding[] {
 /** Examines as the owner of the directory, who runs the daemon: this process may be root. */
 function examineOwners(directory: string): Finding[] {
   const user = process.platform === 'win32' ? null : statSync(directory).uid;
-  const intrusion = findIntrusion(directory, user);
+  const intrusion = findSafetyProblem(directory, user);
   return intrusion === null
     ? []
     : [fail(`${directory} cannot be used: ${intrusion}`, 'correct that, and start again')];

@@ -6,7 +6,7 @@ import { MoveInDoubt } from '../../store/move/target.ts';
 import { PostgresAway, PostgresRefused } from '../../store/postgres/faults.ts';
 import { openReading } from '../../store/sqlite/connection.ts';
 import { DatabaseRefused } from '../../store/sqlite/faults.ts';
-import { takeDirectory } from '../../store/sqlite/files/open.ts';
+import { claimDirectory } from '../../store/sqlite/files/open.ts';
 import { checkBackup, draftFrom } from '../../store/sqlite/files/backup.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { directAddressOf, type PostgresSettings } from './database-settings.ts';
@@ -68,7 +68,7 @@ async function moveFromDraft(
   checkBackup(from);
   // The daemon may keep running while a backup is moved, to try the move.
   const directory = backup === null ? stateDir : stack.use(makeTemporaryDirectory('latchkey-move-')).path;
-  if (backup === null) stack.use(takeDirectory(stateDir));
+  if (backup === null) stack.use(claimDirectory(stateDir));
   const { path } = stack.use(draftFrom(from, directory));
   if (backup !== null) await makeOwn(path);
   const instance = instanceIn(path, from);

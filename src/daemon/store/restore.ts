@@ -13,7 +13,7 @@ import {
   StateDirectoryUnusable,
 } from '../../store/sqlite/faults.ts';
 import { localWriter } from '../../store/sqlite/local-writer.ts';
-import { takeDirectory } from '../../store/sqlite/files/open.ts';
+import { claimDirectory } from '../../store/sqlite/files/open.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { checkBackup, draftFrom, putInPlace } from '../../store/sqlite/files/backup.ts';
 import { PersistentClock } from '../system/clock.ts';
@@ -32,7 +32,7 @@ export async function restoreBackup(backup: string, stateDir: string): Promise<R
   try {
     // Before a state directory is created.
     checkBackup(backup);
-    using _ = takeDirectory(stateDir);
+    using _ = claimDirectory(stateDir);
     using draft = draftFrom(backup, stateDir);
     const role = storedRole(draft.path);
     refuseOtherRole(backup, role, stateDir);

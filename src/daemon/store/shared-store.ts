@@ -21,7 +21,7 @@ import {
 import { migrate } from '../../store/postgres/migrations.ts';
 import { Notices } from '../../store/postgres/notices.ts';
 import { PostgresWriter, type PostgresRun } from '../../store/postgres/writer.ts';
-import { takeDirectory } from '../../store/sqlite/files/open.ts';
+import { claimDirectory } from '../../store/sqlite/files/open.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import { LiveConfiguration } from '../live-configuration.ts';
 import { hashLicenseKeys, logOf } from '../log/derived.ts';
@@ -55,7 +55,7 @@ export async function openSharedStore(
   resources: AsyncDisposableStack,
 ): Promise<OpenedStore> {
   const { postgres } = options;
-  resources.use(takeDirectory(configuration.stateDir));
+  resources.use(claimDirectory(configuration.stateDir));
   const database = resources.use(
     new Database({ ...databaseSettings(postgres), node: nodeNameOf(configuration.stateDir) }),
   );

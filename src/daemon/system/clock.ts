@@ -4,13 +4,13 @@ import {
   unverifiedJumpMs,
   confirmedTimeOf,
   isSuspect,
-  keepTime,
+  advanceTime,
   learnDate,
   removalTime,
-  startTimeKeeping,
+  startTimeState,
   timeOf,
   type ClockReading,
-  type TimeKeeping,
+  type TimeState,
   type TimeMark,
 } from '../../domain/clock.ts';
 import type { Clock } from '../../service/ports.ts';
@@ -29,7 +29,7 @@ export interface TimeSource {
 export class PersistentClock implements Clock {
   readonly #source: TimeSource;
   readonly #elapsedOffset: number;
-  #keeping: TimeKeeping;
+  #keeping: TimeState;
   #lastReading: ClockReading;
 
   /** `mark`: the latest time in the store; null for a new store. */
@@ -37,12 +37,12 @@ export class PersistentClock implements Clock {
     this.#source = source;
     const reading = source.read();
     this.#lastReading = reading;
-    this.#keeping = startTimeKeeping(mark, reading);
+    this.#keeping = startTimeState(mark, reading);
     this.#elapsedOffset = timeOf(this.#keeping) - reading.monotonic;
   }
 
   now(): number {
-    this.#keeping = keepTime(this.#keeping, this.#source.read());
+    this.#keeping = advanceTime(this.#keeping, this.#source.read());
     return Math.round(timeOf(this.#keeping));
   }
 

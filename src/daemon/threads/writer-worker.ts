@@ -6,7 +6,7 @@ import type { WriterContext } from '../../service/ports.ts';
 import { runUseCase } from '../../service/run.ts';
 import type { WriteRequest } from '../../service/writer.ts';
 import { ReserveFile, ReservedCommitter } from '../../store/sqlite/reserve.ts';
-import { largestBatch, prepareCommitter, type Committer } from '../../store/sqlite/commit.ts';
+import { maxBatchSize, prepareCommitter, type Committer } from '../../store/sqlite/commit.ts';
 import { checkpoint, openWriting } from '../../store/sqlite/connection.ts';
 import { sha256, systemRandom } from '../system/random.ts';
 import {
@@ -78,7 +78,7 @@ function work(port: Port, { databasePath, role }: WriterData): void {
   const inner = prepareCommitter<Write>(connection, {
     run: (transaction, { request, context }) => runUseCase(transaction, request, context),
     isRefusal,
-    lacksRoom: () => reserve.lacksRoom(),
+    isOutOfSpace: () => reserve.isOutOfSpace(),
   });
   const committer = new ReservedCommitter(inner, reserve, ({ request }) => isEssential(request.name));
   const diskSpace = new DiskSpaceWatch(port, reserve);
@@ -105,7 +105,7 @@ function work(port: Port, { databasePath, role }: WriterData): void {
 /** The writes that have arrived, and whether the thread closes after them. */
 function gather(port: Port, first: WritesMessage): { batch: Write[]; isClosed: boolean } {
   const batch = writesOf(first);
-  while (batch.length < largestBatch) {
+  while (batch.length < maxBatchSize) {
     const message = receiveMessageOnPort(port)?.message as WriterMessage | undefined;
     if (message === undefined) break;
     if (message === 'close') return { batch, isClosed: true };

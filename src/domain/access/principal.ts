@@ -1,16 +1,16 @@
-/** Whose records a credential reaches: all of an account's products, or one of them (on an agent: its id). */
+/** The records that a credential can see: all products of an account, or one product (on an agent: its id). */
 export type Tenant = { accountId: string; productKey: string | null };
 
-/** Restricts a list to what a credential reaches; undefined: to nothing. */
+/** Restricts a list to one tenant; undefined: no restriction. */
 export type TenantFilter = { tenant?: Tenant | undefined };
 
-/** What an accepted credential stands for. */
+/** The identity and the rights of an accepted credential. */
 export type Principal = {
-  /** Names the credential (never its secret): idempotency keys and rates live per credential. */
+  /** The name of the credential, never its secret. Idempotency keys and rate limits belong to one credential. */
   credential: string;
   scopes: readonly Scope[];
   tenant: Tenant;
-  /** It stands for whoever runs this process: `admin` is then for every account, and for the process itself. */
+  /** The credential belongs to the operator of this process: `admin` then covers every account and the process itself. */
   isOperator: boolean;
 };
 
@@ -20,12 +20,12 @@ export const defaultAccountId = 'default';
 /** The token in the file `admin.token`. */
 export const adminTokenId = 'admin.token';
 
-/** Whether a principal carries a scope. `admin` of one account does not include `ops`, which is of the process. */
+/** Whether a principal has a scope. `admin` of one account does not include `ops`, because `ops` concerns the process. */
 export function allows({ scopes, isOperator }: Principal, scope: Scope): boolean {
   return scopes.includes(scope) || (scopes.includes('admin') && (isOperator || scope !== 'ops'));
 }
 
-/** Whether two principals may do the same, under the same name. */
+/** Whether two principals have the same name and the same rights. */
 export function isSamePrincipal(one: Principal, other: Principal): boolean {
   return (
     one.credential === other.credential &&
@@ -36,7 +36,7 @@ export function isSamePrincipal(one: Principal, other: Principal): boolean {
   );
 }
 
-/** Whether a credential reaches what is of this account, and of this product if it is of one. */
+/** Whether a principal may see a record of an account, or of one product of the account. */
 export function reaches(
   { tenant, isOperator }: Principal,
   { accountId, productKey }: { accountId: string | null; productKey: string | null },
@@ -45,7 +45,7 @@ export function reaches(
   return tenant.accountId === accountId && (tenant.productKey === null || tenant.productKey === productKey);
 }
 
-/** What a credential may do. `admin` includes all the others, but of one account not `ops`. */
+/** What a credential may do. `admin` includes all other scopes; `admin` of one account does not include `ops`. */
 export type Scope = 'verify' | 'use' | 'manage' | 'coupons:read' | 'coupons:write' | 'sell' | 'ops' | 'admin';
 
 export const scopes: readonly Scope[] = [
@@ -60,13 +60,13 @@ export const scopes: readonly Scope[] = [
 ];
 
 export const productSecretScopes: readonly Scope[] = ['verify', 'use', 'manage'];
-/** License keys too, on the routes that take an API key for them. */
+/** Some license routes accept an API key, too. */
 export const apiKeyScopes: readonly Scope[] = ['coupons:read', 'coupons:write', ...productSecretScopes];
 
-/** What a token for one product may carry: coupons belong to the account, and `admin` is for all there is. */
+/** The scopes that a token for one product may have. Coupons belong to the account; `admin` is not limited to a product. */
 export const scopesOfOneProduct: readonly Scope[] = ['verify', 'use', 'manage', 'sell', 'ops'];
 
-/** A token as it is kept: only its digest. Times are epoch ms. */
+/** A stored token; the store has only a digest of its secret. Times are epoch ms. */
 export type Token = {
   tokenId: string;
   scopes: readonly string[];
@@ -75,8 +75,8 @@ export type Token = {
   accountId: string | null;
   label: string | null;
   createdAt: number;
-  /** To the hour, and written some time after the use; null: never. */
+  /** Rounded to the hour, and written some time after the use; null: never. */
   lastUsedAt: number | null;
-  /** From then on it is refused; null: never. */
+  /** The token is rejected from this time on; null: never. */
   expiresAt: number | null;
 };

@@ -1,4 +1,4 @@
-/** How long an snapshot may be relied upon, in ms (src/config/README.md, freshness). */
+/** The ages up to which a snapshot is fresh, stale or in grace, in ms (src/config/README.md, freshness). */
 export type FreshnessPolicy = { freshMs: number; staleMs: number; graceMs: number };
 
 const dayMs = 86_400_000;
@@ -10,10 +10,10 @@ export const defaultFreshnessPolicy: Readonly<FreshnessPolicy> = {
   graceMs: 14 * dayMs,
 };
 
-/** How a record stands, as `Latchkey-Freshness` names it. */
+/** The values of `Latchkey-Freshness`. */
 export type Freshness = 'authoritative' | 'fresh' | 'stale' | 'grace' | 'expired' | 'provisional';
 
-/** How fresh an snapshot of `confirmedAt` is at `now`, both epoch ms. */
+/** The freshness at `now` of a snapshot from `confirmedAt`, both epoch ms. */
 export function freshnessAt(
   confirmedAt: number,
   policy: FreshnessPolicy,
@@ -26,7 +26,7 @@ export function freshnessAt(
   return 'expired';
 }
 
-/** The last instant at which an snapshot of `confirmedAt` is as fresh as this, both epoch ms. */
+/** The last instant (epoch ms) at which a snapshot from `confirmedAt` still has this freshness. */
 export function lastInstantOf(
   freshness: ReturnType<typeof freshnessAt>,
   confirmedAt: number,

@@ -2,58 +2,55 @@ import { countAfter, type License } from '../license.ts';
 import { isHeld, type Operation } from '../outbox/operation.ts';
 import type { Applied } from '../outbox/outcome.ts';
 
-/** What the upstream last said of a license key, with the local changes on top. Times are epoch ms. */
+/** The upstream's last response about a license key, plus the local changes. Times are epoch ms. */
 export type LicenseSnapshot = {
   license: License;
-  /** The license with the unfinished local changes: what a caller is answered. */
+  /** The license with the unfinished local changes, as callers see it. */
   local: LocalState;
-  /** The id of the product (`Product`) under whose secret it was asked. */
+  /** The id of the product (`Product`) whose secret the request to the upstream carried. */
   productKey: string;
-  /** When the upstream vouched for it. */
+  /** When the upstream confirmed the license. */
   confirmedAt: number;
   /**
-   * Which start of this process received it: a count seen before a restart is no base for sending. `noRun`: the count
-   * is in question.
+   * The start of this process that received the snapshot: a count from before a restart is no base for sending.
+   * `noRun`: the count is uncertain.
    */
   run: number;
-  /** Other programs were seen to change `uses`. */
+  /** Other programs also change `uses`. */
   manyWriters: boolean;
-  /** Since when reads have been answered 404, without an answer in between (`Clock.elapsed`). */
+  /** Since when every read has been answered 404 (`Clock.elapsed`). */
   missingSince: number | null;
-  /** Reads were answered so twice, far enough apart: the key does not exist any more. */
+  /** Two reads, far enough apart, were answered 404: the key no longer exists. */
   gone: boolean;
-  /** A write was answered 404, which alone proves nothing: the next step is a read. */
+  /** A write was answered 404. A single 404 proves nothing, so the next step is a read. */
   readFirst: boolean;
-  /** When a caller last asked for it. */
+  /** When a caller last asked for the key. */
   askedAt: number;
-  /** When to refresh it in the background (`Clock.elapsed`); null when callers no longer ask for it. */
+  /** When to refresh the snapshot in the background (`Clock.elapsed`); null when callers no longer ask for the key. */
   refreshAt: number | null;
 };
 
-/** The run of an snapshot whose count is in question: there is no start that counts from it. */
+/** The run of a snapshot whose count is uncertain. No start has this number. */
 export const noRun = 0;
 
-/**
- * Whether nobody can tell what the count of an snapshot contains: the next read shows it, and is no sign of another
- * writer, whatever it shows.
- */
+/** Whether the count is unreliable: accept any count from the next read, and do not suspect another writer. */
 export function isCountInQuestion({ run }: Pick<LicenseSnapshot, 'run'>): boolean {
   return run === noRun;
 }
 
-/** The members of a license that local changes move, and how many of those the upstream has not confirmed. */
+/** The members of a license that local changes modify, and how many changes the upstream has not confirmed. */
 export type LocalState = { uses: number; enabled: boolean; pending: number };
 
-/** The license as a caller here sees it. */
+/** The license as local callers see it. */
 export function localLicense({ license, local }: Pick<LicenseSnapshot, 'license' | 'local'>): License {
   return { ...license, uses: local.uses, enabled: local.enabled };
 }
 
 /**
- * What callers here see: the last confirmed `uses` with the unfinished changes applied one by one, and
- * the last confirmed `enabled` unless a disable waits. A waiting enable never shows.
- * Held operations are left out of the count: the count that was read may already contain them. A disable
- * that the upstream refused, or that a person must decide, still holds here.
+ * What local callers see: the last confirmed `uses` with the unfinished changes applied one by one, and the last
+ * confirmed `enabled`, or false if a disable waits. A waiting enable has no effect yet.
+ * The count leaves out held operations, because the confirmed count may already contain them. A disable stays in
+ * effect locally even if the upstream refused it or a person must decide about it.
  */
 export function localState(license: License, operations: readonly Operation[]): LocalState {
   return operations.reduce<LocalState>(addLocalChange, {
@@ -63,7 +60,7 @@ export function localState(license: License, operations: readonly Operation[]): 
   });
 }
 
-/** The local state with one more operation behind the others. */
+/** The local state after one more operation. */
 export function addLocalChange(local: LocalState, operation: Operation): LocalState {
   const { kind, progress } = operation;
   const unfinished =
@@ -77,24 +74,24 @@ export function addLocalChange(local: LocalState, operation: Operation): LocalSt
   };
 }
 
-/** How many operations of a key there are of each sort that `localState` tells apart. */
+/** The number of operations of a key, by their effect on `localState`. */
 export type Backlog = {
-  /** Uses and decreases that count: unfinished, not held. */
+  /** Unfinished uses and decreases that are not held. */
   usages: number;
   decreases: number;
-  /** Disables that hold here. */
+  /** Disables that are in effect locally. */
   disables: number;
   unfinished: number;
 };
 
-/** A key as it was seen before the first of its queue was answered, and what that one did to the count. */
+/** A snapshot before the first operation of its queue was answered, and the effect of this operation on the count. */
 export type SeenBefore = Pick<LicenseSnapshot, 'license' | 'local'> & { first: 1 | 0 | -1 };
 
 /**
- * The same as `localState` by their numbers alone, so that a key with a long queue costs no more than
- * another. Null where the order of the operations matters: the count could touch 0 on the way.
+ * Computes `localState` from the numbers of operations, so that a long queue costs no more than a short one. Returns
+ * null if the order of the operations matters: the count could reach 0 in between.
  */
-export function localStateByBacklog(
+export function localStateFromBacklog(
   license: License,
   backlog: Backlog,
   before: SeenBefore | null,
@@ -107,11 +104,12 @@ export function localStateByBacklog(
 }
 
 /**
- * The count behind a queue that lost its first operation, where uses are taken and given back by turns: null, where
- * another writer has lowered the count, so that it may touch 0 only now.
+ * The count after a queue of uses and decreases that lost its first operation. Null if another writer has lowered the
+ * count, because the count may now reach 0 in between.
  *
- * A queue makes of a count the greater of `count + sum` and of what it makes of 0, its floor: the greatest sum of any
- * part at its end. So a floor that stands above the sum of the whole stays without the first, and none ever rises.
+ * A queue turns a count into max(`count + sum`, floor). The floor is the result for a count of 0: the greatest sum of
+ * any tail of the queue. If the floor is above the sum of the whole queue, it is the sum of a shorter tail, so it stays
+ * the same without the first operation. A floor never rises when the first operation goes.
  */
 function usesBehindFirst(confirmed: number, sum: number, before: SeenBefore | null): number | null {
   if (before === null) return null;
@@ -122,8 +120,8 @@ function usesBehindFirst(confirmed: number, sum: number, before: SeenBefore | nu
 }
 
 /**
- * The snapshot after a read was answered 404 at `elapsed`; two such answers `goneMs` apart make the key gone. The time
- * between them is what passed, whatever the wall clock shows.
+ * The snapshot after a read was answered 404 at `elapsed`. Two such answers at least `goneMs` apart make the key gone.
+ * `elapsed` is used because the wall clock may be changed.
  */
 export function observeMissing(snapshot: LicenseSnapshot, elapsed: number, goneMs: number): LicenseSnapshot {
   const missingSince = snapshot.missingSince ?? elapsed;
@@ -131,47 +129,47 @@ export function observeMissing(snapshot: LicenseSnapshot, elapsed: number, goneM
   return { ...snapshot, missingSince, gone, readFirst: false };
 }
 
-/** When a key is refreshed: `refresh` after its snapshot, ±20 %, as long as it was asked for within `grace`. */
+/** A key is refreshed `refreshMs` after its snapshot, ±20 %, if a caller asked for it within `graceMs`. */
 export type RefreshPolicy = { refreshMs: number; graceMs: number };
 
-/** What a read has brought: an answer, nothing, or that the key is gone. */
-export type RefreshedAs = 'known' | 'unanswered' | 'gone';
+/** The result of a read. */
+export type ReadResult = 'known' | 'unanswered' | 'gone';
 
 /**
- * `LicenseSnapshot.refreshAt` after a read. One that failed is repeated after a tenth of the time; a key that is
- * gone is still read, rarely: it may come back.
+ * `LicenseSnapshot.refreshAt` after a read. A failed read is repeated after a tenth of the time. A key that is gone is
+ * still read now and then, because it may come back.
  */
 export function nextRefreshAt(
   { askedAt }: Pick<LicenseSnapshot, 'askedAt'>,
   { refreshMs, graceMs, goneMs }: RefreshPolicy & { goneMs: number },
-  at: { now: number; elapsed: number; draw: number; readAs: RefreshedAs },
+  at: { now: number; elapsed: number; draw: number; readResult: ReadResult },
 ): number | null {
   if (at.now - askedAt > graceMs) return null;
   const jitter = 0.8 + 0.4 * at.draw;
-  const intervalMs: Record<RefreshedAs, number> = {
+  const intervalMs: Record<ReadResult, number> = {
     known: refreshMs,
     unanswered: refreshMs * 0.1,
     gone: Math.max(refreshMs, goneMs),
   };
-  return at.elapsed + Math.max(1, Math.round(intervalMs[at.readAs] * jitter));
+  return at.elapsed + Math.max(1, Math.round(intervalMs[at.readResult] * jitter));
 }
 
-/**
- * What an answer of the upstream has brought: an agent that has something to deliver itself shows a key disabled also
- * while that is an enable, and nobody tells when it is delivered.
- */
-export function readAsOf({ value, isPending }: Pick<Applied<License>, 'value' | 'isPending'>): RefreshedAs {
+/** If the upstream is an agent with pending changes, "disabled" may be about to change: read again soon. */
+export function readResultOf({
+  value,
+  isPending,
+}: Pick<Applied<License>, 'value' | 'isPending'>): ReadResult {
   return isPending === true && !value.enabled ? 'unanswered' : 'known';
 }
 
 /**
- * `LicenseSnapshot.refreshAt` after an answer to a change: what is planned stays, where it is neither too soon nor too
- * late, since to plan anew moves the key in an index.
+ * `LicenseSnapshot.refreshAt` after an answer to a change. Keeps the planned refresh if it is within the jitter range,
+ * because rescheduling rewrites an index entry.
  */
 export function refreshAtAfterChange(
   snapshot: Pick<LicenseSnapshot, 'askedAt' | 'refreshAt'>,
   policy: RefreshPolicy & { goneMs: number },
-  at: { now: number; elapsed: number; draw: number; readAs: RefreshedAs },
+  at: { now: number; elapsed: number; draw: number; readResult: ReadResult },
 ): number | null {
   const atDraw = (draw: number): number | null => nextRefreshAt(snapshot, policy, { ...at, draw });
   const [earliest, latest] = [atDraw(0), atDraw(1)];

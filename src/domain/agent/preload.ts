@@ -1,11 +1,11 @@
-/** A license key to be fetched ahead of any caller; `productKey`: the id of a product; null: of any of the configured products. */
+/** A license key to fetch before a caller asks for it. `productKey`: the id of a product; null: any configured product. */
 export type PreloadKey = { licenseKey: string; productKey: string | null };
 
-/** What came of asking for a license key. */
+/** The result of fetching one license key. */
 export type PreloadOutcome = { licenseKey: string; found: 'found' | 'missing' | 'unreachable' };
 
-/** How many license keys were fetched, are not known to the upstream, and are still to be fetched. */
+/** How many license keys were fetched, are unknown to the upstream (`failed`), and are still to be fetched. */
 export type PreloadProgress = { done: number; failed: number; left: number };
 
-/** The most keys that are left at a time. */
+/** The maximum number of keys that wait to be fetched. */
 export const preloadLimit = 100_000;

@@ -1,15 +1,15 @@
-/** A product as an agent is configured with it: `secretDigest` is the digest of its secret at the upstream. */
+/** A product from an agent's configuration. `secretDigest`: the digest of its secret at the upstream. */
 export type ConfiguredProduct = { productKey: string; secretDigest: string };
 
 /** A product of an agent. Its id stays the same when a reload gives it another key or another secret. */
 export type Product = ConfiguredProduct & { id: string };
 
-/** The products that are configured now, and those that were. */
+/** The products that are configured now, and products that were configured before. */
 export type ProductList = { configured: readonly Product[]; removed: readonly Product[] };
 
 export const noProducts: ProductList = { configured: [], removed: [] };
 
-/** How many removed products are recognized when they come back. */
+/** How many removed products are kept, so that they are recognized when they come back. */
 const maxRemoved = 1_000;
 
 /**
@@ -26,7 +26,7 @@ export function recognizeProducts(
   for (const property of ['secretDigest', 'productKey'] as const) {
     const taken = new Set(found.values());
     const left = known.filter(({ id }) => !taken.has(id));
-    // Of several with this key, the first was configured last.
+    // If several products had this key, the first in the list was configured most recently.
     const idBy = new Map(left.toReversed().map((product) => [product[property], product.id]));
     for (const product of configured.filter((each) => !found.has(each))) {
       const id = idBy.get(product[property]);

@@ -1,20 +1,17 @@
 import { freshnessAt, type FreshnessPolicy } from './freshness.ts';
 import type { LicenseSnapshot } from './license-snapshot.ts';
 
-/** What this process may say about a key now. */
+/** How this process may answer about a key now. */
 export type Verdict =
   | { verdict: 'answer'; freshness: 'fresh' | 'stale' | 'grace' | 'expired' }
-  /** Known and enabled, but too long ago. */
+  /** Enabled, but confirmed too long ago. */
   | { verdict: 'expired' }
-  /** The upstream has said twice that there is no such key. */
+  /** The upstream answered twice that there is no such key. */
   | { verdict: 'gone' }
-  /** Never observed. */
+  /** There is no snapshot of the key. */
   | { verdict: 'unknown' };
 
-/**
- * The verdict about a key: the age counts from the last authoritative snapshot; a disabled key is
- * answered at any age. That a key is gone is part of the snapshot: only answers can establish it.
- */
+/** The verdict about a key. A disabled key is answered at any age. */
 export function verdict(
   snapshot: Pick<LicenseSnapshot, 'confirmedAt' | 'gone' | 'local'> | null,
   policy: FreshnessPolicy,

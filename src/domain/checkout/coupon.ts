@@ -8,7 +8,7 @@ export type CouponScope =
 /** Either a percentage (> 0, ≤ 100) or a fixed amount in cents. */
 export type CouponDiscount = { type: 'percent'; percentOff: number } | { type: 'amount'; amountOff: number };
 
-/** All of a coupon but its id (specification 2.1). Times are epoch ms, amounts cents. */
+/** A coupon without its id (specification 2.1). Times are epoch ms, amounts are cents. */
 export type CouponTerms = {
   scope: CouponScope;
   discount: CouponDiscount;
@@ -22,12 +22,11 @@ export type CouponTerms = {
 
 export type Coupon = CouponTerms & { id: number };
 
-/** What can be said of a coupon at an instant. */
 export type CouponState = 'scheduled' | 'active' | 'used_up' | 'ended';
 
 export const couponStates: readonly CouponState[] = ['scheduled', 'active', 'used_up', 'ended'];
 
-/** Whether a coupon can be redeemed at an instant (epoch ms); `redemptions`: how often it was. */
+/** The state of a coupon at an instant (epoch ms); `redemptions`: how often it has been redeemed. */
 export function couponState(
   { startAt, endAt, usageLimit }: CouponTerms,
   redemptions: number,
@@ -38,11 +37,11 @@ export function couponState(
   return startAt !== null && now < startAt ? 'scheduled' : 'active';
 }
 
-/** Restricts a list of coupons; undefined members do not. */
+/** Restricts a list of coupons; undefined members do not restrict it. */
 export type CouponFilter = {
   /** Compared without case. */
   code?: string | undefined;
-  /** Of a coupon for one product. */
+  /** The product of a coupon with the scope `single`. */
   productKey?: string | undefined;
   /** The state at an instant (epoch ms). */
   state?: { is: CouponState; at: number } | undefined;
@@ -52,29 +51,29 @@ export const maximumCouponCodeLength = 64;
 /** White space and control characters are not allowed in a code. */
 export const couponCodePattern: RegExp = /^[^\s\p{Cc}]+$/u;
 
-/** The form under which codes are compared: without case. */
+/** Codes are compared in this form, which ignores case. */
 export function foldCouponCode(code: string): string {
   return code.normalize('NFC').toLowerCase();
 }
 
-/** A pasted code in the form under which it was most likely issued: see `plainText`. */
+/** The code that was most likely issued, from a pasted code: see `plainText`. */
 export function plainCouponCode(code: string): string {
   return plainText(code).trim();
 }
 
-/** Whether a coupon may be created with a code: codes that look alike are one code. */
+/** Whether a coupon may be created with a code. Codes that look alike count as the same code. */
 export function isPlainCouponCode(code: string): boolean {
   return plainCouponCode(code) === code.normalize('NFC');
 }
 
-/** Why a coupon is not created with a code. */
+/** Why no coupon is created with a code that is not plain. */
 export const unusualCode = {
   parameter: 'code',
   code: 'malformed',
   detail: 'code must not contain invisible characters, full-width letters or typographic dashes.',
 } as const;
 
-/** The parameters of a coupon's creation, each already of its type; undefined when not sent. */
+/** The parsed parameters for creating a coupon; undefined if not sent. */
 export type CouponParameters = {
   couponType?: CouponScope['type'] | undefined;
   percentOff?: number | undefined;
@@ -119,10 +118,7 @@ function scopeFaults({ couponType, productKey, collectionId }: CouponParameters)
   return faults;
 }
 
-/**
- * Whether an end comes after a start (epoch ms): in whole seconds, in which they are told, so that what was accepted is
- * accepted again.
- */
+/** Compares whole seconds because responses carry seconds: a value that we returned must be accepted when sent back. */
 export function endsAfter(startAt: number, endAt: number): boolean {
   return Math.floor(endAt / 1000) > Math.floor(startAt / 1000);
 }
@@ -132,12 +128,12 @@ function dateFaults({ startDate, endDate }: CouponParameters): ParameterFault[] 
   return [fault('end_date', 'not_after_start', 'end_date must be after start_date.')];
 }
 
-/** The faults that lie between parameters (specification 2.1 and 4.1); those of a single one are found by its type. */
+/** The faults of combinations of parameters (specification 2.1 and 4.1). Parsing finds the faults of single parameters. */
 export function couponFaults(parameters: CouponParameters): ParameterFault[] {
   return [...discountFaults(parameters), ...scopeFaults(parameters), ...dateFaults(parameters)];
 }
 
-/** The terms that faultless parameters describe; throws when `couponFaults` would have found any. */
+/** The terms from valid parameters; throws if `couponFaults` would find a fault. */
 export function couponTerms(parameters: CouponParameters & { code: string }): CouponTerms {
   return {
     scope: couponScope(parameters),

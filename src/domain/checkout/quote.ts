@@ -1,6 +1,6 @@
 import type { Coupon, CouponDiscount, CouponScope } from './coupon.ts';
 
-/** A line of a cart; `amount` is the price of one piece in cents. */
+/** A line of a cart; `amount` is the price of one item in cents. */
 export type CartLine = {
   productKey: string;
   amount: number;
@@ -11,12 +11,12 @@ export type CartLine = {
   recurring: boolean;
 };
 
-/** What a customer wants to buy, and the code that was entered. */
+/** The products that a customer wants to buy, and the coupon code that the customer entered. */
 export type Cart = { code: string; currency: string | null; lines: readonly CartLine[] };
 
 export const maximumCartLines = 1000;
 
-/** A rule that refuses a coupon for a cart. */
+/** Why a coupon cannot be redeemed for a cart. */
 export type QuoteReason =
   | 'unknown_code'
   | 'not_started'
@@ -38,18 +38,18 @@ export const quoteReasons: readonly QuoteReason[] = [
   'recurring_not_covered',
 ];
 
-/** A line with the cents that are taken off all its pieces together. */
+/** A line with the discount on all its items together, in cents. */
 export type QuotedLine = { productKey: string; amount: number; quantity: number; discount: number };
 
-/** Whether a coupon can be redeemed for a cart, and what it takes off; amounts are cents. */
+/** Whether a coupon can be redeemed for a cart, and the discount; amounts are cents. */
 export type Quote = {
-  /** As the coupon spells it; as it was entered where there is none. */
+  /** The code of the coupon, or the entered code if there is no such coupon. */
   code: string;
   couponId: number | null;
-  /** Every rule that refuses it; none: it can be redeemed. */
+  /** All reasons against the coupon; empty if it can be redeemed. */
   reasons: readonly QuoteReason[];
   subtotal: number;
-  /** What the lines cost that the coupon covers. */
+  /** The price of the lines that the coupon covers. */
   eligibleSubtotal: number;
   discount: number;
   total: number;
@@ -57,20 +57,20 @@ export type Quote = {
   lines: readonly QuotedLine[];
 };
 
-/** When, and how often the coupon was redeemed before. */
-export type QuoteMoment = { now: number; redemptions: number };
+/** `redemptions`: how often the coupon was redeemed before. */
+export type QuoteContext = { now: number; redemptions: number };
 
-/** What a cart costs, in cents: exact, however large. */
+/** The price of a cart in cents. A bigint is exact for any cart. */
 export function subtotalOf(lines: readonly CartLine[]): bigint {
   return sum(lines.map(costOf));
 }
 
 /**
- * Quotes a coupon for a cart (specification 2.1). A percentage is taken of the lines that the coupon covers,
- * rounded half up to the cent; an amount is taken of the whole cart; neither takes more than there is. The
- * cart's subtotal must be a safe integer.
+ * Quotes a coupon for a cart (specification 2.1). A percentage applies to the lines that the coupon covers, rounded
+ * half up to the cent. An amount applies to the whole cart. The discount is never more than the price. The subtotal of
+ * the cart must be a safe integer.
  */
-export function quoteCart(coupon: Coupon | null, cart: Cart, moment: QuoteMoment): Quote {
+export function quoteCart(coupon: Coupon | null, cart: Cart, moment: QuoteContext): Quote {
   const lines = cart.lines.map((line) => ({
     line,
     cost: costOf(line),
@@ -95,7 +95,7 @@ export function quoteCart(coupon: Coupon | null, cart: Cart, moment: QuoteMoment
   };
 }
 
-function refusals(coupon: Coupon, cart: Cart, { now, redemptions }: QuoteMoment): QuoteReason[] {
+function refusals(coupon: Coupon, cart: Cart, { now, redemptions }: QuoteContext): QuoteReason[] {
   const { startAt, endAt, usageLimit, minimumPurchaseAmount: minimum } = coupon;
   const notCovered = coverageRefusal(coupon.scope, cart.lines);
   return [
@@ -107,7 +107,7 @@ function refusals(coupon: Coupon, cart: Cart, { now, redemptions }: QuoteMoment)
   ];
 }
 
-/** Why the coupon covers no line at all; null when it covers one. */
+/** Why the coupon covers no line; null if it covers a line. */
 function coverageRefusal(scope: CouponScope, lines: readonly CartLine[]): QuoteReason | null {
   const inScope = lines.filter((line) => covers(scope, line));
   if (inScope.some(({ recurring }) => !recurring)) return null;
@@ -130,7 +130,7 @@ function covers(scope: CouponScope, { productKey, collectionIds }: CartLine): bo
 
 type PricedLine = { line: CartLine; cost: bigint; isCovered: boolean };
 
-/** What is taken off each line. */
+/** The discount on each line. */
 function discountsOf(discount: CouponDiscount, lines: readonly PricedLine[]): bigint[] {
   switch (discount.type) {
     case 'percent': {
@@ -154,11 +154,11 @@ function percentageOf(percent: number, cents: bigint): bigint {
   return (2n * cents * numerator + 100n * denominator) / (200n * denominator);
 }
 
-/** The decimal that a number's shortest notation means: 33.3 is 333 of 10, whatever its binary digits are. */
+/** The fraction that a number's shortest notation means: 33.3 is 333/10, although its binary form is not exact. */
 function fractionOf(decimal: number): { numerator: bigint; denominator: bigint } {
   const [mantissa = '', exponent = '0'] = String(decimal).split('e');
   const [whole = '', places = ''] = mantissa.split('.');
-  // At most 100, so that an exponent is never positive.
+  // A percentage is at most 100, so its exponent is never positive.
   return {
     numerator: BigInt(whole + places),
     denominator: 10n ** BigInt(places.length - Number(exponent)),
@@ -166,9 +166,8 @@ function fractionOf(decimal: number): { numerator: bigint; denominator: bigint }
 }
 
 /**
- * Shares a discount out over lines in proportion to their costs, to the cent: what rounding down leaves over goes
- * to the largest remainders. Which of two lines with the same remainder comes first depends on the lines alone,
- * never on their order.
+ * Shares a discount among lines in proportion to their costs. The cents that are left after rounding down go to the
+ * lines with the largest remainders. The content of two lines with the same remainder decides, not their order.
  */
 function shareOut(discount: bigint, lines: readonly PricedLine[], costs: readonly bigint[]): bigint[] {
   const base = sum(costs);
@@ -177,7 +176,7 @@ function shareOut(discount: bigint, lines: readonly PricedLine[], costs: readonl
   const ranked = lines
     .map(({ line }, index) => {
       const cost = costs[index] ?? 0n;
-      return { index, line, cost, remainder: (discount * cost) % base, content: contentOf(line) };
+      return { index, line, cost, remainder: (discount * cost) % base, content: lineContent(line) };
     })
     .toSorted(
       (one, other) =>
@@ -192,8 +191,8 @@ function shareOut(discount: bigint, lines: readonly PricedLine[], costs: readonl
   return shares.map((share, index) => (favoured.has(index) ? share + 1n : share));
 }
 
-/** All that a line says, as text: the same for the same lines alone. */
-export function contentOf({ productKey, amount, quantity, collectionIds, recurring }: CartLine): string {
+/** The content of a line as text, to compare lines. */
+export function lineContent({ productKey, amount, quantity, collectionIds, recurring }: CartLine): string {
   return JSON.stringify([productKey, amount, quantity, collectionIds.toSorted(), recurring]);
 }
 

@@ -1,11 +1,11 @@
 import { foldCouponCode } from './coupon.ts';
-import { contentOf, type Cart, type CartLine, type Quote, type QuotedLine } from './quote.ts';
+import { lineContent, type Cart, type CartLine, type Quote, type QuotedLine } from './quote.ts';
 
 export const maximumOrderLength = 100;
-/** No control characters; `.` and `..` would be lost from a URL. */
+/** No control characters; clients would remove `.` and `..` from a URL. */
 export const orderPattern: RegExp = /^(?!\.{1,2}$)\P{Cc}+$/u;
 
-/** The use of a coupon by an order, with what was answered; `redeemedAt` is epoch ms. */
+/** The redemption of a coupon by an order, with the quote in the response; `redeemedAt` is epoch ms. */
 export type Redemption = {
   order: string;
   couponId: number;
@@ -15,8 +15,8 @@ export type Redemption = {
 };
 
 /**
- * A redemption as it is answered to its cart when that is sent again, the lines in the order that they have now;
- * null when it is another cart.
+ * The response to a cart that is sent again, with the lines in their order in the new request. Null if the cart
+ * differs.
  */
 export function answerAgain(redemption: Redemption, cart: Cart): Redemption | null {
   const { cart: kept, quote } = redemption;
@@ -28,16 +28,16 @@ export function answerAgain(redemption: Redemption, cart: Cart): Redemption | nu
   return lines === null ? null : { ...redemption, cart, quote: { ...quote, lines } };
 }
 
-/** Puts the answers to some lines in the order of the same lines elsewhere; null when they are not the same. */
+/** Puts quoted lines into the order of `wanted`; null if `lines` and `wanted` are not the same lines. */
 function arrange(
-  answers: readonly QuotedLine[],
+  quoted: readonly QuotedLine[],
   lines: readonly CartLine[],
   wanted: readonly CartLine[],
 ): QuotedLine[] | null {
-  const byContent = Map.groupBy(answers.entries(), ([index]) => {
+  const byContent = Map.groupBy(quoted.entries(), ([index]) => {
     const line = lines[index];
-    return line === undefined ? null : contentOf(line);
+    return line === undefined ? null : lineContent(line);
   });
-  const arranged = wanted.flatMap((line) => byContent.get(contentOf(line))?.shift()?.[1] ?? []);
+  const arranged = wanted.flatMap((line) => byContent.get(lineContent(line))?.shift()?.[1] ?? []);
   return arranged.length === wanted.length ? arranged : null;
 }

@@ -1,8 +1,8 @@
 import { refuse, type ParameterFault } from './problem.ts';
 
 /**
- * What a request can name. Whoever names something of another account must not learn that it exists, so that
- * there is one refusal for both.
+ * A caller must not learn that a record of another account exists, so the error is the same for a foreign and a missing
+ * record.
  */
 const refusals = {
   account: ['account_not_found', 'There is no such account.'],
@@ -13,16 +13,16 @@ const refusals = {
   token: ['token_not_found', 'There is no token with this id.'],
 } as const;
 
-/** Refuses a request that names something which is not there. */
+/** Refuses a request that names a missing record. */
 export function notFound(what: keyof typeof refusals): ReturnType<typeof refuse> {
   const [code, detail] = refusals[what];
   return refuse(code, detail);
 }
 
-/** The fault of a parameter that names an account which is not there. */
+/** The fault of a parameter that names a missing account. */
 export const unknownAccount: ParameterFault = faultOf('account_id', 'account');
 
-/** The fault of a parameter that names a product which is not there. */
+/** The fault of a parameter that names a missing product. */
 export const unknownProduct: ParameterFault = faultOf('product_key', 'product');
 
 function faultOf(parameter: string, what: keyof typeof refusals): ParameterFault {
@@ -30,7 +30,7 @@ function faultOf(parameter: string, what: keyof typeof refusals): ParameterFault
   return { parameter, code, detail };
 }
 
-/** The fault of a parameter that names a product which the account in question does not have. */
+/** The fault of a parameter that names a product of another account, or a missing product. */
 export function foreignProduct(parameter = 'product_key'): ParameterFault {
   return { parameter, code: refusals.product[0], detail: 'The account has no such product.' };
 }

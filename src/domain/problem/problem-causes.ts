@@ -1,8 +1,8 @@
 import type { ProblemCode } from './problem-table.ts';
 
 /**
- * Why each problem happens, for people: `latchkey explain` and src/http/PROBLEMS.md say it.
- * Apart from the table of problems, since no answer carries it.
+ * Why each problem happens, for `latchkey explain` and src/http/PROBLEMS.md. Not in the table of problems, because no
+ * response contains it.
  */
 export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   malformed_body:
@@ -16,7 +16,7 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   credentials_missing:
     'The route needs a credential, and the request carries none of the right kind: an API key does not open a license route, nor a product secret a coupon route.',
   credentials_invalid:
-    'The credential is not known here: mistyped, from another server, rolled, revoked, or, on an agent, of a product that is not in its configuration.',
+    'The server does not know the credential: it is mistyped, from another server, rolled, revoked, or, on an agent, of a product that is not in its configuration.',
   token_expired: 'The token was issued with an expiry (--expires), which has passed.',
   scope_missing:
     'The credential is valid but lacks a scope that this route needs; a token has the scopes it was issued with.',
@@ -38,9 +38,9 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   purchase_not_found:
     'No purchase that the credential gives access to has this id or license key. A license that was imported without its purchase has none.',
   redemption_not_found:
-    'The order is not on record here; an agent records only the orders that were sent to it.',
+    'There is no redemption for this order. An agent records only the orders that were sent to it.',
   operation_not_found: 'The outbox has no change with this id. Finished changes are removed after 7 days.',
-  act_not_found: 'The audit has no act with this number that the credential gives access to.',
+  act_not_found: 'The audit has no event with this number that the credential gives access to.',
   token_not_found: 'No token that the credential gives access to has this id. A revoked token is gone.',
   route_not_found: 'The path is mistyped, or belongs to another dialect or version of the API.',
   method_not_allowed: 'The path exists, but not for this method.',
@@ -68,13 +68,13 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   idempotency_key_in_use: 'The request was repeated before the first one was answered.',
   backup_running: 'Another backup is in progress, and only one is made at a time.',
   backed_up_by_the_database:
-    'The authority keeps its records in PostgreSQL (store.postgres): the others could not continue from a backup that one of several processes made.',
+    'The authority keeps its records in PostgreSQL (store.postgres), which several nodes may share. A node cannot restore the database for the others.',
   body_too_large:
-    'The body is larger than limits.body_bytes or, where more is taken, than 256 KiB (a cart or a coupon), 2 MiB (a preload) or 4 MiB (an import).',
+    'The body is larger than limits.body_bytes, or than the limit of its route: 256 KiB (a cart or a coupon), 2 MiB (a preload) or 4 MiB (an import).',
   unsupported_media_type:
     'The route does not read this Content-Type, its charset is not UTF-8, or the body is compressed.',
   parameters_invalid:
-    'A parameter is missing, is unknown where unknown ones are refused, or does not have the expected form. errors lists them together.',
+    'A parameter is missing, malformed or, where the route rejects unknown parameters, unknown. errors lists every fault.',
   import_rejected: 'The import was requested with atomic, and at least one row cannot be imported.',
   product_is_recurring:
     'A coupon for a single product cannot be created for one that is sold by subscription.',
@@ -83,7 +83,7 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   idempotency_key_reused: 'The key was sent before with a different method, path or content.',
   upstream_refused: 'The upstream answered, and refused the request that was passed on to it.',
   rate_limited:
-    'The credential sent more requests than limits.rate allows, too many look-ups of unknown keys wait already or this one has waited for 30 s (limits.misses), or too many wrong credentials arrived (limits.failed_rate).',
+    'The credential sent more requests than limits.rate allows; or too many lookups of unknown keys are waiting, or this lookup has waited for 30 s (limits.misses); or too many wrong credentials arrived (limits.failed_rate).',
   headers_too_large:
     'The headers, including the request line, exceed limits.header_bytes or limits.header_count.',
   internal_error: 'An unexpected error: a bug in Latchkey.',
@@ -96,13 +96,13 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   draining:
     'The process was told to stop (SIGTERM): it finishes the requests in progress and takes no new ones.',
   storage_failed:
-    'The disk or file system of the state directory failed during a write. If it failed while the change was committed, nobody can tell whether it was done; the detail says so.',
+    'The disk or file system of the state directory failed during a write. If it failed during the commit, it is unknown whether the change was made; the detail says so.',
   storage_unavailable:
     'The authority keeps its records in PostgreSQL (store.postgres), which cannot be reached, is starting or stopping, is read-only, or refuses the role it is given. The log and GET /readyz say which.',
   outcome_unknown:
-    'The connection to PostgreSQL was lost after the change was sent and before the answer arrived. Only this refusal and storage_failed may have changed something.',
+    'The connection to PostgreSQL was lost after the change was sent and before the answer arrived. Only after this error and storage_failed may the change have been made.',
   storage_full:
-    'The disk of the state directory is full, as many changes are waiting as sync.max_pending allows, or as many keys are waiting to be fetched as preload accepts.',
+    'The disk of the state directory is full, sync.max_pending changes are waiting, or the maximum number of preload keys is waiting to be fetched.',
   loop_detected:
     'The request carries the Latchkey-Instance of this very agent: it has called itself instead of its upstream.',
 };

@@ -1,6 +1,6 @@
 /*
- * The table of problems: code → HTTP status, title (RFC 9457) and what a caller or operator can do about it.
- * Answers are made from it, and so are src/http/PROBLEMS.md and `latchkey explain`, with problem-causes.ts.
+ * The table of problems: code → HTTP status, title (RFC 9457) and remedy. Error responses use this table; so do
+ * src/http/PROBLEMS.md and `latchkey explain`, together with problem-causes.ts.
  */
 const table = {
   malformed_body: {
@@ -45,7 +45,7 @@ const table = {
   },
   operator_only: {
     status: 403,
-    title: 'Only for whoever runs this server',
+    title: 'Only for the operator of this server',
     remedy:
       'Use an admin token that does not belong to a single account: one issued without an account, or the one in admin.token.',
   },
@@ -107,8 +107,8 @@ const table = {
   },
   act_not_found: {
     status: 404,
-    title: 'No such act on record',
-    remedy: 'List the audit to see the numbers of its acts.',
+    title: 'No such audit event',
+    remedy: 'List the audit to see the numbers of its events.',
   },
   token_not_found: {
     status: 404,
@@ -133,7 +133,7 @@ const table = {
   coupon_redeemed: {
     status: 409,
     title: 'The coupon was redeemed',
-    remedy: 'Change only its dates, limits and notes, or end it and create another coupon.',
+    remedy: 'Change only its dates, limits and notes; or end it and create another coupon.',
   },
   coupon_code_taken: {
     status: 409,
@@ -172,17 +172,17 @@ const table = {
   },
   operation_not_open: {
     status: 409,
-    title: 'The operation is not open to this',
+    title: 'The state of the operation does not allow this',
     remedy: 'Look at the operation: its state determines what is possible.',
   },
   not_an_agent: {
     status: 409,
-    title: 'This is the authority: it sends nothing to an upstream',
+    title: 'This server is the authority: it has no upstream',
     remedy: 'Ask an agent: only an agent synchronizes.',
   },
   not_the_authority: {
     status: 409,
-    title: 'This is an agent: the catalogue lives upstream',
+    title: 'This server is an agent: the catalogue is upstream',
     remedy: 'Send the request to the upstream.',
   },
   idempotency_key_in_use: {
@@ -197,7 +197,7 @@ const table = {
   },
   backed_up_by_the_database: {
     status: 409,
-    title: 'The database is backed up by its own means',
+    title: 'PostgreSQL has its own backup tools',
     remedy: 'Use pg_dump, or what your PostgreSQL provider offers.',
   },
   body_too_large: {
@@ -257,7 +257,7 @@ const table = {
 const serverProblems = {
   internal_error: {
     status: 500,
-    title: 'Something failed here',
+    title: 'Internal error',
     remedy: 'Look for the request_id in the log, and report what it says.',
   },
   coupons_not_configured: {
@@ -293,13 +293,13 @@ const serverProblems = {
   },
   storage_unavailable: {
     status: 503,
-    title: 'The database cannot be used',
+    title: 'The database is unavailable',
     remedy:
       'Try again later: it recovers by itself once the database is available again. The detail says where nothing was changed.',
   },
   outcome_unknown: {
     status: 503,
-    title: 'Nobody can tell whether it was done',
+    title: 'It is unknown whether the change was made',
     remedy:
       'Check whether it was done before you send it again. With an idempotency key it can be sent again at once.',
   },
@@ -310,7 +310,7 @@ const serverProblems = {
   },
   loop_detected: {
     status: 508,
-    title: 'This agent has asked itself',
+    title: 'The agent has called itself',
     remedy:
       'Set upstream.connect_to: the name in upstream.base_url resolves to this very agent. Nothing was changed.',
   },

@@ -1,30 +1,30 @@
 import type { ProblemCode } from './problem-table.ts';
 
-/** What stands before the code in the `type` of a problem (RFC 9457). */
+/** The prefix of a problem's `type` (RFC 9457), before the code. */
 export const problemTypePrefix = 'urn:latchkey:problem:';
 
-/** One fault of one parameter, as listed in `errors` of a problem answer. */
+/** One fault of one parameter, an element of `errors` in an error response. */
 export type ParameterFault = { parameter: string; code: string; detail: string };
 
-/** An expected refusal: a code of the table with what this case adds to it. */
+/** An expected error: a code of the table, and details of this case. */
 export type Problem = {
   code: ProblemCode;
   detail: string;
   errors?: readonly ParameterFault[];
-  /** Of `coupon_not_redeemable`: every rule that refuses it. */
+  /** All reasons (`QuoteReason`) of `coupon_not_redeemable`. */
   reasons?: readonly string[];
   /** Whole seconds for `Retry-After`. */
   retryAfterS?: number;
-  /** The upstream's own status where its refusal is passed on. */
+  /** The status of the upstream's response, if the error comes from the upstream. */
   status?: number;
 };
 
-/** What a use case gives back: the value, or the problem that stands in its way. */
+/** What a use case returns: a value or a problem. */
 export type Result<Value> =
   | {
       ok: true;
       value: Value;
-      /** Everything was already as asked for. */
+      /** The request changed nothing: the state was as requested already. */
       unchanged?: true;
     }
   | { ok: false; problem: Problem };
@@ -43,7 +43,7 @@ export function refuse(
   return { ok: false, problem: { code, detail, ...more } };
 }
 
-/** How many faults an answer lists: every line of a long list may have some. */
+/** How many faults a response lists. A limit is needed because every line of a long list may have faults. */
 export const maximumFaults: number = 50;
 
 /** Refuses with faults of parameters (422 `parameters_invalid`). */

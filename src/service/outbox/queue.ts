@@ -2,7 +2,7 @@ import { type BackoffPolicy, backoffMs, type Step, nextStep } from '../../domain
 import {
   type RefreshPolicy,
   localState,
-  localStateByBacklog,
+  localStateFromBacklog,
   type LicenseSnapshot,
   type SeenBefore,
 } from '../../domain/agent/license-snapshot.ts';
@@ -115,7 +115,7 @@ export function putSnapshot(
   const { license } = snapshot;
   const { operations } = transaction;
   const local =
-    localStateByBacklog(license, operations.backlog(license.licenseKey), before) ??
+    localStateFromBacklog(license, operations.backlog(license.licenseKey), before) ??
     localState(license, operations.shown(license.licenseKey));
   const put = { ...snapshot, local };
   transaction.snapshots.put(put);

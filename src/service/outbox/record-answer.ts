@@ -1,7 +1,7 @@
 import { countAfter, type License } from '../../domain/license.ts';
 import {
   isCountInQuestion,
-  readAsOf,
+  readResultOf,
   refreshAtAfterChange,
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
@@ -107,7 +107,7 @@ function recordApplied(
   const isCounted = queue === 'counter' || mayCountFrom(transaction, snapshot, operation, overlapped);
   const isExpected = isCounted && !isOfOtherUpstream(transaction, snapshot);
   const unexpected = isExpected ? unexpectedCount(expectedCount(operation, snapshot), outcome.value) : null;
-  const at = { ...context, draw: context.random.draw(), readAs: readAsOf(outcome) };
+  const at = { ...context, draw: context.random.draw(), readResult: readResultOf(outcome) };
   // Of two overlapping responses either may be the newer. It may disable the key; a read then decides.
   const isStateUnsure =
     overlapped && queue === 'counter' && outcome.value.enabled !== snapshot.license.enabled;

@@ -3,7 +3,7 @@ import {
   nextRefreshAt,
   noRun,
   observeMissing,
-  readAsOf,
+  readResultOf,
   type LicenseSnapshot,
 } from '../../domain/agent/license-snapshot.ts';
 import { mayHaveBeenApplied } from '../../domain/outbox/operation.ts';
@@ -92,7 +92,7 @@ function observe(
 ): LicenseSnapshot {
   const { value: license, confirmedAt, isCached } = outcome;
   const askedAt = before?.askedAt ?? context.now;
-  const at = { ...context, draw: context.random.draw(), readAs: readAsOf(outcome) };
+  const at = { ...context, draw: context.random.draw(), readResult: readResultOf(outcome) };
   return {
     license,
     local: { uses: license.uses, enabled: license.enabled, pending: 0 },
@@ -126,8 +126,8 @@ function recordCached(
   const seen = isNewer
     ? { license: { ...outcome.value, licenseKey, uses, enabled }, confirmedAt: outcome.confirmedAt }
     : {};
-  const readAs = isNewer ? 'known' : 'unanswered';
-  const at = { ...context, draw: context.random.draw(), readAs } as const;
+  const readResult = isNewer ? 'known' : 'unanswered';
+  const at = { ...context, draw: context.random.draw(), readResult } as const;
   const detail = 'a cache answered, not the upstream';
   const failure = { detail, retryAfterMs: null, outage: false };
   postponeDueQueues(transaction, licenseKey, { ...command, failure }, context);
@@ -145,7 +145,7 @@ function recordFailure(transaction: Transaction, command: FailedRead, context: C
     recordMissing(transaction, snapshot, command, context);
     return;
   }
-  const at = { ...context, draw: context.random.draw(), readAs: 'unanswered' } as const;
+  const at = { ...context, draw: context.random.draw(), readResult: 'unanswered' } as const;
   transaction.snapshots.put({ ...snapshot, refreshAt: nextRefreshAt(snapshot, policy, at) });
   if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') return;
   const failure = { ...outcome, outage: isOutage(outcome) };
@@ -180,8 +180,8 @@ function recordMissing(
     const failure = { ...command.outcome, detail, outage: false };
     postponeDueQueues(transaction, licenseKey, { ...command, failure }, context);
   }
-  const readAs = seen.gone ? 'gone' : 'unanswered';
-  const at = { ...context, draw: context.random.draw(), readAs } as const;
+  const readResult = seen.gone ? 'gone' : 'unanswered';
+  const at = { ...context, draw: context.random.draw(), readResult } as const;
   putSnapshot(transaction, { ...seen, refreshAt: nextRefreshAt(snapshot, policy, at) });
 }
 

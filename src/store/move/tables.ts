@@ -1,4 +1,4 @@
-import { changesKept } from '../../domain/history.ts';
+import { maxHistoryEntries } from '../../domain/history.ts';
 import { adminTokenId } from '../../domain/access/principal.ts';
 
 /**
@@ -63,7 +63,7 @@ export const movedTables: readonly MovedTable[] = [
     {
       keyLength: 2,
       booleans: 'enabled_before enabled_after',
-      where: `number > ${lastChange('license_history.license_key')} - ${changesKept}`,
+      where: `number > ${lastChange('license_history.license_key')} - ${maxHistoryEntries}`,
     },
   ),
   table('idempotency', 'credential key fingerprint value at unchanged', {

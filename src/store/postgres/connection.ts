@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import type { StoredResponse } from '../../service/access/tables.ts';
 import type { AuthorityTransaction } from '../../service/tables.ts';
-import { collectFrom } from '../changes.ts';
+import { trackChanges } from '../changes.ts';
 import { lockWaitMs, settings, unlimited, type ConnectionSettings } from './client.ts';
 import { isAnswered, isSurelyUndone, KeyInUse, sqlState, sqlStates } from './faults.ts';
 import { keyLock } from './locks.ts';
@@ -77,7 +77,7 @@ export class Connection implements WritingSource {
         ? this.#claimed.stored
         : get(credential, key);
     const claiming = { ...tables, idempotency: { ...tables.idempotency, get: getClaimed } };
-    this.transaction = collectFrom(claiming, {
+    this.transaction = trackChanges(claiming, {
       add: (change) => {
         // Of licenses nothing is remembered.
         if (typeof change !== 'object') this.#changesCredentials = true;

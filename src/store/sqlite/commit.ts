@@ -3,44 +3,42 @@ import type { Traced } from '../../domain/outbox/operation.ts';
 import { StorageError } from '../../service/ports.ts';
 import type { Awaitable, Change, Transaction, SettingTable } from '../../service/tables.ts';
 import type { WritingConnection } from './connection.ts';
-import { mayWantRoom, storageFault } from './faults.ts';
+import { mayBeOutOfSpace, storageFault } from './faults.ts';
 import { prepareCount } from './statements.ts';
 
-/** The largest number of commands in one commit: a larger batch would keep its first command waiting. */
-export const largestBatch = 512;
+/** The maximum number of commands in one commit. A larger batch would keep its first command waiting. */
+export const maxBatchSize = 512;
 
 /**
- * The outcome of one command: a result is committed, unless it is a refusal; an error wrote nothing. `traced`: what
- * happened to operations, `changes`: what changed of what verifies are answered from; absent when nothing did.
+ * The outcome of one command. A result is committed unless it is a refusal; an error wrote nothing. `traced`: the events
+ * of operations. `changes`: the records to invalidate in the caches for verifies. Both are absent if empty.
  */
 export type CommandOutcome =
   { result: unknown; traced?: readonly Traced[]; changes?: readonly Change[] } | { error: unknown };
 
-/** How the commands of a batch are run. */
 type CommandRun<Command> = {
-  /** May await its tables and nothing else. */
+  /** May await only the tables. */
   run: (transaction: Transaction, command: Command) => Awaitable<unknown>;
-  /** Whether a result is a refusal, which is rolled back. */
+  /** Whether a result is a refusal. A refusal is rolled back. */
   isRefusal: (result: unknown) => boolean;
-  /** Whether the disk takes no more: where a quota says so, SQLite calls it an I/O error. Left out: it does. */
-  lacksRoom?: () => boolean;
+  /** Whether the disk is full. Needed because SQLite reports an exceeded quota as an I/O error. Default: it is not. */
+  isOutOfSpace?: () => boolean;
 };
 
-/** Commits commands in batches. */
 export interface Committer<Command> {
   /**
-   * Runs the commands in one transaction and returns one outcome for each, in order. One that must be undone
-   * after it wrote takes the others back with it, and all are run anew, each in a savepoint: they are rare, and
-   * SQLite writes every page that a savepoint changes to a journal of its own. If SQLite rolls the transaction
-   * back, each command gets one of its own. Nothing here waits for a timer or a message, so that no other batch
-   * gets into the same transaction. Throws while another batch is running.
+   * Runs the commands in one transaction and returns one outcome for each, in order. If a command must be undone after
+   * it wrote, the transaction is rolled back, and all commands run again, each in a savepoint. Savepoints are not used
+   * from the start because SQLite writes every page that a savepoint changes to a separate journal. If SQLite rolls the
+   * transaction back, each command runs again in its own transaction. Nothing here waits for a timer or a message, so
+   * no other batch can join the transaction. Throws while another batch is running.
    */
   commitBatch(commands: readonly Command[]): Promise<CommandOutcome[]>;
-  /** Set once the storage has failed: every later command is refused with it. */
+  /** Set once the storage has failed. Every later command gets this error. */
   readonly broken: StorageError | null;
 }
 
-/** Makes the only committer of a connection. */
+/** A connection may have only one committer. */
 export function prepareCommitter<Command>(
   connection: WritingConnection,
   how: CommandRun<Command>,
@@ -50,8 +48,8 @@ export function prepareCommitter<Command>(
 
 class BatchCommitter<Command> implements Committer<Command> {
   readonly #connection: WritingConnection;
-  readonly #settings: RememberedSettings;
-  /** The tables of the connection, with remembered settings. */
+  readonly #settings: CachedSettings;
+  /** The tables of the connection, with cached settings. */
   readonly #transaction: Transaction;
   readonly #scopes: Scopes;
   readonly #how: CommandRun<Command>;
@@ -60,7 +58,7 @@ class BatchCommitter<Command> implements Committer<Command> {
 
   constructor(connection: WritingConnection, how: CommandRun<Command>) {
     this.#connection = connection;
-    this.#settings = new RememberedSettings(connection.transaction.settings);
+    this.#settings = new CachedSettings(connection.transaction.settings);
     this.#transaction = { ...connection.transaction, settings: this.#settings };
     this.#scopes = prepareScopes(connection.database);
     this.#how = how;
@@ -88,7 +86,7 @@ class BatchCommitter<Command> implements Committer<Command> {
     let isCommitting = false;
     try {
       this.#scopes.begin();
-      this.#settings.forget();
+      this.#settings.clear();
       const outcomes: CommandOutcome[] = [];
       for (const command of commands) {
         const outcome = await this.#runOne(command, scope);
@@ -106,7 +104,7 @@ class BatchCommitter<Command> implements Committer<Command> {
     }
   }
 
-  /** Null: it must be undone and cannot be without the others. Throws when the whole transaction is lost. */
+  /** Returns null if the command must be undone, but only the whole batch can be. Throws if the transaction is lost. */
   async #runOne(command: Command, scope: Scope): Promise<CommandOutcome | null> {
     const { database } = this.#connection;
     const transaction = this.#transaction;
@@ -120,20 +118,20 @@ class BatchCommitter<Command> implements Committer<Command> {
     const traced = transaction.trace.take();
     const changes = transaction.changes.take();
     const fault = 'error' in outcome ? storageFault(outcome.error) : null;
-    // Some errors make SQLite roll back the whole transaction, even when the use case has caught them.
-    if (fault === 'failed' || !database.isTransaction) throw lossOf(outcome);
+    // Some errors make SQLite roll back the whole transaction, even if the use case has caught them.
+    if (fault === 'failed' || !database.isTransaction) throw errorOf(outcome);
     if ('error' in outcome || this.#how.isRefusal(outcome.result)) {
       if (!scope.undo()) return null;
-      this.#settings.forget();
+      this.#settings.clear();
     } else {
       scope.close();
       if (traced.length > 0) outcome.traced = traced;
       if (changes.length > 0) outcome.changes = changes;
     }
-    return fault === 'full' ? { error: new StorageError('full', lossOf(outcome)) } : outcome;
+    return fault === 'full' ? { error: new StorageError('full', errorOf(outcome)) } : outcome;
   }
 
-  /** Runs each command in a transaction of its own, unless the storage has failed: nothing was committed. */
+  /** After a failed batch, of which nothing was committed: runs each command in its own transaction if the storage works. */
   async #recover(
     commands: readonly Command[],
     error: unknown,
@@ -146,7 +144,7 @@ class BatchCommitter<Command> implements Committer<Command> {
     } catch (rollbackError) {
       return this.#fail(commands, rollbackError);
     }
-    // Another program holds a lock: to wait for it once a command would block every writer.
+    // Another program holds a lock. Waiting for it once per command would block every writer.
     if (fault === 'busy') return refuseAll(commands, new StorageError('failed', error));
     if (commands.length > 1) {
       const outcomes: CommandOutcome[] = [];
@@ -157,12 +155,12 @@ class BatchCommitter<Command> implements Committer<Command> {
   }
 
   #faultOf(error: unknown): ReturnType<typeof storageFault> {
-    return mayWantRoom(error) && this.#how.lacksRoom?.() === true ? 'full' : storageFault(error);
+    return mayBeOutOfSpace(error) && this.#how.isOutOfSpace?.() === true ? 'full' : storageFault(error);
   }
 
   /**
-   * After an I/O error the connection's view of the file cannot be trusted: it is not used again. What COMMIT has
-   * written to the log of changes before it failed, the next start may find there, and take for committed.
+   * After an I/O error the connection is not used again, because its view of the file may be wrong. If COMMIT failed,
+   * the next start may find the changes in the write-ahead log and treat them as committed.
    */
   #fail(commands: readonly Command[], error: unknown, wasCommitting = false): CommandOutcome[] {
     this.#broken = new StorageError('failed', error);
@@ -170,7 +168,7 @@ class BatchCommitter<Command> implements Committer<Command> {
   }
 }
 
-/** What a command can be undone in; `undo` says whether it is. */
+/** How a single command is undone; `undo` returns whether it could. */
 type Scope = Record<'open' | 'close', () => void> & { undo: () => boolean };
 type Scopes = Record<'begin' | 'commit' | 'rollback', () => void> &
   Record<'whole' | 'none' | 'savepoint', Scope>;
@@ -219,7 +217,7 @@ function prepareScopes(database: DatabaseSync): Scopes {
   };
 }
 
-function lossOf(outcome: CommandOutcome): unknown {
+function errorOf(outcome: CommandOutcome): unknown {
   return 'error' in outcome ? outcome.error : new Error('the transaction was rolled back');
 }
 
@@ -227,8 +225,8 @@ function refuseAll(commands: readonly unknown[], error: unknown): CommandOutcome
   return commands.map(() => ({ error }));
 }
 
-/** Single facts about the store, each read once a transaction: all that is delivered in it asks for the same ones. */
-class RememberedSettings implements SettingTable {
+/** Reads each setting once per transaction, because every delivery in a batch reads the same settings. */
+class CachedSettings implements SettingTable {
   readonly #table: SettingTable;
   readonly #values = new Map<string, string | null>();
 
@@ -237,8 +235,8 @@ class RememberedSettings implements SettingTable {
   }
 
   get(name: string): string | null {
-    const known = this.#values.get(name);
-    if (known !== undefined) return known;
+    const cached = this.#values.get(name);
+    if (cached !== undefined) return cached;
     const value = this.#table.get(name);
     this.#values.set(name, value);
     return value;
@@ -249,8 +247,8 @@ class RememberedSettings implements SettingTable {
     this.#values.set(name, value);
   }
 
-  /** Reads anew from now on: another transaction begins, or something in this one was undone. */
-  forget(): void {
+  /** Called when a transaction begins, and when a command is undone. */
+  clear(): void {
     this.#values.clear();
   }
 }

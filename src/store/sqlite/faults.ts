@@ -1,6 +1,6 @@
 import type { StorageFault } from '../../service/ports.ts';
 
-/** Another process works on this state directory. */
+/** Another process uses the state directory. */
 export class StateDirectoryHeld extends Error {
   readonly code = 'state_directory_held';
   constructor(directory: string, cause: unknown) {
@@ -14,7 +14,7 @@ export class StateDirectoryHeld extends Error {
   }
 }
 
-/** The state directory cannot be made, read or written. */
+/** The state directory cannot be created, read or written. */
 export class StateDirectoryUnusable extends Error {
   readonly code = 'state_directory_unusable';
   readonly directory: string;
@@ -26,7 +26,7 @@ export class StateDirectoryUnusable extends Error {
   }
 }
 
-/** The state directory is not safe, or not meant, for this process; it is left as it is. */
+/** The state directory is not safe for this process or belongs to another. It was not changed. */
 export class StateDirectoryRefused extends Error {
   readonly code = 'state_directory_refused';
   constructor(directory: string, reason: string) {
@@ -35,7 +35,7 @@ export class StateDirectoryRefused extends Error {
   }
 }
 
-/** What lies where the database is expected is not one that this version may use; it is left as it is. */
+/** The file at the path of the database is not a database that this version can use. It was not changed. */
 export class DatabaseRefused extends Error {
   readonly code = 'database_refused';
   constructor(path: string, reason: string, cause?: unknown) {
@@ -44,10 +44,9 @@ export class DatabaseRefused extends Error {
   }
 }
 
-/** What to do about a database that is lost. */
 export const restoreAdvice = 'restore a backup: latchkey restore FILE';
 
-/** SQLite's primary result code (https://sqlite.org/rescode.html); null for an error of another origin. */
+/** SQLite's primary result code (https://sqlite.org/rescode.html); null for other errors. */
 export function sqliteCode(error: unknown): number | null {
   const isSqlite = error instanceof Error && 'errcode' in error && typeof error.errcode === 'number';
   return isSqlite ? Number(error.errcode) & 0xff : null;
@@ -56,8 +55,8 @@ export function sqliteCode(error: unknown): number | null {
 const corrupt = 11;
 const notADatabase = 26;
 
-/** Whether SQLite says of a file that it is damaged, and not only that it cannot be read now. */
-export function tellsDamage(error: unknown): boolean {
+/** Whether SQLite reports a damaged file, not just a failed read. */
+export function isCorruption(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === corrupt || code === notADatabase;
 }
@@ -69,14 +68,14 @@ const full = 13;
 const broken: ReadonlySet<number> = new Set([3, 7, 8, 10, 11, 14, 15, 22, 26]);
 
 /** I/O, a full disk, opening. */
-const perhapsForRoom: ReadonlySet<number> = new Set([10, full, 14]);
+const possiblyOutOfSpace: ReadonlySet<number> = new Set([10, full, 14]);
 
-/** Whether SQLite may have failed for want of room: where a quota refuses it, it tells of an I/O error. */
-export function mayWantRoom(error: unknown): boolean {
-  return perhapsForRoom.has(sqliteCode(error) ?? 0);
+/** Whether SQLite may have run out of space. It reports an exceeded quota as an I/O error. */
+export function mayBeOutOfSpace(error: unknown): boolean {
+  return possiblyOutOfSpace.has(sqliteCode(error) ?? 0);
 }
 
-/** What an error says of the storage: `busy` passes without harm; null is an error of the command. */
+/** `busy` is harmless and passes; null: the error is not a fault of the storage. */
 export function storageFault(error: unknown): StorageFault | 'busy' | null {
   const code = sqliteCode(error);
   if (code === null) return null;

@@ -4,7 +4,6 @@ import type { CommandResult, WriteRequest, Writer } from '../../service/writer.t
 import { prepareCommitter, type CommandOutcome } from './commit.ts';
 import type { WritingConnection } from './connection.ts';
 
-/** How a writer runs use cases. */
 export type UseCaseRun = {
   run: (transaction: Transaction, request: WriteRequest, context: WriterContext) => Awaitable<unknown>;
   isRefusal: (result: unknown) => boolean;
@@ -12,7 +11,7 @@ export type UseCaseRun = {
   context: () => WriterContext;
 };
 
-/** A writer in the caller's thread: one commit for each command, one after the other. */
+/** A writer in the caller's thread, with one commit for each command. */
 export function localWriter(connection: WritingConnection, { run, isRefusal, context }: UseCaseRun): Writer {
   type Posted = { request: WriteRequest; context: WriterContext };
   const committer = prepareCommitter<Posted>(connection, {
@@ -25,9 +24,9 @@ export function localWriter(connection: WritingConnection, { run, isRefusal, con
       const posted = { request: { name, command, writeOptions }, context: context() };
       last = last.then(() => committer.commitBatch([posted]));
       const [outcome] = await last;
-      if (outcome === undefined) throw new Error('the committer gave no outcome');
+      if (outcome === undefined) throw new Error('the committer returned no outcome');
       if ('error' in outcome) throw outcome.error;
-      // The compiler cannot see that a name and its result belong together.
+      // The compiler cannot infer the result type from the name.
       return outcome.result as CommandResult<typeof name>;
     },
   };

@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { StorageError } from '../../service/ports.ts';
 import type { CommandOutcome, Committer } from './commit.ts';
-import { mayWantRoom } from './faults.ts';
+import { mayBeOutOfSpace } from './faults.ts';
 import { createFile } from './files/private-file.ts';
 import { stateFiles } from './files/state-directory.ts';
 
@@ -68,9 +68,9 @@ const reserveBytes = 8 * 1024 * 1024;
 /** The reserve file is written only if this much stays free. Otherwise the next write would need the reserve again. */
 const marginBytes = 2 * 1024 * 1024;
 /** Node has no error code for an exceeded quota, only the number. */
-const wantsOfRoom: ReadonlySet<number> = new Set([-constants.errno.ENOSPC, -constants.errno.EDQUOT]);
+const outOfSpaceErrors: ReadonlySet<number> = new Set([-constants.errno.ENOSPC, -constants.errno.EDQUOT]);
 /** With less free space than this, SQLite cannot open its files. */
-const startBytes = 1024 * 1024;
+const minStartBytes = 1024 * 1024;
 
 /** A file that keeps disk space in reserve and is deleted when the disk is full (src/sync/README.md, The store). */
 export class ReserveFile {
@@ -104,16 +104,16 @@ export class ReserveFile {
   }
 
   /** Tries to write the margin: free space alone does not show a quota. */
-  lacksRoom(): boolean {
+  isOutOfSpace(): boolean {
     const path = `${this.#path}.trial`;
     const error = fill(path, marginBytes, this.#filling());
     if (error === null) rmSync(path, { force: true });
-    return error instanceof Error && 'errno' in error && wantsOfRoom.has(Number(error.errno));
+    return error instanceof Error && 'errno' in error && outOfSpaceErrors.has(Number(error.errno));
   }
 
   #write(): boolean {
     if (fill(this.#path, reserveBytes, this.#filling()) !== null) return false;
-    if (!this.lacksRoom()) return true;
+    if (!this.isOutOfSpace()) return true;
     rmSync(this.#path);
     return false;
   }
@@ -139,18 +139,18 @@ function fill(path: string, bytes: number, filling: Uint8Array): unknown {
 
 /** Deletes the reserve file if the disk is too full to start. */
 export function freeSpaceToStart(directory: string): void {
-  if (freeBytes(directory) < startBytes) rmSync(pathIn(directory), { force: true });
+  if (freeBytes(directory) < minStartBytes) rmSync(pathIn(directory), { force: true });
 }
 
 /**
  * Opens the store. If that fails for lack of space, deletes the reserve file and tries again: `freeSpaceToStart` does not see
  * a quota.
  */
-export function openWithRoom(directory: string, open: () => void): void {
+export function openWithReserve(directory: string, open: () => void): void {
   try {
     open();
   } catch (error) {
-    if (!mayWantRoom(error) || !existsSync(pathIn(directory))) throw error;
+    if (!mayBeOutOfSpace(error) || !existsSync(pathIn(directory))) throw error;
     rmSync(pathIn(directory));
     open();
   }

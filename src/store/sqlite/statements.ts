@@ -1,30 +1,29 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 
-/** A named parameter. */
-const parameter = /:(\w+)/g;
+const namedParameter = /:(\w+)/g;
 
-/** A reading statement, prepared once, when it is first used. */
+/** A SELECT, which is prepared at its first use. */
 export interface Query<Value> {
   first(...parameters: SQLInputValue[]): Value | null;
   all(...parameters: SQLInputValue[]): Value[];
 }
 
-/** Most statements wait long for their first use, and each that is prepared takes time and memory. */
-function onUse<Prepared>(prepare: () => Prepared): () => Prepared {
+/** Preparing every statement at the start would take time and memory, and most are not used for a long time. */
+function lazy<Prepared>(prepare: () => Prepared): () => Prepared {
   let prepared: Prepared | null = null;
   return () => (prepared ??= prepare());
 }
 
 /**
- * Makes a reading statement. `from` names the shape of its rows: the tables are STRICT and check their
- * columns, so that a row of another shape cannot have been written.
+ * The parameter of `from` is the type of the rows. No runtime check is needed, because the tables are STRICT and check
+ * their columns.
  */
 export function prepareQuery<Value>(
   database: DatabaseSync,
   sql: string,
   from: (row: never) => Value,
 ): Query<Value> {
-  const query = onUse(() => prepareRows(database, sql));
+  const query = lazy(() => prepareRows(database, sql));
   return {
     first(...parameters) {
       const { statement, rowOf } = query();
@@ -41,8 +40,8 @@ export function prepareQuery<Value>(
 type Row = Record<string, SQLOutputValue>;
 
 /**
- * Takes rows as arrays, which Node's types do not tell: each row that Node makes an object of has a shape of its own,
- * which is slow to make and to read.
+ * Reads rows as arrays, and builds objects from them. The objects that Node builds have a different shape for each row,
+ * which is slow.
  */
 function prepareRows(
   database: DatabaseSync,
@@ -53,13 +52,13 @@ function prepareRows(
   const names = statement.columns().map(({ name }) => name);
   const rowOf = (values: Row): Row => {
     const row: Row = {};
-    for (const [place, name] of names.entries()) row[name] = values[place] ?? null;
+    for (const [index, name] of names.entries()) row[name] = values[index] ?? null;
     return row;
   };
   return { statement, rowOf };
 }
 
-/** Makes a statement that selects one `count`. */
+/** Prepares a statement that selects a single column `count`. */
 export function prepareCount(
   database: DatabaseSync,
   sql: string,
@@ -68,15 +67,15 @@ export function prepareCount(
   return (...parameters) => query.first(...parameters) ?? 0;
 }
 
-/** Makes a writing statement with named parameters; running it gives the rows changed and the row id made. */
+/** Prepares a writing statement with named parameters, which returns the number of changed rows and the last row id. */
 export function prepareChange(
   database: DatabaseSync,
   sql: string,
 ): (parameters: Record<string, SQLInputValue>) => { changes: number; rowId: number } {
-  // By their place: a name, or a number, is looked up for each value.
-  const names = Array.from(sql.matchAll(parameter), ([, name = '']) => name);
+  // Bind by position: SQLite looks a named or numbered parameter up for each value.
+  const names = Array.from(sql.matchAll(namedParameter), ([, name = '']) => name);
   const known = new Set(names).size;
-  const statement = onUse(() => database.prepare(sql.replaceAll(parameter, '?')));
+  const statement = lazy(() => database.prepare(sql.replaceAll(namedParameter, '?')));
   return (parameters) => {
     const values = names.map((name) => {
       const value = parameters[name];
@@ -89,19 +88,18 @@ export function prepareChange(
   };
 }
 
-/** Makes a statement that adds a row unless it is there, its parameters in their order; running it gives whether it did. */
+/** Prepares an INSERT with positional parameters, which returns whether it added a row. */
 export function prepareAddition(
   database: DatabaseSync,
   sql: string,
 ): (...parameters: SQLInputValue[]) => boolean {
-  const statement = onUse(() => database.prepare(sql));
+  const statement = lazy(() => database.prepare(sql));
   return (...parameters) => Number(statement().run(...parameters).changes) > 0;
 }
 
-/** A truth value as SQLite keeps it. */
+/** A boolean in SQLite. */
 export type Bit = 0 | 1;
 
-/** Writes a truth value as SQLite keeps it. */
 export function bit(truth: boolean): Bit {
   return truth ? 1 : 0;
 }

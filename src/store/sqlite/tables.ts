@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Reader, Transaction } from '../../service/tables.ts';
-import { collectChanges, collectFrom } from '../changes.ts';
+import { collectChanges, trackChanges } from '../changes.ts';
 import { accountReads, accountTable } from './tables/account.ts';
 import { auditReads, auditTable } from './tables/access/audit.ts';
 import { collectionReads, collectionTable } from './tables/collection.ts';
@@ -20,7 +20,6 @@ import { settingReads, settingTable } from './tables/setting.ts';
 import type { Traced } from '../../domain/outbox/operation.ts';
 import type { Trace } from '../../service/outbox/tables.ts';
 
-/** Prepares the reads of every table. */
 export function prepareReader(database: DatabaseSync): Reader {
   return {
     accounts: accountReads(database),
@@ -43,7 +42,7 @@ export function prepareReader(database: DatabaseSync): Reader {
   };
 }
 
-/** Prepares every table; only the committer may pass it to use cases. */
+/** Only the committer may pass these tables to use cases. */
 export function prepareTransaction(database: DatabaseSync): Transaction {
   const changes = collectChanges();
   const history = historyTable(database);
@@ -68,10 +67,10 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     history,
     oldCredentials: oldCredentialTable(database),
   };
-  return collectFrom(tables, changes);
+  return trackChanges(tables, changes);
 }
 
-/** Collects what happens to operations, until the committer takes it. */
+/** Collects events of operations for the committer. */
 function collectTrace(): Trace {
   let collected: Traced[] = [];
   return {

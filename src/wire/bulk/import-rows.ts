@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { CouponTerms } from '../../domain/checkout/coupon.ts';
-import { mostUsesFromOutside } from '../../domain/license.ts';
+import { maxInitialUses } from '../../domain/license.ts';
 import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
 import type { RejectedRow } from '../../service/authority/import.ts';
 import type { CouponRow } from '../../service/authority/coupon-import.ts';
@@ -50,7 +50,7 @@ const licenseShape = {
   license_key: undamaged(licenseKeyText(maximumLicenseKeyLength)),
   product_key: undamaged(identifier).optional(),
   buyer_email: email,
-  uses: integer(0, mostUsesFromOutside).optional(),
+  uses: integer(0, maxInitialUses).optional(),
   enabled: stateCell.optional(),
   date: instantCell.optional(),
 };

@@ -130,7 +130,7 @@ describe('a key that the upstream does not know', () => {
 
 describe('the refresh of a key', () => {
   const policy = { refreshMs: 1000, graceMs: 5000, goneMs: 3000 };
-  const at = { now: 10_000, elapsed: 500, draw: 0.5, readAs: 'known' } as const;
+  const at = { now: 10_000, elapsed: 500, draw: 0.5, readResult: 'known' } as const;
 
   it('comes a refresh time after its snapshot, a fifth sooner or later', () => {
     const asked = { askedAt: 10_000 };
@@ -140,11 +140,11 @@ describe('the refresh of a key', () => {
   });
 
   it('comes sooner again when the read brought nothing', () => {
-    expect(nextRefreshAt({ askedAt: 10_000 }, policy, { ...at, readAs: 'unanswered' })).toBe(600);
+    expect(nextRefreshAt({ askedAt: 10_000 }, policy, { ...at, readResult: 'unanswered' })).toBe(600);
   });
 
   it('comes rarely, but comes, when the key is gone', () => {
-    expect(nextRefreshAt({ askedAt: 10_000 }, policy, { ...at, readAs: 'gone' })).toBe(3500);
+    expect(nextRefreshAt({ askedAt: 10_000 }, policy, { ...at, readResult: 'gone' })).toBe(3500);
   });
 
   it('comes no more when nobody has asked for it within grace', () => {

@@ -346,7 +346,7 @@ test.for([
     const committer = prepareCommitter<Command>(store.writing, {
       run: (transaction, command) => command(transaction),
       isRefusal: () => false,
-      lacksRoom: () => true,
+      isOutOfSpace: () => true,
     });
     const outcomes = await committer.commitBatch([
       () => {

@@ -129,7 +129,7 @@ test('a file that is no database is refused and left as it is', async () => {
 test('a directory in place of the database is refused', async () => {
   await using temporary = temporaryDirectory();
   mkdirSync(join(temporary.path, 'latchkey.db'));
-  expect(() => openStore({ directory: temporary.path })).toThrow('latchkey.db in it is no regular file');
+  expect(() => openStore({ directory: temporary.path })).toThrow('latchkey.db in it is not a regular file');
 });
 
 test("another program's database is refused and left as it is", async () => {

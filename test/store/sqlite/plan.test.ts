@@ -61,7 +61,7 @@ const walks: readonly RegExp[] = [
 const bounded: ReadonlySet<string> = new Set([
   'SCAN CONSTANT ROW',
   'SCAN waiting',
-  'SCAN asked',
+  'SCAN products',
   'SCAN outbox_count',
   'SCAN preload_count',
   // Those that change every waiting queue, or every queue that an outage holds up.

@@ -5,7 +5,7 @@ import { StorageError } from '../../../src/service/ports.ts';
 import {
   ReserveFile,
   freeSpaceToStart,
-  openWithRoom,
+  openWithReserve,
   ReservedCommitter,
 } from '../../../src/store/sqlite/reserve.ts';
 import type { CommandOutcome, Committer } from '../../../src/store/sqlite/commit.ts';
@@ -100,14 +100,14 @@ test('a store that does not open for want of room is opened once more without th
     opened.push(reserve());
     if (reserve()) throw Object.assign(new Error('from SQLite'), { errcode });
   };
-  expect(() => openWithRoom(directory.path, () => open(11))).toThrow('from SQLite');
+  expect(() => openWithReserve(directory.path, () => open(11))).toThrow('from SQLite');
   // A quota refuses a page that is shared with other processes.
-  openWithRoom(directory.path, () => open(4874));
+  openWithReserve(directory.path, () => open(4874));
   expect(opened).toEqual([true, true, false]);
   const fails = (): never => {
     throw Object.assign(new Error('for good'), { errcode: 13 });
   };
-  expect(() => openWithRoom(directory.path, fails)).toThrow('for good');
+  expect(() => openWithReserve(directory.path, fails)).toThrow('for good');
 });
 
 test.runIf(canMount)(
@@ -115,9 +115,9 @@ test.runIf(canMount)(
   async () => {
     await using disk = smallDisk(16 * 1024);
     const reserve = new ReserveFile(disk.path, filling);
-    expect(reserve.lacksRoom()).toBe(false);
+    expect(reserve.isOutOfSpace()).toBe(false);
     disk.fill(1024);
-    expect(reserve.lacksRoom()).toBe(true);
+    expect(reserve.isOutOfSpace()).toBe(true);
     expect(readdirSync(disk.path)).toEqual(['filler']);
   },
 );

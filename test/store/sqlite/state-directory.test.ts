@@ -78,7 +78,7 @@ test.for(['latchkey.db', 'latchkey.lock', 'latchkey.reserve', 'admin.token', 'li
     await using temporary = temporaryDirectory();
     const directory = usedDirectory(temporary.path);
     const path = join(directory, name);
-    const refused = `The state directory ${directory} is refused: ${name} in it is no regular file: move it elsewhere.`;
+    const refused = `The state directory ${directory} is refused: ${name} in it is not a regular file: move it elsewhere.`;
     rmSync(path, { force: true });
     mkdirSync(path, { mode: 0o700 });
     expect(refusalOf(directory)).toBe(refused);
@@ -135,7 +135,7 @@ test.runIf(isRoot).for(files)('%s in it of another user is refused (skipped when
   const directory = usedDirectory(temporary.path);
   chownSync(join(directory, name), stranger, stranger);
   expect(refusalOf(directory)).toBe(
-    `The state directory ${directory} is refused: ${name} in it belongs to user ${stranger}: remove it, or make it your own.`,
+    `The state directory ${directory} is refused: ${name} in it belongs to user ${stranger}: remove it, or change its owner.`,
   );
 });
 

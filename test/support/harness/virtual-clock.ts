@@ -2,12 +2,12 @@ import {
   acceptTime,
   unverifiedJumpMs,
   confirmedTimeOf,
-  keepTime,
+  advanceTime,
   learnDate,
-  startTimeKeeping,
+  startTimeState,
   timeOf,
 } from '../../../src/domain/clock.ts';
-import type { TimeMark, ClockReading, TimeKeeping } from '../../../src/domain/clock.ts';
+import type { TimeMark, ClockReading, TimeState } from '../../../src/domain/clock.ts';
 import type { Clock } from '../../../src/service/ports.ts';
 
 type Sleeper = { owner: VirtualClock; at: number; order: number; fire: () => void; forget: () => void };
@@ -150,7 +150,7 @@ export class VirtualClock implements Clock {
   readonly #upSince: number;
   readonly #elapsedOffset: number;
   #wallOffset: number;
-  #keeping: TimeKeeping;
+  #keeping: TimeState;
   #isStopped = false;
 
   /** Use `VirtualTime.clock` or `restarted`. `upSince`: the start of the process in ms of virtual time. */
@@ -159,12 +159,12 @@ export class VirtualClock implements Clock {
     this.#upSince = start.upSince;
     this.#wallOffset = start.wall - time.elapsed;
     const reading = this.reading();
-    this.#keeping = startTimeKeeping(start.mark, reading);
+    this.#keeping = startTimeState(start.mark, reading);
     this.#elapsedOffset = timeOf(this.#keeping) - reading.monotonic;
   }
 
   now(): number {
-    this.#keeping = keepTime(this.#keeping, this.reading());
+    this.#keeping = advanceTime(this.#keeping, this.reading());
     return timeOf(this.#keeping);
   }
 

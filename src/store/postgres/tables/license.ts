@@ -23,7 +23,7 @@ import {
   type Statement,
 } from '../statements.ts';
 import { ofTenant } from './tenant.ts';
-import { changesKept } from '../../../domain/history.ts';
+import { maxHistoryEntries } from '../../../domain/history.ts';
 import type { Idempotency } from '../../../service/ports.ts';
 import { keyLock } from '../locks.ts';
 
@@ -124,7 +124,7 @@ type KeyedChange = { change: LicenseChange; idempotency: Idempotency | null };
 
 /** Makes the statement that changes licenses one after the other, and keeps their history; a transaction of its own. */
 export function changeStatement(names: Names): Statement {
-  return statementOf(`SELECT ${columns} FROM ${names.of('change_licenses')}($1, $2, ${changesKept})`);
+  return statementOf(`SELECT ${columns} FROM ${names.of('change_licenses')}($1, $2, ${maxHistoryEntries})`);
 }
 
 /**
@@ -140,7 +140,7 @@ export function keyedChangeStatement(names: Names): Statement {
          AS asked (change, by_credential, under_key)
        WHERE under_key IS NULL OR pg_try_advisory_xact_lock(${keyLock(names, 'by_credential', 'under_key')})
          AND (SELECT at FROM ${idempotency} WHERE credential = by_credential AND key = under_key) IS NULL
-     ), true, ${changesKept})`,
+     ), true, ${maxHistoryEntries})`,
   );
 }
 

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StorageError } from '../../../service/ports.ts';
-import { storageFault, DatabaseRefused, StateDirectoryUnusable, tellsDamage } from '../faults.ts';
+import { storageFault, DatabaseRefused, StateDirectoryUnusable, isCorruption } from '../faults.ts';
 import { openReadOnly, checkpoint } from '../connection.ts';
 import { beginsAsDatabase, findDatabase, syncDirectory } from './database-file.ts';
 import { migrateCopy } from './migrations.ts';
@@ -73,7 +73,7 @@ export function draftFrom(backup: string, directory: string): Draft {
   copyPrivately(backup, path);
   // A state directory that was copied while a daemon ran has its latest changes in the write-ahead log.
   if (existsSync(`${backup}-wal`)) copyPrivately(`${backup}-wal`, `${path}-wal`);
-  // The copy is checked, not the backup, because SQLite creates files beside a database that it opens.
+  // Check the copy, not the backup, because SQLite creates files beside a database that it opens.
   const damage = damageOf(path, directory);
   if (damage !== null) throw new DatabaseRefused(backup, `it is damaged: ${damage}`);
   migrateCopy(path, backup);
@@ -112,7 +112,7 @@ function copyPrivately(from: string, to: string): void {
   chmodSync(to, 0o600);
 }
 
-/** The databases that `putInPlace` has kept in a directory. */
+/** The old databases that `putInPlace` has kept in a directory. */
 export function findReplaced(directory: string): readonly string[] {
   if (!existsSync(directory)) return [];
   const kept = new RegExp(String.raw`^${RegExp.escape(stateFiles.database)}\.replaced(-\d+)?$`);
@@ -150,7 +150,7 @@ export function findDamage(databasePath: string): string | null {
           .trim()
           .replaceAll(/\s+/g, ' ');
   } catch (error) {
-    if (error instanceof Error && tellsDamage(error)) return error.message;
+    if (error instanceof Error && isCorruption(error)) return error.message;
     throw error;
   }
 }

@@ -6,17 +6,17 @@ import { openReadOnly } from '../connection.ts';
 import { findReplaced } from './backup.ts';
 import { databaseIn } from './state-directory.ts';
 
-/** How many operations are in each state in which one is not finished. */
+/** The number of operations in each state that is not final. */
 export type UnfinishedCounts = Readonly<Record<UnfinishedState | 'conflicted' | 'dead', number>>;
 
 type Noun =
   'products' | 'licenses' | 'purchases' | 'collections' | 'coupons' | 'redemptions' | 'accounts' | 'tokens';
 
-/** How many there are of each noun; of tokens, those that are in force. */
+/** Counts only tokens that have not expired. */
 export type RecordCounts = Readonly<Record<Noun, number>>;
 
-/** Where each is: all but what a first start makes. Of an agent only redemptions and tokens are in these. */
-const places: Readonly<Record<Noun, string>> = {
+/** The table of each noun, without the records that a first start creates. An agent has only redemptions and tokens. */
+const tables: Readonly<Record<Noun, string>> = {
   products: 'product',
   licenses: 'license',
   purchases: 'purchase',
@@ -27,22 +27,21 @@ const places: Readonly<Record<Noun, string>> = {
   tokens: `token WHERE token_id <> '${adminTokenId}'`,
 };
 
-/** What a state directory holds that may be nowhere else. */
+/** The records in a state directory that may exist nowhere else. */
 export interface Contents {
-  /** Null: there is no database, or one of a version that did not store its role. */
+  /** Null: there is no database, or no process was ever started with it. */
   readonly role: string | null;
-  /** Null: none was ever started on it. */
+  /** Null: no process was ever started with it. */
   readonly instance: string | null;
   readonly unfinished: UnfinishedCounts;
   readonly records: RecordCounts;
-  /** Databases that a restore has put aside: changes may be in them alone. */
+  /** Databases that a restore has replaced. Only they may have the latest changes. */
   readonly replaced: readonly string[];
 }
 
 /**
- * Reads what a state directory holds, also beside a process that uses it, and changes nothing. By statements of
- * its own, since a database of an older schema is not to be migrated for it. Throws `DatabaseRefused`, or the
- * error of SQLite or of the system.
+ * Counts the records in a state directory, even while another process uses it. Has its own statements, because it must
+ * not migrate a database with an older schema. Throws `DatabaseRefused`, or the error of SQLite or of the system.
  */
 export function readContents(directory: string, now: number): Contents {
   const path = databaseIn(directory);
@@ -68,13 +67,13 @@ export function readContents(directory: string, now: number): Contents {
 }
 
 function countIn(database: DatabaseSync, noun: Noun, now: number): number {
-  // An older schema has no end of tokens, and no redemptions.
+  // An older schema has no column `expires_at`, and no redemptions.
   if (noun === 'tokens') {
-    const tokens = database.prepare(`SELECT * FROM ${places.tokens}`).all();
+    const tokens = database.prepare(`SELECT * FROM ${tables.tokens}`).all();
     return tokens.filter(({ expires_at: end = null }) => end === null || Number(end) > now).length;
   }
-  if (noun === 'redemptions' && !hasTable(database, places.redemptions)) return 0;
-  return Number(database.prepare(`SELECT count(*) AS count FROM ${places[noun]}`).get()?.['count']);
+  if (noun === 'redemptions' && !hasTable(database, tables.redemptions)) return 0;
+  return Number(database.prepare(`SELECT count(*) AS count FROM ${tables[noun]}`).get()?.['count']);
 }
 
 function hasTable(database: DatabaseSync, name: string): boolean {
@@ -82,7 +81,7 @@ function hasTable(database: DatabaseSync, name: string): boolean {
 }
 
 function countRecords(count: (noun: Noun) => number): RecordCounts {
-  const nouns = Object.keys(places) as Noun[];
+  const nouns = Object.keys(tables) as Noun[];
   return Object.fromEntries(nouns.map((noun) => [noun, count(noun)])) as RecordCounts;
 }
 

@@ -7,18 +7,18 @@ import { createFile } from './private-file.ts';
 
 /** "LTCH" in the header of our databases (https://sqlite.org/fileformat.html#application_id). */
 const applicationId = 0x4c_54_43_48;
-/** "LKEY": the databases of previews, whose eight schemas no version reads any more. */
+/** "LKEY": the databases of previews, which this version cannot read. */
 const previewApplicationId = 0x4c_4b_45_59;
 const previewReason =
   'it was written by a preview; this version cannot read it. Nothing was changed: move it away to start with an empty store, or go on with the preview.';
 const headerBytes = 100;
 const applicationIdOffset = 68;
 
-/** Whether there is a database; anything in its place that is not ours is refused and left untouched. */
+/** Whether there is a database. Throws `DatabaseRefused` if the file is not ours; changes nothing. */
 export function findDatabase(path: string): boolean {
   const status = statSync(path, { throwIfNoEntry: false });
   if (status === undefined) {
-    // SQLite would take the old log for one of the new database and write its pages into it.
+    // SQLite would apply the old log to a new database.
     if (existsSync(`${path}-wal`)) {
       throw new DatabaseRefused(
         path,
@@ -31,7 +31,7 @@ export function findDatabase(path: string): boolean {
   if (status.size === 0) throw new DatabaseRefused(path, `it is empty: remove it, or ${restoreAdvice}`);
   const header = readHeader(path);
   if (!isSqlite(header)) {
-    // A crash of the machine may have left zeros where its first page was.
+    // A crash of the machine may have overwritten the first page with zeros.
     throw new DatabaseRefused(path, `it is damaged, or not an SQLite database: ${restoreAdvice}`);
   }
   const writer = header.readUInt32BE(applicationIdOffset);
@@ -40,7 +40,7 @@ export function findDatabase(path: string): boolean {
   return true;
 }
 
-/** Whether a database that is open is not at its path any more; where that cannot be looked at, it is taken to be there. */
+/** Whether an open database is no longer at its path. False if this cannot be checked. */
 export function isGone(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) === undefined;
@@ -49,14 +49,14 @@ export function isGone(path: string): boolean {
   }
 }
 
-/** Whether a file begins as databases of SQLite do, ours or another's. */
+/** Whether a file has the header of an SQLite database, ours or another. */
 export function beginsAsDatabase(path: string): boolean {
   return isSqlite(readHeader(path));
 }
 
 const isSqlite = (header: Buffer): boolean => header.toString('latin1', 0, 16) === 'SQLite format 3\0';
 
-/** Read as a file, since SQLite may write to what it opens. Nothing of this process has it open yet. */
+/** Not read with SQLite, because SQLite may write to the file. */
 function readHeader(path: string): Buffer {
   const header = Buffer.alloc(headerBytes);
   const file = openSync(path, 'r');
@@ -68,7 +68,7 @@ function readHeader(path: string): Buffer {
   return header;
 }
 
-/** Makes the database under another name first, so that a crash leaves either all of it or nothing. */
+/** Creates the database under another name first, so that a crash never leaves an incomplete database. */
 export function createDatabase(path: string): void {
   const draft = `${path}.new`;
   rmSync(`${draft}-journal`, { force: true });
@@ -84,7 +84,7 @@ export function createDatabase(path: string): void {
   syncDirectory(dirname(path));
 }
 
-/** The new name itself must outlive a power cut. */
+/** Makes a new file name survive a power cut. */
 export function syncDirectory(directory: string): void {
   const handle = openSync(directory, 'r');
   try {

@@ -5,18 +5,18 @@ import { StateDirectoryHeld, storageFault } from '../faults.ts';
 import { stateFiles } from './state-directory.ts';
 
 /**
- * Holds a state directory for this process until disposed. The lock is an exclusive SQLite transaction on
- * a file of its own: the system frees it when the process ends, however it ends.
+ * Locks a state directory for this process until disposed. The lock is an exclusive SQLite transaction on a separate
+ * file. The operating system releases it when the process ends for any reason.
  */
-export function holdDirectory(directory: string): Disposable {
+export function lockDirectory(directory: string): Disposable {
   const path = join(directory, stateFiles.lock);
-  createOnce(path);
-  // SQLite opens what it may not write for reading, and then locks nothing.
+  createIfMissing(path);
+  // SQLite opens a file without write permission for reading, and then locks nothing.
   accessSync(path, constants.R_OK | constants.W_OK);
-  // Two processes that ask at the very same instant would refuse each other if neither waited.
+  // Two processes that lock at the same instant would reject each other if they did not wait.
   const database = new DatabaseSync(path, { timeout: 250 });
   try {
-    // A journal on disk would need room, and be left behind by a process that is killed.
+    // A journal on disk would need space, and a killed process would leave it behind.
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
   } catch (error) {
     database.close();
@@ -25,8 +25,8 @@ export function holdDirectory(directory: string): Disposable {
   return { [Symbol.dispose]: () => database.close() };
 }
 
-/** Whether a process holds a state directory; false also where that cannot be told. */
-export function isHeld(directory: string): boolean {
+/** Whether a process has locked a state directory; false if this cannot be checked. */
+export function isLocked(directory: string): boolean {
   try {
     const database = new DatabaseSync(join(directory, stateFiles.lock), { readOnly: true });
     try {
@@ -42,8 +42,8 @@ export function isHeld(directory: string): boolean {
   }
 }
 
-/** An existing lock file is not even opened: closing it would free this process's own lock on it. */
-function createOnce(path: string): void {
+/** Never opens an existing lock file: closing it would release this process's own lock on it. */
+function createIfMissing(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {

@@ -2,7 +2,7 @@ import { closeSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { readSchema } from '../../schema-file.ts';
 import { DatabaseRefused } from '../faults.ts';
-import { keepTemporaryFilesBeside, openReadOnly } from '../connection.ts';
+import { keepTemporaryFilesNextTo, openReadOnly } from '../connection.ts';
 import { createFile } from './private-file.ts';
 
 /**
@@ -70,7 +70,7 @@ function applyMigrations(database: DatabaseSync, schema: number, added: readonly
 
 /** Runs scripts and writes the number of the new schema, all in one transaction. */
 function change(database: DatabaseSync, scripts: readonly string[], schema: number): void {
-  keepTemporaryFilesBeside(database);
+  keepTemporaryFilesNextTo(database);
   database.exec('BEGIN IMMEDIATE');
   for (const script of scripts) database.exec(script);
   database.exec(`PRAGMA user_version = ${schema}`);

@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs';
-import { freeSpaceToStart, openWithRoom } from '../reserve.ts';
+import { freeSpaceToStart, openWithReserve } from '../reserve.ts';
 import { createDatabase, findDatabase } from './database-file.ts';
 import {
   DatabaseRefused,
@@ -8,24 +8,24 @@ import {
   StateDirectoryRefused,
   StateDirectoryUnusable,
   storageFault,
-  tellsDamage,
+  isCorruption,
 } from '../faults.ts';
-import { holdDirectory } from './lock.ts';
+import { lockDirectory } from './lock.ts';
 import { makeDirectory } from './private-file.ts';
 import { migrate, migrations, type OnMigration } from './migrations.ts';
-import { databaseIn, findIntrusion } from './state-directory.ts';
+import { databaseIn, findSafetyProblem } from './state-directory.ts';
 
-/** A state directory that this process holds, with a database of the present schema in it. */
+/** A state directory that this process has locked, with a database of the present schema. */
 export interface Store extends Disposable {
-  /** For `openWriting` and `openReading`; close what they give before the store is disposed. */
+  /** For `openWriting` and `openReading`. Close their connections before you dispose the store. */
   readonly databasePath: string;
 }
 
 export type OpenOptions = { directory: string; onMigration?: OnMigration | undefined };
 
 /**
- * Takes a state directory into use: makes it and its database when there is none, migrates an older one.
- * Throws `StateDirectoryHeld`, `StateDirectoryUnusable`, `StateDirectoryRefused` or `DatabaseRefused`.
+ * Locks a state directory, and creates or migrates its database. Throws `StateDirectoryHeld`, `StateDirectoryUnusable`,
+ * `StateDirectoryRefused` or `DatabaseRefused`.
  */
 export function openStore({ directory, onMigration }: OpenOptions): Store {
   const databasePath = databaseIn(directory);
@@ -33,8 +33,8 @@ export function openStore({ directory, onMigration }: OpenOptions): Store {
   if (!isRecent(sqlite)) throw new DatabaseRefused(databasePath, `SQLite ${sqlite} is older than 3.51.3.`);
   try {
     using starting = new DisposableStack();
-    starting.use(takeDirectory(directory));
-    openWithRoom(directory, () => {
+    starting.use(claimDirectory(directory));
+    openWithReserve(directory, () => {
       if (!findDatabase(databasePath)) createDatabase(databasePath);
       accessSync(databasePath, constants.R_OK | constants.W_OK);
       migrate(databasePath, migrations, onMigration);
@@ -42,21 +42,21 @@ export function openStore({ directory, onMigration }: OpenOptions): Store {
     const held = starting.move();
     return { databasePath, [Symbol.dispose]: () => held.dispose() };
   } catch (error) {
-    throw refusal(error, { directory, databasePath });
+    throw translate(error, { directory, databasePath });
   }
 }
 
 /**
- * Holds a state directory for this process until disposed; makes it where there is none. Throws as
- * `openStore` does, or the system's own error.
+ * Locks a state directory for this process until disposed; creates it if it is missing. Throws as `openStore` does, or
+ * the error of the system.
  */
-export function takeDirectory(directory: string): Disposable {
+export function claimDirectory(directory: string): Disposable {
   makeDirectory(directory, 0o700);
-  const intrusion = findIntrusion(directory, process.getuid?.() ?? null);
-  if (intrusion !== null) throw new StateDirectoryRefused(directory, intrusion);
+  const problem = findSafetyProblem(directory, process.getuid?.() ?? null);
+  if (problem !== null) throw new StateDirectoryRefused(directory, problem);
   accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
   freeSpaceToStart(directory);
-  return holdDirectory(directory);
+  return lockDirectory(directory);
 }
 
 /** Versions before 3.51.3 can damage a database in WAL mode (https://sqlite.org/wal.html, "The WAL-reset bug"). */
@@ -65,13 +65,13 @@ function isRecent(version: string): boolean {
   return major > 3 || (major === 3 && (minor > 51 || (minor === 51 && patch >= 3)));
 }
 
-function refusal(error: unknown, at: { directory: string; databasePath: string }): unknown {
+function translate(error: unknown, at: { directory: string; databasePath: string }): unknown {
   const isClear =
     error instanceof StateDirectoryHeld ||
     error instanceof StateDirectoryRefused ||
     error instanceof DatabaseRefused;
   if (isClear) return error;
-  if (tellsDamage(error)) {
+  if (isCorruption(error)) {
     return new DatabaseRefused(at.databasePath, `it is damaged: ${restoreAdvice}`, error);
   }
   const isOfTheSystem = error instanceof Error && 'syscall' in error;

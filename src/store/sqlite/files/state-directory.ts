@@ -12,7 +12,6 @@ export const stateFiles = {
   addresses: 'listen.json',
 } as const;
 
-/** Where a state directory keeps its database. */
 export function databaseIn(directory: string): string {
   return join(directory, stateFiles.database);
 }
@@ -21,11 +20,11 @@ const root = 0;
 const writableByOthers = 0o022;
 
 /**
- * Why a state directory is not safe to use: another user owns it or can write to it, or a file of ours in it
- * is a link, no regular file, or another user's. `user`: the number of the user that is to use it; null on systems
- * without.
+ * Why a state directory is not safe to use: another user owns it or can write to it, or one of our files in it is a
+ * link, not a regular file, or belongs to another user. `user`: the id of the user of this process; null on systems
+ * without user ids.
  */
-export function findIntrusion(directory: string, user: number | null): string | null {
+export function findSafetyProblem(directory: string, user: number | null): string | null {
   const link = lstatSync(directory);
   if (link.isSymbolicLink() && isForeign(link, user)) {
     return `it is a link of user ${link.uid}, who can change where it leads: choose another directory.`;
@@ -37,28 +36,28 @@ export function findIntrusion(directory: string, user: number | null): string | 
   if (isWritable(status, user))
     return `other users can write to it: chmod go-w ${directory}, or choose a new directory inside it.`;
   for (const name of readdirSync(directory).filter(isOurs)) {
-    const found = findIntruder(directory, name, user);
-    if (found !== null) return found;
+    const problem = findFileProblem(directory, name, user);
+    if (problem !== null) return problem;
   }
   return null;
 }
 
-function findIntruder(directory: string, name: string, user: number | null): string | null {
+function findFileProblem(directory: string, name: string, user: number | null): string | null {
   const path = join(directory, name);
   const status = lstatSync(path, { throwIfNoEntry: false });
   if (status === undefined) return null;
   if (status.isSymbolicLink()) return `${name} in it is a link: put the file itself there, or remove it.`;
-  // A pipe, opened, would hold up the start for ever; where a file is missing, Docker mounts a directory.
+  // Opening a pipe would block the start for ever. Docker mounts a directory where a file is missing.
   if (Object.values<string>(stateFiles).includes(name) && !status.isFile()) {
-    return `${name} in it is no regular file: move it elsewhere.`;
+    return `${name} in it is not a regular file: move it elsewhere.`;
   }
   if (isForeign(status, user)) {
-    return `${name} in it belongs to user ${status.uid}: remove it, or make it your own.`;
+    return `${name} in it belongs to user ${status.uid}: remove it, or change its owner.`;
   }
   return isWritable(status, user) ? `other users can write ${name} in it: chmod 0600 ${path}` : null;
 }
 
-/** Also what SQLite and drafts add to a name: `latchkey.db-wal`, `admin.token.new`. */
+/** Includes names with a suffix, such as `latchkey.db-wal` and `admin.token.new`. */
 function isOurs(file: string): boolean {
   return Object.values(stateFiles).some((name) => file.startsWith(name));
 }

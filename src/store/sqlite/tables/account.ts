@@ -8,7 +8,6 @@ import { ofAccount } from './tenant.ts';
 const select = 'SELECT account_id AS accountId, name, created_at AS createdAt FROM account';
 const fromRow = (row: Account): Account => ({ ...row });
 
-/** Prepares the reads of sellers' accounts. */
 export function accountReads(database: DatabaseSync): AccountReads {
   const get = prepareQuery(database, `${select} WHERE account_id = ?`, fromRow);
   const byKeyDigest = prepareQuery(database, `${select} WHERE key_digest = ?`, fromRow);
@@ -26,7 +25,6 @@ export function accountReads(database: DatabaseSync): AccountReads {
   };
 }
 
-/** Prepares the table of sellers' accounts. */
 export function accountTable(database: DatabaseSync): AccountTable {
   const add = prepareChange(
     database,

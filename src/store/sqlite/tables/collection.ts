@@ -10,7 +10,6 @@ type Row = Omit<Collection, 'productKeys'>;
 const select = 'SELECT collection_id AS collectionId, account_id AS accountId, name FROM collection';
 const fromRow = (row: Row): Row => ({ ...row });
 
-/** Prepares the reads of collections of products. */
 export function collectionReads(database: DatabaseSync): CollectionReads {
   const get = prepareQuery(database, `${select} WHERE collection_id = ?`, fromRow);
   const list = prepareQuery(
@@ -39,7 +38,6 @@ export function collectionReads(database: DatabaseSync): CollectionReads {
   };
 }
 
-/** Prepares the table of collections of products. */
 export function collectionTable(database: DatabaseSync): CollectionTable {
   const add = prepareChange(
     database,

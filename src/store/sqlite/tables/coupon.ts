@@ -5,14 +5,14 @@ import { couponFrom, stateInSql, termsColumns } from '../../coupon-row.ts';
 import { prepareChange, prepareCount, prepareQuery } from '../statements.ts';
 import { afterNumber } from './cursor.ts';
 
-/** Everything that a `CouponRow` is made of. */
+/** The columns of a `CouponRow`. */
 export const couponColumns = `id, code, scope, product_key AS productKey, collection_id AS collectionId,
   percent_off AS percentOff, amount_off AS amountOff, start_at AS startAt, end_at AS endAt,
   minimum_purchase_amount AS minimumPurchaseAmount, usage_limit AS usageLimit, notes`;
 
 const select = `SELECT ${couponColumns} FROM coupon`;
 
-/** The condition of a filtered list, with `filterParameters`; `table` is where the coupons are. */
+/** The condition of a filtered list, for `filterParameters`. */
 export function filteredCoupons(table: 'coupon' | 'mirrored_coupon'): string {
   const redemptions = `coalesce((SELECT count FROM redemption_count
     WHERE redemption_count.account_id = ?1 AND coupon_id = ${table}.id), 0)`;
@@ -28,7 +28,6 @@ export function filterParameters(
   return [accountId, folded, productKey ?? null, state?.is ?? null, state?.at ?? null];
 }
 
-/** Prepares the reads of an account's coupons. */
 export function couponReads(database: DatabaseSync): CouponReads {
   const get = prepareQuery(database, `${select} WHERE account_id = ? AND id = ?`, couponFrom);
   const byCode = prepareQuery(database, `${select} WHERE account_id = ? AND folded_code = ?`, couponFrom);
@@ -57,7 +56,6 @@ export function couponReads(database: DatabaseSync): CouponReads {
   };
 }
 
-/** Prepares the table of coupons. */
 export function couponTable(database: DatabaseSync): CouponTable {
   const add = prepareChange(
     database,

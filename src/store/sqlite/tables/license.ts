@@ -29,8 +29,8 @@ const soldFromRow = (row: Omit<SoldLicense, 'enabled'> & { enabled: Bit }): Sold
 });
 
 /*
- * The parameters are always product, enabled, buyer, the account and product of the tenant, and key. Which of them
- * leads is spelled out, because a condition with IS NULL can use no index.
+ * The parameters are always product, enabled, buyer, the account and product of the tenant, and key. There is one
+ * statement for each leading parameter, because a condition with IS NULL cannot use an index.
  */
 const optional = {
   product: '(?1 IS NULL OR product_key = ?1)',
@@ -50,24 +50,23 @@ const conditions = {
   any: `${ofNoBuyer} AND ?1 IS NULL AND ${rest}`,
 };
 
-/** Of so few, all may be looked at; how soon a page of more is found depends on where their keys stand among the others. */
-const few = 20_000;
+/** Up to this number, read all licenses of an account. Beyond it, a scan in the order of keys soon finds enough. */
+const maxScanned = 20_000;
 
-/** The licenses of whole products, as the schema keeps count of them. */
-const kept = `SELECT coalesce(sum(CASE ?2 WHEN 0 THEN disabled WHEN 1 THEN licenses - disabled ELSE licenses END), 0)
+/** The number of licenses of whole products; triggers of the schema maintain it. */
+const storedCount = `SELECT coalesce(sum(CASE ?2 WHEN 0 THEN disabled WHEN 1 THEN licenses - disabled ELSE licenses END), 0)
   AS count FROM license_count AS license WHERE ${ofNoBuyer} AND ${optional.product} AND ${optional.tenant}`;
 
 /** The condition of an export, with `exportParameters`. */
 export const exported: string = `(?1 IS NULL OR product_key = ?1) AND ${ofTenant(2, 3)}`;
 
-/** The same of an account with few licenses: by its products, so that those of others are not looked at. */
+/** The same for an account with few licenses. Searches by product, so as not to read the licenses of other accounts. */
 export const exportedOfFew: string = `product_key IN (SELECT product_key FROM product AS license WHERE ${exported})`;
 
 export function exportParameters({ productKey, tenant }: ExportFilter): (string | null)[] {
   return [productKey ?? null, tenant?.accountId ?? null, tenant?.productKey ?? null];
 }
 
-/** Prepares the reads of licenses. */
 export function licenseReads(database: DatabaseSync): LicenseReads {
   const get = prepareQuery(database, `${select} WHERE license_key = ?`, fromRow);
   const listed = (condition: string) =>
@@ -76,19 +75,19 @@ export function licenseReads(database: DatabaseSync): LicenseReads {
       `${selectSold} WHERE ${condition} AND license_key > ?7 ORDER BY license_key LIMIT ?8 OFFSET ?9`,
       soldFromRow,
     );
-  const found = (condition: string) => ({
+  const listedAndCounted = (condition: string) => ({
     list: listed(condition),
     count: prepareCount(database, `SELECT count(*) AS count FROM license WHERE ${condition}`),
   });
-  const count = prepareCount(database, kept);
-  const byKey = found(conditions.byKey);
-  const byBuyer = found(conditions.byBuyer);
+  const count = prepareCount(database, storedCount);
+  const byKey = listedAndCounted(conditions.byKey);
+  const byBuyer = listedAndCounted(conditions.byBuyer);
   const disabled = { list: listed(conditions.disabled), count };
   const byProduct = { list: listed(conditions.byProduct), count };
   const ofProducts = { list: listed(conditions.ofProducts), count };
   const any = { list: listed(conditions.any), count };
   const isOfFew = (tenant: LicenseFilter['tenant']): boolean =>
-    (tenant ?? null) !== null && count(...filterParameters({ tenant })) <= few;
+    (tenant ?? null) !== null && count(...filterParameters({ tenant })) <= maxScanned;
   const statementsFor = ({ licenseKey, productKey, buyerEmail, enabled, tenant }: LicenseFilter) => {
     if (licenseKey !== undefined) return byKey;
     if (buyerEmail !== undefined) return byBuyer;
@@ -131,15 +130,15 @@ function filterParameters(filter: LicenseFilter): (string | number | null)[] {
   ];
 }
 
-/** Prepares the table of licenses, whose changes go into their history. */
+/** Changes are added to `history`. */
 export function licenseTable(database: DatabaseSync, history: Pick<HistoryTable, 'add'>): LicenseTable {
-  // An import adds a million: parameters that are bound by name take half as long again.
+  // An import may add a million rows, and named parameters take 50 % longer.
   const add = prepareAddition(
     database,
     `INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
      VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (license_key) DO NOTHING`,
   );
-  const reached = prepareQuery(
+  const visible = prepareQuery(
     database,
     `${select} WHERE license_key = ?1 AND CASE WHEN ?3 IS NOT NULL THEN product_key = ?3 ELSE ${soldBy(2)} END`,
     fromRow,
@@ -156,7 +155,7 @@ export function licenseTable(database: DatabaseSync, history: Pick<HistoryTable,
       setState({ licenseKey, uses, enabled: bit(enabled) });
     },
     change({ tenant, licenseKey, trigger, remembered }) {
-      const before = reached.first(licenseKey, tenant.accountId, tenant.productKey);
+      const before = visible.first(licenseKey, tenant.accountId, tenant.productKey);
       if (before === null) return null;
       const after = changeLicense(before, trigger);
       if (isSameState(before, after)) return { before, after };

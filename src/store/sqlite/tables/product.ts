@@ -11,7 +11,6 @@ const select = `SELECT product_key AS productKey, account_id AS accountId, name,
   created_at AS createdAt, archived_at AS archivedAt FROM product`;
 const fromRow = (row: Row): Product => ({ ...row, recurring: row.recurring === 1 });
 
-/** Prepares the reads of products. */
 export function productReads(database: DatabaseSync): ProductReads {
   const get = prepareQuery(database, `${select} WHERE product_key = ?`, fromRow);
   const bySecretDigest = prepareQuery(database, `${select} WHERE secret_digest = ?`, fromRow);
@@ -32,7 +31,6 @@ export function productReads(database: DatabaseSync): ProductReads {
   };
 }
 
-/** Prepares the table of products. */
 export function productTable(database: DatabaseSync): ProductTable {
   const add = prepareChange(
     database,

@@ -41,17 +41,17 @@ function fromRow(row: Row): PurchaseWithLicense {
 }
 
 /*
- * The parameters are always key, buyer, product, refunded, since, the instant before which they end, the account and
- * product of the reach, and the id before which those of that instant end.
- * Which of them leads is spelled out, because a condition with IS NULL can use no index.
+ * The parameters are always key, buyer, product, refunded, since, the instant before which the page ends, the account
+ * and product of the tenant, and the id before which the page ends within that instant. There is one statement for each
+ * leading parameter, because a condition with IS NULL cannot use an index.
  */
 const ofProduct = `(?3 IS NULL OR product_key = ?3) AND ${ofTenant(7, 8)}`;
 const isRefunded = '(?4 IS NULL OR (refunded_at IS NOT NULL) = ?4)';
 const others = `${ofProduct} AND ${isRefunded}`;
-/** The same of a product by itself. */
+/** The same condition for the table of products. */
 const products = `SELECT product_key FROM product AS license WHERE ${ofProduct}`;
 const byDate = `purchase.created_at >= ?5 AND (purchase.created_at, purchase.purchase_id) < (?6, ?9)`;
-/** The same, of few purchases that another index finds. */
+/** The same condition without the index of dates (`+`), for a few purchases that another index finds. */
 const inDate = `+purchase.created_at >= ?5 AND (+purchase.created_at, +purchase.purchase_id) < (?6, ?9)`;
 const byBuyer = 'lower(buyer_email) = lower(?2)';
 const conditions = {
@@ -62,18 +62,17 @@ const conditions = {
   any: `${byDate} AND ?1 IS NULL AND ?2 IS NULL AND ${others}`,
 };
 
-/** Of so few, all are looked at; of more, enough are soon found among those of other products. */
-const few = 2_000;
+/** Up to this number, read all purchases of the products. Beyond it, a scan by date soon finds enough. */
+const maxScanned = 2_000;
 
-/** Of all times, as the schema keeps count of them. */
-const keptCount = `SELECT coalesce(sum(CASE ?4 WHEN 1 THEN refunded WHEN 0 THEN purchases - refunded ELSE purchases END), 0)
+/** The number of purchases of all times; triggers of the schema maintain it. */
+const storedCount = `SELECT coalesce(sum(CASE ?4 WHEN 1 THEN refunded WHEN 0 THEN purchases - refunded ELSE purchases END), 0)
   AS count FROM purchase_count AS license WHERE ?1 IS NULL AND ?2 IS NULL AND ?5 < ?6 AND ?9 IS NOT NULL AND ${ofProduct}`;
 
-/** Of every product: their licenses need not be looked at. */
+/** Counts the purchases of every product without reading licenses. */
 const countOfEveryProduct = `SELECT count(*) AS count FROM purchase WHERE ${byDate} AND ${isRefunded}
   AND coalesce(?1, ?2, ?3, ?7, ?8) IS NULL`;
 
-/** Prepares the reads of purchases. */
 export function purchaseReads(database: DatabaseSync): PurchaseReads {
   const get = prepareQuery(
     database,
@@ -93,10 +92,10 @@ export function purchaseReads(database: DatabaseSync): PurchaseReads {
   const ofBuyer = prepareFiltered(conditions.byBuyer);
   const ofProducts = prepareFiltered(conditions.ofProducts, licensesFirst);
   const any = prepareFiltered(conditions.any);
-  const countKept = prepareCount(database, keptCount);
+  const countStored = prepareCount(database, storedCount);
   const isOfFew = ({ tenant, productKey }: ExportFilter): boolean => {
     const whole = { tenant, productKey };
-    return !isOfEveryProduct(whole) && countKept(...filterParameters(whole)) <= few;
+    return !isOfEveryProduct(whole) && countStored(...filterParameters(whole)) <= maxScanned;
   };
   const statementsFor = (filter: PurchaseFilter) => {
     const { licenseKey, buyerEmail, productKey, tenant } = filter;
@@ -108,7 +107,7 @@ export function purchaseReads(database: DatabaseSync): PurchaseReads {
   const countFor = (filter: PurchaseFilter) => {
     const { licenseKey, buyerEmail, since, until } = filter;
     if (licenseKey !== undefined || buyerEmail !== undefined) return statementsFor(filter).count;
-    if (since === undefined && until === undefined) return countKept;
+    if (since === undefined && until === undefined) return countStored;
     return isOfEveryProduct(filter) ? countEvery : statementsFor(filter).count;
   };
   const exportOf = (condition: string, from: string) =>
@@ -129,7 +128,7 @@ export function purchaseReads(database: DatabaseSync): PurchaseReads {
   };
 }
 
-/** Whether purchases of every product are asked for. */
+/** Whether a filter does not restrict the product. */
 function isOfEveryProduct({ productKey, tenant }: PurchaseFilter): boolean {
   return productKey === undefined && (tenant?.accountId ?? tenant?.productKey ?? null) === null;
 }
@@ -151,7 +150,6 @@ function filterParameters(filter: PurchaseFilter, cursor?: PageKey): SQLInputVal
   ];
 }
 
-/** Prepares the table of purchases. */
 export function purchaseTable(database: DatabaseSync): PurchaseTable {
   const add = prepareChange(
     database,

@@ -20,7 +20,7 @@ function redemptionFrom({ order, couponId, cart, quote, redeemedAt }: Redemption
     order,
     couponId,
     cart: JSON.parse(cart) as Cart,
-    // It was written under the coupon's id of then.
+    // The stored quote has the id that the coupon had at that time.
     quote: { ...(JSON.parse(quote) as Quote), couponId },
     redeemedAt,
   };
@@ -28,7 +28,6 @@ function redemptionFrom({ order, couponId, cart, quote, redeemedAt }: Redemption
 
 const ofCoupon = `WHERE account_id = ?1 AND coupon_id = ${couponIdNow('?2')}`;
 
-/** Prepares the reads of redemptions. */
 export function redemptionReads(database: DatabaseSync): RedemptionReads {
   const get = prepareQuery(database, `${select} WHERE account_id = ? AND order_id = ?`, redemptionFrom);
   const countOf = prepareQuery(
@@ -55,7 +54,6 @@ export function redemptionReads(database: DatabaseSync): RedemptionReads {
   };
 }
 
-/** Prepares the table of redemptions. */
 export function redemptionTable(database: DatabaseSync): RedemptionTable {
   const add = prepareChange(
     database,

@@ -2,7 +2,6 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { SettingReads, SettingTable } from '../../../service/tables.ts';
 import { prepareChange, prepareQuery } from '../statements.ts';
 
-/** Prepares the reads of single facts about this store. */
 export function settingReads(database: DatabaseSync): SettingReads {
   const get = prepareQuery(
     database,
@@ -12,7 +11,6 @@ export function settingReads(database: DatabaseSync): SettingReads {
   return { get: (name) => get.first(name) };
 }
 
-/** Prepares the table of single facts about this store. */
 export function settingTable(database: DatabaseSync): SettingTable {
   const set = prepareChange(database, 'INSERT OR REPLACE INTO setting (name, value) VALUES (:name, :value)');
   return {

@@ -1,13 +1,13 @@
-/** Restricts a list to an account, the first parameter; null: to none. For lists that people read. */
+/** Restricts a list to an account, the first parameter; null: no restriction. */
 export const ofAccount = '(?1 IS NULL OR account_id = ?1)';
 
-/** Whether the product of a license is of an account, the parameter at this place. */
+/** Whether the product of a license belongs to an account; `account`: the number of the parameter. */
 export function soldBy(account: number): string {
   return `EXISTS (SELECT 1 FROM product WHERE product.product_key = license.product_key
     AND product.account_id = ?${account})`;
 }
 
-/** Restricts licenses to what a credential reaches: an account and a product, the parameters at these places. */
+/** Restricts licenses to a tenant; `account`, `product`: the numbers of the parameters. */
 export function ofTenant(account: number, product: number): string {
   return `(?${account} IS NULL OR ${soldBy(account)}) AND (?${product} IS NULL OR product_key = ?${product})`;
 }

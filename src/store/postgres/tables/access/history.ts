@@ -1,4 +1,4 @@
-import { changesKept } from '../../../../domain/history.ts';
+import { maxHistoryEntries } from '../../../../domain/history.ts';
 import type { HistoryReads, HistoryTable, ListedChange } from '../../../../service/access/tables.ts';
 import type { AuthorityTable, AwaitableTable } from '../../../../service/tables.ts';
 import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../../statements.ts';
@@ -53,7 +53,7 @@ export function historyTable(source: WritingSource): AuthorityTable<HistoryTable
        UPDATE ${license} SET changes = changes + 1 WHERE license_key = $1 RETURNING changes
      ), trimmed AS (
        DELETE FROM ${licenseHistory} WHERE license_key = $1
-         AND number <= (SELECT changes FROM numbered) - ${changesKept}
+         AND number <= (SELECT changes FROM numbered) - ${maxHistoryEntries}
      )
      INSERT INTO ${licenseHistory} (license_key, number, at, change, credential, uses_before, enabled_before,
        uses_after, enabled_after)

@@ -8,8 +8,8 @@ const select = 'SELECT id, at, actor, action AS act, subject, detail FROM audit_
 const fromRow = (row: RecordedAct): RecordedAct => ({ ...row });
 
 /*
- * The parameters are always since, actor, act, subject, and the instant and id of the act that is not listed any more. Which of them leads is spelled out, because a
- * condition with IS NULL can use no index.
+ * The parameters are always since, actor, act, subject, and the instant and id before which the page ends. There is one
+ * statement for each leading parameter, because a condition with IS NULL cannot use an index.
  */
 const between = 'at >= ?1 AND (at, id) < (?5, ?6)';
 const optional = {
@@ -24,7 +24,6 @@ const conditions = {
   byTime: `${between} AND ${optional.actor} AND ${optional.act} AND ${optional.subject}`,
 };
 
-/** Prepares the reads of people's acts. */
 export function auditReads(database: DatabaseSync): AuditReads {
   const get = prepareQuery(database, `${select} WHERE id = ?`, fromRow);
   const prepareFiltered = (condition: string) => ({
@@ -39,7 +38,7 @@ export function auditReads(database: DatabaseSync): AuditReads {
   const byActor = prepareFiltered(conditions.byActor);
   const byAct = prepareFiltered(conditions.byAct);
   const byTime = prepareFiltered(conditions.byTime);
-  // Each has the number after the last one's, and none is ever removed.
+  // The ids have no gaps, because events are never removed. So the largest id is the count.
   const all = prepareCount(database, 'SELECT coalesce(max(id), 0) AS count FROM audit_event');
   const isOfAll = ({ since, until, actor, act, subject }: AuditFilter): boolean =>
     [since, until, actor, act, subject].every((value) => value === undefined);
@@ -63,7 +62,7 @@ function filterParameters(
   return [since, actor ?? null, act ?? null, subject ?? null, ...beforeInstant(cursor, until, 0)];
 }
 
-/** Prepares the record of people's acts; the schema lets nothing change or remove one. */
+/** The schema prevents changing and removing audit events. */
 export function auditTable(database: DatabaseSync): AuditTable {
   const add = prepareChange(
     database,

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { changesKept } from '../../../../domain/history.ts';
+import { maxHistoryEntries } from '../../../../domain/history.ts';
 import type { HistoryReads, HistoryTable, ListedChange } from '../../../../service/access/tables.ts';
 import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from '../../statements.ts';
 
-/** Those that are no longer told are removed so many at a time: to remove one at each change would write twice as much. */
-const trimmedTogether = 100;
+/** Remove old changes in batches: removing one at each change would double the writes. */
+const trimBatch = 100;
 
 type Row = Pick<ListedChange, 'licenseKey' | 'number' | 'at' | 'change' | 'credential'> & {
   usesBefore: number;
@@ -21,17 +21,16 @@ function fromRow({ usesBefore, enabledBefore, usesAfter, enabledAfter, ...same }
   };
 }
 
-/** The number of the first change of a key that is told: those before are not removed yet. */
-const firstTold = `coalesce((SELECT number FROM license_history WHERE license_key = ?1
-  ORDER BY number DESC LIMIT 1 OFFSET ${changesKept - 1}), 0)`;
+/** The number of the first listed change of a key. Older changes may not have been removed yet. */
+const firstListed = `coalesce((SELECT number FROM license_history WHERE license_key = ?1
+  ORDER BY number DESC LIMIT 1 OFFSET ${maxHistoryEntries - 1}), 0)`;
 
-/** Prepares the reads of what happened to license keys. */
 export function historyReads(database: DatabaseSync): HistoryReads {
   const list = prepareQuery(
     database,
     `SELECT license_key AS licenseKey, number, at, change, credential, uses_before AS usesBefore,
        enabled_before AS enabledBefore, uses_after AS usesAfter, enabled_after AS enabledAfter
-     FROM license_history WHERE license_key = ?1 AND at >= ?2 AND number < ?3 AND number >= ${firstTold}
+     FROM license_history WHERE license_key = ?1 AND at >= ?2 AND number < ?3 AND number >= ${firstListed}
      ORDER BY number DESC LIMIT ?4 OFFSET ?5`,
     fromRow,
   );
@@ -42,11 +41,11 @@ export function historyReads(database: DatabaseSync): HistoryReads {
   return {
     list: (licenseKey, { limit, offset, cursor, since = 0 }) =>
       list.all(licenseKey, since, Number(cursor?.[0] ?? Number.MAX_SAFE_INTEGER), limit, offset),
-    count: (licenseKey, since = 0) => Math.min(count(licenseKey, since), changesKept),
+    count: (licenseKey, since = 0) => Math.min(count(licenseKey, since), maxHistoryEntries),
   };
 }
 
-/** Prepares the table of what happened to license keys. Each key numbers its changes. */
+/** The history of license keys. Each key numbers its changes. */
 export function historyTable(database: DatabaseSync): HistoryTable {
   const numberAfter = (key: string): string =>
     `(SELECT coalesce(max(number), 0) FROM license_history WHERE license_key = ${key})`;
@@ -76,8 +75,8 @@ export function historyTable(database: DatabaseSync): HistoryTable {
     add({ licenseKey, at, change, credential, before, after }) {
       const states = [before.uses, bit(before.enabled), after.uses, bit(after.enabled)];
       const number = add.first(licenseKey, at, change, credential, ...states) ?? 0;
-      if (number > changesKept && number % trimmedTogether === 0)
-        trim({ licenseKey, last: number - changesKept });
+      if (number > maxHistoryEntries && number % trimBatch === 0)
+        trim({ licenseKey, last: number - maxHistoryEntries });
     },
     respell(from, to) {
       respell({ from, to });

@@ -6,7 +6,6 @@ import type {
 } from '../../../../service/access/tables.ts';
 import { bit, prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
 
-/** Prepares the reads of stored answers. Their values are JSON. */
 export function idempotencyReads(database: DatabaseSync): IdempotencyReads {
   const get = prepareQuery(
     database,
@@ -26,7 +25,6 @@ export function idempotencyReads(database: DatabaseSync): IdempotencyReads {
   };
 }
 
-/** Prepares the table of stored answers. */
 export function idempotencyTable(database: DatabaseSync): IdempotencyTable {
   const put = prepareChange(
     database,

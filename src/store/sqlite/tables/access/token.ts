@@ -17,7 +17,6 @@ const select = `SELECT token_id AS tokenId, scopes, product_key AS productKey, a
   created_at AS createdAt, last_used_at AS lastUsedAt, expires_at AS expiresAt FROM token`;
 const fromRow = (row: Row): Token => ({ ...row, scopes: row.scopes.split(' ').filter(Boolean) });
 
-/** Prepares the reads of tokens. */
 export function tokenReads(database: DatabaseSync): TokenReads {
   const get = prepareQuery(database, `${select} WHERE token_id = ?`, fromRow);
   const byDigest = prepareQuery(database, `${select} WHERE digest = ?`, fromRow);
@@ -35,7 +34,6 @@ export function tokenReads(database: DatabaseSync): TokenReads {
   };
 }
 
-/** Prepares the table of tokens. */
 export function tokenTable(database: DatabaseSync): TokenTable {
   const add = prepareChange(
     database,
@@ -62,7 +60,7 @@ export function tokenTable(database: DatabaseSync): TokenTable {
   };
 }
 
-/** Prepares the reads of credentials that were rolled and go on for a while. */
+/** Rolled credentials stay valid for a while. */
 export function oldCredentialReads(database: DatabaseSync): OldCredentialReads {
   const byDigest = prepareQuery(
     database,
@@ -72,7 +70,7 @@ export function oldCredentialReads(database: DatabaseSync): OldCredentialReads {
   return { byDigest: (kind, digest) => byDigest.first(kind, digest) };
 }
 
-/** Prepares the table of credentials that were rolled: one of an owner at most. */
+/** An owner has at most one rolled credential. */
 export function oldCredentialTable(database: DatabaseSync): OldCredentialTable {
   const put = prepareChange(
     database,

@@ -6,13 +6,13 @@ import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from '../../
 
 type Row = {
   licenseKey: string;
-  /** The product as the upstream named it; `productKey` is the one it was asked under. */
+  /** The product in the upstream's response; `productKey` is the product in the request. */
   productLink: string;
   buyerEmail: string;
   uses: number;
   enabled: Bit;
   createdAt: number;
-  /** JSON; null: nothing beyond the specification was told. */
+  /** JSON; null: the response had no members beyond the specification. */
   extra: string | null;
   localUses: number;
   localEnabled: Bit;
@@ -34,7 +34,6 @@ const select = `SELECT license_key AS licenseKey, product_link AS productLink, b
   many_writers AS manyWriters, missing_since AS missingSince, gone,
   read_first AS readFirst, requested_at AS askedAt, refresh_at AS refreshAt FROM license_snapshot`;
 
-/** Prepares the reads of what the upstream last said. */
 export function snapshotReads(database: DatabaseSync): SnapshotReads {
   const get = prepareQuery(database, `${select} WHERE license_key = ?`, fromRow);
   const byAlias = prepareQuery(
@@ -62,32 +61,32 @@ export function snapshotReads(database: DatabaseSync): SnapshotReads {
     aliasCount: (licenseKey) => aliasCount(licenseKey),
     latest: (productKey, limit) => latest.all(productKey, limit),
     toRefresh: (now, limit) => toRefresh.all(now, limit),
-    census: censusRead(database),
+    census: freshnessCountsRead(database),
   };
 }
 
 const hourMs = 3_600_000;
-/** So many of one hour are told apart one by one; more would hold others up. */
-const toldApart = 10_000;
+/** Above this many rows per hour, estimate instead of counting, so as not to block the event loop. */
+const maxExactCount = 10_000;
 
 /**
- * The schema keeps count of each hour: only the hour in which a class ends is looked at, product by product, each found
- * by a jump through the index.
+ * The schema keeps a count of each hour. Only in the hour in which a freshness ends, rows are counted. The recursive
+ * query finds each product with one jump through the index.
  */
-function censusRead(database: DatabaseSync): SnapshotReads['census'] {
+function freshnessCountsRead(database: DatabaseSync): SnapshotReads['census'] {
   const inHours = prepareCount(
     database,
     'SELECT coalesce(sum(count), 0) AS count FROM license_snapshot_count WHERE enabled = ? AND hour BETWEEN ? AND ?',
   );
   const inSpan = prepareCount(
     database,
-    `WITH RECURSIVE asked (productKey) AS (
+    `WITH RECURSIVE products (productKey) AS (
        SELECT min(product_key) FROM license_snapshot
        UNION ALL
        SELECT (SELECT min(product_key) FROM license_snapshot WHERE product_key > productKey)
-       FROM asked WHERE productKey IS NOT NULL
+       FROM products WHERE productKey IS NOT NULL
      )
-     SELECT count(*) AS count FROM asked CROSS JOIN license_snapshot ON product_key = productKey
+     SELECT count(*) AS count FROM products CROSS JOIN license_snapshot ON product_key = productKey
      WHERE confirmed_at >= ? AND confirmed_at < ? AND local_enabled = 1 AND gone = 0`,
   );
   const [first, last] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
@@ -95,7 +94,8 @@ function censusRead(database: DatabaseSync): SnapshotReads['census'] {
     const hour = Math.trunc(instant / hourMs);
     const end = (hour + 1) * hourMs;
     const ofHour = inHours(1, hour, hour);
-    const rest = ofHour <= toldApart ? inSpan(instant, end) : Math.round((ofHour * (end - instant)) / hourMs);
+    const rest =
+      ofHour <= maxExactCount ? inSpan(instant, end) : Math.round((ofHour * (end - instant)) / hourMs);
     return rest + inHours(1, hour + 1, last);
   };
   return (since) => {
@@ -106,7 +106,7 @@ function censusRead(database: DatabaseSync): SnapshotReads['census'] {
     ];
     return {
       fresh,
-      // A commit may come between two of these reads.
+      // A commit between two reads could make a difference negative.
       stale: Math.max(0, stale - fresh),
       grace: Math.max(0, grace - stale),
       expired: Math.max(0, inHours(1, first, last) - grace),
@@ -115,7 +115,6 @@ function censusRead(database: DatabaseSync): SnapshotReads['census'] {
   };
 }
 
-/** Prepares the table of what the upstream last said. */
 export function snapshotTable(database: DatabaseSync): SnapshotTable {
   const touch = prepareChange(
     database,
@@ -179,7 +178,7 @@ function snapshotPut(database: DatabaseSync): SnapshotTable['put'] {
     local_pending = :localPending, product_key = :productKey, confirmed_at = :confirmedAt, run = :run,
     many_writers = :manyWriters, missing_since = :missingSince, gone = :gone, read_first = :readFirst,
     requested_at = :askedAt`;
-  // Most answers leave `refresh_at` as it is, and with it the index that has it.
+  // Most responses do not change `refresh_at`. Setting it would rewrite its index.
   const confirm = prepareChange(
     database,
     `UPDATE license_snapshot SET ${columns} WHERE license_key = :licenseKey AND refresh_at IS :refreshAt`,
@@ -201,7 +200,7 @@ function snapshotPut(database: DatabaseSync): SnapshotTable['put'] {
 }
 
 function localChange(database: DatabaseSync): SnapshotTable['setLocal'] {
-  // Most changes leave `local_enabled` as it is, and with it the index that has it.
+  // Most changes do not change `local_enabled`. Setting it would rewrite its index.
   const setCount = prepareChange(
     database,
     `UPDATE license_snapshot SET local_uses = :uses, local_pending = :pending

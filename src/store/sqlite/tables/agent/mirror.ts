@@ -13,15 +13,13 @@ const fromRow = (row: CouponRow & { confirmedAt: number | null }): MirroredCoupo
   confirmedAt: row.confirmedAt,
 });
 
-/** In SQL, the id that a coupon has now, by a parameter that may be its provisional one. */
+/** SQL for the present id of a coupon; `parameter` may be its provisional id. */
 export const couponIdNow = (parameter: string): string =>
   `coalesce((SELECT real_id FROM provisional_coupon WHERE id = -${parameter}), ${parameter})`;
 
-/** Prepares the reads of the upstream's coupons. */
 export function mirrorReads(database: DatabaseSync): MirrorReads {
   const get = prepareQuery(database, `${select} WHERE id = ${couponIdNow('?1')}`, fromRow);
-  // Whether the upstream tells letter case apart is its own affair: where it does, the code as it is written
-  // comes first.
+  // The upstream may distinguish letter case, so a code that matches exactly comes first.
   const byCode = prepareQuery(
     database,
     `${select} WHERE folded_code = ? ORDER BY confirmed_at IS NULL, code <> ?, id LIMIT 1`,
@@ -67,7 +65,6 @@ export function mirrorReads(database: DatabaseSync): MirrorReads {
   };
 }
 
-/** Prepares the mirror of the upstream's coupons. */
 export function mirrorTable(database: DatabaseSync): MirrorTable {
   const put = prepareChange(
     database,

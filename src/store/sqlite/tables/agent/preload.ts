@@ -3,7 +3,6 @@ import type { PreloadKey, PreloadProgress } from '../../../../domain/agent/prelo
 import type { PreloadReads, PreloadTable } from '../../../../service/agent/tables.ts';
 import { bit, prepareChange, prepareQuery } from '../../statements.ts';
 
-/** Prepares the reads of the license keys to be fetched. */
 export function preloadReads(database: DatabaseSync): PreloadReads {
   const left = prepareQuery(
     database,
@@ -22,7 +21,6 @@ export function preloadReads(database: DatabaseSync): PreloadReads {
   };
 }
 
-/** Prepares the table of the license keys to be fetched. */
 export function preloadTable(database: DatabaseSync): PreloadTable {
   const add = prepareChange(
     database,
@@ -37,9 +35,9 @@ export function preloadTable(database: DatabaseSync): PreloadTable {
     database,
     'UPDATE preload SET postponed = postponed + 1 WHERE license_key = :licenseKey AND is_found IS NULL',
   );
-  // Without a condition or a trigger, SQLite empties a table at once, however much is in it.
+  // Without a condition and triggers, SQLite clears a table of any size at once.
   const clear = prepareChange(database, 'DELETE FROM preload');
-  const beginAnew = prepareChange(database, 'UPDATE preload_count SET done = 0, failed = 0, left = 0');
+  const resetCounts = prepareChange(database, 'UPDATE preload_count SET done = 0, failed = 0, left = 0');
   return {
     ...preloadReads(database),
     add: ({ licenseKey, productKey }) => void add({ licenseKey, productKey }),
@@ -47,7 +45,7 @@ export function preloadTable(database: DatabaseSync): PreloadTable {
     postpone: (licenseKey) => void postpone({ licenseKey }),
     clear() {
       clear({});
-      beginAnew({});
+      resetCounts({});
     },
   };
 }

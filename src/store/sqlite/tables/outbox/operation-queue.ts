@@ -6,15 +6,14 @@ import { operationColumns, operationFrom } from './operation-row.ts';
 import { prepareCount, prepareQuery } from '../../statements.ts';
 
 const select = `SELECT ${operationColumns} FROM outbox`;
-/** Word for word the condition of the index `outbox_queue`, or SQLite could not use it. */
+/** Exactly the condition of the index `outbox_queue`; otherwise SQLite could not use the index. */
 export const isUnfinished: string = "(state = 'pending' OR state = 'in_flight' OR state = 'uncertain')";
 
-/** The unfinished operations of a queue: subject, queue. */
+/** The unfinished operations of a queue. Parameters: subject, queue. */
 export const inQueue: string = `${select} WHERE subject = ? AND queue = ? AND ${isUnfinished}`;
 
-const nothing: Backlog = { usages: 0, decreases: 0, disables: 0, unfinished: 0 };
+const emptyBacklog: Backlog = { usages: 0, decreases: 0, disables: 0, unfinished: 0 };
 
-/** Prepares the reads of the queues of a subject. */
 export function queueReads(database: DatabaseSync): QueueReads {
   const head = prepareQuery(database, `${inQueue} AND held = 0 ORDER BY seq LIMIT 1`, operationFrom);
   const isBusy = prepareCount(
@@ -59,7 +58,7 @@ export function queueReads(database: DatabaseSync): QueueReads {
     uncertain: (subject, queue) => uncertain.all(subject, queue),
     reconcileAt: (subject, queue, now, asDisable) =>
       delayed.first(subject, queue, now, asDisable ? 1 : 0)?.reconcileAt ?? null,
-    backlog: (licenseKey) => backlog.first(licenseKey) ?? nothing,
+    backlog: (licenseKey) => backlog.first(licenseKey) ?? emptyBacklog,
     shown: (licenseKey) => shown.all(licenseKey),
     held: (subject, queue) => held.all(subject, queue),
     dead: (subject) => dead.all(subject),
@@ -67,18 +66,18 @@ export function queueReads(database: DatabaseSync): QueueReads {
 }
 
 /**
- * In SQL, a page of operations in their order. `parts`: from which rows, each in the order of its index. `at`: the number of
- * the first of three parameters: behind which `seq` the page begins, limit and offset. What is skipped is told by the
- * indexes, where they have all that a part asks for: an outbox may hold a million.
+ * SQL for a page of operations, sorted by `seq`. `parts`: FROM clauses, each of which reads an index in order. `at`: the
+ * number of the first of three parameters: the `seq` before the page, limit and offset. The inner query selects only
+ * `seq`, so that an index can skip rows: an outbox may hold a million.
  */
 export function pageOfOperations(parts: readonly string[], at: number): string {
   const seqs = parts.map((part) => `SELECT seq ${part} AND seq > ?${at}`).join(' UNION ALL ');
   return `${select} WHERE seq IN (${seqs} ORDER BY seq LIMIT ?${at + 1} OFFSET ?${at + 2}) ORDER BY seq`;
 }
 
-/** Prepares the reads of what is open of a license key, page by page: it may be as many as the outbox holds. */
+/** The open operations of a license key, in pages, because one key may have as many as the outbox holds. */
 export function openReads(database: DatabaseSync): Pick<OperationReads, 'openOf' | 'countOpenOf'> {
-  // To find that none of the unfinished is dead, each of their rows would be read.
+  // Without this condition, SQLite would read every unfinished row to find no dead row among them.
   const unfinished = `${isUnfinished} AND (?2 IS NULL OR ?2 NOT IN ('conflicted', 'dead'))`;
   const parts = [
     `queue = 'counter' AND ${unfinished}`,

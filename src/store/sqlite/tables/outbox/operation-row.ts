@@ -7,7 +7,7 @@ import {
 } from '../../../../domain/outbox/operation.ts';
 import { bit, type Bit } from '../../statements.ts';
 
-/** The columns that each state fills; the schema checks that no other state does. */
+/** The columns that each state sets. The schema checks this. */
 type ProgressRow =
   | { state: 'pending'; doubtful: Bit }
   | { state: 'in_flight'; doubtful: Bit; baseUses: number | null; sentAt: number }
@@ -16,18 +16,16 @@ type ProgressRow =
   | { state: 'dead'; cause: DeathCause }
   | { state: 'conflicted' };
 
-/** An operation as the outbox holds it. */
 export type OperationRow = Omit<Operation, 'progress' | 'outage' | 'seenEnabled'> & {
   outage: Bit;
   seenEnabled: Bit | null;
 } & ProgressRow;
 
-/** Everything that an `OperationRow` is made of. */
+/** The columns of an `OperationRow`. */
 export const operationColumns = `seq, id, kind, subject, product_key AS productKey, state, maybe_applied AS doubtful, held,
   cause, base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage,
   credential, request_id AS requestId, reconcile_at AS reconcileAt, upstream, last_error AS lastError, seen_enabled AS seenEnabled, payload, created_at AS createdAt, finished_at AS finishedAt`;
 
-/** Reads an operation from its row. */
 export function operationFrom(row: OperationRow): Operation {
   return {
     id: row.id,
@@ -121,7 +119,7 @@ type DeliveryColumns = ProgressColumns & {
   payload: string | null;
 };
 
-/** The columns that change on the way to delivery. */
+/** The columns that change until delivery. */
 export function deliveryColumns(operation: Omit<Operation, 'seq'>): DeliveryColumns {
   const {
     attempts,
@@ -149,7 +147,7 @@ export function deliveryColumns(operation: Omit<Operation, 'seq'>): DeliveryColu
   };
 }
 
-const unfilled = {
+const unset = {
   doubtful: 0,
   held: 0,
   cause: null,
@@ -161,12 +159,12 @@ const unfilled = {
 function progressColumns(progress: OperationProgress): ProgressColumns {
   switch (progress.state) {
     case 'pending':
-      return { ...unfilled, state: progress.state, doubtful: bit(progress.maybeApplied) };
+      return { ...unset, state: progress.state, doubtful: bit(progress.maybeApplied) };
     case 'in_flight':
     case 'uncertain': {
       const { maybeApplied, ...columns } = progress;
       const isHeld = progress.state === 'uncertain' && progress.held;
-      return { ...unfilled, ...columns, doubtful: bit(maybeApplied), held: bit(isHeld) };
+      return { ...unset, ...columns, doubtful: bit(maybeApplied), held: bit(isHeld) };
     }
     case 'delivered':
     case 'inferred':
@@ -174,7 +172,7 @@ function progressColumns(progress: OperationProgress): ProgressColumns {
     case 'dropped':
     case 'conflicted':
     case 'dead':
-      return { ...unfilled, ...progress };
+      return { ...unset, ...progress };
     default:
       return progress satisfies never;
   }

@@ -9,7 +9,7 @@ import { bit, prepareChange, prepareCount, prepareQuery } from '../../statements
 const select = `SELECT ${operationColumns} FROM outbox`;
 const openStates = ['pending', 'in_flight', 'uncertain', 'conflicted', 'dead'] as const;
 
-/** Prepares the reads of the outbox; each is a matter of an index, however long the outbox grows. */
+/** Every read uses an index, because the outbox may be long. */
 export function operationReads(database: DatabaseSync): OperationReads {
   const get = prepareQuery(database, `${select} WHERE id = ?`, operationFrom);
   const open = prepareQuery(
@@ -30,7 +30,7 @@ export function operationReads(database: DatabaseSync): OperationReads {
     pageOfOperations(['FROM outbox WHERE state = ?1'], 2),
     operationFrom,
   );
-  // Asked for by every change: for a sum over `IN`, SQLite fills a table of its own each time.
+  // Every change runs this statement. For a sum over `IN`, SQLite would fill a temporary table each time.
   const unfinished = prepareCount(
     database,
     `SELECT ${depthOf('pending')} + ${depthOf('in_flight')} + ${depthOf('uncertain')} AS count`,
@@ -44,8 +44,8 @@ export function operationReads(database: DatabaseSync): OperationReads {
   return {
     get: (id) => get.first(id),
     list: (state, page) => {
-      const stretch = [afterNumber(page), page.limit, page.offset];
-      return state === null ? open.all(...stretch) : inState.all(state, ...stretch);
+      const window = [afterNumber(page), page.limit, page.offset];
+      return state === null ? open.all(...window) : inState.all(state, ...window);
     },
     depth: depthRead(database),
     lastSeq: () => lastSeq.first() ?? 0,
@@ -69,7 +69,7 @@ function depthRead(database: DatabaseSync): OperationReads['depth'] {
     'SELECT state, count FROM outbox_count',
     (row: { state: OperationState; count: number }) => [row.state, row.count] as const,
   );
-  // The schema holds one row for each state.
+  // The table has one row for each state.
   return () => Object.fromEntries(query.all()) as Record<OperationState, number>;
 }
 
@@ -81,16 +81,15 @@ function oldestRead(database: DatabaseSync): OperationReads['oldestAt'] {
   );
   return () => {
     const firsts = [query.first('pending'), query.first('in_flight'), query.first('uncertain')];
-    return least(firsts);
+    return minimum(firsts);
   };
 }
 
-/** Prepares the outbox. */
 export function operationTable(database: DatabaseSync): OperationTable {
   const queue = prepareQuery(database, `${inQueue} AND held = 0 ORDER BY seq`, operationFrom);
   const withState = prepareQuery(
     database,
-    `${select} WHERE state = ? AND seq > ? ORDER BY seq LIMIT ${readAtOnce}`,
+    `${select} WHERE state = ? AND seq > ? ORDER BY seq LIMIT ${pageSize}`,
     operationFrom,
   );
   const elsewhere = prepareQuery(
@@ -110,14 +109,14 @@ export function operationTable(database: DatabaseSync): OperationTable {
   };
 }
 
-/** So many are in memory at once of those that may be a million. */
-const readAtOnce = 1_000;
+/** Read in pages, because there may be a million operations. */
+const pageSize = 1_000;
 
-function* inPages(behind: (seq: number) => Operation[]): Iterable<Operation> {
-  let page = behind(0);
+function* inPages(after: (seq: number) => Operation[]): Iterable<Operation> {
+  let page = after(0);
   while (page.length > 0) {
     yield* page;
-    page = behind(page.at(-1)?.seq ?? Infinity);
+    page = after(page.at(-1)?.seq ?? Infinity);
   }
 }
 
@@ -139,7 +138,7 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
        seen_enabled = :seenEnabled, payload = :payload, finished_at = :finishedAt
      WHERE seq = :seq AND id = :id`,
   );
-  // SQLite writes an index anew for each column that is set, changed or not: this one sets few.
+  // SQLite rewrites the index of each column that is set, even to the same value, so this statement sets few columns.
   const schedule = prepareChange(
     database,
     `UPDATE outbox SET next_at = :nextAt, outage = :outage, failures = :failures, last_error = :lastError
@@ -161,11 +160,11 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
   };
 }
 
-/** Changes of as many operations as there are; each finds them by an index of only those. */
+/** Changes of many operations. Each uses an index that has only these operations. */
 function sweepingChanges(
   database: DatabaseSync,
 ): Pick<OperationTable, 'moveToSubject' | 'bringBack' | 'prune'> {
-  // What is finished and guards nothing stays under the old spelling.
+  // Finished operations without a reconcile delay stay under the old key.
   const moves = [isUnfinished, "state IN ('conflicted', 'dead')", 'reconcile_at IS NOT NULL'].map((which) =>
     prepareChange(
       database,
@@ -197,7 +196,7 @@ function sweepingChanges(
   };
 }
 
-/** Reads product by product, so that a million waiting queues of a paused product are not even looked at. */
+/** Reads by product, so as to skip a million waiting queues of a paused product. */
 function waitReads(database: DatabaseSync): Pick<OperationReads, 'due' | 'nextDueAt'> {
   const first = prepareQuery(
     database,
@@ -219,7 +218,7 @@ function waitReads(database: DatabaseSync): Pick<OperationReads, 'due' | 'nextDu
      FROM waiting`,
     (row: { nextAt: number | null }) => row.nextAt,
   );
-  /** Those of few products: none of the others has one that has been due for longer. */
+  /** The products with the earliest due operations. */
   const dueProducts = (now: number, limit: number, isAsked: (productKey: string) => boolean): string[] =>
     first
       .all()
@@ -238,7 +237,7 @@ function waitReads(database: DatabaseSync): Pick<OperationReads, 'due' | 'nextDu
   };
 }
 
-/** In SQL, the products with waiting queues, found by a jump through the index for each; null, last, stands for none. */
+/** SQL for the products with waiting queues, each found with one jump through the index. The last row is null. */
 const waitingProducts = `WITH RECURSIVE waiting (productKey) AS (
    SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > ''
    UNION ALL
@@ -246,13 +245,11 @@ const waitingProducts = `WITH RECURSIVE waiting (productKey) AS (
    FROM waiting WHERE productKey IS NOT NULL
  )`;
 
-/** The least of those that are there. */
-function least(values: readonly (number | null)[]): number | null {
+function minimum(values: readonly (number | null)[]): number | null {
   const numbers = values.filter((value) => value !== null);
   return numbers.length === 0 ? null : Math.min(...numbers);
 }
 
-/** Prepares what ends, moves or lengthens the waits of as many queues as there are. */
 function waitChanges(
   database: DatabaseSync,
 ): Pick<OperationTable, 'endOutage' | 'endBackoff' | 'shiftWaits' | 'extendReconcileDelays'> {
