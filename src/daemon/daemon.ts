@@ -33,7 +33,7 @@ export class Daemon {
   /** Ends the loops, which first finish what is in flight. */
   readonly #loops = new AbortController();
   /** Ends the wait of `listen.drain_delay`. */
-  readonly #hurry = new AbortController();
+  readonly #drainDelayEnd = new AbortController();
   #stopping: Promise<void> | null = null;
   #listeners: Listeners | null = null;
   #resources: AsyncDisposable | null = null;
@@ -118,9 +118,9 @@ export class Daemon {
   }
 
   /** Ends the wait of `listen.drain_delay`. Returns false if there is no wait. */
-  hurry(): boolean {
+  skipDrainDelay(): boolean {
     if (this.#parts.health.phase !== 'leaving') return false;
-    this.#hurry.abort();
+    this.#drainDelayEnd.abort();
     return true;
   }
 
@@ -129,7 +129,7 @@ export class Daemon {
     const { drainDelayMs } = current.configuration.listen;
     if (this.#parts.health.phase !== 'ready' || drainDelayMs === 0) return;
     this.#parts.health.setPhase('leaving');
-    await pause(clock, drainDelayMs, this.#hurry.signal);
+    await pause(clock, drainDelayMs, this.#drainDelayEnd.signal);
   }
 
   async #drain(): Promise<void> {
@@ -149,7 +149,7 @@ export class Daemon {
   #fail(error: unknown): void {
     // A damaged store refuses writes: not a new failure.
     if (this.#parts.health.phase === 'store_damaged') return;
-    this.#hurry.abort();
+    this.#drainDelayEnd.abort();
     this.#parts.health.setPhase('storage_failed');
     this.#failed.reject(error);
   }

@@ -18,7 +18,7 @@ export interface Daemon {
   /** Goes on answering for `listen.drain_delay`, answers the requests in flight, then closes everything. */
   stop(): Promise<void>;
   /** Ends the wait of `listen.drain_delay`; false if there is no wait. */
-  hurry(): boolean;
+  skipDrainDelay(): boolean;
 }
 
 export type DaemonOptions = {

@@ -114,7 +114,7 @@ function handleSignals(
     // TimeoutStopSec of the unit does not include listen.drain_delay.
     const more = endMs === closeMs ? [] : [`EXTEND_TIMEOUT_USEC=${endMs * 1_000}`];
     const stopped = daemon?.stop();
-    if (err !== undefined) daemon?.hurry();
+    if (err !== undefined) daemon?.skipDrainDelay();
     await Promise.all([notifyServiceManager('STOPPING', log, more), stopped]);
     log.info({}, 'stopped');
   });
@@ -130,9 +130,9 @@ function handleSignals(
       ending.close();
     },
     (signal) => {
-      const isWaiting = running?.hurry() ?? false;
-      if (isWaiting) log.info({ signal }, 'draining without waiting for listen.drain_delay');
-      return isWaiting;
+      const isSkipped = running?.skipDrainDelay() ?? false;
+      if (isSkipped) log.info({ signal }, 'draining without waiting for listen.drain_delay');
+      return isSkipped;
     },
   );
   return {

@@ -1,7 +1,7 @@
 import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LocalClient } from '../../src/daemon/sandbox/client.ts';
+import { LocalClient } from '../../src/daemon/sandbox/server.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import type { Bench } from './bench.ts';

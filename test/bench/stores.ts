@@ -2,7 +2,7 @@ import { cp, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 } from 'uuid';
 import type { Bench } from './bench.ts';
-import { LocalClient } from '../../src/daemon/sandbox/client.ts';
+import { LocalClient } from '../../src/daemon/sandbox/server.ts';
 import { currentRun } from '../../src/service/lifecycle/current-run.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { checkpoint, openWriting } from '../../src/store/sqlite/connection.ts';

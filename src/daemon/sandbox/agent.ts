@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import type { Tree } from '../../config/file/tree.ts';
 import type { Daemon } from '../daemon.ts';
-import { adminClient, dataOf, type LocalClient } from './client.ts';
-import { portOf, SerialQueue, startServer } from './server.ts';
+import { adminClient, dataOf, type LocalClient, portOf, SerialQueue, startServer } from './server.ts';
 import type { SandboxParts, SandboxStore } from './store.ts';
 
 /** The configuration of an agent in front of a store, which answers in the same dialect. */

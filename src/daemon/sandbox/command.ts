@@ -10,7 +10,7 @@ import { endingSignals, faultSignals, onEndingSignal } from '../system/ending-si
 import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
 import { AdvancingTime } from './advancing-time.ts';
 import { SandboxAgent } from './agent.ts';
-import type { SandboxFaults } from './faults.ts';
+import { type SandboxFaults, SandboxStore, type SandboxCredentials, type SandboxParts } from './store.ts';
 import {
   newConfigurationFile,
   readCredentials,
@@ -19,7 +19,6 @@ import {
   writeCredentials,
   type FileCredentials,
 } from './files.ts';
-import { SandboxStore, type SandboxCredentials, type SandboxParts } from './store.ts';
 
 export type SandboxCommand = SandboxFaults & {
   /** 0: a free port. */

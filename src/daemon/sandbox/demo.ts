@@ -6,7 +6,7 @@ import { onEndingSignal } from '../system/ending-signal.ts';
 import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
 import { AdvancingTime } from './advancing-time.ts';
 import { SandboxAgent } from './agent.ts';
-import { LocalClient, type LocalResponse } from './client.ts';
+import { LocalClient, type LocalResponse } from './server.ts';
 import { SandboxStore } from './store.ts';
 
 /** How long a step may take, in ms. */

@@ -11,13 +11,13 @@ export const faultSignals = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV',
 const repeatedMs = 500;
 
 /**
- * Calls `end` at the first signal that ends the process, and `hurry` at each later one. If `hurry` returns false, the
+ * Calls `end` at the first signal that ends the process, and `onRepeat` at each later signal. If `onRepeat` returns false, the
  * process exits at once with 1. A supervisor may forward the same signal (Ctrl-C): repeats within 500 ms count as one.
  * Returns a function that removes the handlers.
  */
 export function onEndingSignal(
   end: (signal: NodeJS.Signals) => void,
-  hurry: (signal: NodeJS.Signals) => boolean = () => false,
+  onRepeat: (signal: NodeJS.Signals) => boolean = () => false,
 ): () => void {
   let lastAt: number | null = null;
   const receive = (signal: NodeJS.Signals): void => {
@@ -26,7 +26,7 @@ export function onEndingSignal(
     const isFirst = lastAt === null;
     lastAt = now;
     if (isFirst) end(signal);
-    else if (!hurry(signal)) process.exit(1);
+    else if (!onRepeat(signal)) process.exit(1);
   };
   for (const signal of endingSignals) process.on(signal, receive);
   return () => {
