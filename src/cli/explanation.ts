@@ -5,7 +5,7 @@ import { problems } from '../domain/problem/problem-table.ts';
 import { problemTypePrefix } from '../domain/problem/problem.ts';
 import { exitCode } from './exit-code.ts';
 
-/** What a word that Latchkey says means, for people; `cause` and `remedy` are null where there is nothing to tell. */
+/** What a code of Latchkey means. `cause` and `remedy` are null if there is none. */
 export interface Explanation {
   readonly kind: 'problem' | Kind;
   readonly name: string;
@@ -95,7 +95,7 @@ const readiness: Readonly<Record<string, Words>> = {
   },
 };
 
-/** What an agent is held up by, by the members of its status. */
+/** The members of an agent's status that report a pause. */
 const statuses: Readonly<Record<string, Words>> = {
   paused_products: {
     title: 'The store refuses the secret of these products: their changes wait, and nothing is lost',
@@ -110,9 +110,9 @@ const statuses: Readonly<Record<string, Words>> = {
 };
 
 const exitCodes: Readonly<Record<number, Words>> = {
-  [exitCode.done]: { title: 'Done, and the answer is yes', remedy: null },
+  [exitCode.done]: { title: 'Done, and the result is positive', remedy: null },
   [exitCode.failed]: {
-    title: 'Refused by the daemon, failed, or the answer is no',
+    title: 'Refused by the daemon, failed, or the result is negative',
     remedy: 'Read the line on standard error; latchkey explain CODE explains a code in it.',
   },
   [exitCode.usage]: {
@@ -132,11 +132,11 @@ const exitCodes: Readonly<Record<number, Words>> = {
   [exitCode.configuration]: {
     title: 'The configuration has errors',
     remedy:
-      'latchkey config check names each of them. systemd does not restart the daemon: start it once they are corrected.',
+      'latchkey config check lists them. systemd does not restart the daemon: start it when they are corrected.',
   },
 };
 
-/** Everything that can be explained: problems, states of a change, how fresh an answer is, reasons of `/readyz`, members of the status, exit codes. */
+/** Every code that `latchkey explain` knows. */
 export const explanations: readonly Explanation[] = [
   ...Object.entries(problems).map(([name, { status, title, remedy }]): Explanation => ({
     kind: 'problem',

@@ -1,15 +1,15 @@
 #!/usr/bin/env node
-// The `bin` of the package, in plain JavaScript that any Node since 16 can read: it starts the program, with the
-// Node that is installed beside it where this one is too old. `npm run build` copies it as it is.
+// The `bin` of the package, in JavaScript for any Node since 16. It starts the program, and if this Node is too old, with
+// the Node that is installed as an npm package. `npm run build` copies this file.
 import * as module from 'node:module';
 import { constants, homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-// Before anything else: Node would open its debugger at this signal.
+// First of all: Node would open its debugger at this signal.
 process.on('SIGUSR1', () => undefined);
 
-// An import would read every export of it, and so load what lies behind each.
+// An import would read every export, and load the code behind each.
 const { existsSync, readFileSync } = module.createRequire(import.meta.url)('node:fs');
 const launcher = fileURLToPath(import.meta.url);
 const here = dirname(launcher);
@@ -17,7 +17,7 @@ const root = join(here, '../..');
 const main = ['main.ts', 'main.js'].map((name) => join(here, name)).find((file) => existsSync(file));
 const needed = /\d+\.\d+/.exec(readJson(join(root, 'package.json')).engines.node)[0];
 
-/** By this variable a launcher knows that another one has started it, over whose channel it hears that the other ends. */
+/** Set if another launcher started this one. The IPC channel closes when the other launcher ends. */
 const followedName = 'LATCHKEY_LAUNCHER';
 
 if (isEnough(process.versions.node)) {
@@ -36,23 +36,23 @@ if (isEnough(process.versions.node)) {
   }
 }
 
-/** Keeps compiled code in the cache directory of the service or the user: anybody could put code into one in /tmp. */
+/** Keeps compiled code in the cache directory of the service or the user. In /tmp any user could replace it. */
 function cacheCompiledCode() {
   try {
     const { CACHE_DIRECTORY: ofService = '', XDG_CACHE_HOME: ofUser = '' } = process.env;
     const ofUsers = () => join(isAbsolute(ofUser) ? ofUser : join(homedir(), '.cache'), 'latchkey');
     const directory = isAbsolute(ofService) ? ofService : ofUsers();
-    // An empty HOME would put it into the working directory.
+    // With an empty HOME this would be the working directory.
     if (!isAbsolute(directory)) return;
     module.enableCompileCache(directory);
-    // Threads find it by this alone.
+    // Threads read only this variable.
     process.env.NODE_COMPILE_CACHE ??= directory;
   } catch {
-    // Without a home directory it starts a little slower.
+    // Without a home directory the start is a little slower.
   }
 }
 
-/** The program of the npm package `node` that this package finds as it finds any other; null: none that is enough. */
+/** The program of the installed npm package `node`; null if it is missing or too old. */
 function nodeBeside() {
   try {
     const file = module.createRequire(import.meta.url).resolve('node/package.json');
@@ -64,7 +64,7 @@ function nodeBeside() {
   }
 }
 
-/** Passes everything on: arguments, standard streams, signals, and how it ended. */
+/** Forwards arguments, standard streams, signals and the exit code. */
 async function startWith(node) {
   const { spawn } = await import('node:child_process');
   const child = spawn(node, ['--disable-sigusr1', launcher, ...process.argv.slice(2)], {
@@ -75,26 +75,26 @@ async function startWith(node) {
     process.on(signal, () => child.kill(signal));
   }
   child.on('error', (error) => {
-    process.stderr.write(`latchkey: ${node} cannot be started: ${error.message}\n`);
+    process.stderr.write(`latchkey: cannot start ${node}: ${error.message}\n`);
     process.exit(1);
   });
-  // A signal that ended the program is told as shells tell it.
+  // As shells do for a program that a signal ended.
   child.on('exit', (code, signal) => process.exit(code === null ? 128 + constants.signals[signal] : code));
 }
 
-/** Ends in order when the launcher that started this process was killed: nothing else would ever end it. */
+/** Ends this process when the launcher that started it was killed. */
 function endWithLauncher() {
   delete process.env[followedName];
   const end = () => process.kill(process.pid, 'SIGTERM');
   if (!process.connected) end();
   process.once('disconnect', end);
-  // Waiting for that does not keep a command running.
+  // The channel must not keep a command running.
   process.channel?.unref();
 }
 
 /**
- * What puts such a Node beside this package, which lies in a clone, in a project, or among the global ones.
- * A script of the package `node` brings its program, also where npm is told to run none.
+ * The command that installs a newer Node: for a clone, a project, or a global package. An install script of the npm
+ * package `node` downloads the program, so scripts must be on.
  */
 function advice() {
   const flag = '--ignore-scripts=false';

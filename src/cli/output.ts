@@ -3,7 +3,7 @@ import { errorCodeOf, exitCode } from './exit-code.ts';
 import type { Shown } from './format.ts';
 import { layOut, type Line } from './screen/layout.ts';
 import type { Span } from './screen/span.ts';
-import { toVisible, toVisibleLines } from './screen/visible.ts';
+import { toVisible, toVisibleLines } from './screen/text.ts';
 
 /** Where a command writes: results to standard output, errors and warnings to standard error. */
 export interface Output {

@@ -14,7 +14,7 @@ async function startLicenseDaemon(): Promise<FakeDaemon> {
   return daemon;
 }
 
-test('an admin token that is gone is told', async () => {
+test('commands report a missing admin token', async () => {
   await using daemon = await startLicenseDaemon();
   const file = join(daemon.stateDir, 'admin.token');
   await rm(file);
@@ -35,7 +35,7 @@ test.each(['admin.token', 'listen.json'])('%s is not read through a link', async
 });
 
 test.runIf(spawnSync('mkfifo', ['--version']).status === 0)(
-  'a pipe in place of the admin token keeps nobody waiting (skipped without mkfifo)',
+  'a pipe at the path of the admin token does not block a command (skipped without mkfifo)',
   async () => {
     await using daemon = await startLicenseDaemon();
     const file = join(daemon.stateDir, 'admin.token');
@@ -48,7 +48,7 @@ test.runIf(spawnSync('mkfifo', ['--version']).status === 0)(
 );
 
 test.skipIf(!isRoot).each(['admin.token', 'listen.json'])(
-  '%s of a stranger in a directory of this user is not read',
+  'commands do not read the %s of another user',
   async (name) => {
     await using daemon = await startLicenseDaemon();
     const file = join(daemon.stateDir, name);

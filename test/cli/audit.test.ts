@@ -11,7 +11,7 @@ const act = {
   detail: '',
 };
 
-test('audit list is a table of acts, by what was asked for', async () => {
+test('audit list prints a table of acts and passes its filters on', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: { acts: [act] } } });
   const filters = ['--actor', 'token:t1', '--act', 'purchase.refund', '--subject', 'p1'];
@@ -40,7 +40,7 @@ test('audit list is a table of acts, by what was asked for', async () => {
   ]);
 });
 
-test('audit list --since 24h is from a day ago on', async () => {
+test('audit list --since 24h starts a day ago', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: { acts: [] } } });
   await latchkey('audit', 'list', '--since', '24h', '--state-dir', daemon.stateDir);
@@ -50,14 +50,14 @@ test('audit list --since 24h is from a day ago on', async () => {
 });
 
 test.each(['yesterday', '2026-02-30', '24', '999999999d', '1000000d', '0000-01-01'])(
-  '--since %s is misuse',
+  'audit list --since %s is a usage error',
   async (since) => {
     const { code, err } = await latchkey('audit', 'list', '--since', since);
     expect([code, err]).toEqual([2, expect.stringContaining('--since must be a duration')]);
   },
 );
 
-test('audit show is one act', async () => {
+test('audit show prints one act', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: { ...act, detail: 'product P' } } });
   const { out } = await latchkey('audit', 'show', '7', '--state-dir', daemon.stateDir);
@@ -65,7 +65,7 @@ test('audit show is one act', async () => {
   expect(daemon.received[0]?.line).toBe('GET /admin/v1/audit/7');
 });
 
-test('license history is a table of what happened to a key', async () => {
+test('license history prints a table of the changes of a key', async () => {
   await using daemon = await startFakeDaemon();
   const step = { at: act.at, credential: 'product:P', before: { uses: 1, enabled: true } };
   const changes = [

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { latchkey } from '../support/process/command-line.ts';
 import { problem, startFakeDaemon } from '../support/process/fake-daemon.ts';
 
-test('backup writes what the daemon gives into a new file for its owner alone', async () => {
+test('backup writes a new file that only its owner can read', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ headers: { 'content-type': 'application/octet-stream' }, body: 'all of it' });
   const file = join(daemon.stateDir, 'copy.db');
@@ -23,7 +23,7 @@ test('backup --json names the file and its size', async () => {
   expect(JSON.parse(out)).toEqual({ file, bytes: 9 });
 });
 
-test('backup overwrites nothing, and asks for nothing then', async () => {
+test('backup does not overwrite a file, and sends no request', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'copy.db');
   writeFileSync(file, 'precious');
@@ -34,7 +34,7 @@ test('backup overwrites nothing, and asks for nothing then', async () => {
   expect(daemon.received).toEqual([]);
 });
 
-test('backup leaves no file behind when it is refused', async () => {
+test('backup leaves no file behind when the daemon refuses', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer(problem(409, 'backup_running'));
   const file = join(daemon.stateDir, 'copy.db');
@@ -44,7 +44,7 @@ test('backup leaves no file behind when it is refused', async () => {
   expect(existsSync(file)).toBe(false);
 });
 
-test('backup leaves no file behind when the daemon goes away in the middle', async () => {
+test('backup leaves no file behind when the connection breaks', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ headers: { 'content-length': '1000000', connection: 'close' }, body: 'the beginning' });
   const file = join(daemon.stateDir, 'copy.db');
@@ -53,7 +53,7 @@ test('backup leaves no file behind when the daemon goes away in the middle', asy
   expect(existsSync(file)).toBe(false);
 });
 
-test('backup says so when the file cannot be made', async () => {
+test('backup reports a file that cannot be created', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'nowhere', 'copy.db');
   const { code, err } = await latchkey('backup', file, '--state-dir', daemon.stateDir);
@@ -64,7 +64,7 @@ test('backup says so when the file cannot be made', async () => {
 });
 
 test.for(['backup', 'license export', 'purchase export', 'coupon export'])(
-  '%s - is a fault of the command line, and writes no file of that name',
+  'latchkey %s - is a usage error, and writes no file named -',
   async (words) => {
     await using daemon = await startFakeDaemon();
     const outcome = await latchkey(...words.split(' '), '-', '--state-dir', daemon.stateDir);

@@ -7,7 +7,7 @@ import { call } from '../../src/cli/client/call.ts';
 import { freePort } from '../support/network/free-port.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-test('a request whose answer stops in the middle may have been done', async () => {
+test('a request whose response breaks off counts as sent', async () => {
   await using server = createServer((request, response) => {
     response.writeHead(200).write('{');
     if (request.url === '/cut') setImmediate(() => request.socket.destroy());
@@ -25,7 +25,7 @@ test('a request whose answer stops in the middle may have been done', async () =
   server.closeAllConnections();
 });
 
-test('a request that could not even be sent was not done', async () => {
+test('a request that could not be sent counts as not sent', async () => {
   await using directory = temporaryDirectory();
   const socket = { kind: 'socket', path: join(directory.path, 'none.sock') } as const;
   expect(await call(socket, { path: '/' }, null)).toMatchObject({ ok: false, sent: false });

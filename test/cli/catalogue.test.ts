@@ -12,7 +12,7 @@ const editor = {
   archived: false,
 };
 
-test('coupon create sends only what was given, under the names of the specification', async () => {
+test('coupon create sends the given options under the names of the specification', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 201, body: { data: coupon } });
   const argv = ['coupon', 'create', '--code', 'FIVE', '--type', 'single', '--product', 'RGsF'];
@@ -35,7 +35,7 @@ test('coupon create sends only what was given, under the names of the specificat
   ]);
 });
 
-test('coupon create sends all that is given, and says of a provisional coupon that the store has to agree', async () => {
+test('coupon create sends all options, and marks a provisional coupon', async () => {
   await using daemon = await startFakeDaemon();
   // It ends after the daemon's now, which is long past here.
   daemon.answer({
@@ -65,7 +65,7 @@ test('coupon create sends all that is given, and says of a provisional coupon th
   expect(err).toBe('');
 });
 
-test('coupon list is a table, and with --json the list object', async () => {
+test('coupon list prints a table, and the list object with --json', async () => {
   await using daemon = await startFakeDaemon();
   const limited = { ...coupon, redemptions: 3, state: 'active' };
   const all = {
@@ -95,7 +95,7 @@ test('coupon list is a table, and with --json the list object', async () => {
   expect(daemon.received[0]?.line).toBe('GET /agent/v1/coupons?limit=100&offset=0');
 });
 
-test('coupon show takes a provisional, negative id', async () => {
+test('coupon show accepts a negative id', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({
     body: {
@@ -143,7 +143,7 @@ test('account add takes the API key of an existing store from a file', async () 
   expect(daemon.received).toHaveLength(1);
 });
 
-test('purchase list passes its filters on, a day from its start to its end', async () => {
+test('purchase list passes its filters on, with whole days', async () => {
   await using daemon = await startFakeDaemon();
   const list = async (...argv: string[]): Promise<string | null> => {
     const { out } = await latchkey('purchase', 'list', ...argv, '--state-dir', daemon.stateDir);
@@ -183,7 +183,7 @@ test('purchase list passes its filters on, a day from its start to its end', asy
   expect(out).toMatch(/REFUNDED\np1 .* 2026-02-02T00:00:00\+00:00\n$/);
 });
 
-test('account list and product list are tables', async () => {
+test('account list and product list print tables', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: { accounts: [{ account_id: 'a1', name: 'Shop' }] } } });
   const accounts = await latchkey('account', 'list', '--state-dir', daemon.stateDir);
@@ -240,7 +240,7 @@ test('product roll and collection add call their routes', async () => {
   ]);
 });
 
-test('products and collections are added to an account, and listed by it', async () => {
+test('product and collection commands use --account', async () => {
   await using daemon = await startFakeDaemon();
   const run = (...argv: string[]) => latchkey(...argv, '--account', 'a1', '--state-dir', daemon.stateDir);
   daemon.answer({ body: { data: { ...editor, secret: 'new' } } });

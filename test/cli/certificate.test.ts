@@ -11,7 +11,7 @@ function make(out: string, ...argv: string[]) {
   return latchkey('certificate', 'make', '--out', out, ...argv);
 }
 
-test('a certificate lasts as long as is said, and has begun an hour ago for callers whose clocks are behind', async () => {
+test('certificate make writes a certificate that lasts the given days and started an hour ago', async () => {
   await using directory = temporaryDirectory();
   const out = join(directory.path, 'tls');
   for (const [days, options] of [
@@ -37,7 +37,7 @@ test.each(['0', '826', '1.5', 'many'])('--days %s is misuse, and nothing is writ
   expect(existsSync(out)).toBe(false);
 });
 
-test('what is printed can be put into the configuration as it is', async () => {
+test('certificate make prints settings that can be pasted into the configuration', async () => {
   await using directory = temporaryDirectory();
   const { out } = await make(directory.path, '--host', 'api.example.com,127.0.0.1');
   const [cert, key] = ['cert.pem', 'key.pem'].map((name) => join(directory.path, name));
@@ -51,7 +51,7 @@ test('what is printed can be put into the configuration as it is', async () => {
   );
 });
 
-test('a host with a longer name than a certificate can be called by is in it all the same', async () => {
+test('certificate make supports host names that are too long for a common name', async () => {
   await using directory = temporaryDirectory();
   const host = `${'a'.repeat(40)}.${'b'.repeat(40)}.example.com`;
   expect(await make(directory.path, '--host', host)).toMatchObject({ code: 0 });

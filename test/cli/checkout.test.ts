@@ -23,7 +23,7 @@ const table = [
   '',
 ];
 
-test('coupon quote sends a cart and shows what is taken off each line', async () => {
+test('coupon quote sends a cart and shows the discount of each line', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: quote } });
   const items = ['RGsF=1999x2', 'a=b=500@set,other'];
@@ -48,7 +48,7 @@ test('coupon quote sends a cart and shows what is taken off each line', async ()
   });
 });
 
-test('a cart is read as it is written: a currency, pieces by the dozen, and a key with =', async () => {
+test('coupon quote reads a currency, quantities and keys with =', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: quote } });
   const argv = ['coupon', 'quote', 'spring', 'RGsF=1999x12', 'a=1=500', '--currency', 'EUR'];
@@ -63,7 +63,7 @@ test('a cart is read as it is written: a currency, pieces by the dozen, and a ke
   });
 });
 
-test('coupon quote ends with 1 when rules refuse the coupon, and says on whose redemptions it counts', async () => {
+test('coupon quote exits with 1 if the coupon is refused, and names the counted redemptions', async () => {
   await using daemon = await startFakeDaemon();
   const refused = { ...quote, redeemable: false, reasons: ['ended', 'minimum_not_met'], scope: 'this_agent' };
   daemon.answer({ body: { data: refused } });
@@ -74,7 +74,7 @@ test('coupon quote ends with 1 when rules refuse the coupon, and says on whose r
 });
 
 test.each(['RGsF', 'RGsF=19.99', 'RGsF=-1', '=5', 'RGsF=5x', 'RGsF=5@'])(
-  'coupon quote does not understand the line %s',
+  'coupon quote rejects the item %s',
   async (item) => {
     const outcome = await latchkey('coupon', 'quote', 'SPRING', item);
     expect(outcome.code).toBe(2);
@@ -82,7 +82,7 @@ test.each(['RGsF', 'RGsF=19.99', 'RGsF=-1', '=5', 'RGsF=5x', 'RGsF=5@'])(
   },
 );
 
-test('coupon redeem names the order, and shows when', async () => {
+test('coupon redeem shows the order and the time', async () => {
   await using daemon = await startFakeDaemon();
   const redeemed_at = '2026-02-22T11:23:05+00:00';
   daemon.answer({ status: 201, body: { data: { ...quote, order: 'A-1', redeemed_at, over_limit: false } } });
@@ -101,7 +101,7 @@ test('coupon redeem names the order, and shows when', async () => {
   });
 });
 
-test('coupon void finds an order by any name, and an answer without a body is one', async () => {
+test('coupon void works for any order id, and accepts a response without a body', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 204, body: '' });
   const outcome = await latchkey('coupon', 'void', 'A/1 é', '--state-dir', daemon.stateDir);

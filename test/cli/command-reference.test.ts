@@ -9,7 +9,7 @@ const book = join(import.meta.dirname, '../../src/cli/README.md');
 const mark = '<!-- What follows is generated: npm run docs -->';
 const written = readFileSync(book, 'utf8');
 
-test('the book of commands says what they declare', async () => {
+test('the reference of commands in src/cli/README.md is up to date', async () => {
   const [prose, tables] = written.split(mark);
   expect(tables).toBeDefined();
   const text = `${prose}${mark}\n\n${await commandsBook()}\n`;
@@ -17,7 +17,7 @@ test('the book of commands says what they declare', async () => {
   await expect(formatted).toMatchFileSnapshot(book);
 });
 
-test('the book has every exit code, and what --json calls it', () => {
+test('src/cli/README.md lists every exit code and its code in JSON', () => {
   const rows = Object.values(exitCode).map((code) =>
     code === exitCode.done ? `| ${code} |` : `| ${code} | \`${errorCodeOf(code)}\` |`,
   );

@@ -29,7 +29,7 @@ function placesOf(entries: readonly Entry[], before: readonly string[] = []): re
   });
 }
 
-test('every option in the help of a command is completed', async () => {
+test('completion offers every option in the help of a command', async () => {
   for (const { words } of placesOf(commands)) {
     const { out } = await latchkey(...words, '--help');
     const [help = ''] = out.split('\nExamples:');
@@ -38,7 +38,7 @@ test('every option in the help of a command is completed', async () => {
   }
 });
 
-test('every command is completed', async () => {
+test('completion offers every command', async () => {
   expect(await next('')).toEqual(['words', ...commands.map(({ name }) => name)]);
   for (const { words, entry } of placesOf(commands)) {
     if (!('commands' in entry)) continue;
@@ -46,7 +46,7 @@ test('every command is completed', async () => {
   }
 });
 
-test('the commands that help is asked for are completed', async () => {
+test('completion after help offers commands', async () => {
   expect(await next('help', '')).toEqual(await next(''));
   expect(await next('help', 'outbox', '')).toEqual(await next('outbox', ''));
   for (const words of [
@@ -57,14 +57,14 @@ test('the commands that help is asked for are completed', async () => {
   }
 });
 
-test('the codes that can be explained are completed', async () => {
+test('completion after explain offers every code', async () => {
   const codes = explanations.map(({ name }) => name);
   expect(codes).toContain('storage_full');
   expect(await next('explain', '')).toEqual(['words', ...codes]);
   expect(await next('explain', 'storage_full', '')).not.toContain('uncertain');
 });
 
-test('an option is not offered twice, and none after --', async () => {
+test('completion offers no option twice, and none after --', async () => {
   expect(await next('status', '--check', '--')).toEqual([
     'words',
     ...(await next('status', '--')).filter((word) => !['words', '--check'].includes(word)),
@@ -72,7 +72,7 @@ test('an option is not offered twice, and none after --', async () => {
   expect(await next('verify', '--', '--')).toEqual(['words']);
 });
 
-test('values are completed by what they are', async () => {
+test('completion offers values of the right kind', async () => {
   expect(await next('outbox', 'list', '--state', '')).toContain('uncertain');
   expect(await next('outbox', 'list', '--state=')).toContain('uncertain');
   expect(await next('doctor', '--config', './')).toEqual(['file']);
@@ -99,7 +99,7 @@ test.each([
   ['collection', 'collections', ['collection', 'show']],
   ['purchase', 'purchases', ['purchase', 'refund']],
   ['act', 'acts', ['audit', 'show']],
-])('an id of each %s of the running daemon is offered: %s, %j', async (_, member, words) => {
+])('completion offers the id of each %s of the running daemon: %s, %j', async (_, member, words) => {
   await using daemon = await startFakeDaemon();
   const id = {
     operations: 'id',
@@ -115,7 +115,7 @@ test.each([
   expect(await next('--state-dir', daemon.stateDir, ...words, '')).toEqual(['words', 'one', '2']);
 });
 
-test('what is written in quotes, with backslashes or under ~ is read as the shell reads it', async () => {
+test('completion reads quotes, backslashes and ~ as the shell does', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: { operations: [{ id: '0198-aa' }] } } });
   const { stateDir } = daemon;
@@ -131,7 +131,7 @@ test('what is written in quotes, with backslashes or under ~ is read as the shel
   expect(await next('outbox', 'retry', '--state-dir', home, '')).toEqual(['words', '0198-aa']);
 });
 
-test('where no daemon answers, nothing is offered and nothing is said', async () => {
+test('completion offers nothing and prints no error without a daemon', async () => {
   await using directory = temporaryDirectory();
   expect(await next('outbox', 'retry', '--state-dir', directory.path, '')).toEqual(['words']);
   expect(await next('outbox', 'retry', '--config', join(directory.path, 'none.yaml'), '')).toEqual(['words']);
@@ -180,7 +180,7 @@ for (const [name, complete] of shells) {
   });
 }
 
-test('another shell is misuse', async () => {
+test('completion for another shell is a usage error', async () => {
   expect(await latchkey('completion', 'tcsh')).toMatchObject({ code: 2 });
 });
 

@@ -74,7 +74,7 @@ const status = {
   totals: { verifies: 100, uses: 10 },
 };
 
-test('status of an agent is readable at a glance', async () => {
+test('status prints the fields of an agent', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: status });
   const { code, out } = await latchkey('status', '--state-dir', daemon.stateDir);
@@ -94,7 +94,7 @@ test('status of an agent is readable at a glance', async () => {
   );
 });
 
-test('status of an agent that has nothing to do is short', async () => {
+test('status of an idle agent is short', async () => {
   await using daemon = await startFakeDaemon();
   const none = { pending: 0, in_flight: 0, uncertain: 0, held: 0, conflicted: 0, oldest_age_s: null };
   const upstream = {
@@ -127,7 +127,7 @@ test('status of an agent that has nothing to do is short', async () => {
   );
 });
 
-test('status counts all that waits, on its way or for a person, and says that the clock is wrong', async () => {
+test('status counts waiting, sent and undecided changes, and reports a wrong clock', async () => {
   await using daemon = await startFakeDaemon();
   const outbox = { ...status.outbox, pending: 0, in_flight: 3, dead: 4, held: 0, conflicted: 0 };
   daemon.answer({ body: { ...status, outbox, clock: { ...status.clock, suspect: true } } });
@@ -137,7 +137,7 @@ test('status counts all that waits, on its way or for a person, and says that th
   expect(out).toMatch(/^clock +SUSPECT: it may be wrong by more than 10 minutes; synchronize it by NTP$/m);
 });
 
-test('status tells until when the store asked to be left alone, though nothing is wrong', async () => {
+test('status shows until when the store asked for a pause', async () => {
   await using daemon = await startFakeDaemon();
   const asked = { state: 'up', last_error: null, last_error_at: null };
   const upstream = { ...status.upstream, ...asked, retry_after: '2024-02-23T13:24:05+00:00' };
@@ -148,7 +148,7 @@ test('status tells until when the store asked to be left alone, though nothing i
   );
 });
 
-test('status tells an error that is over apart from one that is not', async () => {
+test('status distinguishes a past error from a current one', async () => {
   await using daemon = await startFakeDaemon();
   const upstream = { ...status.upstream, state: 'up', recovered_at: '2024-02-22T13:23:35+00:00' };
   daemon.answer({ body: { ...status, upstream } });
@@ -167,7 +167,7 @@ test.each([
   ['unavailable', /^storage +UNAVAILABLE: the database cannot be reached; the daemon reconnects by itself$/m],
   ['slow', /^storage +SLOW: the database does not answer in time; the daemon reconnects by itself$/m],
   ['refused', /^storage +REFUSED: this node cannot use the database: latchkey .+ doctor$/m],
-])('status of a daemon whose storage is %s says so, and what to do', async (storage, told) => {
+])('status reports that the storage is %s', async (storage, told) => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { ...status, storage } });
   const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
@@ -208,7 +208,7 @@ test.each<[what: string, changes: object, lines: readonly RegExp[]]>([
     { upstream: { ...calm.upstream, state: 'paused' } },
     [/^warn {2}sync is paused {2}→ {2}latchkey .+ sync resume$/],
   ],
-])('doctor tells of the status of the daemon: %s', async (_, changes, lines) => {
+])('doctor reports the status of the daemon: %s', async (_, changes, lines) => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { ...calm, ...changes, status: 'ok', reasons: [] } });
   const { code, out } = await latchkey('doctor', '--state-dir', daemon.stateDir);
@@ -217,7 +217,7 @@ test.each<[what: string, changes: object, lines: readonly RegExp[]]>([
   expect(code).toBe(told.some((line) => line.startsWith('fail')) ? 1 : 0);
 });
 
-test('doctor says of a damaged store only what to do about it', async () => {
+test('doctor reports only the remedy for a damaged store', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 503, body: { status: 'unavailable', reasons: ['store_damaged'] } });
   const { code, out } = await latchkey('doctor', '--state-dir', daemon.stateDir);
@@ -227,7 +227,7 @@ test('doctor says of a damaged store only what to do about it', async () => {
   expect(daemon.received.map(({ line }) => line)).toEqual(['GET /readyz']);
 });
 
-test('status of an authority has no upstream to tell of', async () => {
+test('status of an authority shows no upstream', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { ...status, role: 'authority', upstream: null, outbox: null } });
   const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
@@ -253,7 +253,7 @@ test('status --check succeeds when the daemon is ready, and sends no token', asy
   expect(daemon.received[0]?.headers).not.toHaveProperty('authorization');
 });
 
-test('status --check fails when it is not, and says why', async () => {
+test('status --check fails when the daemon is not ready, and prints the reasons', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 503, body: { status: 'unavailable', reasons: ['draining'] } });
   expect(await latchkey('status', '--check', '--state-dir', daemon.stateDir)).toMatchObject({
@@ -262,7 +262,7 @@ test('status --check fails when it is not, and says why', async () => {
   });
 });
 
-test('outbox list is a table', async () => {
+test('outbox list prints a table', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: { operations: [operation] } } });
   const { code, out } = await latchkey('outbox', 'list', '--state', 'dead', '--state-dir', daemon.stateDir);
@@ -277,7 +277,7 @@ test('outbox list is a table', async () => {
   expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox?state=dead&limit=100&offset=0');
 });
 
-test('outbox list --key asks for the changes of a license key, and tells which of them are held', async () => {
+test('outbox list --key lists the changes of a license key and marks held changes', async () => {
   await using daemon = await startFakeDaemon();
   const held = { ...operation, state: 'uncertain', held: true, next_at: '2026-03-01T12:00:40+00:00' };
   daemon.answer({ body: { data: { operations: [held] } } });
@@ -286,7 +286,7 @@ test('outbox list --key asks for the changes of a license key, and tells which o
   expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox?license_key=K+1&limit=100&offset=0');
 });
 
-test('outbox show of a change without a license key tells what it is about', async () => {
+test('outbox show of a change without a license key prints its subject', async () => {
   await using daemon = await startFakeDaemon();
   const explanation = {
     ...operation.explanation,
@@ -308,7 +308,7 @@ test('outbox show of a change without a license key tells what it is about', asy
   expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox/0192%2Fa');
 });
 
-test('outbox show tells all of one change', async () => {
+test('outbox show prints one change', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: operation } });
   const { out } = await latchkey('outbox', 'show', '0192-a', '--state-dir', daemon.stateDir);
@@ -338,7 +338,7 @@ test('outbox show tells all of one change', async () => {
   expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox/0192-a');
 });
 
-test('outbox show tells what a change waits for, and for how long', async () => {
+test('outbox show prints what a change waits for, and how long', async () => {
   await using daemon = await startFakeDaemon();
   const waits = [
     { cause: 'upstream_away', detail: 'The store is away', until: '2026-03-01T12:00:40+00:00' },
@@ -405,7 +405,7 @@ test('status shows the refused credentials, the inferred changes, and what to do
   expect(out).not.toContain('attention');
 });
 
-test('a refusal is told by title, detail and each fault; with --json as JSON, with the problem as it came', async () => {
+test('an error of the daemon is printed with title, detail and parameters, and as JSON with --json', async () => {
   await using daemon = await startFakeDaemon();
   const errors = [
     { parameter: 'limit', code: 'out_of_range', detail: 'must be 1 to 100' },
@@ -437,7 +437,7 @@ test('a refusal is told by title, detail and each fault; with --json as JSON, wi
   });
 });
 
-test('an answer that is not the daemon’s is told as such', async () => {
+test('a response of another program is reported', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 502, body: '<html>' });
   expect(await latchkey('status', '--state-dir', daemon.stateDir)).toMatchObject({
@@ -451,7 +451,7 @@ test('an answer that is not the daemon’s is told as such', async () => {
   });
 });
 
-test('what others wrote cannot command the terminal', async () => {
+test('text of buyers cannot control the terminal', async () => {
   await using daemon = await startFakeDaemon();
   const hostile = '\u001B]0;owned\u0007\u009B31m\u202Etxt\nfake';
   daemon.answer({ body: { data: { ...operation, last_error: hostile } } });

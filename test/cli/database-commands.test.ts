@@ -8,7 +8,7 @@ import { urlOf } from '../support/postgres/postgres-url.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 test.skipIf(!hasPostgres)(
-  'commands about files say what to use instead on PostgreSQL, and those about the daemon how the database stands',
+  'on PostgreSQL backup and restore name the alternative, and status reports the database',
   async () => {
     await using server = await startPostgres();
     await using directory = temporaryDirectory();

@@ -37,7 +37,7 @@ test.each<[mode: number, line: (file: string) => string]>([
   [0o600, (file) => `ok    ${file} can be read only by its owner`],
   [0o640, (file) => `warn  ${file} can be read by its group  →  chmod 0600 ${file}`],
   [0o604, (file) => `fail  ${file} can be read by every user of this machine  →  chmod 0600 ${file}`],
-])('who can read the file of a secret is told: mode %o', async (mode, line) => {
+])('doctor reports who can read a secret file with mode %o', async (mode, line) => {
   await using directory = temporaryDirectory();
   const file = join(directory.path, 'rgsf.secret');
   writeFileSync(file, secret);
@@ -52,7 +52,7 @@ test.each([
   ['is a minute behind', 60_000, /^warn {2}the clock is 60 s behind that of the upstream {2}→ /],
   ['is an hour behind', 3_600_000, /^fail {2}the clock is 3600 s behind that of the upstream {2}→ /],
   ['cannot be compared', null, /^warn {2}the upstream sends no Date header {2}→ {2}check the clock/],
-])('a clock that %s is told by the upstream’s', async (_, aheadMs, line) => {
+])('doctor reports a clock that %s', async (_, aheadMs, line) => {
   // Both clocks stand still, at a whole second: the upstream tells no parts of one.
   vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 1) });
   onTestFinished(() => void vi.useRealTimers());
@@ -91,7 +91,7 @@ test.each<[what: string, status: number, body: string, line: RegExp]>([
     '{"data":{"enabled":true,"product_link":"RGsF","license_key":"KEY","buyer_email":"a@example.com","uses":0,"date":"2026-01-01T00:00:00Z"}}',
     /^fail {2}the secret of product RGsF: the upstream knows a made-up license key that nobody issued {2}→ /,
   ],
-])('an upstream that %s under a secret is told', async (_, status, body, line) => {
+])('doctor reports an upstream that %s', async (_, status, body, line) => {
   await using directory = temporaryDirectory();
   const url = await answering(({ headers, url: asked = '' }, response) => {
     const isCredited = headers['product-secret-key'] === secret;
@@ -103,7 +103,7 @@ test.each<[what: string, status: number, body: string, line: RegExp]>([
   expect(found.filter((each) => each.includes('the secret of'))).toEqual([expect.stringMatching(line)]);
 });
 
-test('that nothing is sold, and no coupons are served, is told', async () => {
+test('doctor reports an agent without products or an API key', async () => {
   await using directory = temporaryDirectory();
   const url = await answering((_, response) => response.writeHead(401, json).end('{"error":"who?"}'));
   const found = await examine(directory.path, { base_url: url }, { products: [] });
@@ -111,7 +111,7 @@ test('that nothing is sold, and no coupons are served, is told', async () => {
   expect(found).toContain('ok    no API key is configured: coupons are not served');
 });
 
-test('until when the certificate of upstream.ca_file counts is told', async () => {
+test('doctor prints when the certificate of upstream.ca_file ends', async () => {
   await using directory = temporaryDirectory();
   const file = join(directory.path, 'ca.pem');
   const levelAt = async (now: number): Promise<string | undefined> => {
@@ -131,7 +131,7 @@ test.each<[environment: Record<string, string>, upstream: object, proxied: strin
   [{ http_proxy: 'http://127.0.0.1:9', NO_PROXY: '.invalid' }, {}, null],
   [{ HTTP_PROXY: 'http://127.0.0.1:9', no_proxy: '*' }, {}, null],
   [{ HTTP_PROXY: 'http://127.0.0.1:9' }, { base_url: 'http://127.0.0.1:9' }, null],
-])('the way through a proxy is told: %j, %j', async (environment, upstream, proxied) => {
+])('doctor names the proxy on the way to the upstream: %j, %j', async (environment, upstream, proxied) => {
   await using directory = temporaryDirectory();
   for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY']) {
     vi.stubEnv(name.toLowerCase(), environment[name.toLowerCase()]);

@@ -22,7 +22,7 @@ function found({ out }: Outcome): string[] {
 
 const pooled = 'a pooler is in between, in';
 
-describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
+describe.skipIf(!hasPostgres)('doctor on PostgreSQL', () => {
   let server: PostgresServer;
   let owner: Database;
   beforeAll(async () => {
@@ -47,7 +47,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     return outcome;
   }
 
-  test('what is well, also by config check --connect, and changes nothing', async () => {
+  test('doctor and config check --connect report a healthy database and change nothing', async () => {
     const postgres = { url: urlByPort(server.address), schema: 'ready', pool: 16 };
     const outcome = await examine(postgres);
     expect(outcome).toMatchObject({ code: 0, err: '' });
@@ -68,7 +68,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     expect(schemas).toEqual([]);
   });
 
-  test('that it cannot be reached, and by which reason', async () => {
+  test('doctor reports why the database cannot be reached', async () => {
     const port = await freePort();
     const outcome = await examine({ url: urlByPort(server.address, port) });
     expect(outcome.code).toBe(1);
@@ -77,7 +77,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     ]);
   });
 
-  test('that it takes no more connections, which is no matter of its address', async () => {
+  test('doctor reports a database without free connections', async () => {
     await owner.query(`CREATE ROLE crowd LOGIN PASSWORD 'secret' CONNECTION LIMIT 0`);
     const outcome = await examine({ url: urlByPort({ ...server.address, user: 'crowd' }) });
     expect(outcome.code).toBe(1);
@@ -86,7 +86,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     ]);
   });
 
-  test('a wrong password, and a role that may not make its schema', async () => {
+  test('doctor reports a wrong password, and a role that cannot create its schema', async () => {
     const wrong = await examine({ url: urlByPort({ ...server.address, password: 'wrong' }) });
     expect(wrong.code).toBe(1);
     expect(found(wrong)[0]).toMatch(
@@ -103,7 +103,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     );
   });
 
-  test('what may lose commits, and too few connections', async () => {
+  test('doctor reports settings that may lose commits, and too few connections', async () => {
     await using careless = await startPostgres({ isDurable: false });
     const url = urlByPort(careless.address);
     const lines = found(await examine({ url }));
@@ -122,7 +122,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     );
   });
 
-  test('who follows it, what that may lose, and that a standby only takes reads', async () => {
+  test('doctor reports standbys and replication settings', async () => {
     await using primary = await startPostgres();
     await using standby = await startStandby(primary.address);
     await using other = new Database(primary.settings());
@@ -139,7 +139,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     );
   });
 
-  test('who holds a transaction open for long', async () => {
+  test('doctor reports long transactions', async () => {
     const survey = async (longMs: number): Promise<readonly string[]> =>
       (await surveyDatabase(server.address, { schema: 'ready', now: () => 0, longMs })).longTransactions;
     await owner.lend(async (connection) => {
@@ -150,14 +150,14 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     });
   });
 
-  test('by how much the clock here is ahead of its own', async () => {
+  test('doctor reports a difference between the clocks', async () => {
     const now = (): number => Date.now() + 60_000;
     const { aheadMs } = await surveyDatabase(server.address, { schema: 'ready', now, longMs: 0 });
     expect(aheadMs).toBeGreaterThan(55_000);
     expect(aheadMs).toBeLessThan(65_000);
   });
 
-  test.skipIf(!hasPooler)('which pooler is in between, and what it loses', async () => {
+  test.skipIf(!hasPooler)('doctor reports a connection pooler', async () => {
     const direct = { listen_url: urlByPort(server.address, server.address.port) };
     for (const [mode, more, line] of [
       ['session', {}, `ok ${pooled} session mode`],
@@ -175,7 +175,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     }
   });
 
-  test('whether notices are heard at listen_url', async () => {
+  test('doctor checks listen_url', async () => {
     const url = urlByPort(server.address);
     await owner.query('CREATE DATABASE elsewhere');
     for (const [listenUrl, line] of [

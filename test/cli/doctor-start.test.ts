@@ -37,7 +37,7 @@ function leave(directory: string, role: 'agent' | 'authority', isUsed: boolean):
   products.add(product, 'digest');
 }
 
-test('an address that a start could not have is told, and one that it could is not', async () => {
+test('doctor reports an address only if a start could not use it', async () => {
   await using directory = temporaryDirectory();
   const port = await freePort();
   const other = createServer().listen(port, '127.0.0.1');
@@ -55,7 +55,7 @@ test('an address that a start could not have is told, and one that it could is n
   expect(elsewhere.out).toContain('a start cannot listen on 192.0.2.1:8787: address not available');
 });
 
-test('a file in the place of the state directory is told, each sentence by itself', async () => {
+test('doctor reports a file at the path of the state directory', async () => {
   await using directory = temporaryDirectory();
   const state = join(directory.path, 'state');
   writeFileSync(state, '');
@@ -65,7 +65,7 @@ test('a file in the place of the state directory is told, each sentence by itsel
   expect(out).toContain(`${state}: not a directory  →  choose another state_dir: a file is in its place`);
 });
 
-test('a group of a socket that nobody knows is told', async () => {
+test('doctor reports an unknown group of a socket', async () => {
   await using directory = temporaryDirectory();
   const socket = { path: join(directory.path, 'shop.sock'), mode: '0660', group: 'nobody-has-this' };
   const { code, out } = await examine(directory.path, {
@@ -74,7 +74,7 @@ test('a group of a socket that nobody knows is told', async () => {
   expect([code, out]).toEqual([1, expect.stringContaining('there is no group nobody-has-this') as string]);
 });
 
-test('a store of the other role, which a start refuses, is told', async () => {
+test('doctor reports a store of the other role', async () => {
   await using directory = temporaryDirectory();
   const refused = "is an authority's, but the configuration has an upstream  →  remove the upstream";
   leave(directory.path, 'authority', false);

@@ -58,7 +58,7 @@ function linesOf({ out }: Outcome, level: 'ok' | 'warn' | 'fail'): string[] {
   return out.split('\n').flatMap((line) => (line.startsWith(level.padEnd(6)) ? [line.slice(6)] : []));
 }
 
-test('an agent that could start is told what is well, and no secret', async () => {
+test('doctor reports a healthy agent and prints no secret', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
   const found = await examine(directory.path, { base_url: upstream.url, api_key: apiKey });
@@ -82,7 +82,7 @@ test('an agent that could start is told what is well, and no secret', async () =
   expect(upstream.ledger.map(({ kind }) => kind)).not.toContain('usage');
 });
 
-test('credentials that the upstream refuses are told one by one', async () => {
+test('doctor reports each refused credential', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
   const found = await examine(directory.path, { base_url: upstream.url, api_key: 'wrong' }, 'wrong-too');
@@ -96,7 +96,7 @@ test('credentials that the upstream refuses are told one by one', async () => {
 });
 
 test.each(['bad request', 'empty', 'no data'] as const)(
-  'a store that says "unknown" by %s is known by it, and the setting that is wrong is named',
+  'doctor detects the dialect of a store that answers an unknown key with %s',
   async (unknown) => {
     await using directory = temporaryDirectory();
     await using store = await startRealStore({ apiKey, products: [{ productKey: 'RGsF', secret }], unknown });
@@ -119,7 +119,7 @@ test.each(['bad request', 'empty', 'no data'] as const)(
   },
 );
 
-test('a store that speaks as specified is told from one of another dialect', async () => {
+test('doctor distinguishes a store of the specification from another dialect', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
   const found = await examine(directory.path, { base_url: upstream.url, dialect: 'payhip' });
@@ -128,7 +128,7 @@ test('a store that speaks as specified is told from one of another dialect', asy
   ]);
 });
 
-test('a server that says 404 to all is not taken for the API, nor a secret for accepted', async () => {
+test('doctor does not take a server that always answers 404 for the API', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
   upstream.fault = every(refusal(404, 'no Route matched'));
@@ -142,7 +142,7 @@ test('a server that says 404 to all is not taken for the API, nor a secret for a
   expect(found.out).not.toMatch(/speaks the dialect|the API answers|is accepted$/m);
 });
 
-test('a store that says "unknown" in its own way also without a secret does not say that one is accepted', async () => {
+test('doctor does not call a secret accepted if the store answers the same without a secret', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
   const body = '{"error":true,"data":[]}';
@@ -153,7 +153,7 @@ test('a store that says "unknown" in its own way also without a secret does not 
   expect(found.out).not.toMatch(/is accepted$/m);
 });
 
-test('an API key that is accepted either way does not say which dialect is spoken', async () => {
+test('doctor does not detect the dialect from an API key that is accepted both ways', async () => {
   await using directory = temporaryDirectory();
   await using store = await startRealStore({ apiKey, products: [] });
   const headers = { api_key: 'payhip-api-key' };
@@ -164,7 +164,7 @@ test('an API key that is accepted either way does not say which dialect is spoke
   expect(linesOf(found, 'fail')).toEqual([expect.stringMatching(/^the secret of product RGsF: HTTP 401/)]);
 });
 
-test('connect_to is told as the way, and the name of the upstream need not lead anywhere', async () => {
+test('doctor uses connect_to, and does not resolve the host name of the upstream', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
   const connectTo = upstream.url.replace('http://', '');
@@ -182,7 +182,7 @@ test.each([
   ['a firewall’s challenge', every(challengePage()), /is not the API: HTTP 403/],
   ['a firewall’s page', every(firewallPage()), /is not the API: HTTP 403: the response is HTML/],
   ['another web server', every(corruptBody()), /is not the API: HTTP 200: the response is HTML/],
-])('%s is told from the API', async (_, fault, message) => {
+])('doctor distinguishes %s from the API', async (_, fault, message) => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
   upstream.fault = fault;
@@ -198,14 +198,14 @@ test.each([
   ],
   [{ base_url: 'http://nowhere.invalid' }, /nowhere\.invalid, the name of the upstream, does not resolve/],
   [{ base_url: 'http://localhost', proxy: 'http://127.0.0.1:9' }, /cannot be reached: .*refused/],
-])('a way that leads nowhere is told: %j', async (upstream, message) => {
+])('doctor reports an upstream that cannot be reached: %j', async (upstream, message) => {
   await using directory = temporaryDirectory();
   const found = await examine(directory.path, upstream);
   expect(found.code).toBe(1);
   expect(linesOf(found, 'fail').join('\n')).toMatch(message);
 });
 
-test('a proxy of the environment that is no URL is told', async () => {
+test('doctor reports a proxy variable that is no URL', async () => {
   await using directory = temporaryDirectory();
   vi.stubEnv('HTTP_PROXY', 'proxy.example:3128');
   onTestFinished(() => void vi.unstubAllEnvs());
@@ -216,7 +216,7 @@ test('a proxy of the environment that is no URL is told', async () => {
   ]);
 });
 
-test('an upstream elsewhere that is asked without encryption is told', async () => {
+test('doctor warns of a remote upstream without TLS', async () => {
   await using directory = temporaryDirectory();
   const found = await examine(directory.path, { base_url: 'http://nowhere.invalid' });
   expect(linesOf(found, 'warn')).toContain(
@@ -226,7 +226,7 @@ test('an upstream elsewhere that is asked without encryption is told', async () 
   expect(encrypted.out).not.toContain('plain http');
 });
 
-test('a clock that is wrong is told by the upstream’s', async () => {
+test("doctor compares the clock with the upstream's", async () => {
   await using directory = temporaryDirectory();
   const server = createServer((_, response) => {
     const date = new Date(Date.now() - 3_600_000).toUTCString();
@@ -242,7 +242,7 @@ test('a clock that is wrong is told by the upstream’s', async () => {
   );
 });
 
-test('what other users could read is told, with the command that ends it', async () => {
+test('doctor reports files that other users can read, with the command that fixes it', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
   const state = join(directory.path, 'state');
@@ -257,7 +257,7 @@ test('what other users could read is told, with the command that ends it', async
   ]);
 });
 
-test('a state directory that a start would refuse is told', async () => {
+test('doctor reports a state directory that a start would refuse', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
   const state = join(directory.path, 'state');
@@ -278,45 +278,42 @@ const asStranger: Program =
 test.each([
   ['it', 'state'],
   ['the directory it is in', '.'],
-])(
-  'a state directory that may not be read is named, with what to do, where %s is closed',
-  async (_, name) => {
-    await using directory = temporaryDirectory();
-    const home = join(directory.path, 'home');
-    const state = join(home, 'state');
-    const file = join(directory.path, 'latchkey.yaml');
-    mkdirSync(home);
-    openStore({ directory: state })[Symbol.dispose]();
-    const upstream = { base_url: 'http://127.0.0.1:9' };
-    const products = [{ key: 'RGsF', secret }];
-    writeFileSync(file, JSON.stringify({ state_dir: state, upstream, products }), { mode: 0o644 });
-    chmodSync(directory.path, 0o755);
-    chmodSync(join(home, name), 0);
-    using reopened = new DisposableStack();
-    reopened.defer(() => chmodSync(join(home, name), 0o700));
-    const examineAsStranger = (...words: string[]): Promise<Outcome> =>
-      runProcess(['doctor', '--config', file, ...words], {}, asStranger, '/');
-    const found = await examineAsStranger();
-    expect(found).toMatchObject({ code: 1, err: '' });
-    const advice = 'run this as the user that runs the daemon, or as root';
-    expect(linesOf(found, 'fail')).toEqual(
-      expect.arrayContaining([
-        `state directory ${state}: permission denied  →  ${advice}`,
-        `the store ${state}/latchkey.db cannot be examined: permission denied  →  ${advice}`,
-      ]),
-    );
-    const { code, out } = await examineAsStranger('--json');
-    const { ok, findings } = JSON.parse(out) as { ok: boolean; findings: unknown[] };
-    expect({ code, ok }).toEqual({ code: 1, ok: false });
-    expect(findings).toContainEqual({
-      level: 'fail',
-      what: `state directory ${state}: permission denied`,
-      advice,
-    });
-  },
-);
+])('doctor reports an unreadable state directory if %s is closed', async (_, name) => {
+  await using directory = temporaryDirectory();
+  const home = join(directory.path, 'home');
+  const state = join(home, 'state');
+  const file = join(directory.path, 'latchkey.yaml');
+  mkdirSync(home);
+  openStore({ directory: state })[Symbol.dispose]();
+  const upstream = { base_url: 'http://127.0.0.1:9' };
+  const products = [{ key: 'RGsF', secret }];
+  writeFileSync(file, JSON.stringify({ state_dir: state, upstream, products }), { mode: 0o644 });
+  chmodSync(directory.path, 0o755);
+  chmodSync(join(home, name), 0);
+  using reopened = new DisposableStack();
+  reopened.defer(() => chmodSync(join(home, name), 0o700));
+  const examineAsStranger = (...words: string[]): Promise<Outcome> =>
+    runProcess(['doctor', '--config', file, ...words], {}, asStranger, '/');
+  const found = await examineAsStranger();
+  expect(found).toMatchObject({ code: 1, err: '' });
+  const advice = 'run this as the user that runs the daemon, or as root';
+  expect(linesOf(found, 'fail')).toEqual(
+    expect.arrayContaining([
+      `state directory ${state}: permission denied  →  ${advice}`,
+      `the store ${state}/latchkey.db cannot be examined: permission denied  →  ${advice}`,
+    ]),
+  );
+  const { code, out } = await examineAsStranger('--json');
+  const { ok, findings } = JSON.parse(out) as { ok: boolean; findings: unknown[] };
+  expect({ code, ok }).toEqual({ code: 1, ok: false });
+  expect(findings).toContainEqual({
+    level: 'fail',
+    what: `state directory ${state}: permission denied`,
+    advice,
+  });
+});
 
-test('certificates that are none are told', async () => {
+test('doctor reports files that are no certificates', async () => {
   await using directory = temporaryDirectory();
   const file = join(directory.path, 'ca.pem');
   writeFileSync(file, 'not a certificate');
@@ -324,7 +321,7 @@ test('certificates that are none are told', async () => {
   expect(linesOf(found, 'fail').join('\n')).toContain(`${file} does not contain a certificate`);
 });
 
-test('a server in the upstream’s place that shows a certificate of other names is told as such', async () => {
+test('doctor reports an upstream whose certificate has other names', async () => {
   await using directory = temporaryDirectory();
   await using other = await listenSecurely();
   const file = join(directory.path, 'ca.pem');
@@ -341,7 +338,7 @@ test('a server in the upstream’s place that shows a certificate of other names
   ]);
 });
 
-test('a certificate that is not trusted is told from a server without TLS, each with what to do', async () => {
+test('doctor distinguishes an untrusted certificate from a server without TLS', async () => {
   await using directory = temporaryDirectory();
   await using stranger = await listenSecurely();
   const base = `https://localhost:${stranger.port}`;
@@ -357,14 +354,14 @@ test('a certificate that is not trusted is told from a server without TLS, each 
   ]);
 });
 
-test('each fault of a configuration is a finding', async () => {
+test('doctor reports each error of the configuration', async () => {
   await using directory = temporaryDirectory();
   const found = await examine(directory.path, { base_url: 'nonsense', probe: 'never' });
   expect(found.code).toBe(1);
   expect(linesOf(found, 'fail')).toHaveLength(2);
 });
 
-test('a store that a newer version made is told', async () => {
+test('doctor reports a store of a newer version', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
   const state = join(directory.path, 'state');
@@ -380,7 +377,7 @@ test('a store that a newer version made is told', async () => {
   ]);
 });
 
-test('a damaged store is told while no daemon runs', async () => {
+test('doctor reports a damaged store while no daemon runs', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
   const state = join(directory.path, 'state');
@@ -393,7 +390,7 @@ test('a damaged store is told while no daemon runs', async () => {
   );
 });
 
-test('a store that cannot be opened is not called damaged', async () => {
+test('doctor does not call a store damaged if it cannot open it', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
   const state = join(directory.path, 'state');
@@ -411,7 +408,7 @@ test('a store that cannot be opened is not called damaged', async () => {
   expect(found.out).not.toContain('restore');
 });
 
-test('changes that a stopped agent has not sent are told', async () => {
+test('doctor reports the unsent changes of a stopped agent', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
   {
@@ -425,7 +422,7 @@ test('changes that a stopped agent has not sent are told', async () => {
   );
 });
 
-test('a running daemon is asked how it is', async () => {
+test('doctor reads the status of a running daemon', async () => {
   await using directory = temporaryDirectory();
   await using daemon = await startDaemonProcess(directory.path, { listen: { tcp: '127.0.0.1:0' } });
   const file = join(directory.path, 'config.yaml');

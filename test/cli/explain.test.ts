@@ -5,7 +5,7 @@ import { problemCauses } from '../../src/domain/problem/problem-causes.ts';
 import { problems } from '../../src/domain/problem/problem-table.ts';
 import { latchkey } from '../support/process/command-line.ts';
 
-test('a code is explained: what it means, why, and what to do', async () => {
+test('explain prints what a code means, why it happens, and what to do', async () => {
   const { code, out } = await latchkey('explain', 'storage_full');
   const { title, remedy } = problems.storage_full;
   expect([code, out]).toEqual([
@@ -15,21 +15,21 @@ test('a code is explained: what it means, why, and what to do', async () => {
 });
 
 test.each(['urn:latchkey:problem:license_not_found', 'LICENSE_NOT_FOUND', ' license-not-found '])(
-  'a code is found as people copy it: %s',
+  'explain finds a code as people copy it: %s',
   async (said) => {
     const { code, out } = await latchkey('explain', said);
     expect([code, out.split(' ', 1)]).toEqual([0, ['license_not_found']]);
   },
 );
 
-test('an HTTP status lists the problems that have it', async () => {
+test('explain with an HTTP status lists the problems with this status', async () => {
   const { out } = await latchkey('explain', '503', '--json');
   const { explanations } = JSON.parse(out) as { explanations: { name: string; status: number }[] };
   const expected = Object.entries(problems).filter(([, { status }]) => status === 503);
   expect(explanations.map(({ name }) => name)).toEqual(expected.map(([name]) => name));
 });
 
-test('without a word all are listed: each problem, state, freshness, reason of /readyz and exit code', async () => {
+test('explain without a code lists every problem, state, freshness, reason of /readyz and exit code', async () => {
   const { out } = await latchkey('explain', '--json');
   const { explanations } = JSON.parse(out) as { explanations: { kind: string; name: string }[] };
   const of = (kind: string): string[] =>
@@ -52,11 +52,11 @@ test.each([
   ['paused_products', /^paused_products \(\/statusz\): .*\n\nWhat to do: .*sync resume/],
   ['78', /^78 \(exit code\): .*\n\nWhat to do: /],
   ['0', /^0 \(exit code\): .*\n$/],
-])('%s is explained, too', async (word, text) => {
+])('explain explains %s', async (word, text) => {
   expect(await latchkey('explain', word)).toMatchObject({ code: 0, out: expect.stringMatching(text) });
 });
 
-test('the JSON of one is that one', async () => {
+test('explain --json with one code prints one object', async () => {
   const { out } = await latchkey('explain', 'rate_limited', '--json');
   expect(JSON.parse(out)).toEqual({
     kind: 'problem',
@@ -75,7 +75,7 @@ test.each([
   ['key_taken', 'Did you mean license_key_taken or product_key_taken?'],
   ['xyzzy', 'All: latchkey explain'],
   ['urn:latchkey:problem:', 'All: latchkey explain'],
-])('a mistake in %s is told with what is near', async (word, hint) => {
+])('explain suggests a code for %s', async (word, hint) => {
   const { code, out, err } = await latchkey('explain', word);
   expect([code, out]).toEqual([exitCode.usage, '']);
   expect(err).toContain(`Unknown code: ${word}. ${hint}`);

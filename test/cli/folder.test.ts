@@ -22,13 +22,13 @@ test.runIf(process.platform === 'linux').each([
     ['service', 'install', '--root', '/proc/x'],
     '/proc/x/etc/systemd/system/latchkey.service cannot be changed: no such file or directory',
   ],
-])('%j ends, and says that the folder cannot be made', async (argv, told) => {
+])('latchkey %j reports a folder that cannot be created', async (argv, told) => {
   const { code, err } = await runProcess(argv);
   expect(code).toBe(1);
   expect(err).toContain(`latchkey: ${told}`);
 });
 
-test('a certificate that cannot be written whole leaves nothing that is in the way of the next try', async () => {
+test('certificate make removes its files if one of them cannot be written', async () => {
   await using temporary = temporaryDirectory();
   // Seen by nobody who looks whether something is there, and in the way of who writes.
   symlinkSync('nowhere', join(temporary.path, 'key.pem'));

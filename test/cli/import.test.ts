@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { latchkey } from '../support/process/command-line.ts';
 import { startFakeDaemon } from '../support/process/fake-daemon.ts';
 
-test('where a file cannot be read any further, what is before is in, and both are said', async () => {
+test('if a file cannot be read to its end, the rows before are imported and both are reported', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'licenses.csv');
   const rows = ['license_key,buyer_email,note', 'A,a@example.com,', `B,b@example.com,${'x'.repeat(70_000)}`];
@@ -21,7 +21,7 @@ test('where a file cannot be read any further, what is before is in, and both ar
   ]);
 });
 
-test('why nothing can be sent is said once, also of a file of many requests', async () => {
+test("an import of many requests prints the daemon's error once", async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'licenses.csv');
   const rows = Array.from({ length: 5_000 }, (_, number) => `K-${number},a@example.com`);
@@ -32,7 +32,7 @@ test('why nothing can be sent is said once, also of a file of many requests', as
 });
 
 test.for(['license', 'purchase', 'coupon'])(
-  'a file of %ss that has but its header is told as any other',
+  'an import of %ss from a file with only a header reports zero rows',
   async (noun) => {
     await using daemon = await startFakeDaemon();
     const file = join(daemon.stateDir, 'header.csv');
@@ -84,7 +84,7 @@ test.each<[noun: string, scope: [option: string, parameter: string], row: Record
     },
   ],
 ])(
-  'all that is known of a %s is sent, and nothing else of its file',
+  'an import sends the known columns of a %s, and no other column',
   async (noun, [option, parameter], row) => {
     await using daemon = await startFakeDaemon();
     const file = join(daemon.stateDir, 'rows.csv');
@@ -103,7 +103,7 @@ test.each<[noun: string, scope: [option: string, parameter: string], row: Record
   },
 );
 
-test('of a file that is rejected row by row the rest is not read', async () => {
+test('an import stops after too many rejected rows', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'licenses.csv');
   const rows = Array.from({ length: 60_000 }, (_, number) => `K-${number},a`);
@@ -120,7 +120,7 @@ test('of a file that is rejected row by row the rest is not read', async () => {
   expect(daemon.received.length).toBeLessThan(20);
 });
 
-test('coupons that leave their id empty are sent behind all others, whose ids they might take', async () => {
+test('coupons without an id are imported last, so that they take no id of another row', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'coupons.csv');
   const rejected = [{ row: 1, code: 'coupon_code_taken', detail: 'It is taken.' }];
@@ -138,7 +138,7 @@ test('coupons that leave their id empty are sent behind all others, whose ids th
   ]);
 });
 
-test('a file with semicolons between its cells is told so, with or without quotes', async () => {
+test('an import reports semicolons between cells, with and without quotes', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'licenses.csv');
   for (const [text, map] of [
@@ -156,7 +156,7 @@ test('a file with semicolons between its cells is told so, with or without quote
   expect(daemon.received).toEqual([]);
 });
 
-test('a row with several faults is one row that was rejected', async () => {
+test('a row with several errors counts as one rejected row', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'licenses.csv');
   await writeFile(file, 'license_key,buyer_email,note\nA,a@example.com,\n,,x\n');
@@ -171,7 +171,7 @@ test('a row with several faults is one row that was rejected', async () => {
   });
 });
 
-test('a column in other letters than it is known by is not passed over, unless --map names it', async () => {
+test('a column name in wrong letter case is an error, unless --map names it', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected: [] } } });
   const file = join(daemon.stateDir, 'licenses.csv');
@@ -194,7 +194,7 @@ test('a column in other letters than it is known by is not passed over, unless -
   expect((await run()).code).toBe(0);
 });
 
-test('--map takes names of theirs with commas and =, and passes over their own column of that name', async () => {
+test('--map accepts column names with commas and =, and ignores another column with our name', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'licenses.csv');
   await writeFile(file, '"Key, a=b",license_key,Mail\nA,X,a@example.com\n');
@@ -216,7 +216,7 @@ test.for<readonly [map: string, complaint: string]>([
   ['code=Key', '--map code=Key: the header has code, coupon_type'],
   ['code=code,code=coupon_type', '--map code=coupon_type: code is named twice'],
   ['code=code,notes=code', '--map notes=code: code of the file is named twice'],
-])('a --map that is wrong is a fault of the command line: %j', async ([map, complaint]) => {
+])('a wrong --map is a usage error: %j', async ([map, complaint]) => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'coupons.csv');
   await writeFile(file, 'code,coupon_type\nSPRING,multi\n');
@@ -227,7 +227,7 @@ test.for<readonly [map: string, complaint: string]>([
   expect(daemon.received).toEqual([]);
 });
 
-test('a row of CSV that cannot be read is sent without its cells, so that the audit log counts it too', async () => {
+test('an unreadable CSV row is sent as null, so that the audit log counts it', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'licenses.csv');
   await writeFile(file, 'license_key,buyer_email\nA"B,a@example.com\nC,c@example.com\nD\nE,e\n');

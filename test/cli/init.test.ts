@@ -1,6 +1,6 @@
 import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { formatPlan } from '../../src/cli/init/plan.ts';
 import { formatConfigError } from '../../src/config/errors.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
@@ -15,7 +15,7 @@ function startStore(): Promise<PlainUpstream> {
   return startPlainUpstream({ apiKey: 'the-api-key', products: [{ productKey: 'RGsF', secret }] });
 }
 
-test('without a terminal nothing is asked: the options that are missing are named', async () => {
+test('init without a terminal asks nothing and names the missing options', async () => {
   await using directory = temporaryDirectory();
   const config = join(directory.path, 'latchkey.yaml');
   const ask = async (...argv: string[]): Promise<unknown> =>
@@ -37,106 +37,104 @@ test('without a terminal nothing is asked: the options that are missing are name
   expect(existsSync(config)).toBe(false);
 });
 
-describe('an agent by options', () => {
-  async function init(directory: string, url: string, given: string, ...argv: string[]) {
-    const secretFile = join(directory, 'rgsf.secret');
-    writeFileSync(secretFile, given, { mode: 0o600 });
-    const options = ['--upstream-url', url, '--product', 'RGsF', '--secret-file', secretFile];
-    return await latchkey('init', '--config', join(directory, 'latchkey.yaml'), ...options, ...argv);
-  }
+async function init(directory: string, url: string, given: string, ...argv: string[]) {
+  const secretFile = join(directory, 'rgsf.secret');
+  writeFileSync(secretFile, given, { mode: 0o600 });
+  const options = ['--upstream-url', url, '--product', 'RGsF', '--secret-file', secretFile];
+  return await latchkey('init', '--config', join(directory, 'latchkey.yaml'), ...options, ...argv);
+}
 
-  test('is written when the store takes its credentials, and says what comes next', async () => {
-    await using directory = temporaryDirectory();
-    await using store = await startStore();
-    const config = join(directory.path, 'latchkey.yaml');
-    const { code, out, err } = await init(directory.path, store.url, secret, '--json');
-    expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(JSON.parse(out)).toMatchObject({
-      file: config,
-      role: 'agent',
-      state_dir: join(directory.path, 'latchkey-state'),
-      next: [`latchkey --config ${config} serve`, `latchkey --config ${config} status`],
-    });
-    const text = readFileSync(config, 'utf8');
-    expect(text).toContain('secret_file: ./rgsf.secret');
-    expect(text + out).not.toContain(secret);
-    expect((await latchkey('config', 'check', '--connect', '--config', config)).code).toBe(0);
+test('init writes an agent if the store accepts its credentials, and prints the next steps', async () => {
+  await using directory = temporaryDirectory();
+  await using store = await startStore();
+  const config = join(directory.path, 'latchkey.yaml');
+  const { code, out, err } = await init(directory.path, store.url, secret, '--json');
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(JSON.parse(out)).toMatchObject({
+    file: config,
+    role: 'agent',
+    state_dir: join(directory.path, 'latchkey-state'),
+    next: [`latchkey --config ${config} serve`, `latchkey --config ${config} status`],
   });
+  const text = readFileSync(config, 'utf8');
+  expect(text).toContain('secret_file: ./rgsf.secret');
+  expect(text + out).not.toContain(secret);
+  expect((await latchkey('config', 'check', '--connect', '--config', config)).code).toBe(0);
+});
 
-  test('is not written when the store refuses the secret, unless that is said', async () => {
-    await using directory = temporaryDirectory();
-    await using store = await startStore();
-    const config = join(directory.path, 'latchkey.yaml');
-    const refused = await init(directory.path, store.url, 'another-secret');
-    expect(refused).toMatchObject({ code: 1, out: '' });
-    expect(refused.err).toContain('fail  the secret of product RGsF: ');
-    expect(refused.err).toContain(
-      'latchkey: some checks failed: nothing was written\nTo write it anyway: --unchecked\n',
-    );
-    expect(existsSync(config)).toBe(false);
-    expect(await init(directory.path, store.url, 'another-secret', '--unchecked')).toMatchObject({ code: 0 });
-    expect(existsSync(config)).toBe(true);
-    const checked = await latchkey('config', 'check', '--connect', '--config', config, '--json');
-    expect(checked.code).toBe(1);
-    expect(JSON.parse(checked.out)).toMatchObject({
-      ok: false,
-      findings: expect.arrayContaining([expect.objectContaining({ level: 'fail' })]) as unknown,
-    });
-  });
-
-  test('is not written when everybody can read its secret', async () => {
-    await using directory = temporaryDirectory();
-    await using store = await startStore();
-    const secretFile = join(directory.path, 'rgsf.secret');
-    writeFileSync(secretFile, '', { mode: 0o644 });
-    const { code, err } = await init(directory.path, store.url, secret);
-    expect(code).toBe(1);
-    expect(err).toContain(`fail  ${secretFile} can be read by every user of this machine`);
-    expect(existsSync(join(directory.path, 'latchkey.yaml'))).toBe(false);
-  });
-
-  test('is not written over a file that somebody made while the store was examined', async () => {
-    await using directory = temporaryDirectory();
-    await using store = await startStore();
-    const config = join(directory.path, 'latchkey.yaml');
-    store.fault = () => {
-      writeFileSync(config, 'mine\n');
-      return undefined;
-    };
-    const { code, err } = await init(directory.path, store.url, secret);
-    expect([code, err]).toEqual([
-      1,
-      `latchkey: ${config} cannot be written: file already exists: nothing was written\n`,
-    ]);
-    expect(readFileSync(config, 'utf8')).toBe('mine\n');
-  });
-
-  test('speaks the dialect that its store is found to speak, and none that is not its own', async () => {
-    await using directory = temporaryDirectory();
-    await using store = await startRealStore({
-      apiKey: 'the-api-key',
-      products: [{ productKey: 'RGsF', secret }],
-    });
-    const config = join(directory.path, 'latchkey.yaml');
-    const wrong = await init(directory.path, store.url, secret, '--dialect', 'specification');
-    expect(wrong.code).toBe(1);
-    expect(wrong.err).toContain('speaks the dialect payhip, but upstream.dialect is specification');
-    expect(await init(directory.path, store.url, secret)).toMatchObject({ code: 0 });
-    expect(readFileSync(config, 'utf8')).toMatch(/^ +dialect: payhip$/m);
-  });
-
-  test('is not written when the store is away, or its address is none', async () => {
-    await using directory = temporaryDirectory();
-    const away = await init(directory.path, 'http://127.0.0.1:1', secret);
-    expect(away.err).toContain('fail  http://127.0.0.1:1 cannot be reached');
-    const none = await init(directory.path, 'api.example.com', secret, '--unchecked');
-    expect(none).toMatchObject({ code: 78, out: '' });
-    expect(none.err).toContain('latchkey: upstream.base_url: must be an http or https URL');
-    expect(existsSync(join(directory.path, 'latchkey.yaml'))).toBe(false);
+test('init writes no agent if the store refuses the secret, unless --unchecked is given', async () => {
+  await using directory = temporaryDirectory();
+  await using store = await startStore();
+  const config = join(directory.path, 'latchkey.yaml');
+  const refused = await init(directory.path, store.url, 'another-secret');
+  expect(refused).toMatchObject({ code: 1, out: '' });
+  expect(refused.err).toContain('fail  the secret of product RGsF: ');
+  expect(refused.err).toContain(
+    'latchkey: some checks failed: nothing was written\nTo write it anyway: --unchecked\n',
+  );
+  expect(existsSync(config)).toBe(false);
+  expect(await init(directory.path, store.url, 'another-secret', '--unchecked')).toMatchObject({ code: 0 });
+  expect(existsSync(config)).toBe(true);
+  const checked = await latchkey('config', 'check', '--connect', '--config', config, '--json');
+  expect(checked.code).toBe(1);
+  expect(JSON.parse(checked.out)).toMatchObject({
+    ok: false,
+    findings: expect.arrayContaining([expect.objectContaining({ level: 'fail' })]) as unknown,
   });
 });
 
-test('what is written has the address and the state directory that are said, and nothing of this shell', async () => {
+test('init writes no agent if every user can read its secret', async () => {
+  await using directory = temporaryDirectory();
+  await using store = await startStore();
+  const secretFile = join(directory.path, 'rgsf.secret');
+  writeFileSync(secretFile, '', { mode: 0o644 });
+  const { code, err } = await init(directory.path, store.url, secret);
+  expect(code).toBe(1);
+  expect(err).toContain(`fail  ${secretFile} can be read by every user of this machine`);
+  expect(existsSync(join(directory.path, 'latchkey.yaml'))).toBe(false);
+});
+
+test('init does not replace a file that was created during the checks', async () => {
+  await using directory = temporaryDirectory();
+  await using store = await startStore();
+  const config = join(directory.path, 'latchkey.yaml');
+  store.fault = () => {
+    writeFileSync(config, 'mine\n');
+    return undefined;
+  };
+  const { code, err } = await init(directory.path, store.url, secret);
+  expect([code, err]).toEqual([
+    1,
+    `latchkey: ${config} cannot be written: file already exists: nothing was written\n`,
+  ]);
+  expect(readFileSync(config, 'utf8')).toBe('mine\n');
+});
+
+test('init writes the detected dialect', async () => {
+  await using directory = temporaryDirectory();
+  await using store = await startRealStore({
+    apiKey: 'the-api-key',
+    products: [{ productKey: 'RGsF', secret }],
+  });
+  const config = join(directory.path, 'latchkey.yaml');
+  const wrong = await init(directory.path, store.url, secret, '--dialect', 'specification');
+  expect(wrong.code).toBe(1);
+  expect(wrong.err).toContain('speaks the dialect payhip, but upstream.dialect is specification');
+  expect(await init(directory.path, store.url, secret)).toMatchObject({ code: 0 });
+  expect(readFileSync(config, 'utf8')).toMatch(/^ +dialect: payhip$/m);
+});
+
+test('init writes no agent if the store is unavailable or its URL is invalid', async () => {
+  await using directory = temporaryDirectory();
+  const away = await init(directory.path, 'http://127.0.0.1:1', secret);
+  expect(away.err).toContain('fail  http://127.0.0.1:1 cannot be reached');
+  const none = await init(directory.path, 'api.example.com', secret, '--unchecked');
+  expect(none).toMatchObject({ code: 78, out: '' });
+  expect(none.err).toContain('latchkey: upstream.base_url: must be an http or https URL');
+  expect(existsSync(join(directory.path, 'latchkey.yaml'))).toBe(false);
+});
+
+test('init writes the given address and state directory, and no LATCHKEY_ variable', async () => {
   await using directory = temporaryDirectory();
   const config = join(directory.path, 'latchkey.yaml');
   const stateDir = join(directory.path, 'mine');
@@ -157,7 +155,7 @@ test('what is written has the address and the state directory that are said, and
 });
 
 test.skipIf(process.getuid?.() !== 0)(
-  'a configuration that the user of a service reads by its group is still read by it when it is replaced',
+  'init --force keeps mode 0640 of a configuration for a service',
   async () => {
     await using directory = temporaryDirectory();
     const config = join(directory.path, 'config.yaml');
@@ -169,43 +167,43 @@ test.skipIf(process.getuid?.() !== 0)(
   },
 );
 
-describe('what is written', () => {
-  const store = {
-    baseUrl: 'https://api.example.com/shop',
-    dialect: 'payhip',
-    apiKey: { text: 'a # key: "quoted"' },
-    products: [
-      { key: '1e5', secret: { text: '0012' } },
-      { key: 'true', secret: { text: "*it's*" } },
-    ],
-  } as const;
-  const plan = { stateDir: './a b', tcp: '127.0.0.1:8787', socket: null, store };
-  const load = (text: string) => loadConfiguration({ file: '/srv/latchkey.yaml', text, environment: {} });
+const store = {
+  baseUrl: 'https://api.example.com/shop',
+  dialect: 'payhip',
+  apiKey: { text: 'a # key: "quoted"' },
+  products: [
+    { key: '1e5', secret: { text: '0012' } },
+    { key: 'true', secret: { text: "*it's*" } },
+  ],
+} as const;
+const plan = { stateDir: './a b', tcp: '127.0.0.1:8787', socket: null, store };
+const load = (text: string) => loadConfiguration({ file: '/srv/latchkey.yaml', text, environment: {} });
 
-  test('is read as it was meant, whatever characters there are', () => {
-    const loaded = load(formatPlan(plan));
-    expect(loaded).toMatchObject({
-      ok: true,
-      configuration: {
-        stateDir: '/srv/a b',
-        upstream: { baseUrl: store.baseUrl, dialect: 'payhip' },
-        products: [{ key: '1e5' }, { key: 'true' }],
-      },
-    });
-    const { upstream, products } = loaded.ok ? loaded.configuration : { upstream: null, products: [] };
-    expect(
-      [upstream?.apiKey, ...products.map((product) => product.secret)].map((it) => it?.reveal()),
-    ).toEqual(['a # key: "quoted"', '0012', "*it's*"]);
+test('init quotes every value, so that any character is read back', () => {
+  const loaded = load(formatPlan(plan));
+  expect(loaded).toMatchObject({
+    ok: true,
+    configuration: {
+      stateDir: '/srv/a b',
+      upstream: { baseUrl: store.baseUrl, dialect: 'payhip' },
+      products: [{ key: '1e5' }, { key: 'true' }],
+    },
   });
+  const { upstream, products } = loaded.ok ? loaded.configuration : { upstream: null, products: [] };
+  expect([upstream?.apiKey, ...products.map((product) => product.secret)].map((it) => it?.reveal())).toEqual([
+    'a # key: "quoted"',
+    '0012',
+    "*it's*",
+  ]);
+});
 
-  test('has the defaults in its remarks: taking their # away changes nothing', () => {
-    for (const each of [plan, { ...plan, store: { ...store, apiKey: null } }, { ...plan, store: null }]) {
-      const text = formatPlan(each);
-      const open = text.replaceAll(/^( *)#(?! )/gm, '$1');
-      expect(open).not.toBe(text);
-      const [closed, opened] = [load(text), load(open)];
-      if (!opened.ok) throw new Error(opened.errors.map(formatConfigError).join('\n'));
-      expect(opened.configuration).toEqual(closed.ok && closed.configuration);
-    }
-  });
+test('the comments that init writes contain the defaults', () => {
+  for (const each of [plan, { ...plan, store: { ...store, apiKey: null } }, { ...plan, store: null }]) {
+    const text = formatPlan(each);
+    const open = text.replaceAll(/^( *)#(?! )/gm, '$1');
+    expect(open).not.toBe(text);
+    const [closed, opened] = [load(text), load(open)];
+    if (!opened.ok) throw new Error(opened.errors.map(formatConfigError).join('\n'));
+    expect(opened.configuration).toEqual(closed.ok && closed.configuration);
+  }
 });

@@ -5,7 +5,7 @@ import { latchkey } from '../support/process/command-line.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-test('a killed daemon is away, though that of another state directory took its port', async () => {
+test('a killed daemon is unreachable even if another daemon has its port', async () => {
   await using killedDirectory = temporaryDirectory();
   await using otherDirectory = temporaryDirectory();
   const killed = await startDaemonProcess(killedDirectory.path, { listen: { tcp: '127.0.0.1:0' } });

@@ -5,7 +5,7 @@ import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { license, problem, startFakeDaemon } from '../support/process/fake-daemon.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-test('verify says that an enabled key is valid, and how fresh that is', async () => {
+test('verify prints that an enabled key is valid, and the freshness', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({
     headers: {
@@ -43,7 +43,7 @@ test('verify says that an enabled key is valid, and how fresh that is', async ()
   ]);
 });
 
-test('verify says that a disabled key is disabled, and fails', async () => {
+test('verify prints that a key is disabled, and exits with 1', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: { ...license, enabled: false } } });
   const outcome = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
@@ -51,7 +51,7 @@ test('verify says that a disabled key is disabled, and fails', async () => {
   expect(outcome.out).toMatch(/^disabled {2}ABCDE/);
 });
 
-test('verify says that an unknown key is unknown, and fails', async () => {
+test('verify reports an unknown key, and exits with 1', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer(problem(404, 'license_not_found', { detail: 'There is no such key.' }));
   expect(await latchkey('verify', 'K', '--state-dir', daemon.stateDir)).toEqual({
@@ -73,12 +73,12 @@ test.each(['verify', 'use', 'unuse', 'disable'])(
   },
 );
 
-test('words that make no license key together are not joined', async () => {
+test('verify rejects words that are not the groups of one key', async () => {
   const outcome = await latchkey('verify', 'ABCDE-FGHJK-LMNPQ-RSTUV', 'WTKP4-66NL5-HMKQW-GFSCZ');
   expect(outcome).toMatchObject({ code: 2, err: expect.stringContaining('Give one license key') as string });
 });
 
-test('verify asks for a problem, also where other software gets a dialect, or no answer', async () => {
+test('verify gets a problem, whatever dialect other software gets', async () => {
   await using directory = temporaryDirectory();
   await using _daemon = await startDaemonProcess(directory.path, {
     listen: { tcp: '127.0.0.1:0', dialect: 'payhip', unknown: 'reset' },
@@ -90,7 +90,7 @@ test('verify asks for a problem, also where other software gets a dialect, or no
   expect(err).toContain('(upstream_unreachable)');
 });
 
-test('verify --json prints the data as it came, for a valid and for a disabled key', async () => {
+test('verify --json prints the data of the response', async () => {
   await using daemon = await startFakeDaemon();
   for (const enabled of [true, false]) {
     const data = { ...license, enabled, something_new: [1] };
@@ -102,7 +102,7 @@ test('verify --json prints the data as it came, for a valid and for a disabled k
 });
 
 test.each([['-K'], ['--help'], ['--version'], ['0012'], ['1e5']])(
-  'after -- the key %s is taken as it stands',
+  'verify -- %s verifies this key',
   async (key) => {
     await using daemon = await startFakeDaemon();
     daemon.answer({ body: { data: license } });
@@ -133,7 +133,7 @@ test.each([
   ]);
 });
 
-test('enable is done where nobody can tell of a refund, as at an agent', async () => {
+test('enable works on an agent, which knows no refunds', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 409, body: { title: 'This is an agent', code: 'not_the_authority' } });
   await latchkey('enable', 'K', '--state-dir', daemon.stateDir);
@@ -169,20 +169,17 @@ test('license issue records a purchase', async () => {
 test.each([
   ['2024-02-22', '2024-02-22T00:00:00+00:00', ''],
   ['2024-02-30', undefined, '--date must be a duration'],
-])(
-  'license issue takes the date %s as the start of that day, as other commands do',
-  async (date, sent, err) => {
-    await using daemon = await startFakeDaemon();
-    daemon.answer({ status: 201, body: { data: purchase } });
-    const sale = ['--product', 'RGsF', '--email', 'buyer@example.com', '--date', date];
-    const outcome = await latchkey('license', 'issue', ...sale, '--state-dir', daemon.stateDir);
-    expect(outcome.err).toContain(err);
-    const [received] = daemon.received.map(({ body }) => JSON.parse(body) as { date: string });
-    expect(received?.date).toBe(sent);
-  },
-);
+])('license issue reads the date %s as the start of the day', async (date, sent, err) => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ status: 201, body: { data: purchase } });
+  const sale = ['--product', 'RGsF', '--email', 'buyer@example.com', '--date', date];
+  const outcome = await latchkey('license', 'issue', ...sale, '--state-dir', daemon.stateDir);
+  expect(outcome.err).toContain(err);
+  const [received] = daemon.received.map(({ body }) => JSON.parse(body) as { date: string });
+  expect(received?.date).toBe(sent);
+});
 
-test('license issue takes over date, uses and state of a purchase of an existing store', async () => {
+test('license issue accepts date, uses and state of a purchase', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 201, body: { data: purchase } });
   const sale = ['--product', 'RGsF', '--email', 'buyer@example.com', '--key', 'OLD-1'];
@@ -197,7 +194,7 @@ test('license issue takes over date, uses and state of a purchase of an existing
   });
 });
 
-test('license list tells a refunded key from a disabled one, also where it was enabled again', async () => {
+test('license list distinguishes refunded keys from disabled keys', async () => {
   await using daemon = await startFakeDaemon();
   const refunded_at = '2026-02-01T00:00:00+00:00';
   const licenses = [
@@ -215,7 +212,7 @@ test('license list tells a refunded key from a disabled one, also where it was e
 test.each([
   ['not_the_authority', ['/admin/v1/licenses', '/api/v2/license/verify']],
   ['scope_missing', ['/admin/v1/licenses']],
-])('license show asks as software does where the daemon is an agent alone: %s', async (code, asked) => {
+])('license show uses verify on an agent: %s', async (code, asked) => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 403, body: { title: 'No', code } });
   const shown = await latchkey('license', 'show', 'K', '--state-dir', daemon.stateDir);
@@ -223,7 +220,7 @@ test.each([
   expect(daemon.received.map(({ line }) => line)).toEqual(asked.map((path) => `GET ${path}?license_key=K`));
 });
 
-test('license list passes its filters on and says how to go on', async () => {
+test('license list passes its filters on and says how to continue', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ headers: { 'x-total-count': '42' }, body: { data: { licenses: [soldLicense] } } });
   const argv = ['license', 'list', '--enabled', 'true', '--product', 'RGsF', '--limit', '1', '--offset', '2'];

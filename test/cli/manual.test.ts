@@ -19,7 +19,7 @@ test('the manual page has every command, its options and the exit codes', async 
   expect(text).toMatch(/^\.SH ENVIRONMENT\n[^]*LATCHKEY_TOKEN[^]*^\.SH FILES\n[^]*latchkey\.yaml/m);
 });
 
-test('a page is the same whenever it is printed, where a build says so', async () => {
+test('the manual page has the date of SOURCE_DATE_EPOCH', async () => {
   const before = process.env['SOURCE_DATE_EPOCH'];
   process.env['SOURCE_DATE_EPOCH'] = '86400';
   try {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { latchkey } from '../support/process/command-line.ts';
 import { startFakeDaemon } from '../support/process/fake-daemon.ts';
 
-test('preload says how many license keys the agent has queued, not how many lines the file has', async () => {
+test('preload prints the number of queued keys, not of lines', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'keys.txt');
   await writeFile(file, 'A\nA\nB\n');
@@ -14,7 +14,7 @@ test('preload says how many license keys the agent has queued, not how many line
   expect(daemon.received).toMatchObject([{ body: '{"license_keys":["A","A","B"]}' }]);
 });
 
-test('of CSV the column license_key is sent, with the product that is named', async () => {
+test('preload sends the column license_key of a CSV file, with the product', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'keys.csv');
   await writeFile(file, 'buyer,license_key,uses\na@example.com,A,1\nb@example.com,B,2\n');
@@ -24,7 +24,7 @@ test('of CSV the column license_key is sent, with the product that is named', as
   expect(daemon.received).toMatchObject([{ body: '{"license_keys":["A","B"],"product_key":"RGsF"}' }]);
 });
 
-test('a long list is sent in parts, and all that is queued is counted', async () => {
+test('preload sends a long list in parts and counts all queued keys', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'keys.txt');
   const keys = Array.from({ length: 10_001 }, (_, number) => `K-${number}`);
@@ -42,7 +42,7 @@ test('a long list is sent in parts, and all that is queued is counted', async ()
 test.each([
   ['buyer,uses\na@example.com,1\n', 'The header does not name license_key.'],
   ['buyer,license_key\na@example.com,A\nb@example.com,\n', 'Line 3 has no license key.'],
-])('a file without license keys is told, and nothing of it is sent: %j', async (text, reason) => {
+])('preload rejects a file without license keys: %j', async (text, reason) => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'keys.csv');
   await writeFile(file, text);
@@ -51,7 +51,7 @@ test.each([
   expect(daemon.received).toEqual([]);
 });
 
-test('why license keys cannot be queued is said, and no number of them', async () => {
+test("preload prints the daemon's error and no number", async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'keys.txt');
   await writeFile(file, 'A\n');
@@ -63,7 +63,7 @@ test('why license keys cannot be queued is said, and no number of them', async (
   });
 });
 
-test('a file with semicolons between its cells is no list of license keys', async () => {
+test('preload rejects a file with semicolons between its cells', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'keys.csv');
   await writeFile(file, 'license_key;buyer_email\nA;a@example.com\n');

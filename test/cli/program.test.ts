@@ -126,7 +126,7 @@ test.each([
   ['an option before its command', ['--watch', 'status'], 2],
   ['an unknown option before a command', ['--frob', 'version'], 2],
   ['--json=false', ['version', '--json=false'], 0],
-])('%s is read as the exit code %j shows', async (_, argv, code) => {
+])('%s leads to the exit code %j', async (_, argv, code) => {
   expect(await latchkey(...argv)).toMatchObject({ code });
 });
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chown, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { latchkey } from '../support/process/command-line.ts';
 import { type FakeDaemon, license, startFakeDaemon } from '../support/process/fake-daemon.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -23,7 +23,7 @@ async function startLicenseDaemon(): Promise<FakeDaemon> {
   return daemon;
 }
 
-test('what is advised can be typed as it stands where Latchkey is a script of the clone', async () => {
+test('suggested commands use the npm script in a clone', async () => {
   await using directory = temporaryDirectory();
   vi.stubEnv('npm_lifecycle_event', 'latchkey');
   const { err } = await latchkey('status', '--state-dir', directory.path);
@@ -35,7 +35,7 @@ test('what is advised can be typed as it stands where Latchkey is a script of th
   expect((await latchkey('status', '--jsn')).err).toContain('See: latchkey status --help\n');
 });
 
-test('a path is relative in its directory, and stays whole in the root directory, which holds everything', async () => {
+test('formatPath writes a relative path in the working directory, unless that is the root', async () => {
   await using directory = temporaryDirectory();
   const file = join(directory.path, 'latchkey.yaml');
   await writeFile(file, '{}');
@@ -47,7 +47,7 @@ test('a path is relative in its directory, and stays whole in the root directory
   expect(await told('/')).toBe(`ok: ${file} (authority)\n`);
 });
 
-test('the port is used when the socket is gone', async () => {
+test('a command uses the port if the socket is gone', async () => {
   await using daemon = await startLicenseDaemon();
   await daemon.announce({ socket: join(daemon.stateDir, 'gone.sock'), tcp: daemon.url });
   expect((await latchkey('verify', 'K', '--state-dir', daemon.stateDir)).code).toBe(0);
@@ -56,14 +56,14 @@ test('the port is used when the socket is gone', async () => {
   ]);
 });
 
-test('a daemon on all addresses is called by loopback', async () => {
+test('a daemon on all addresses is called on the loopback address', async () => {
   await using daemon = await startLicenseDaemon();
   await daemon.announce({ socket: null, tcp: daemon.url.replace('127.0.0.1', '0.0.0.0') });
   expect((await latchkey('verify', 'K', '--state-dir', daemon.stateDir)).code).toBe(0);
   expect(daemon.received).toMatchObject([{ listener: 'tcp', headers: { host: 'localhost' } }]);
 });
 
-test('a state directory without listen.json has no daemon: the configured addresses are not tried', async () => {
+test('without listen.json no configured address is tried', async () => {
   await using daemon = await startLicenseDaemon();
   await rm(join(daemon.stateDir, 'listen.json'));
   const file = join(daemon.stateDir, 'config.yaml');
@@ -88,46 +88,44 @@ test('a state directory without listen.json has no daemon: the configured addres
   expect([...daemon.received, ...daemon.probes]).toEqual([]);
 });
 
-describe('the daemon of another state directory at the address of a killed one', () => {
-  test('gets no token, and a line says so', async () => {
-    await using daemon = await startLicenseDaemon();
-    daemon.become('0199-another');
-    await daemon.announce({ socket: null, tcp: daemon.url });
-    expect(await latchkey('use', 'K', '--state-dir', daemon.stateDir)).toEqual({
-      code: 69,
-      out: '',
-      err:
-        `latchkey: no daemon can be reached on ${daemon.stateDir} (from --state-dir); looked at\n` +
-        `  ${daemon.url}: the daemon of another state directory listens there, instance 0199-another\n` +
-        `Start it: latchkey --state-dir ${daemon.stateDir} serve\n` +
-        'To use another daemon, pass --state-dir DIR or --config FILE\n',
-    });
-    expect(daemon.received).toEqual([]);
-    expect(daemon.probes.map(({ headers }) => headers)).toEqual([
-      expect.not.objectContaining({ authorization: expect.anything() as unknown }),
-    ]);
+test('the daemon of another state directory gets no token, and the error names it', async () => {
+  await using daemon = await startLicenseDaemon();
+  daemon.become('0199-another');
+  await daemon.announce({ socket: null, tcp: daemon.url });
+  expect(await latchkey('use', 'K', '--state-dir', daemon.stateDir)).toEqual({
+    code: 69,
+    out: '',
+    err:
+      `latchkey: no daemon can be reached on ${daemon.stateDir} (from --state-dir); looked at\n` +
+      `  ${daemon.url}: the daemon of another state directory listens there, instance 0199-another\n` +
+      `Start it: latchkey --state-dir ${daemon.stateDir} serve\n` +
+      'To use another daemon, pass --state-dir DIR or --config FILE\n',
   });
+  expect(daemon.received).toEqual([]);
+  expect(daemon.probes.map(({ headers }) => headers)).toEqual([
+    expect.not.objectContaining({ authorization: expect.anything() as unknown }),
+  ]);
+});
 
-  test('is not taken for ready by status --check', async () => {
-    await using daemon = await startLicenseDaemon();
-    daemon.answer({ body: { status: 'ok', reasons: [] } });
-    daemon.become('0199-another');
-    const { code, out, err } = await latchkey('status', '--check', '--state-dir', daemon.stateDir);
-    expect({ code, out }).toEqual({ code: 69, out: '' });
-    expect(err).toContain(`${daemon.socket}: the daemon of another state directory listens there`);
-  });
+test('status --check does not accept the daemon of another state directory', async () => {
+  await using daemon = await startLicenseDaemon();
+  daemon.answer({ body: { status: 'ok', reasons: [] } });
+  daemon.become('0199-another');
+  const { code, out, err } = await latchkey('status', '--check', '--state-dir', daemon.stateDir);
+  expect({ code, out }).toEqual({ code: 69, out: '' });
+  expect(err).toContain(`${daemon.socket}: the daemon of another state directory listens there`);
+});
 
-  test('is not asked how it is by the doctor, which says what is there', async () => {
-    await using daemon = await startLicenseDaemon();
-    daemon.answer({ body: { status: 'ok', reasons: [] } });
-    daemon.become('0199-another');
-    await daemon.announce({ socket: null, tcp: daemon.url });
-    const { out } = await latchkey('doctor', '--state-dir', daemon.stateDir);
-    expect(out).not.toContain('the daemon is ready');
-    expect(out).toContain(
-      `warn  no daemon runs here; ${daemon.url}: the daemon of another state directory listens there`,
-    );
-  });
+test('doctor does not read the status of the daemon of another state directory', async () => {
+  await using daemon = await startLicenseDaemon();
+  daemon.answer({ body: { status: 'ok', reasons: [] } });
+  daemon.become('0199-another');
+  await daemon.announce({ socket: null, tcp: daemon.url });
+  const { out } = await latchkey('doctor', '--state-dir', daemon.stateDir);
+  expect(out).not.toContain('the daemon is ready');
+  expect(out).toContain(
+    `warn  no daemon runs here; ${daemon.url}: the daemon of another state directory listens there`,
+  );
 });
 
 test('another program at the address of a killed daemon gets no token', async () => {
@@ -139,7 +137,7 @@ test('another program at the address of a killed daemon gets no token', async ()
   expect(daemon.received).toEqual([]);
 });
 
-test('the port is used when the socket belongs to the daemon of another state directory by now', async () => {
+test('a command uses the port if the socket belongs to another daemon', async () => {
   await using daemon = await startLicenseDaemon();
   await using other = await startFakeDaemon();
   other.become('0199-another');
@@ -149,7 +147,7 @@ test('the port is used when the socket belongs to the daemon of another state di
   expect(daemon.received).toMatchObject([{ listener: 'tcp' }]);
 });
 
-test('a listen.json that no daemon of this version wrote is a failure of its own', async () => {
+test('an unreadable listen.json is reported with the advice to restart the daemon', async () => {
   await using daemon = await startLicenseDaemon();
   const file = join(daemon.stateDir, 'listen.json');
   await writeFile(file, JSON.stringify({ socket: daemon.socket, tcp: null }));
@@ -159,14 +157,14 @@ test('a listen.json that no daemon of this version wrote is a failure of its own
   expect(daemon.received).toEqual([]);
 });
 
-test('a token in the environment goes before the one in the state directory', async () => {
+test('LATCHKEY_TOKEN overrides the token in the state directory', async () => {
   await using daemon = await startLicenseDaemon();
   vi.stubEnv('LATCHKEY_TOKEN', 'lk_other');
   await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
   expect(daemon.received[0]?.headers.authorization).toBe('Bearer lk_other');
 });
 
-test('where nothing listens, each place looked at is told, and how to start a daemon', async () => {
+test('without a daemon, the error lists each address and how to start one', async () => {
   await using daemon = await startLicenseDaemon();
   await daemon.announce({ socket: join(daemon.stateDir, 'gone.sock'), tcp: 'http://127.0.0.1:1' });
   const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
@@ -196,7 +194,7 @@ test('a daemon that accepts connections and does not respond is reported as hang
   for (const connection of held) connection.destroy();
 });
 
-test('a token that cannot be read, or is none, is a failure of its own', async () => {
+test('an unreadable or empty token is reported', async () => {
   await using daemon = await startLicenseDaemon();
   await writeFile(join(daemon.stateDir, 'admin.token'), 'two\nlines\n');
   expect(await latchkey('verify', 'K', '--state-dir', daemon.stateDir)).toMatchObject({
@@ -206,7 +204,7 @@ test('a token that cannot be read, or is none, is a failure of its own', async (
   expect(daemon.received).toEqual([]);
 });
 
-test('a request that was sent and not answered is not sent again', async () => {
+test('a request without a response is not repeated', async () => {
   await using daemon = await startLicenseDaemon();
   daemon.answer(undefined);
   const { code, err } = await latchkey('use', 'K', '--state-dir', daemon.stateDir);
@@ -215,7 +213,7 @@ test('a request that was sent and not answered is not sent again', async () => {
   expect(daemon.received).toHaveLength(1);
 });
 
-test('a faulty configuration is told a line for each fault', async () => {
+test('a command prints each error of the configuration on a line', async () => {
   await using directory = temporaryDirectory();
   const file = join(directory.path, 'config.yaml');
   await writeFile(file, 'listen: { tcp: nonsense, socket: [] }\n');
@@ -237,18 +235,15 @@ test.skipIf(!isRoot)('the token is not sent to a socket that another user holds'
   expect(daemon.received).toEqual([]);
 });
 
-test.skipIf(!isRoot)(
-  'the token is sent to the user whose token it is: root asks a daemon that has its own user',
-  async () => {
-    await using daemon = await startFakeDaemon();
-    daemon.answer({ body: { data: { operations: [] } } });
-    for (const name of ['.', 'fake.sock', 'admin.token', 'listen.json']) {
-      await chown(join(daemon.stateDir, name), stranger, stranger);
-    }
-    expect(await latchkey('outbox', 'list', '--state-dir', daemon.stateDir)).toMatchObject({ code: 0 });
-    expect(daemon.received).toHaveLength(1);
-  },
-);
+test.skipIf(!isRoot)("root sends the token of the daemon's own user to that daemon", async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: { operations: [] } } });
+  for (const name of ['.', 'fake.sock', 'admin.token', 'listen.json']) {
+    await chown(join(daemon.stateDir, name), stranger, stranger);
+  }
+  expect(await latchkey('outbox', 'list', '--state-dir', daemon.stateDir)).toMatchObject({ code: 0 });
+  expect(daemon.received).toHaveLength(1);
+});
 
 test.skipIf(!isRoot)('the token is not sent to a port that another user holds', async () => {
   await using daemon = await startLicenseDaemon();

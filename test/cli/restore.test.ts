@@ -17,7 +17,7 @@ function leave(directory: string, role: 'agent' | 'authority', unfinished = 0): 
   return databaseIn(directory);
 }
 
-test('what is advised after a restore names the configuration that an agent needs, where there is none', async () => {
+test('after the restore of an agent without a configuration, restore says that the agent needs one', async () => {
   await using directory = temporaryDirectory();
   const backups = {
     agent: leave(join(directory.path, 'a'), 'agent'),
@@ -34,7 +34,7 @@ test('what is advised after a restore names the configuration that an agent need
   expect(await advised(backups.authority, 'd')).toBe(`Start it: latchkey ${at}/d serve`);
 });
 
-test('a restore tells what waits in the backup, and where the database is that was there', async () => {
+test('restore prints the waiting changes, and where the previous database is kept', async () => {
   await using directory = temporaryDirectory();
   const state = join(directory.path, 'state');
   const lines: string[] = [];
@@ -67,14 +67,17 @@ test.for<readonly [content: string | null, reason: string]>([
   [null, 'there is no such file.'],
   ['', 'it is empty.'],
   ['text', 'it is not an SQLite database.'],
-])('a file that is no backup (%j) is refused before a state directory is made', async ([content, reason]) => {
-  await using directory = temporaryDirectory();
-  const [file, state] = [join(directory.path, 'file'), join(directory.path, 'state')];
-  if (content !== null) writeFileSync(file, content);
-  expect(await latchkey('restore', file, '--state-dir', state)).toEqual({
-    code: 1,
-    out: '',
-    err: `latchkey: The database ${file} is refused: ${reason}\nNothing was changed.\n`,
-  });
-  expect(existsSync(state)).toBe(false);
-});
+])(
+  'restore rejects a file that is no backup (%j) before it creates a state directory',
+  async ([content, reason]) => {
+    await using directory = temporaryDirectory();
+    const [file, state] = [join(directory.path, 'file'), join(directory.path, 'state')];
+    if (content !== null) writeFileSync(file, content);
+    expect(await latchkey('restore', file, '--state-dir', state)).toEqual({
+      code: 1,
+      out: '',
+      err: `latchkey: The database ${file} is refused: ${reason}\nNothing was changed.\n`,
+    });
+    expect(existsSync(state)).toBe(false);
+  },
+);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { latchkey } from '../support/process/command-line.ts';
 import { startFakeDaemon } from '../support/process/fake-daemon.ts';
 
-test('account roll --keep-old 24h says until when the old key goes on', async () => {
+test('account roll --keep-old 24h prints when the old key ends', async () => {
   await using daemon = await startFakeDaemon();
   const until = '2026-01-02T00:00:00+00:00';
   daemon.answer({ body: { data: { account_id: 'a', name: 'A', api_key: 'new', old_key_until: until } } });
@@ -14,7 +14,7 @@ test('account roll --keep-old 24h says until when the old key goes on', async ()
   });
 });
 
-test('product roll asks for an overlap, and says until when the old secret goes on, only with --keep-old', async () => {
+test('product roll prints when the old secret ends only with --keep-old', async () => {
   await using daemon = await startFakeDaemon();
   const roll = async (...argv: string[]): Promise<string> =>
     (await latchkey('product', 'roll', 'P', ...argv, '--state-dir', daemon.stateDir)).out;

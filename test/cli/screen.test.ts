@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import stringWidth from 'string-width';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { formatFields, formatTable, instant, type Shown, toned, whole } from '../../src/cli/format.ts';
 import { createOutput, type Screen } from '../../src/cli/output.ts';
-import { measureOf } from '../../src/cli/screen/width.ts';
+import { measureOf } from '../../src/cli/screen/text.ts';
 
 const now = Date.parse('2026-03-01T12:00:00Z');
 const pipe: Screen = { columns: null, hasColour: false };
@@ -21,63 +21,61 @@ async function show(shown: Shown, screen: Screen = pipe): Promise<string> {
 
 const terminal = (columns: number): Screen => ({ columns, hasColour: false });
 
-describe('a table', () => {
-  const rows = [
-    { id: whole('0192-aaaa-bbbb'), buyer: 'somebody.with.a.long.name@example.com', note: 'n'.repeat(60) },
-    { id: whole('0192-cccc-dddd'), buyer: 'b@example.com', note: null },
+const licenses = [
+  { id: whole('0192-aaaa-bbbb'), buyer: 'somebody.with.a.long.name@example.com', note: 'n'.repeat(60) },
+  { id: whole('0192-cccc-dddd'), buyer: 'b@example.com', note: null },
+];
+
+test('a table is cut at its widest columns on a narrow terminal, but ids are never cut', async () => {
+  expect(await show(formatTable(licenses), terminal(50))).toBe(
+    [
+      'ID              BUYER             NOTE',
+      '0192-aaaa-bbbb  somebody.with.a…  nnnnnnnnnnnnnnn…',
+      '0192-cccc-dddd  b@example.com     -',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('a table is not cut in a pipe', async () => {
+  expect(await show(formatTable(licenses))).toContain('n'.repeat(60));
+});
+
+test('a table that does not fit is printed record by record', async () => {
+  expect(await show(formatTable(licenses), terminal(30))).toBe(
+    [
+      'id     0192-aaaa-bbbb',
+      'buyer  somebody.with.a.long.name@example.com',
+      `note   ${'n'.repeat(60)}`,
+      '',
+      'id     0192-cccc-dddd',
+      'buyer  b@example.com',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('a table aligns East Asian characters and emoji, and never splits one', async () => {
+  const wide = [
+    { name: '山田太郎', uses: 1 },
+    { name: '👩‍👩‍👧‍👦 family', uses: 2 },
+    { name: 'é́', uses: 3 },
   ];
+  expect(await show(formatTable(wide))).toBe(
+    ['NAME       USES', '山田太郎   1', '👩‍👩‍👧‍👦 family  2', 'é́          3', ''].join('\n'),
+  );
+  const cut = await show(formatTable([{ name: '山田太郎山田太郎', note: 'x'.repeat(9) }]), terminal(19));
+  expect(cut).toBe(['NAME      NOTE', '山田太…   xxxxxxxxx', ''].join('\n'));
+});
 
-  test('is cut at its widest columns where the terminal is narrower; ids stay whole', async () => {
-    expect(await show(formatTable(rows), terminal(50))).toBe(
-      [
-        'ID              BUYER             NOTE',
-        '0192-aaaa-bbbb  somebody.with.a…  nnnnnnnnnnnnnnn…',
-        '0192-cccc-dddd  b@example.com     -',
-        '',
-      ].join('\n'),
-    );
-  });
+test('a table shows datetimes in a pipe, and distances from now on a terminal', async () => {
+  const table = formatTable([{ at: instant('2026-03-01T11:57:00+00:00') }]);
+  expect(await show(table)).toBe('AT\n2026-03-01T11:57:00+00:00\n');
+  expect(await show(table, terminal(80))).toBe('AT\n3 min ago\n');
+});
 
-  test('is not cut in a pipe', async () => {
-    expect(await show(formatTable(rows))).toContain('n'.repeat(60));
-  });
-
-  test('that fits no terminal of this width is told record by record', async () => {
-    expect(await show(formatTable(rows), terminal(30))).toBe(
-      [
-        'id     0192-aaaa-bbbb',
-        'buyer  somebody.with.a.long.name@example.com',
-        `note   ${'n'.repeat(60)}`,
-        '',
-        'id     0192-cccc-dddd',
-        'buyer  b@example.com',
-        '',
-      ].join('\n'),
-    );
-  });
-
-  test('lines up under East Asian characters and emoji, and cuts none of them in two', async () => {
-    const wide = [
-      { name: '山田太郎', uses: 1 },
-      { name: '👩‍👩‍👧‍👦 family', uses: 2 },
-      { name: 'é́', uses: 3 },
-    ];
-    expect(await show(formatTable(wide))).toBe(
-      ['NAME       USES', '山田太郎   1', '👩‍👩‍👧‍👦 family  2', 'é́          3', ''].join('\n'),
-    );
-    const cut = await show(formatTable([{ name: '山田太郎山田太郎', note: 'x'.repeat(9) }]), terminal(19));
-    expect(cut).toBe(['NAME      NOTE', '山田太…   xxxxxxxxx', ''].join('\n'));
-  });
-
-  test('shows times as they are in a pipe, and as a distance on a terminal', async () => {
-    const table = formatTable([{ at: instant('2026-03-01T11:57:00+00:00') }]);
-    expect(await show(table)).toBe('AT\n2026-03-01T11:57:00+00:00\n');
-    expect(await show(table, terminal(80))).toBe('AT\n3 min ago\n');
-  });
-
-  test('without rows says so', async () => {
-    expect(await show(formatTable([]))).toBe('none\n');
-  });
+test('a table without rows prints none', async () => {
+  expect(await show(formatTable([]))).toBe('none\n');
 });
 
 test.each([
@@ -92,7 +90,7 @@ test.each([
   [14 * 86_400 - 1, 'in 14 days'],
   [-90 * 86_400, '3 mo ago'],
   [-800 * 86_400, '2 yr ago'],
-])('%i seconds from now are told as %s, beside the instant itself', async (seconds, told) => {
+])('a point in time %i seconds from now is printed with %s', async (seconds, told) => {
   const at = new Date(now + seconds * 1000).toISOString();
   expect(await show(formatFields({ at: instant(at) }))).toBe(`at  ${at} (${told})\n`);
 });
@@ -103,7 +101,7 @@ test('a long value is wrapped beside its name', async () => {
   );
 });
 
-test('colour is added where the screen has it, and says nothing that the words do not', async () => {
+test('colours are added only on a colour terminal, and the text stays the same', async () => {
   const fields = formatFields({ upstream: ['is ', toned('down', 'bad')] });
   const plain = await show(fields);
   const coloured = await show(fields, { columns: 80, hasColour: true });
@@ -133,7 +131,7 @@ const hostile = fc.oneof(
 );
 const obeyed = /(?!\n)[\p{Cc}\p{Bidi_Control}\u2028\u2029\p{Surrogate}]/u;
 
-test('whatever is in the cells, a terminal obeys none of it, and no row becomes two or is too wide', async () => {
+test('no text in a table cell controls the terminal, breaks its row or exceeds the width', async () => {
   const cell = fc.oneof(
     hostile,
     hostile.map(whole),
@@ -155,7 +153,7 @@ test('whatever is in the cells, a terminal obeys none of it, and no row becomes 
   );
 });
 
-test('whatever is in fields, texts and colours, only our own colours reach the terminal', async () => {
+test('no text in fields controls the terminal', async () => {
   await fc.assert(
     fc.asyncProperty(hostile, fc.integer({ min: 1, max: 120 }), async (text, columns) => {
       const shown = [formatFields({ plain: text, marked: toned(text, 'good'), at: instant(text) }), text];
@@ -166,7 +164,7 @@ test('whatever is in fields, texts and colours, only our own colours reach the t
   );
 });
 
-test('what is measured without a library is measured as by it', async () => {
+test('the width without string-width equals the width by string-width', async () => {
   const codes = Array.from({ length: 0x2500 - 0x20 }, (_, index) => index + 0x20);
   const characters = codes.map((code) => String.fromCodePoint(code)).filter((each) => !/\p{Cc}/u.test(each));
   const measured = await Promise.all(

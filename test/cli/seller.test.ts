@@ -6,7 +6,7 @@ import { openCliShop } from '../support/app/cli-shop.ts';
 type Purchase = { purchase_id: string; license: { license_key: string } };
 type Page<Member extends string> = Record<Member, object[]> & { total: number; next: number | null };
 
-test('a seller who lost the id of a purchase finds it by the buyer, and refunds by the license key', async () => {
+test('a purchase is found by the buyer and refunded by the license key', async () => {
   await using shop = await openCliShop();
   await shop.run('product', 'add', 'Editor', '--key', 'ED');
   const issue = ['license', 'issue', '--product', 'ED', '--email'];
@@ -31,7 +31,7 @@ test('a seller who lost the id of a purchase finds it by the buyer, and refunds 
   expect((await shop.run('purchase', 'list', '--refunded', 'false')).out).toContain('ben@example.com');
 });
 
-test('a purchase that there is not is looked for by id and by key', async () => {
+test('purchase show looks up an unknown purchase by id and by key', async () => {
   await using shop = await openCliShop();
   for (const act of ['show', 'refund']) {
     for (const named of ['none', 'x'.repeat(101), '../licenses', '%2F', 'ключ']) {
@@ -43,7 +43,7 @@ test('a purchase that there is not is looked for by id and by key', async () => 
   }
 });
 
-test('enable of a refunded key asks for --refunded, and that of another key does not', async () => {
+test('enable requires --refunded only for a refunded key', async () => {
   await using shop = await openCliShop();
   await shop.run('product', 'add', 'Editor', '--key', 'ED');
   const issue = ['license', 'issue', '--product', 'ED', '--email', 'b@example.com', '--key'];
@@ -59,7 +59,7 @@ test('enable of a refunded key asks for --refunded, and that of another key does
   expect((await shop.run('enable', 'none')).err).toContain('license_not_found');
 });
 
-test('license show tells the purchase, the product and the last changes', async () => {
+test('license show prints the purchase, the product and the last changes', async () => {
   await using shop = await openCliShop();
   await shop.run('product', 'add', 'My editor', '--key', 'ED');
   await shop.run('license', 'issue', '--product', 'ED', '--email', 'b@example.com', '--key', 'K-1');
@@ -85,7 +85,7 @@ test('license show tells the purchase, the product and the last changes', async 
   expect(missing.err).toContain('license_not_found');
 });
 
-test('a product is renamed, archived and sold again, one thing at a time', async () => {
+test('product commands rename, archive and unarchive a product one at a time', async () => {
   await using shop = await openCliShop();
   await shop.run('product', 'add', 'Editor', '--key', 'ED', '--recurring');
   await shop.run('product', 'archive', 'ED');
@@ -101,7 +101,7 @@ test('a product is renamed, archived and sold again, one thing at a time', async
   expect((await shop.run('product', 'archive', 'none')).err).toContain('product_not_found');
 });
 
-test('a collection is listed, renamed and given other products', async () => {
+test('collection commands list, rename and change a collection', async () => {
   await using shop = await openCliShop();
   for (const key of ['A', 'B']) await shop.run('product', 'add', key, '--key', key);
   await shop.run('collection', 'add', 'Both', 'A', 'B', '--id', 'C');
@@ -117,7 +117,7 @@ test('a collection is listed, renamed and given other products', async () => {
   );
 });
 
-test('a list says how to go on, and --all shows all of it', async () => {
+test('a list says how to continue, and --all shows all of it', async () => {
   await using shop = await openCliShop();
   for (let number = 100; number < 305; number += 1) {
     const product = { accountId: 'default', name: 'N', recurring: false, createdAt: 0, archivedAt: null };
@@ -136,7 +136,7 @@ test('a list says how to go on, and --all shows all of it', async () => {
   expect(last.products).toHaveLength(2);
 });
 
-test('a list is shown further than an offset reaches', async () => {
+test('a list continues beyond the largest offset of the daemon', async () => {
   await using shop = await openCliShop();
   const product = { accountId: 'default', name: 'N', recurring: false, createdAt: 0, archivedAt: null };
   await shop.write(async ({ products }) => {
@@ -160,7 +160,7 @@ test('a list is shown further than an offset reaches', async () => {
   expect([all.products.length, all.next]).toEqual([10_150, null]);
 });
 
-test('a plain date is taken as the start or the end of that day in UTC, and that is said', async () => {
+test('a plain date is the start or end of its day in UTC, and the command prints that', async () => {
   await using shop = await openCliShop();
   const create = ['coupon', 'create', '--code', 'NY', '--type', 'multi', '--percent-off', '20'];
   const made = await shop.run(...create, '--start-date', '2089-12-01', '--end-date', '2089-12-31');
@@ -176,7 +176,7 @@ test('a plain date is taken as the start or the end of that day in UTC, and that
   }
 });
 
-test('a coupon that ended in the past is made all the same, with a warning', async () => {
+test('coupon create warns of an end date in the past', async () => {
   await using shop = await openCliShop();
   const create = ['coupon', 'create', '--code', 'OLD', '--type', 'multi', '--percent-off', '20'];
   const { code, err } = await shop.run(...create, '--end-date', '2020-01-01T00:00:00Z');
@@ -186,7 +186,7 @@ test('a coupon that ended in the past is made all the same, with a warning', asy
   );
 });
 
-test('a coupon that is changed to have ended says how its dates were taken, and warns', async () => {
+test('coupon update warns of an end date in the past and prints how it read the dates', async () => {
   await using shop = await openCliShop();
   await shop.run('coupon', 'create', '--code', 'OLD', '--type', 'multi', '--percent-off', '20');
   expect((await shop.run('coupon', 'update', '1', '--end-date', '2020-01-01')).err).toBe(
@@ -195,7 +195,7 @@ test('a coupon that is changed to have ended says how its dates were taken, and 
   );
 });
 
-test('a coupon is changed one thing at a time, ended and deleted', async () => {
+test('coupon commands update, end and delete a coupon', async () => {
   await using shop = await openCliShop();
   const create = ['coupon', 'create', '--code', 'SPRING', '--type', 'multi', '--percent-off', '20'];
   const made = await shop.read<object>(...create, '--usage-limit', '5', '--notes', 'for friends');
@@ -231,13 +231,13 @@ test.each<[argv: string[], complaint: string]>([
   [[], 'Give something to change'],
   [['--percent-off', '20', '--amount-off', '5'], 'cannot be combined'],
   [['--notes', ''], '--notes is empty: use none to remove the value'],
-])('a change of a coupon by %j is misuse', async (argv, complaint) => {
+])('coupon update %j is a usage error', async (argv, complaint) => {
   await using shop = await openCliShop();
   const { code, err } = await shop.run('coupon', 'update', '1', ...argv);
   expect([code, err]).toEqual([2, expect.stringContaining(complaint)]);
 });
 
-test('a seller’s day, by the command line alone', async () => {
+test('the command line serves a whole day of a seller', async () => {
   await using shop = await openCliShop();
   await shop.run('product', 'add', 'My editor', '--key', 'ED');
   const spring = ['--code', 'SPRING', '--type', 'single', '--product', 'ED', '--percent-off', '20'];
@@ -269,7 +269,7 @@ test('a seller’s day, by the command line alone', async () => {
   expect((await shop.run('license', 'show', key)).out).toContain('refund');
 });
 
-test('a variable of a script that was not set names nothing: no purchase is refunded by it', async () => {
+test('purchase refund rejects an empty argument', async () => {
   await using shop = await openCliShop();
   await shop.run('product', 'add', 'Editor', '--key', 'ED');
   await shop.run('license', 'issue', '--product', 'ED', '--email', 'b@example.com', '--key', 'K-1');

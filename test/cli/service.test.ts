@@ -21,7 +21,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-test('print shows the whole unit and touches nothing', async () => {
+test('service print prints the unit and changes nothing', async () => {
   await using root = temporaryDirectory();
   const { code, out } = await latchkey('service', 'print', '--root', root.path);
   expect(code).toBe(0);
@@ -42,7 +42,7 @@ test('print shows the whole unit and touches nothing', async () => {
   expect(JSON.parse(machine.out)).toEqual({ path: unitIn(root.path), unit: out });
 });
 
-test('install writes the unit below the root and says what comes next; again it changes nothing', async () => {
+test('service install writes the unit below --root and prints the next steps, also when it is repeated', async () => {
   await using root = temporaryDirectory();
   for (const _ of [1, 2]) {
     const { code, out } = await latchkey('service', 'install', '--root', root.path);
@@ -56,7 +56,7 @@ test('install writes the unit below the root and says what comes next; again it 
   expect(readFileSync(unitIn(root.path), 'utf8')).toBe(out);
 });
 
-test('install advises to add the user only where there is none', async () => {
+test('service install advises to add the user only if there is none', async () => {
   await using root = temporaryDirectory();
   const advice = async (): Promise<string> => (await latchkey('service', 'install', '--root', root.path)).out;
   expect(await advice()).toContain('  useradd --system');
@@ -64,7 +64,7 @@ test('install advises to add the user only where there is none', async () => {
   expect(await advice()).not.toContain('useradd');
 });
 
-test('a reload checks the configuration of the service before it signals the daemon', async () => {
+test('the unit checks the configuration before a reload signals the daemon', async () => {
   await using root = temporaryDirectory();
   const file = join(root.path, 'latchkey.yaml');
   const unit = formatUnit({ ...plain, config: file, stateDir: '/var/lib/latchkey' });
@@ -78,7 +78,7 @@ test('a reload checks the configuration of the service before it signals the dae
   expect(await latchkey(...argv)).toMatchObject({ code: 78, err: expect.stringContaining('listen.tcp') });
 });
 
-test('a unit of another version is replaced, a changed one never', async () => {
+test('service install replaces a unit of another version, but no edited unit', async () => {
   await using root = temporaryDirectory();
   const path = unitIn(root.path);
   mkdirSync(dirname(path), { recursive: true });
@@ -94,7 +94,7 @@ test('a unit of another version is replaced, a changed one never', async () => {
   expect(readFileSync(path, 'utf8')).toBe(changed);
 });
 
-test('uninstall removes what install wrote, once it is disabled', async () => {
+test('service uninstall removes the unit once it is disabled', async () => {
   await using root = temporaryDirectory();
   const path = unitIn(root.path);
   await latchkey('service', 'install', '--root', root.path);
@@ -111,7 +111,7 @@ test('uninstall removes what install wrote, once it is disabled', async () => {
   expect(await latchkey('service', 'uninstall', '--root', root.path)).toMatchObject({ code: 1 });
 });
 
-test('a user’s service is installed where the user’s manager looks', async () => {
+test("service install --user writes the unit where the user's systemd looks", async () => {
   await using home = temporaryDirectory();
   vi.stubEnv('XDG_CONFIG_HOME', join(home.path, 'config'));
   const { code, out } = await latchkey('service', 'install', '--user');
@@ -122,7 +122,7 @@ test('a user’s service is installed where the user’s manager looks', async (
   expect(unit).not.toMatch(/User=|StateDirectory=|Protect/);
 });
 
-test('a unit says how it is changed: that of a user by the user’s manager', async () => {
+test('the first line of a unit names the systemctl edit command for it', async () => {
   await using home = temporaryDirectory();
   vi.stubEnv('XDG_CONFIG_HOME', join(home.path, 'config'));
   const firstLine = async (...argv: string[]): Promise<string | undefined> =>
@@ -136,7 +136,7 @@ test('a unit says how it is changed: that of a user by the user’s manager', as
   expect(await latchkey('service', 'uninstall', '--user')).toMatchObject({ code: 0, err: '' });
 });
 
-test('what systemd would read otherwise is quoted', () => {
+test('a unit quotes words that systemd would expand', () => {
   const unit = formatUnit({
     ...plain,
     program: ['/opt/a b/lat"ch'],
@@ -147,7 +147,7 @@ test('what systemd would read otherwise is quoted', () => {
   expect(unit).toContain('ReadWritePaths="/srv/100%%/$x y"\n');
 });
 
-test('a state directory and a configuration that are named are those of the service', async () => {
+test('the unit has the state directory and the configuration of the command line', async () => {
   await using home = temporaryDirectory();
   const config = join(home.path, 'latchkey.yaml');
   writeFileSync(config, 'state_dir: /var/lib/shops/latchkey\n');
@@ -163,7 +163,7 @@ test('a state directory and a configuration that are named are those of the serv
   expect(ofUser.out).toContain(`latchkey --state-dir ${join(home.path, 'state')} doctor`);
 });
 
-test('what runs as a service of the machine is started by its manager, everything else by serve', async () => {
+test('startCommand suggests systemctl for a system service, and serve otherwise', async () => {
   await using folder = temporaryDirectory();
   const options = { config: undefined, stateDir: undefined, json: false };
   const start = (stateDir: string): string => startCommand(options, stateDir, ['/nowhere', folder.path]);
@@ -179,7 +179,7 @@ test('what runs as a service of the machine is started by its manager, everythin
   }
 });
 
-test('a service of the machine that could not reach its program or its state is not installed', async () => {
+test('service install refuses a system service that could not read its program or write its state', async () => {
   await using home = temporaryDirectory();
   const program = join(home.path, 'latchkey');
   writeFileSync(program, '', { mode: 0o755 });
@@ -194,13 +194,13 @@ test('a service of the machine that could not reach its program or its state is 
   expect(await install('--root', home.path)).toMatchObject({ code: 0 });
 });
 
-test('a program under a home directory can still be read', () => {
+test('a unit for a program in a home directory can read home directories', () => {
   const unitFor = (program: string): string => formatUnit({ ...plain, program: [program] });
   expect(unitFor('/home/ada/latchkey')).toContain('ProtectHome=read-only');
   expect(unitFor('/usr/bin/latchkey')).toContain('ProtectHome=yes');
 });
 
-test('systemd cuts no start off that has a large store to migrate', () => {
+test('the unit has no start timeout, because a migration may be long', () => {
   expect(formatUnit(plain).split('\n')).toContain('TimeoutStartSec=infinity');
 });
 

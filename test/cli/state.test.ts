@@ -18,7 +18,7 @@ function leave(directory: string, fill: (transaction: Transaction) => void): voi
   fill(connection.transaction);
 }
 
-test('a stopped agent’s changes that were not sent are told, and a check of it fails', async () => {
+test('state show lists the unsent changes of a stopped agent, and --check fails', async () => {
   await using directory = temporaryDirectory();
   leave(directory.path, ({ settings, operations }) => {
     settings.set('role', 'agent');
@@ -65,7 +65,7 @@ const token: Token = {
   expiresAt: null,
 };
 
-test('everything that an authority keeps is told, each by itself enough to fail a check', async () => {
+test('state show lists each kind of record of an authority, and one record makes --check fail', async () => {
   const kept: readonly [string, (transaction: Transaction) => void][] = [
     [
       'collections: 1',
@@ -89,7 +89,7 @@ test('everything that an authority keeps is told, each by itself enough to fail 
   }
 });
 
-test('of an agent its tokens are told, but none that has ended, and not the one of its commands', async () => {
+test('state show counts the tokens of an agent, without expired tokens and the admin token', async () => {
   await using directory = temporaryDirectory();
   leave(directory.path, ({ settings, tokens }) => {
     settings.set('role', 'agent');
@@ -105,7 +105,7 @@ test('of an agent its tokens are told, but none that has ended, and not the one 
   });
 });
 
-test('of an authority its products are told, and what a restore has put aside', async () => {
+test('state show lists the products of an authority, and databases replaced by a restore', async () => {
   await using directory = temporaryDirectory();
   leave(directory.path, ({ accounts, products, licenses }) => {
     accounts.add(account, 'digest');
@@ -122,7 +122,7 @@ test('of an authority its products are told, and what a restore has put aside', 
   });
 });
 
-test('with a directory that holds nothing, or is not there, nothing would be lost', async () => {
+test('state show reports no loss for an empty or missing directory', async () => {
   await using directory = temporaryDirectory();
   const state = join(directory.path, 'state');
   for (const make of [() => undefined, () => mkdirSync(state), () => leave(state, () => undefined)]) {
@@ -134,7 +134,7 @@ test('with a directory that holds nothing, or is not there, nothing would be los
   }
 });
 
-test('a directory that cannot be read through is not called empty', async () => {
+test('state show does not call a directory empty if it cannot read it', async () => {
   await using directory = temporaryDirectory();
   writeFileSync(join(directory.path, 'latchkey.db'), 'SQLite is something else');
   const { code, err } = await latchkey('state', 'show', '--state-dir', directory.path);

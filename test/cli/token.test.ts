@@ -13,7 +13,7 @@ const token = {
   expires_at: '2026-04-01T00:00:00+00:00',
 };
 
-test('token issue shows the token once, and sends what was given', async () => {
+test('token issue sends the options and shows the token', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 201, body: { data: { ...token, token: 'lk_tok_x' } } });
   const argv = ['token', 'issue', '--scope', 'verify, use', '--product', 'RGsF', '--label', 'till'];
@@ -44,7 +44,7 @@ test('token issue shows the token once, and sends what was given', async () => {
   });
 });
 
-test('token issue says what is wrong with what was asked', async () => {
+test('token issue prints the errors of the daemon', async () => {
   await using daemon = await startFakeDaemon();
   const errors = [{ parameter: 'scopes', code: 'not_one_of', detail: 'scopes must hold only verify.' }];
   daemon.answer(problem(422, 'parameters_invalid', { detail: 'Not valid: scopes.', errors }));
@@ -61,7 +61,7 @@ test('token issue --expires 90d ends the token in 90 days', async () => {
   expect(Math.round((Date.parse(sent.expires_at) - Date.now()) / 86_400_000)).toBe(90);
 });
 
-test('token issue without a scope is misuse', async () => {
+test('token issue without a scope is a usage error', async () => {
   expect((await latchkey('token', 'issue')).code).toBe(2);
 });
 
@@ -89,7 +89,7 @@ test('token list is a table without secrets', async () => {
   );
 });
 
-test('token revoke names what has stopped', async () => {
+test('token revoke prints the revoked token', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: token } });
   const { code, out } = await latchkey('token', 'revoke', 'a/b', '--state-dir', daemon.stateDir);

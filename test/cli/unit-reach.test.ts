@@ -23,7 +23,7 @@ function look(with_: Partial<UnitNeeds>, files: Readonly<Record<string, FileStat
   return examineReach({ ...needs, ...with_ }, { user, statusOf });
 }
 
-test('what the service reaches is not objected to', () => {
+test('a service whose files are accessible has no findings', () => {
   expect(look({})).toEqual({ refusals: [], warnings: [] });
   const groups = { '/etc/latchkey': { uid: root, gid: 2000, mode: 0o750 } };
   expect(look({ stateDir: '/srv/state' }, { ...groups, '/srv/state': null }).refusals).toEqual([]);
@@ -31,7 +31,7 @@ test('what the service reaches is not objected to', () => {
   expect(look({ stateDir: '/srv/state' }, own).refusals).toEqual([]);
 });
 
-test('a clone in a home that is closed to others is refused, and the folder named', () => {
+test('a program in a closed home directory is refused, and the error names the folder', () => {
   const program = ['/home/ada/latchkey/node', '/home/ada/latchkey/src/cli/main.ts'];
   expect(look({ program }, { '/home/ada': ofAda }).refusals).toEqual(
     program.map((path) => `the user latchkey cannot read ${path}: /home/ada is closed to it`),
@@ -50,12 +50,12 @@ test.each([
   [{ stateDir: '/tmp/state' }, 'the state directory /tmp/state would be lost'],
   [{ stateDir: '/root/state' }, 'the state directory /root/state is in a home directory'],
   [{ stateDir: '/srv/ada/state' }, 'the user latchkey cannot enter /srv/ada/state: /srv/ada is closed to it'],
-])('what it cannot reach is refused: %o', (with_, refusal) => {
+])('a service is refused if it cannot access its files: %o', (with_, refusal) => {
   const files = { '/usr/bin/missing': null, '/opt/private': ofAda, '/srv/ada': ofAda };
   expect(look(with_, files).refusals).toEqual([expect.stringContaining(refusal)]);
 });
 
-test('what is only to be given to the user after it is installed is no blocker', () => {
+test('an unreadable configuration is only a warning', () => {
   const files = { '/etc/secret.yaml': ofAda, '/srv/state': ofAda };
   expect(look({ config: '/etc/secret.yaml', stateDir: '/srv/state' }, files)).toEqual({
     refusals: [],
@@ -63,7 +63,7 @@ test('what is only to be given to the user after it is installed is no blocker',
   });
 });
 
-test('a socket outside of what it may write is warned of', () => {
+test('a socket that the service cannot create is a warning', () => {
   expect(look({ socket: '/run/shop.sock' }).warnings).toEqual([
     'the service cannot create the socket /run/shop.sock: put it into /run/latchkey, or into the state directory',
   ]);
@@ -71,7 +71,7 @@ test('a socket outside of what it may write is warned of', () => {
   expect(look({ socket: null }).warnings).toEqual([]);
 });
 
-test('a user is known with all its groups, or not at all', () => {
+test('findUser returns a user with all groups, or null', () => {
   const passwd = 'root:x:0:0::/root:/bin/sh\nlatchkey:x:990:991::/nonexistent:/bin/false\n';
   const group = 'shop:x:2000:ada,latchkey\nlatchkey:x:991:\nlatchkeys:x:5:latchkeys\n';
   expect(findUser('latchkey', passwd, group)).toEqual({ uid: 990, gids: [991, 2000] });

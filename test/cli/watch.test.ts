@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createOutput, type Output } from '../../src/cli/output.ts';
 import { watchStatus } from '../../src/cli/commands/status/watch.ts';
 import {
@@ -112,7 +112,7 @@ async function watched(
 
 const answers = (daemon: FakeDaemon, looks: number) => (): void => daemon.answer({ body: later(looks) });
 
-test('on a terminal the status is shown in place, with what happens a second', async () => {
+test('status --watch on a terminal replaces the screen and shows rates', async () => {
   await using daemon = await startFakeDaemon();
   const { code, out, frames, isClosed } = await watched(daemon, [answers(daemon, 0), answers(daemon, 1)], {
     isTerminal: true,
@@ -146,7 +146,7 @@ test('in an outage the screen of status --watch says when the next attempt is', 
   expect(frames[0]).toMatch(/^next attempt +2026-03-01T12:00:25\+00:00 \(in 25 sec\)$/m);
 });
 
-test('in a pipe it is a line each time, without anything that a terminal would obey', async () => {
+test('status --watch in a pipe prints a line for each update, without control characters', async () => {
   await using daemon = await startFakeDaemon();
   const looks = [answers(daemon, 0), answers(daemon, 1), () => daemon.answer(undefined)];
   const { out, frames } = await watched(daemon, looks);
@@ -161,7 +161,7 @@ test('in a pipe it is a line each time, without anything that a terminal would o
   );
 });
 
-test('--json is an object a line', async () => {
+test('status --watch --json prints one object on each line', async () => {
   await using daemon = await startFakeDaemon();
   const { out } = await watched(
     daemon,
@@ -182,7 +182,7 @@ test('--json is an object a line', async () => {
   ]);
 });
 
-test('of an authority it tells what it is asked, and of no outbox', async () => {
+test('status --watch of an authority shows no outbox', async () => {
   await using daemon = await startFakeDaemon();
   const authority = { role: 'authority', upstream: null, outbox: null };
   const looks = [0, 1].map((count) => () => daemon.answer({ body: { ...later(count), ...authority } }));
@@ -198,7 +198,7 @@ test('of an authority it tells what it is asked, and of no outbox', async () => 
   expect(frames[1]).not.toMatch(/^drain/m);
 });
 
-test('what is on its way waits too; what is held does not, for its turn is a person’s', async () => {
+test('status --watch counts changes in flight as waiting, and held changes not', async () => {
   await using daemon = await startFakeDaemon();
   const look =
     (seconds: number, outbox: object): (() => void) =>
@@ -219,7 +219,7 @@ test('what is on its way waits too; what is held does not, for its turn is a per
   expect(out).toMatch(/ after the next refresh, 40 changes waiting$/m);
 });
 
-test('a daemon that goes away is told as away, and goes on where it comes back', async () => {
+test('status --watch reports a stopped daemon and continues when it is back', async () => {
   await using daemon = await startFakeDaemon();
   const looks = [
     answers(daemon, 3),
@@ -237,7 +237,7 @@ test('a daemon that goes away is told as away, and goes on where it comes back',
   expect(frames[3]).toMatch(/^rates +20\.0 verifies\/s/m);
 });
 
-test('a daemon that is not there at the first look is a failure', async () => {
+test('status --watch fails if no daemon runs at the start', async () => {
   await using daemon = await startFakeDaemon();
   const { code, err, isClosed } = await watched(daemon, [() => daemon.answer(undefined)], {
     isTerminal: true,
@@ -250,43 +250,41 @@ test.each([
   [['--interval', '199ms', '--watch'], '--interval must be a duration from 200ms to 1h'],
   [['--interval', '3601s', '--watch'], '--interval must be a duration from 200ms to 1h'],
   [['--watch', '--check'], '--watch and --check cannot be combined'],
-])('status %j is misuse', async (argv, message) => {
+])('status %j is a usage error', async (argv, message) => {
   const { code, err } = await latchkey('status', ...argv);
   expect(code).toBe(2);
   expect(err).toContain(message);
 });
 
-describe('rates', () => {
-  const sample = (at: number, waiting: number): Sample => ({
-    at,
-    uptime: at / 1000,
-    verifies: at / 100,
-    uses: 0,
-    delivered: 0,
-    waiting,
-  });
+const sample = (at: number, waiting: number): Sample => ({
+  at,
+  uptime: at / 1000,
+  verifies: at / 100,
+  uses: 0,
+  delivered: 0,
+  waiting,
+});
 
-  test('are told over the last ten seconds', () => {
-    const at = [0, 4000, 8000, 10_000, 11_000, 16_000, 20_000];
-    const kept = at.reduce<readonly Sample[]>((all, each) => addSample(all, sample(each, 0)), []);
-    expect(kept.map((each) => each.at)).toEqual([10_000, 11_000, 16_000, 20_000]);
-    expect(ratesOf(kept)).toMatchObject({ verifies: 10, uses: 0 });
-  });
+test('rates are averages of the last ten seconds', () => {
+  const at = [0, 4000, 8000, 10_000, 11_000, 16_000, 20_000];
+  const kept = at.reduce<readonly Sample[]>((all, each) => addSample(all, sample(each, 0)), []);
+  expect(kept.map((each) => each.at)).toEqual([10_000, 11_000, 16_000, 20_000]);
+  expect(ratesOf(kept)).toMatchObject({ verifies: 10, uses: 0 });
+});
 
-  test.each([
-    [0, 'no changes waiting'],
-    [10, '10 changes waiting, sending 5.0/s, about 2s left'],
-    [1, '1 change waiting, sending 9.5/s, about 1s left'],
-    [20, '20 changes waiting; none are being sent'],
-    [40, '40 changes waiting, growing by 10.0/s'],
-  ])('with %i left of 20 after two seconds it says: %s', (waiting, words) => {
-    expect(formatDrain(waiting, ratesOf([sample(0, 20), sample(2000, waiting)]))).toBe(words);
-  });
+test.each([
+  [0, 'no changes waiting'],
+  [10, '10 changes waiting, sending 5.0/s, about 2s left'],
+  [1, '1 change waiting, sending 9.5/s, about 1s left'],
+  [20, '20 changes waiting; none are being sent'],
+  [40, '40 changes waiting, growing by 10.0/s'],
+])('with %i left of 20 after two seconds it says: %s', (waiting, words) => {
+  expect(formatDrain(waiting, ratesOf([sample(0, 20), sample(2000, waiting)]))).toBe(words);
+});
 
-  test('need two looks', () => {
-    expect(ratesOf([sample(0, 1)])).toBeNull();
-    expect(formatRates(null, true)).toBe('after the next refresh');
-    expect(secondsLeft(1, null)).toBeNull();
-    expect(secondsLeft(0, null)).toBe(0);
-  });
+test('rates need two samples', () => {
+  expect(ratesOf([sample(0, 1)])).toBeNull();
+  expect(formatRates(null, true)).toBe('after the next refresh');
+  expect(secondsLeft(1, null)).toBeNull();
+  expect(secondsLeft(0, null)).toBe(0);
 });

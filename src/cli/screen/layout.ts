@@ -10,17 +10,17 @@ import {
   widthOfSpans,
   wrap,
 } from './span.ts';
-import { toVisibleLines } from './visible.ts';
-import { measureOf, type WidthOf } from './width.ts';
+import { toVisibleLines } from './text.ts';
+import { measureOf, type WidthOf } from './text.ts';
 
-/** Where something is shown: `columns` is the width of a terminal, null where it is none. */
-export interface Place {
+/** The width of the terminal, null for a pipe, and the daemon's time. */
+export interface Layout {
   readonly columns: number | null;
-  /** Epoch ms, by the clock of whoever wrote the instants that are shown. */
+  /** Epoch ms. */
   readonly now: number;
 }
 
-/** A line of parts; nothing in it controls a terminal. */
+/** The parts of a line, without control characters. */
 export type Line = readonly Span[];
 
 type Row = readonly (CellText | null)[];
@@ -28,16 +28,15 @@ type Page = { readonly columns: number | null; readonly widthOf: WidthOf };
 type Laid = (page: Page) => readonly Line[];
 
 const gap = 2;
-/** A column is not cut to less than this, nor a value wrapped into less than the other. */
-const narrowestColumn = 8;
-const narrowestValue = 20;
+/** The smallest widths to which a column is cut, and to which a value is wrapped. */
+const minColumn = 8;
+const minValue = 20;
 
-/** Lays out what is shown. */
-export async function layOut(shown: Shown, place: Place): Promise<readonly Line[]> {
+export async function layOut(shown: Shown, layout: Layout): Promise<readonly Line[]> {
   const parts = isList(shown) ? shown : [shown];
   const texts: string[] = [];
-  const laid = parts.map((part) => readPart(part, place, texts));
-  const page = { columns: place.columns, widthOf: await measureOf(texts) };
+  const laid = parts.map((part) => readPart(part, layout, texts));
+  const page = { columns: layout.columns, widthOf: await measureOf(texts) };
   return laid.flatMap((lay, index) => (index === 0 ? lay(page) : [[], ...lay(page)]));
 }
 
@@ -45,8 +44,8 @@ function isList(shown: Shown): shown is readonly (string | Block)[] {
   return Array.isArray(shown);
 }
 
-/** Reads all cells of a part, so that their texts can be measured, and lays it out later. */
-function readPart(part: string | Block, { columns, now }: Place, texts: string[]): Laid {
+/** Collects the texts of a part, so that they can be measured, and returns the function that lays it out. */
+function readPart(part: string | Block, { columns, now }: Layout, texts: string[]): Laid {
   if (typeof part === 'string') {
     const lines = toVisibleLines(part).split('\n');
     return () => lines.map((text) => [{ text }]);
@@ -83,17 +82,17 @@ function readFields(fields: Readonly<Record<string, Cell>>, now: number): readon
   });
 }
 
-/** Names and values in two columns; a long value is wrapped beside its name. */
+/** Writes names and values in two columns, and wraps long values. */
 function layFields(fields: readonly Field[], { columns, widthOf }: Page): readonly Line[] {
   const names = Math.max(0, ...fields.map(([name]) => name.length)) + gap;
   const room = columns === null ? Infinity : columns - names;
   return fields.flatMap(([name, { spans }]) => {
-    const lines = room < narrowestValue ? [spans] : wrap(spans, room, widthOf);
+    const lines = room < minValue ? [spans] : wrap(spans, room, widthOf);
     return lines.map((line, index) => [{ text: (index === 0 ? name : '').padEnd(names) }, ...line]);
   });
 }
 
-/** What is too wide for a table: each record by itself. */
+/** Writes each record as fields, if a table would be too wide. */
 function layRecords(records: readonly (readonly Field[])[], page: Page): readonly Line[] {
   return records.flatMap((fields, index) =>
     index === 0 ? layFields(fields, page) : [[], ...layFields(fields, page)],
@@ -102,7 +101,7 @@ function layRecords(records: readonly (readonly Field[])[], page: Page): readonl
 
 const nothing: CellText = { spans: [{ text: '-', tone: 'faint' }], isWhole: false };
 
-/** A table that fits; null: not without cutting what must stay whole, or to next to nothing. */
+/** Writes a table that fits; null if that would cut ids, or columns too far. */
 function layTable(names: readonly string[], rows: readonly Row[], { columns, widthOf }: Page): Line[] | null {
   const heads = names.map((name) => ({
     spans: [{ text: name.toUpperCase(), tone: 'heading' as const }],
@@ -117,7 +116,7 @@ function layTable(names: readonly string[], rows: readonly Row[], { columns, wid
 }
 
 function widest(lines: readonly (readonly CellText[])[], column: number, widthOf: WidthOf): number {
-  return lines.reduce((most, line) => Math.max(most, widthOfSpans(line[column]?.spans ?? [], widthOf)), 0);
+  return lines.reduce((max, line) => Math.max(max, widthOfSpans(line[column]?.spans ?? [], widthOf)), 0);
 }
 
 function layCell(
@@ -132,7 +131,7 @@ function layCell(
   return [...shown, { text: ' '.repeat(width - widthOfSpans(shown, widthOf) + gap) }];
 }
 
-/** Takes from the widest columns until all fit; null: they do not. */
+/** Narrows the widest columns until all fit; null if they cannot. */
 function fit(
   widths: readonly number[],
   cuttable: readonly boolean[],
@@ -141,10 +140,10 @@ function fit(
   const fitted = widths.map((width, column) => (cuttable[column] ? Math.min(width, columns) : width));
   let excess = fitted.reduce((sum, width) => sum + width + gap, -gap) - columns;
   for (; excess > 0; excess -= 1) {
-    const most = Math.max(...fitted.filter((_, column) => cuttable[column]));
-    if (most <= narrowestColumn) return null;
-    const column = fitted.findIndex((width, at) => cuttable[at] && width === most);
-    fitted[column] = most - 1;
+    const widestColumn = Math.max(...fitted.filter((_, column) => cuttable[column]));
+    if (widestColumn <= minColumn) return null;
+    const column = fitted.findIndex((width, at) => cuttable[at] && width === widestColumn);
+    fitted[column] = widestColumn - 1;
   }
   return fitted;
 }

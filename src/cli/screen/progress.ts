@@ -1,12 +1,12 @@
 /** A progress bar on the terminal. */
 export interface ProgressBar {
-  /** `done` of the total, and what to say beside it. */
+  /** Sets the progress, and the text beside the bar. */
   readonly update: (done: number, note: string) => void;
   readonly setTotal: (total: number) => void;
   readonly stop: () => void;
 }
 
-/** Starts a progress bar on standard error; null where that is no terminal. */
+/** Starts a progress bar on standard error; null if that is no terminal. */
 export async function startProgress(total: number): Promise<ProgressBar | null> {
   if (!process.stderr.isTTY) return null;
   const { SingleBar } = await import('cli-progress');

@@ -1,34 +1,34 @@
 import type { Cell, Instant, Marked, Tone } from '../format.ts';
-import { formatDistance } from './relative-time.ts';
-import { toVisible } from './visible.ts';
-import type { WidthOf } from './width.ts';
+import { formatDistance } from './text.ts';
+import { toVisible } from './text.ts';
+import type { WidthOf } from './text.ts';
 
-/** A part of a line: visible characters only. */
+/** A part of a line, without control characters. */
 export interface Span {
   readonly text: string;
   readonly tone?: Tone | 'heading' | undefined;
 }
 
-/** What a cell shows. */
+/** The text of a cell. */
 export interface CellText {
   readonly spans: readonly Span[];
   readonly isWhole: boolean;
 }
 
-/** Writes an instant: in full, as its distance from now, or both. */
+/** Writes a point in time: the datetime, its distance from now, or both. */
 export type WriteInstant = (instant: Instant) => string;
 
-/** Both, for where there is room; `now` in epoch ms. */
+/** Writes both. `now` in epoch ms. */
 export function inFull(now: number): WriteInstant {
   return ({ time, isBrief }) => (isBrief ? distance(time, now) : `${time} (${distance(time, now)})`);
 }
 
-/** The distance alone, for a person at a terminal. */
+/** Writes the distance alone, for a table on a terminal. */
 export function inShort(now: number): WriteInstant {
   return ({ time }) => distance(time, now);
 }
 
-/** As the daemon wrote it: a file is read later. */
+/** Writes the datetime alone: a file is read later. */
 export const asWritten: WriteInstant = ({ time }) => time;
 
 function distance(time: string, now: number): string {
@@ -36,7 +36,7 @@ function distance(time: string, now: number): string {
   return Number.isNaN(at) ? time : formatDistance(at, now);
 }
 
-/** Makes visible what a cell holds; null: there is nothing. */
+/** Reads a cell; null if it has no value. */
 export function readCell(cell: Cell, writeInstant: WriteInstant): CellText | null {
   if (cell === null || cell === undefined) return null;
   if (typeof cell !== 'object') return { spans: [{ text: toVisible(String(cell)) }], isWhole: false };
@@ -50,14 +50,13 @@ function spanOf({ text, tone }: Marked): Span {
   return { text: toVisible(text), tone };
 }
 
-/** The width of a line. */
 export function widthOfSpans(spans: readonly Span[], widthOf: WidthOf): number {
   return spans.reduce((sum, { text }) => sum + widthOf(text), 0);
 }
 
 const ellipsis = '…';
 
-/** Cuts a line so that it is no wider than told; what is cut ends in an ellipsis. */
+/** Cuts a line to a width. A cut line ends with an ellipsis. */
 export function cut(spans: readonly Span[], width: number, widthOf: WidthOf): readonly Span[] {
   if (widthOfSpans(spans, widthOf) <= width) return spans;
   const kept: Span[] = [];
@@ -71,11 +70,11 @@ export function cut(spans: readonly Span[], width: number, widthOf: WidthOf): re
   return [...kept, { text: ellipsis }];
 }
 
-/** The first characters, as people see them, that fit into a width. */
+/** The first graphemes that fit into a width. */
 function startOf(text: string, width: number, widthOf: WidthOf): string {
   let start = '';
   let used = 0;
-  // So many characters fit at most, but for those that take no room.
+  // A limit for the work, with room for characters of no width.
   for (const { segment } of new Intl.Segmenter('en').segment(text.slice(0, width * 8 + 64))) {
     used += widthOf(segment);
     if (used > width) return start;
@@ -84,7 +83,7 @@ function startOf(text: string, width: number, widthOf: WidthOf): string {
   return start;
 }
 
-/** Breaks a line between words into lines that are no wider than told; a longer word stands alone. */
+/** Wraps a line between words. A word that is too long has a line of its own. */
 export function wrap(spans: readonly Span[], width: number, widthOf: WidthOf): readonly (readonly Span[])[] {
   const lines: Span[][] = [[]];
   let used = 0;

@@ -13,7 +13,7 @@ import {
   X509CertificateGenerator,
 } from '@peculiar/x509';
 
-/** What a server and its callers need (PEM): callers trust `authority`, the server shows `certificate` by `key`. */
+/** A certificate with its key, and the authority that clients trust (PEM). */
 export interface MadeCertificate {
   readonly authority: string;
   readonly certificate: string;
@@ -21,18 +21,18 @@ export interface MadeCertificate {
   readonly notAfter: Date;
 }
 
-/** Every TLS client in use takes it; keys are small, and made in a moment. */
+/** All TLS clients support it, and keys are small and fast to create. */
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const dayMs = 86_400_000;
-/** For callers whose clocks are behind, in ms. */
+/** The certificate starts earlier, for clients whose clocks are behind. */
 const earlierMs = 3_600_000;
-/** X.520 allows no more characters in a common name. */
-const longestName = 64;
+/** The limit of X.520 for a common name. */
+const maxNameLength = 64;
 
 /**
- * Makes a certificate for these hosts (names and addresses), signed by an authority of its own.
+ * Creates a certificate for these hosts (names and addresses), signed by a new authority.
  *
- * The authority's key is forgotten: nobody can ever sign for another host with what callers trust.
+ * The authority's key is not kept, so that no certificate for another host can be signed with it.
  */
 export async function makeCertificate(
   hosts: readonly [string, ...string[]],
@@ -87,5 +87,5 @@ function makeKeys(): Promise<CryptoKeyPair> {
 }
 
 function nameOf(commonName: string): { CN: string[] }[] {
-  return [{ CN: [commonName.slice(0, longestName)] }];
+  return [{ CN: [commonName.slice(0, maxNameLength)] }];
 }

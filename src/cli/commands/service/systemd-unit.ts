@@ -1,39 +1,38 @@
 import { hash } from 'node:crypto';
 import { relative } from 'node:path';
 
-/** For whom the service runs: the machine, under a user of its own, or the user who installs it. */
+/** A service of the machine with its own user, or a service of the user who installs it. */
 export type UnitScope = 'system' | 'user';
 
-/** What a unit is made of. */
 export interface UnitOptions {
   readonly scope: UnitScope;
-  /** The command of the program, each word by itself. */
+  /** The words that start the program. */
   readonly program: readonly string[];
-  /** The configuration file; null: the default places are looked at. */
+  /** The configuration file; null for the default paths. */
   readonly config: string | null;
-  /** The state directory that the command line names; null: the configuration does, or the service manager. */
+  /** The state directory of the command line; null if the configuration or systemd names it. */
   readonly stateDir: string | null;
-  /** Where the state is, whoever names it, since a unit of the machine may write nowhere else. */
+  /** The state directory in effect: a system unit can write nowhere else. */
   readonly writes: string;
 }
 
-/** Where the state of a unit of the machine is, unless it is put elsewhere. */
+/** The default state directory of a system unit. */
 export const defaultStateDir = '/var/lib/latchkey';
-/** The service manager makes what a unit needs in here; elsewhere it must be there. */
+/** systemd creates a state directory in this folder. Elsewhere it must exist. */
 export const stateRoot = '/var/lib';
 export const runtimeDirectory = '/run/latchkey';
-/** Where systemd finds units of the machine: those that were installed here, then those of packages. */
+/** The folders of system units: installed by the administrator, and by packages. */
 export const unitFolder = '/etc/systemd/system';
 export const packagedUnitFolders: readonly string[] = ['/usr/lib/systemd/system', '/lib/systemd/system'];
-/** What ProtectHome= hides. */
+/** The folders that ProtectHome= hides. */
 export const homes: readonly string[] = ['/home', '/root', '/run/user'];
 
-/** Whether a path is one of these folders, or in one. Both are absolute. */
+/** Whether a path is one of these folders or in one of them. All are absolute. */
 export function isWithin(path: string, folders: readonly string[]): boolean {
   return folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
 }
 
-/** Writes the systemd unit; its first line has a hash of the rest, so that an edited unit is noticed. */
+/** Writes the systemd unit. Its first line has a hash of the rest, which detects edits. */
 export function formatUnit(options: UnitOptions): string {
   const [body, edit] =
     options.scope === 'system'
@@ -42,12 +41,12 @@ export function formatUnit(options: UnitOptions): string {
   return `${markOf(body)} To change it: ${edit} latchkey\n${body}`;
 }
 
-/** Where the launcher keeps compiled code: a user of a service has no home. The executable brings its own. */
+/** The launcher keeps compiled code here, because the service user has no home. The executable contains it. */
 const compiledCode = `CacheDirectory=latchkey
 CacheDirectoryMode=0700
 `;
 
-/** Whether nobody edited a unit since some version of this program wrote it. */
+/** Whether a unit was written by a version of this program and not edited. */
 export function isUnchanged(unit: string): boolean {
   return unit.startsWith(markOf(unit.slice(unit.indexOf('\n') + 1)));
 }
@@ -102,7 +101,7 @@ WantedBy=multi-user.target
 `;
 }
 
-/** A user's service manager cannot set up a sandbox; state and socket are at the user's default paths. */
+/** The systemd of a user cannot set up a sandbox. State and socket are at the user's default paths. */
 function userUnit(options: UnitOptions): string {
   return `[Unit]
 Description=Latchkey, license verification beside your software
@@ -123,7 +122,7 @@ export function isUnitFor(unit: string, stateDir: string): boolean {
   return unit.split('\n').includes(line);
 }
 
-/** In /var/lib the service manager makes the directory, for the unit's user alone. */
+/** systemd creates a directory in /var/lib for the unit's user alone. */
 function writable(path: string): string {
   if (!path.startsWith(`${stateRoot}/`)) return `ReadWritePaths=${quotePath(path)}`;
   return `StateDirectory=${quotePath(relative(stateRoot, path))}\nStateDirectoryMode=0700`;
@@ -135,7 +134,7 @@ function service({ program, config, stateDir }: UnitOptions): string {
     ...(stateDir === null ? [] : ['--state-dir', stateDir]),
   ];
   const [node = '', ...script] = program;
-  // The program can listen for SIGUSR1, which opens a debugger, only once it runs.
+  // SIGUSR1 would open a debugger until the program handles the signal.
   const started = script.length === 0 ? program : [node, '--disable-sigusr1', ...script];
   const run = (...command: readonly string[]): string =>
     [...started, ...command, ...named].map(quote).join(' ');
@@ -157,18 +156,18 @@ TimeoutStopSec=20s
 Environment=NODE_ENV=production NODE_OPTIONS=--max-semi-space-size=4 MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072`;
 }
 
-/** Quotes a word of a command, in which systemd would expand `$` as well. */
+/** Quotes a word of a command, where systemd also expands `$`. */
 function quote(word: string): string {
   return quotePath(word.replaceAll('$', '$$$$'));
 }
 
-/** Quotes a word where systemd needs it (systemd.syntax(7)); doubles `%`, which it would expand. */
+/** Quotes a word if systemd needs it (systemd.syntax(7)), and doubles `%`, which systemd expands. */
 function quotePath(word: string): string {
   const text = word.replaceAll('%', '%%');
   return /^[\w./:@%$=+-]+$/.test(text) ? text : `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 }
 
-/** Whether what it reads is in a home. */
+/** Whether the unit reads files in a home directory. */
 function needsHome({ program, config }: UnitOptions): boolean {
   const files = config === null ? program : [...program, config];
   return files.some((path) => isWithin(path, homes));

@@ -2,44 +2,40 @@ import { readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { homes, isWithin, runtimeDirectory, stateRoot } from './systemd-unit.ts';
 
-/** A user as the system knows it: its number, and those of its groups. */
+/** The user id and group ids of a user. */
 export interface UnitUser {
   readonly uid: number;
   readonly gids: readonly number[];
 }
 
-/** What a file's permissions are made of. */
 export interface FileStatus {
   readonly uid: number;
   readonly gid: number;
   readonly mode: number;
 }
 
-/** What a unit of the machine needs to reach. Paths are absolute. */
+/** The files that a system unit needs. Paths are absolute. */
 export interface UnitNeeds {
-  /** The program and the files that it is made of. */
+  /** The program and its files. */
   readonly program: readonly string[];
-  /** Null: none is named. */
   readonly config: string | null;
   readonly stateDir: string;
-  /** Null: there is none. */
   readonly socket: string | null;
 }
 
-/** This machine, as far as it decides what the unit's user can reach. */
+/** The users and file permissions of a machine. */
 export interface UnitMachine {
-  /** Null: there is no such user yet. */
+  /** Null if the user does not exist yet. */
   readonly user: UnitUser | null;
-  /** Null: there is no such file. */
+  /** Null if the file does not exist. */
   readonly statusOf: (path: string) => FileStatus | null;
 }
 
-/** The machine that this runs on. */
 export function thisMachine(): UnitMachine {
   return { user: readUser('/'), statusOf: readStatus };
 }
 
-/** The user of a unit in the system below a root directory; null: there is no such user yet. */
+/** The service user of the system below a root directory; null if it does not exist yet. */
 export function readUser(root: string): UnitUser | null {
   return findUser('latchkey', readText(join(root, 'etc/passwd')), readText(join(root, 'etc/group')));
 }
@@ -48,7 +44,7 @@ function readStatus(path: string): FileStatus | null {
   try {
     return statSync(path, { throwIfNoEntry: false }) ?? null;
   } catch {
-    // In a folder that is closed to whoever asks.
+    // The file is in a folder that this user cannot enter.
     return { uid: -1, gid: -1, mode: 0 };
   }
 }
@@ -61,7 +57,7 @@ function readText(path: string): string {
   }
 }
 
-/** Looks a user up in the texts of /etc/passwd and /etc/group; null: it is in none. */
+/** Finds a user in the texts of /etc/passwd and /etc/group, or null. */
 export function findUser(name: string, passwd: string, group: string): UnitUser | null {
   const fields = passwd.split('\n').map((line) => line.split(':'));
   const [, , uid, gid] = fields.find(([of]) => of === name) ?? [];
@@ -73,16 +69,16 @@ export function findUser(name: string, passwd: string, group: string): UnitUser 
   return { uid: Number(uid), gids: [Number(gid), ...others.map(([, , number]) => Number(number))] };
 }
 
-/** What a unit cannot reach: nothing would run (`refusals`), or something would not work (`warnings`). */
+/** Files that a unit cannot access. With `refusals` the service would not run. */
 export interface Tenant {
   readonly refusals: readonly string[];
   readonly warnings: readonly string[];
 }
 
-/** Hidden by PrivateTmp=. */
-const privatePlaces = ['/tmp', '/var/tmp'];
+/** The folders that PrivateTmp= hides. */
+const privateFolders = ['/tmp', '/var/tmp'];
 
-/** Says what the user of a unit of the machine, in its sandbox, could not reach of what it needs. */
+/** Finds the files that the user of a system unit could not access in its sandbox. */
 export function examineReach(needs: UnitNeeds, machine: UnitMachine): Tenant {
   const { program, config, stateDir } = needs;
   const files = config === null ? program : [...program, config];
@@ -96,14 +92,14 @@ export function examineReach(needs: UnitNeeds, machine: UnitMachine): Tenant {
 }
 
 function refuseFile(path: string, machine: UnitMachine): string[] {
-  if (isWithin(path, privatePlaces)) return [`${path} is hidden from the service, which has its own /tmp`];
+  if (isWithin(path, privateFolders)) return [`${path} is hidden from the service, which has its own /tmp`];
   if (machine.statusOf(path) === null) return [`${path} does not exist`];
   const closed = findClosedFolder(path, machine);
   return closed === null ? [] : [`the user latchkey cannot read ${path}: ${closed} is closed to it`];
 }
 
 function refuseState(stateDir: string, machine: UnitMachine): string[] {
-  if (isWithin(stateDir, privatePlaces)) {
+  if (isWithin(stateDir, privateFolders)) {
     return [
       `the state directory ${stateDir} would be lost: the service has its own /tmp, which is deleted when it stops`,
     ];
@@ -116,7 +112,7 @@ function refuseState(stateDir: string, machine: UnitMachine): string[] {
   return closed === null ? [] : [`the user latchkey cannot enter ${stateDir}: ${closed} is closed to it`];
 }
 
-/** A file that is closed by itself alone is given to the user after it is installed. */
+/** The administrator gives the file to the user after the installation, so this is only a warning. */
 function warnOfConfig(config: string | null, machine: UnitMachine): string[] {
   if (config === null || canRead(config, machine)) return [];
   return [`the user latchkey cannot read ${config} yet`];
@@ -131,7 +127,7 @@ function warnOfSocket({ socket, stateDir }: UnitNeeds): string[] {
 
 const [read, enter] = [4, 1];
 
-/** The first folder on the way to a path that keeps the user out. */
+/** The first folder above a path that the user cannot enter. */
 function findClosedFolder(path: string, { user, statusOf }: UnitMachine): string | null {
   return foldersAbove(path).find((folder) => !permits(statusOf(folder), user, enter)) ?? null;
 }
