@@ -81,7 +81,7 @@ function recordCounts(
 ): RecordCounts {
   const { freshMs, staleMs, graceMs } = current.configuration.freshness;
   const now = clock.now();
-  return reader.snapshots.census({
+  return reader.snapshots.counts({
     fresh: now - freshMs,
     stale: now - staleMs,
     grace: now - graceMs,

@@ -2,8 +2,8 @@ import type { Log } from './ports.ts';
 import type { Awaitable } from './tables.ts';
 
 /**
- * Runs the steps that follow a committed change. No failure of these steps undoes the change, so the failure is logged,
- * and `otherwise` is the value for the caller.
+ * Runs the steps after a commit. If a step fails, the change stays: the failure is logged, and the caller gets
+ * `otherwise`.
  */
 export async function afterCommit<Value, Otherwise = Value>(
   log: Pick<Log, 'error'>,
@@ -13,7 +13,7 @@ export async function afterCommit<Value, Otherwise = Value>(
   try {
     return await steps();
   } catch (error) {
-    log.error({ err: error }, 'a change was made, but a step after its commit failed');
+    log.error({ err: error }, 'a change was committed, but a later step failed');
     return otherwise;
   }
 }

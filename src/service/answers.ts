@@ -9,16 +9,16 @@ import type { HistoryPage, ListedChange } from './access/tables.ts';
 import type { Idempotency, WriteOptions } from './ports.ts';
 import type { Page } from '../domain/page.ts';
 
-/** How much an answer is worth; the headers of an agent's answer are made from it. Times are epoch ms. */
+/** How current a response is; becomes the headers of an agent's response. Times are epoch ms. */
 export type Provenance =
   | { freshness: 'authoritative' }
   | {
       freshness: Exclude<Freshness, 'authoritative'>;
       confirmedAt: number | null;
       graceUntil: number | null;
-      /** Local changes of this record that the upstream has not confirmed. */
+      /** How many local changes of this record the upstream has not confirmed. */
       pending: number;
-      /** Whether the upstream was asked for this very answer. */
+      /** `miss`: the upstream was asked for this response. */
       cache: 'hit' | 'miss';
       ageMs: number;
     };
@@ -34,7 +34,7 @@ export type Cacheable = {
 
 export type LicenseResponse = {
   license: License;
-  /** The product under which it is known here; on an agent as configured, whatever link the upstream writes. */
+  /** On an agent the configured product, whatever product link the upstream sends. */
   productKey: string;
   provenance: Provenance;
   /** Absent: the response must not be sent again. */
@@ -47,20 +47,20 @@ export type LicenseChangeRequest = {
   tenant: Tenant;
   licenseKey: string;
   trigger: Exclude<LicenseTrigger, 'refund'>;
-  /** Who asks (`Principal.credential`), for the history of the license. */
+  /** The caller (`Principal.credential`), for the history of the license. */
   actor: string | null;
-  /** Kept with the operation that carries the change upward. */
+  /** Stored with the operation, and sent to the upstream. */
   requestId?: string | null;
   idempotency: Idempotency | null;
   /** How long the caller will wait for the upstream's confirmation (`Prefer: wait`), in ms. */
   waitMs: number;
-  /** Whether another agent asks, which may wait for this answer no longer than this one does for its upstream's. */
+  /** The caller is another agent, whose timeout may be the same as this agent's. */
   isAgent?: boolean;
-  /** The credential that asks (`Principal.credential`). Null or absent: look-ups at the upstream are not limited. */
+  /** The caller (`Principal.credential`). Null or absent: look-ups at the upstream are not limited. */
   requester?: string | null;
 };
 
-/** The license half of the interface, in either role. `licenseKey` is already in its stored form. */
+/** The license API of both roles. `licenseKey` is already in its stored form. */
 export interface Licensing {
   verify(
     tenant: Tenant,
@@ -69,14 +69,14 @@ export interface Licensing {
     requester?: string | null,
   ): Promise<Result<LicenseResponse>>;
   change(request: LicenseChangeRequest, signal: AbortSignal): Promise<Result<LicenseResponse>>;
-  /** What has changed a license, the latest first; refused when nothing is known of it here. Null: it may be anybody's. */
+  /** The changes of a license, latest first; refused if the license is unknown. `tenant`: null for any tenant. */
   history(tenant: Tenant | null, licenseKey: string, page: HistoryPage): Promise<Result<LicenseHistory>>;
 }
 
 export type CouponResponse = { coupon: Coupon; provenance: Provenance };
 export type CouponList = { coupons: readonly Coupon[]; total: number; provenance: Provenance };
 
-/** The coupon half of the interface, in either role. */
+/** The coupon API of both roles. */
 export interface Couponing {
   create(
     accountId: string,
@@ -91,7 +91,7 @@ export interface Couponing {
 export type QuoteResponse = { quote: Quote; provenance: Provenance };
 export type RedemptionResponse = RedeemedCoupon & { provenance: Provenance };
 
-/** Coupons at checkout, in either role; what was redeemed is in the store. */
+/** Coupons at checkout, in both roles. */
 export interface Checkout {
   quote(accountId: string, cart: Cart, signal: AbortSignal): Promise<Result<QuoteResponse>>;
   redeem(

@@ -3,7 +3,7 @@ import type { Problem, Result } from '../domain/problem/problem.ts';
 import type { Licensing } from './answers.ts';
 import type { AuthorityReader } from './tables.ts';
 
-/** Refusals by which nothing was said or changed because the key is not known here. */
+/** Refusals because the key is unknown here; nothing was changed. */
 const unknown: ReadonlySet<Problem['code']> = new Set([
   'license_not_found',
   'upstream_unreachable',
@@ -11,8 +11,8 @@ const unknown: ReadonlySet<Problem['code']> = new Set([
 ]);
 
 /**
- * Finds a license key also where it was pasted with invisible or typographic characters. The key exactly as sent comes
- * first: an earlier store may have issued keys that contain such characters.
+ * Also finds a license key that was pasted with invisible or typographic characters. The exact key is tried first,
+ * because an earlier store may have issued keys with such characters.
  */
 export function findPlainKeys(licensing: Licensing): Licensing {
   return {
@@ -35,12 +35,12 @@ async function eitherSpelling<Value>(
   const asSent = await ask(licenseKey);
   if (plain === null || plain === licenseKey || asSent.ok || !unknown.has(asSent.problem.code)) return asSent;
   const asPlain = await ask(plain);
-  // "Not found" says something of both spellings only where it was the answer for both.
+  // Respond "not found" only if neither spelling was found.
   if (asPlain.ok || asSent.problem.code === 'license_not_found') return asPlain;
   return asPlain.problem.code === 'license_not_found' ? asSent : asPlain;
 }
 
-/** The spelling of a key under which an authority has a license: as sent, or else as `findPlainKeys` finds it. */
+/** The spelling under which an authority has the license: as sent, or without special characters. */
 export async function knownSpelling(
   { licenses }: { licenses: Pick<AuthorityReader['licenses'], 'get'> },
   licenseKey: string,
@@ -50,7 +50,6 @@ export async function knownSpelling(
   return (await licenses.get(licenseKey)) === null ? plain : licenseKey;
 }
 
-/** A filter with its license key in the spelling under which an authority has the license. */
 export async function inKnownKey<Filter extends { licenseKey?: string | undefined }>(
   { reader }: { reader: Parameters<typeof knownSpelling>[0] },
   filter: Filter,

@@ -5,8 +5,8 @@ import type { AuthorityReader, AwaitableTable } from './tables.ts';
 type Listed = 'list' | 'count';
 
 /**
- * The lists of an authority and their lengths. They take the longer the more is stored, so a store on this machine reads
- * them in a thread of their own. A reader has them too, and answers in the thread that asks.
+ * The lists of an authority and their lengths. Large lists take long, so a local store reads them in another thread. A
+ * reader has the same methods, and runs them in the caller's thread.
  */
 export type Lists = {
   readonly accounts: Pick<AuthorityReader['accounts'], Listed>;
@@ -20,10 +20,9 @@ export type Lists = {
   readonly audit: Pick<AuthorityReader['audit'], Listed>;
 };
 
-/** What can be listed of an outbox. */
 export type OperationLists = AwaitableTable<Pick<OperationReads, 'list' | 'openOf' | 'countOpenOf'>>;
 
-/** The lists of a store on this machine, which may be an agent's. */
+/** The lists of a local store, which may be an agent's. */
 export type LocalLists = Lists & {
   readonly mirror: AwaitableTable<Pick<MirrorReads, Listed>>;
   readonly operations: OperationLists;

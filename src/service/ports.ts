@@ -4,11 +4,11 @@ import type { QueueName, LicenseOperationKind } from '../domain/outbox/operation
 import type { Outcome } from '../domain/outbox/outcome.ts';
 import type { Result } from '../domain/problem/problem.ts';
 
-/** Time as the daemon sees it; a test turns it by hand. */
+/** The time; tests use a fake clock. */
 export interface Clock {
-  /** Epoch ms; follows the wall clock forwards, never backwards. */
+  /** Epoch ms; never goes back, even if the wall clock does. */
   now(): number;
-  /** Epoch ms that only pass: never moved by the wall clock. Waits and reconcile delays are measured by it. */
+  /** Monotonic ms, independent of changes of the wall clock; for waits and reconcile delays. */
   elapsed(): number;
   /** Resolves after `ms`, or rejects with the signal's reason. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
@@ -23,13 +23,12 @@ export interface Random {
   draw(): number;
 }
 
-/** SHA-256 as lower-case hexadecimal: secrets that we check are kept only so. */
+/** SHA-256 as lower-case hexadecimal. Secrets that we check are stored only as digests. */
 export type Digest = (secret: string) => string;
 
-/** Compares two digests in a time that tells nothing about either. */
+/** Compares two digests in constant time. */
 export type SameDigest = (left: string, right: string) => boolean;
 
-/** What the writer gives every write use case besides its transaction. */
 export type WriterContext = {
   /** `Clock.now` when the command was posted. */
   now: number;
@@ -37,22 +36,21 @@ export type WriterContext = {
   elapsed: number;
   random: Random;
   digest: Digest;
-  /** Whether changes of licenses are remembered (`history.keep`). */
+  /** Whether changes of licenses are added to their history (`history.keep`). */
   keepsHistory: boolean;
 };
 
-/** What a write use case has besides its transaction. */
 export type Context = WriterContext & {
-  /** Who asks (`Principal.credential`), or `latchkey` for what this process does by itself. */
+  /** The caller (`Principal.credential`), or `latchkey` if this process acts by itself. */
   actor: string;
-  /** The id of the request that asks; null for what this process does by itself. */
+  /** Null if this process acts by itself. */
   requestId: string | null;
 };
 
-/** Under which idempotency key a write is asked for, by whom, and the digest of what is asked. */
+/** `fingerprint`: a digest of the request. */
 export type Idempotency = { credential: string; key: string; fingerprint: string };
 
-/** Who asks for a write (`Principal.credential`; null: this process itself), by which request, and under which idempotency key. */
+/** `actor`: the caller (`Principal.credential`); null: this process itself. */
 export type WriteOptions = {
   actor: string | null;
   requestId: string | null;
@@ -60,9 +58,8 @@ export type WriteOptions = {
 };
 
 /**
- * Why the store did not take a write, or did not answer a read (`unreadable`): `full`, `unavailable` and `unreadable`
- * pass by themselves, `failed` and `commit_failed` end the process. `commit_failed`, `unknown`: nobody can tell whether
- * the write was done.
+ * Why a write or a read (`unreadable`) failed. `full`, `unavailable` and `unreadable` can recover; `failed` and
+ * `commit_failed` end the process. After `commit_failed` and `unknown` it is uncertain whether the write was done.
  */
 export type StorageFault = 'full' | 'failed' | 'commit_failed' | 'unavailable' | 'unreadable' | 'unknown';
 
@@ -72,10 +69,9 @@ const faultMessages: Readonly<Record<StorageFault, string>> = {
   commit_failed: 'the storage failed during a commit',
   unavailable: 'the storage cannot be reached',
   unreadable: 'the storage cannot be read',
-  unknown: 'the storage did not tell whether it has written',
+  unknown: 'the storage did not confirm the write',
 };
 
-/** The store could not be read, or could not take a write, of which nothing was done unless its fault says otherwise. */
 export class StorageError extends Error {
   readonly fault: StorageFault;
   constructor(fault: StorageFault, cause: unknown) {
@@ -85,16 +81,15 @@ export class StorageError extends Error {
   }
 }
 
-/** A coupon of the upstream's list that cannot be read; `id` and `code` are null where they cannot be either. */
+/** A coupon of the upstream's list that cannot be parsed; `id` and `code` are null if they cannot be parsed either. */
 export type UnreadableCoupon = { id: number | null; code: string | null; fault: string };
 
-/** A stretch of the upstream's list: behind its first coupons, or by the cursor that the page before told. */
+/** `cursor`: from the page before; without it, `offset` counts. */
 export type UpstreamPage = { limit: number; offset: number; cursor?: string | undefined };
 
-/** A page of the upstream's coupons, and what of it cannot be read. */
 export type CouponPage = { coupons: readonly Coupon[]; unreadable: readonly UnreadableCoupon[] };
 
-/** A change of a license, and the id of the request that asked for it: it is sent along. */
+/** `requestId` is sent to the upstream, too. */
 export type UpstreamChange = {
   productKey: string;
   licenseKey: string;
@@ -104,7 +99,7 @@ export type UpstreamChange = {
 
 /**
  * A server that speaks the specification. Each call is one request: no retry, no redirect.
- * No call rejects: whatever happens is an outcome.
+ * No call rejects; failures are outcomes.
  */
 export interface Upstream {
   verify(productKey: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<License>>;
@@ -118,32 +113,30 @@ export interface Upstream {
   getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>>;
 }
 
-/** Who has a key looked up at the upstream. */
 export type Requester = {
-  /** Callers of different credentials take turns (`Principal.credential`). */
+  /** Look-ups of different credentials take turns (`Principal.credential`). */
   credential: string;
-  /** Whether the look-up counts against `limits.misses`: the key is not known here. */
+  /** Whether the look-up counts against `limits.misses`, because the key is unknown here. */
   isCounted: boolean;
 };
 
-/** A license as the upstream has just said; `productKey`: the product it was asked under. */
+/** A license that the upstream just sent and the full disk could not take. */
 export type UnstoredLicense = { license: License; productKey: string; confirmedAt: number };
 
-/** What asking the upstream for a key that is not known well enough here came to. */
 export type LookupResult =
-  /** `unstored`: what the upstream said where the full disk has no room for it; absent: it is in the store. */
+  /** Without `unstored`, the license is in the store. */
   | { found: 'known'; unstored?: UnstoredLicense }
-  /** The upstream knows it under none of the products. */
+  /** The upstream knows the key under none of the products. */
   | { found: 'missing' }
   | { found: 'unreachable'; detail: string }
-  /** The upstream was not asked: too many look-ups of unknown keys wait already, or this one has waited for too long. */
+  /** The upstream was not asked: too many look-ups of unknown keys wait, or this one has waited too long. */
   | { found: 'limited'; waitMs: number };
 
-/** Reads of license keys from the upstream; what they bring is in the store before they resolve. */
+/** Reads license keys from the upstream. Responses are stored before the promises resolve. */
 export interface LicenseFetch {
   /**
-   * Asks for a key under each product in turn, after waiting for a turn where the look-up counts; concurrent callers
-   * share one request, which is charged to the first of them. Null: this process itself asks.
+   * Asks for a key under each product in turn. A look-up that counts waits for its turn first. Concurrent callers share
+   * one request, which counts for the first caller. `requester`: null if this process itself asks.
    */
   fetchForCaller(
     productKeys: readonly string[],
@@ -155,62 +148,58 @@ export interface LicenseFetch {
   refresh(productKey: string, licenseKey: string): void;
 }
 
-/** What asking the upstream for coupons came to. `confirmedAt`: when the upstream said so (epoch ms). */
+/** `confirmedAt`: the date of the upstream's response (epoch ms). */
 export type CouponLookup<Value> =
   | { found: 'known'; value: Value; confirmedAt: number }
   | Exclude<LookupResult, { found: 'known' | 'limited' }>;
 
-/**
- * Coupons of the upstream; what its answers bring is in the mirror before the promises resolve, unless the disk is full.
- */
+/** Reads and creates coupons at the upstream. Responses are mirrored before the promises resolve, unless the disk is full. */
 export interface CouponFetch {
-  /** Brings the whole list. */
   list(signal: AbortSignal): Promise<CouponLookup<readonly Coupon[]>>;
-  /** Brings one coupon. */
   get(id: number, signal: AbortSignal): Promise<CouponLookup<Coupon>>;
-  /** Waits for the turn of a creation. */
+  /** Waits until a creation may be sent. */
   admit(signal: AbortSignal): Promise<'admitted' | 'away' | 'unauthorized'>;
-  /** Gives back a turn that was not used. */
+  /** Returns an admission that was not used. */
   giveBack(): void;
-  /** Sends a creation that is committed as in flight: a single attempt, whose outcome is recorded when it resolves. */
+  /** Sends a creation that is committed as in flight, once. The outcome is stored before the promise resolves. */
   create(operationId: string, caller: { idempotency: Idempotency | null }): Promise<Outcome<Coupon>>;
   /** Queues a background read of the whole list. */
   refresh(): void;
 }
 
-/** The way up, as far as callers wait for it. */
+/** Deliveries to the upstream that callers wait for. */
 export interface Deliveries {
   /**
-   * Resolves when the operation is finished or waits for a person, or after `waitMs`. With `untilFailure`
-   * also as soon as an attempt has failed, or when the upstream is known to be away.
+   * Resolves when the operation is finished or waits for a person, or after `waitMs`. With `untilFailure`, also when an
+   * attempt has failed or the upstream is down.
    */
   waitFor(
     operationId: string,
     wait: { waitMs: number; untilFailure: boolean },
     signal: AbortSignal,
   ): Promise<void>;
-  /** There is something new in the outbox, in this queue where one is named. */
+  /** Call it when the outbox has a new operation, in this queue if known. */
   wake(queue?: { subject: string; queue: QueueName }): void;
 }
 
-/** What a person does about the way up; each is an act on record, and its result is for one answer only. */
+/** Controls sync; each call of a person is audited. */
 export interface SyncControl {
   /** Ends every wait except reconcile delays, the upstream's `Retry-After` and the rate limit. */
   now(writeOptions: WriteOptions): Promise<Result<unknown>>;
-  /** Lets nothing go up, across restarts, until `resume`. */
+  /** Sends nothing to the upstream until `resume`, even after restarts. */
   pause(writeOptions: WriteOptions): Promise<Result<unknown>>;
-  /** Ends a pause, and asks again where a credential was refused. */
+  /** Ends a pause, and retries rejected credentials. */
   resume(writeOptions: WriteOptions): Promise<Result<unknown>>;
-  /** There may be something to do in the outbox. */
+  /** Call it when the outbox may have something to do. */
   wake(): void;
-  /** Queues license keys to be fetched, so that they are answered offline. */
+  /** Queues license keys to be fetched, so that they can be answered offline. */
   preload(
     command: { licenseKeys: readonly string[]; productKey: string | null },
     writeOptions: WriteOptions,
   ): Promise<Result<{ queued: number }>>;
 }
 
-/** Structured log lines; never a secret, never a whole license key. */
+/** Logs structured lines; secrets and whole license keys are never logged. */
 export interface Log {
   debug(fields: Record<string, unknown>, message: string): void;
   info(fields: Record<string, unknown>, message: string): void;

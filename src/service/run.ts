@@ -7,12 +7,11 @@ import type { CommandOf, CommandResult, TransactionOf, UseCaseName, WriteRequest
 
 const byName: typeof useCases = useCases;
 
-/** The actor of what this process does by itself. */
 const processActor = 'latchkey';
 
 /**
- * Runs one use case in a transaction: under an idempotency key once, and audited if it is what a person does.
- * Awaits nothing but the tables.
+ * Runs one use case in a transaction, once per idempotency key, and adds its audit entry. Awaits nothing but the
+ * tables.
  */
 export async function runUseCase<Name extends UseCaseName>(
   transaction: TransactionOf<Name>,
@@ -33,7 +32,7 @@ export async function runUseCase<Name extends UseCaseName>(
   ) => Awaitable<CommandResult<Name>>;
   const { idempotency = null } = writeOptions;
   const stored = idempotency === null ? null : await storedResult(transaction, idempotency);
-  // The same fingerprint is the same request, so the stored result is of this use case.
+  // The fingerprints are equal, so the stored result comes from this use case.
   if (stored !== null) return stored as CommandResult<Name>;
   const result = await useCase(transaction, command, context);
   const entry = auditEntry(request, result, context);

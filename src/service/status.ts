@@ -12,55 +12,54 @@ export type UpstreamStatus = {
   lastSuccessAt: number | null;
   lastError: string | null;
   lastErrorAt: number | null;
-  /** Since when nothing of the last error is left; null: it is not over, or there was none. */
+  /** When the last error ended; null: it still lasts, or there was none. */
   recoveredAt: number | null;
-  /** Until when the upstream asked to be left alone (`Retry-After`); null: it did not, or that is over. */
+  /** Until when the upstream asked us to wait (`Retry-After`); null: it does not ask now. */
   retryAfterUntil: number | null;
-  /** When the upstream is asked again whether it is back; null: it is not away, or it is being asked. */
+  /** When the upstream is probed next; null: it is up, or a probe is under way. */
   nextAttemptAt: number | null;
   /** The proxy to the upstream, without its password; null: none is used. */
   proxy: string | null;
-  /** Products whose secret the upstream does not accept. */
+  /** Products whose secret the upstream rejects. */
   pausedProducts: readonly string[];
-  /** The upstream does not accept the API key. */
+  /** The upstream rejects the API key. */
   couponsPaused: boolean;
 };
 
-/** Counts what goes up, for `/metrics`. */
+/** Counts requests to the upstream, for `/metrics`. */
 export type UpstreamMeter = {
   answered(outcome: Outcome<unknown>['outcome']): void;
-  /** A count moved otherwise than this agent's own operations say. */
+  /** The upstream's count differs from what this agent's operations explain. */
   unexpected(): void;
 };
 
-/** The outbox in numbers. */
 export type OutboxStatus = {
   depth: Readonly<Record<OperationState, number>>;
-  /** Of the uncertain: those that only a person can decide. */
+  /** Uncertain operations that only a person can decide. */
   held: number;
   oldestAgeMs: number | null;
 };
 
 /**
- * How the store can be used. `full`, `read_only`: changes are refused, and reading goes on. `damaged`: nothing is
- * changed or sent any more. `unavailable`, `slow`, `refused`: a database cannot be used, or not by this process.
+ * `full`, `read_only`: changes are refused, reads work. `damaged`: nothing is changed or sent any more. `unavailable`,
+ * `slow`, `refused`: the database cannot be used, or not by this process.
  */
 export type StorageState = 'ok' | 'full' | 'damaged' | 'unavailable' | 'slow' | 'read_only' | 'refused';
 
 export type RecordCounts = { fresh: number; stale: number; grace: number; expired: number; disabled: number };
 
-/** What `/statusz` tells. */
+/** The content of `/statusz`. */
 export type Status = {
   role: RoleName;
   version: string;
   instance: string;
   uptimeMs: number;
-  /** `tls`: of the certificate that `tcp` shows. */
+  /** `tls`: the certificate of `tcp`. */
   listeners: {
     tcp: string | null;
     socket: string | null;
     sockets: readonly string[];
-    /** Those of the sockets whose files were removed: nobody can connect there. */
+    /** Sockets whose files were removed, so that no client can connect. */
     lost: readonly string[];
     tls: { notAfter: number } | null;
   };
@@ -69,12 +68,11 @@ export type Status = {
   /** Null on an authority. */
   preload: PreloadProgress | null;
   storage: StorageState;
-  /** Null: the database has not told since the start. */
+  /** Null: not read from the database since the start. */
   records: RecordCounts | null;
   clock: { now: number; suspect: boolean; highWater: number };
-  /** Answered since the start. */
   totals: Totals;
 };
 
-/** Verifies that were answered, and uses that were recorded. */
+/** Verify responses and recorded uses since the start. */
 export type Totals = { verifies: number; uses: number };

@@ -35,17 +35,17 @@ import type {
 import type { RedemptionReads, RedemptionTable } from './checkout/tables.ts';
 import type { OperationReads, OperationTable, Trace } from './outbox/tables.ts';
 
-/** What a write has changed of what verifies are answered from; `credentials`: what some credential stands for. */
+/** Which cached responses a write invalidates. */
 export type Change = { licenseKey: string } | 'credentials' | 'anything';
 
-/** What a transaction changes of what verifies are answered from; told once it is committed. */
+/** The changes of a transaction, announced after the commit. */
 export interface Changes {
   add(change: Change): void;
-  /** What was added since it was last taken. */
+  /** The changes since the last call. */
   take(): readonly Change[];
 }
 
-/** Single facts about this store: its instance id, the count of starts, the place where it was last started. */
+/** Single values of this store, e.g. its instance id and the number of starts. */
 export interface SettingReads {
   get(name: string): string | null;
 }
@@ -53,7 +53,7 @@ export interface SettingTable extends SettingReads {
   set(name: string, value: string): void;
 }
 
-/** Everything that can be read of a store on this machine, outside or inside a transaction. */
+/** All reads of a local store, outside or inside a transaction. */
 export interface Reader {
   accounts: AccountReads;
   products: ProductReads;
@@ -74,7 +74,7 @@ export interface Reader {
   oldCredentials: OldCredentialReads;
 }
 
-/** The only handle that writes to a store on this machine; the writer hands it to one use case at a time. */
+/** The only handle that writes to a local store; the writer gives it to one use case at a time. */
 export interface Transaction extends Reader {
   accounts: AccountTable;
   products: ProductTable;
@@ -97,34 +97,31 @@ export interface Transaction extends Reader {
   oldCredentials: OldCredentialTable;
 }
 
-/** A value now, or a promise of it. */
 export type Awaitable<Value> = Value | Promise<Value>;
 
-/** A table of an authority: its engine may be a server, so that every call may have to be awaited. */
+/** A table of an authority: calls may be asynchronous, because the database may be a server. */
 export type AwaitableTable<Table> = {
   readonly [Method in keyof Table]: Table[Method] extends (...args: infer Args) => infer Value
     ? (...args: Args) => Awaitable<Value>
     : never;
 };
 
-/** What only an agent does with its tables: its upstream says how a key or a coupon is really called. */
+/** Only an agent needs these: its upstream decides about the spelling of keys and the ids of coupons. */
 type AgentMethod = 'respell' | 'renumberCoupon';
 
-/** A table as an authority uses it. */
 export type AuthorityTable<Table> = AwaitableTable<Omit<Table, AgentMethod>>;
 
-/** Tables that only an agent has; its store is always on this machine and answers at once. */
+/** Tables that only an agent has; its store is always local and synchronous. */
 type AgentTable = 'mirror' | 'snapshots' | 'operations' | 'preload' | 'trace';
 
-/** What the tables of a store on this machine add by themselves. */
 type LocalTable = 'changes';
 
-/** Everything that an authority reads. A reader of a store on this machine is one. */
+/** All reads of an authority. A `Reader` is also an `AuthorityReader`. */
 export type AuthorityReader = {
   readonly [Name in Exclude<keyof Reader, AgentTable>]: AwaitableTable<Reader[Name]>;
 };
 
-/** The only handle by which an authority writes. A transaction of a store on this machine is one. */
+/** The only handle that writes to an authority's store. A `Transaction` is also an `AuthorityTransaction`. */
 export type AuthorityTransaction = {
   readonly [Name in Exclude<keyof Transaction, AgentTable | LocalTable>]: AuthorityTable<Transaction[Name]>;
 };

@@ -1,4 +1,4 @@
-/* Every use case that writes, by its name. This is the only list: what is not here cannot be called. */
+/* All use cases that write, by name. The writer runs only these. */
 export { issueToken, revokeToken } from './access/token.ts';
 export { pruneOldCredentials } from './access/credential.ts';
 export { keepTokenUses } from './access/token.ts';

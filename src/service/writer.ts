@@ -10,8 +10,8 @@ export type CommandOf<Name extends UseCaseName> = Parameters<UseCases[Name]>[1];
 export type CommandResult<Name extends UseCaseName> = Awaited<ReturnType<UseCases[Name]>>;
 
 /**
- * The transaction that a use case needs: one over an authority's tables runs on any engine; one that needs an
- * agent's tables, or needs them synchronously, runs on a store on this machine.
+ * A use case with an `AuthorityTransaction` runs on any database. A use case that needs an agent's tables, or needs
+ * them synchronously, runs only on a local store.
  */
 export type TransactionOf<Name extends UseCaseName> = [UseCases[Name]] extends [
   (transaction: AuthorityTransaction, ...rest: never) => unknown,
@@ -19,19 +19,18 @@ export type TransactionOf<Name extends UseCaseName> = [UseCases[Name]] extends [
   ? AuthorityTransaction
   : Transaction;
 
-/** A write as it travels to the writer's thread. */
+/** The message to the writer's thread. */
 export type WriteRequest<Name extends UseCaseName = UseCaseName> = {
   name: Name;
   command: CommandOf<Name>;
   writeOptions: Partial<WriteOptions>;
 };
 
-/** Runs write use cases whole, each in a transaction; the promise resolves after the commit. */
+/** Runs each write use case in its own transaction; the promise resolves after the commit. */
 export interface Writer {
   /**
-   * Rejects with `StorageError` when nothing was written. A refusal has written nothing.
-   * Under an idempotency key the first successful result is stored and returned again. What a person does
-   * is audited with the actor.
+   * Rejects with `StorageError` if the write failed. A refusal writes nothing. Under an idempotency key, the first
+   * successful result is stored and returned again.
    */
   write<Name extends UseCaseName>(
     name: Name,

@@ -188,7 +188,7 @@ test('the counts group enabled keys by age, disabled keys separately, and exclud
   await using store = createTestStore();
   const { snapshots } = store.writing.transaction;
   const since = { fresh: 30, stale: 20, grace: 10 };
-  expect(snapshots.census(since)).toStrictEqual({ fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 });
+  expect(snapshots.counts(since)).toStrictEqual({ fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 });
   const known = (confirmedAt: number, enabled: boolean, gone = false) => {
     const license = buildLicense({ licenseKey: `KEY-${confirmedAt}-${enabled}-${gone}` });
     snapshots.put(buildSnapshot({ license, local: { uses: 0, enabled, pending: 0 }, confirmedAt, gone }));
@@ -196,7 +196,7 @@ test('the counts group enabled keys by age, disabled keys separately, and exclud
   for (const confirmedAt of [31, 30, 29, 10, 9, 8, 7]) known(confirmedAt, true);
   for (const confirmedAt of [31, 1]) known(confirmedAt, false);
   known(31, true, true);
-  expect(snapshots.census(since)).toStrictEqual({ fresh: 2, stale: 1, grace: 1, expired: 3, disabled: 2 });
+  expect(snapshots.counts(since)).toStrictEqual({ fresh: 2, stale: 1, grace: 1, expired: 3, disabled: 2 });
 });
 
 test('the head of a queue is its first unfinished operation that is not held', async () => {

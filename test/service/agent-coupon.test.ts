@@ -314,7 +314,7 @@ describe('the coupons of an agent', () => {
     expect(await list).toMatchObject({
       problem: {
         code: 'upstream_unreachable',
-        detail: "The upstream's coupons are not known here yet: no: unreachable",
+        detail: "The upstream's coupons were never read: no: unreachable",
       },
     });
   });
@@ -353,7 +353,7 @@ describe('the coupons of an agent', () => {
     await (await arrived(harness, 'list')).answer(no('missing'));
     expect(await list).toMatchObject({
       problem: {
-        detail: "The upstream's coupons are not known here yet: it answered that there is no such list",
+        detail: "The upstream's coupons were never read: the upstream has no such list",
       },
     });
   });
@@ -439,7 +439,11 @@ describe('one coupon of an agent', () => {
     await using harness = await createManualHarness();
     for (const [outcome, code, detail] of [
       [no('missing'), 'coupon_not_found', 'There is no coupon with this id.'],
-      [no('unreachable'), 'upstream_unreachable', 'Nothing is known of this coupon here: no: unreachable'],
+      [
+        no('unreachable'),
+        'upstream_unreachable',
+        'This coupon was never seen here, and the upstream is unreachable: no: unreachable',
+      ],
     ] as const) {
       const answer = couponing(harness).get(account, 7, never);
       await (await arrived(harness, 'get')).answer(outcome);

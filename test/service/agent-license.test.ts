@@ -124,21 +124,17 @@ describe('a verify on an agent', () => {
   });
 
   it.each([
-    [
-      'the upstream cannot be asked',
-      () => no('unauthorized'),
-      'to ask it again has failed: no: unauthorized',
-    ],
+    ['the upstream cannot be asked', () => no('unauthorized'), 'cannot be reached now: no: unauthorized'],
     [
       'the upstream says so in a sentence of its own',
       () => ({ ...no('unauthorized'), detail: 'HTTP 401: It is closed.' }),
-      'to ask it again has failed: HTTP 401: It is closed',
+      'cannot be reached now: HTTP 401: It is closed',
     ],
-    ['it does not know the key any more', () => no('missing'), 'it does not know it now'],
+    ['it does not know the key any more', () => no('missing'), 'does not know it now'],
     [
       'what answers is as old',
       (harness: ManualHarness) => harness.cacheSays(5, 15 * day),
-      'what answers in its place now is as old: a cache, or an agent',
+      'a cache or an agent answers for it with data that is as old',
     ],
   ])('of a key past its grace says why it is 503: %s', async (_, says, why) => {
     await using harness = await createManualHarness();
@@ -220,7 +216,7 @@ describe('a verify on an agent', () => {
     expect(await unreachable).toMatchObject({
       problem: {
         code: 'upstream_unreachable',
-        detail: 'Nothing is known of this key here: no: unreachable',
+        detail: 'This key was never seen here, and the upstream is unreachable: no: unreachable',
       },
     });
     const missing = verify(harness, 'NEW');

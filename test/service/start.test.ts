@@ -77,7 +77,7 @@ describe('a store that is started where it was left', () => {
 
   it('names license keys in its log under a secret of its own, which it keeps', async () => {
     await using harness = new Harness();
-    await expect(logKey(harness.store)).rejects.toThrow('was not taken into use');
+    await expect(logKey(harness.store)).rejects.toThrow('was never started');
     await start(harness);
     const secret = await logKey(harness.store);
     expect(secret).toMatch(/^lk_log_[0-9a-f]{64}$/);

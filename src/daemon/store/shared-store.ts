@@ -207,7 +207,7 @@ export function nodeRun(stateDir: string): PostgresRun['run'] {
   const node = nodeNameOf(stateDir);
   return (transaction, request, context) => {
     if (request.name === 'revokeToken') {
-      const command = { ...(request.command as RevokeToken), copy: node };
+      const command = { ...(request.command as RevokeToken), node };
       return runUseCase(transaction, { ...request, command }, context);
     }
     if (request.name !== 'startAuthority') return runUseCase(transaction, request, context);
@@ -227,7 +227,7 @@ export function nodeNameOf(stateDir: string, host: string = hostname()): string 
 export async function startNode({ stateDir }: Configuration, writer: Writer): Promise<string> {
   const started = await writer.write('startAuthority', {
     adminTokenDigest: sha256(keepSecretFile(stateDir, 'adminToken', 'lk_tok')),
-    copy: nodeNameOf(stateDir),
+    node: nodeNameOf(stateDir),
     place: sharedPlace,
     apiKeyDigest: null,
     apiKeyKeptAt: keptAt(stateDir),

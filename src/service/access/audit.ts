@@ -7,12 +7,12 @@ import type { Context } from '../ports.ts';
 import type { AuditEntry } from './tables.ts';
 import type { CommandOf, CommandResult, UseCaseName, WriteRequest } from '../writer.ts';
 
-/** What is audited: never a secret, never a whole license key. */
+/** An audit entry never contains a secret or a whole license key. */
 type Audited = { act: string; subject: string; detail?: string };
 
 type ValueOf<Name extends UseCaseName> = CommandResult<Name> extends Result<infer Value> ? Value : never;
 
-/** The use cases by which people act, and what is audited of each. */
+/** The audit entry of each use case that a person starts. */
 const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: CommandOf<Name>) => Audited } = {
   addAccount: ({ account }) => ({ act: 'account.add', subject: account.accountId, detail: account.name }),
   rollApiKey: ({ account, oldUntil }) => ({
@@ -101,7 +101,7 @@ function endOfOld(until: number | null): string {
 }
 
 function importOf({ imported, unchanged, rejected }: ImportReport): string {
-  // A row may have several faults.
+  // One row can have several faults.
   const rows = new Set(rejected.map(({ row }) => row));
   return `${imported} imported, ${unchanged} unchanged, ${rows.size} rejected`;
 }
@@ -112,7 +112,7 @@ function rightsOf({ scopes, productKey, expiresAt }: Token): string {
   return `${scopes.join(' ')}${product}${end}`;
 }
 
-/** The audit entry of a result; null when it was refused or has changed nothing, or is nothing that a person does. */
+/** Null if the use case was refused, changed nothing, or is not started by a person. */
 export function auditEntry<Name extends UseCaseName>(
   { name, command }: WriteRequest<Name>,
   result: CommandResult<Name>,

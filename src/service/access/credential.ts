@@ -18,23 +18,22 @@ import type { CredentialOwner } from './tables.ts';
 /** Which header a credential was sent in. */
 export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
 
-/** A credential as it was sent: its secret is known by its digest alone. */
+/** A credential of a request. The secret itself is not kept, only its digest. */
 export type SentCredential = { readonly kind: CredentialKind; readonly digest: string };
 
-/** What a secret is accepted for. It may be cached until a commit changes credentials. */
+/** What a secret gives access to. It may be cached until a commit changes credentials. */
 export type ResolvedCredential = {
   principal: Principal;
-  /** Null: it is no token. */
+  /** Null: the credential is not a token. */
   token: Token | null;
-  /** The first instant at which it is not accepted any more (epoch ms); null: it is accepted for ever. */
+  /** From when the credential is no longer accepted (epoch ms); null: it does not expire. */
   endsAt: number | null;
 };
 
-/** Finds the principal of a secret. */
 export interface Credentials {
-  /** Null when the secret is not known. A token is accepted under every kind. */
+  /** Null if the secret is unknown. A token is accepted as any kind. */
   find(sent: SentCredential): Awaitable<ResolvedCredential | null>;
-  /** Whom a grant stands for now, and notes that a token was used; `expired` is a token's, null an old secret's. */
+  /** Also notes that a token was used. `expired`: the token has expired; null: an old secret has expired. */
   use(resolvedCredential: ResolvedCredential): Principal | 'expired' | null;
 }
 
@@ -48,15 +47,14 @@ export function cacheKeyOf({ kind, digest }: SentCredential): string {
   return `${kind} ${digest}`;
 }
 
-/** What a process knows credentials by. */
 type CredentialParts = {
   reader: AuthorityReader;
-  /** Epoch ms that have certainly been reached (`Clock.mark`): a clock that jumped ahead lets nothing expire. */
+  /** Epoch ms that have certainly been reached (`Clock.mark`), so that a clock that jumped ahead expires nothing. */
   verifiedNow: () => number;
   uses: TokenUses;
 };
 
-/** On the authority: its own accounts and products. */
+/** On the authority, credentials belong to its own accounts and products. */
 export function authorityCredentials(parts: CredentialParts): Credentials {
   const { accounts, products, oldCredentials } = parts.reader;
   return credentials(parts, async ({ kind, digest }) => {
@@ -75,18 +73,18 @@ export function authorityCredentials(parts: CredentialParts): Credentials {
   });
 }
 
-/** The grant of a principal that no token stands for and no time ends. */
+/** A credential that is no token and does not expire. */
 export function lasting(principal: Principal): ResolvedCredential {
   return { principal, token: null, endsAt: null };
 }
 
-/** The upstream's credentials as an agent is configured with them, by their digests. */
+/** The configured credentials of the upstream, as digests. */
 export type UpstreamCredentials = {
   apiKeyDigest: string | null;
   products: readonly Product[];
 };
 
-/** On an agent: the upstream's credentials, as configured. `configured` is asked anew on each call. */
+/** On an agent, callers use the credentials of the upstream. `configured` is called for each request. */
 export function agentCredentials(
   { isSame, ...parts }: CredentialParts & { isSame: SameDigest },
   configured: () => UpstreamCredentials,
@@ -106,14 +104,14 @@ export function agentCredentials(
     async find(sent) {
       const resolvedCredential = await known.find(sent);
       const { productKey: productId = null } = resolvedCredential?.principal.tenant ?? {};
-      // The token of a product that was taken out of the configuration rests with its secret.
+      // A token for a product that was removed from the configuration is not accepted.
       const isServed = productId === null || configured().products.some(({ id }) => id === productId);
       return isServed ? resolvedCredential : null;
     },
   };
 }
 
-/** Looks a secret up among the tokens first, then where the role keeps those of its kind of header. */
+/** Looks a secret up among the tokens first, then among the other credentials of the role. */
 function credentials(
   { reader, verifiedNow, uses }: CredentialParts,
   find: (sent: {
@@ -136,7 +134,7 @@ function credentials(
   };
 }
 
-/** The principal of whoever opens a socket without a credential (src/http/README.md, Credentials and scopes). */
+/** The principal of requests without a credential on a Unix socket (src/http/README.md, Credentials and scopes). */
 export function socketPrincipal(
   path: string,
   given: { scopes: readonly Scope[]; product: string | null },
@@ -158,7 +156,7 @@ function accountPrincipal(accountId: string): Principal {
   };
 }
 
-/** The name under which a product's secret is known: for idempotency keys, rates and the audit. */
+/** Names a product's secret in idempotency keys, rate limits and the audit log. */
 export function productCredential(productKey: string): string {
   return `product:${productKey}`;
 }
@@ -174,7 +172,7 @@ function productPrincipal(accountId: string, productKey: string): Principal {
 
 const tokenPrefix = 'token:';
 
-/** What people call the token that a credential's name stands for; null where they call it nothing, or it is gone. */
+/** The label of a token; null if it has none, is revoked, or the credential is not a token. */
 export function credentialLabel(
   { tokens }: Pick<Reader, 'tokens'>,
   credential: string | null,
@@ -184,7 +182,7 @@ export function credentialLabel(
 }
 
 function tokenPrincipal(token: Token): Principal {
-  // Each copy of an authority has an admin token of its own: who asks again at another copy is the same admin.
+  // Each node of an authority has its own admin token. All of them are the same admin, e.g. for idempotency keys.
   const id = token.tokenId.startsWith(`${adminTokenId}:`) ? adminTokenId : token.tokenId;
   return {
     credential: `${tokenPrefix}${id}`,
@@ -195,8 +193,8 @@ function tokenPrincipal(token: Token): Principal {
 }
 
 /**
- * Lets a credential that is being rolled go on until an instant (epoch ms), or stops it at once (null). One
- * that was rolled before and still went on is stopped either way.
+ * Keeps a replaced credential valid until an instant (epoch ms), or ends it at once (null). In both cases, a
+ * credential that was replaced earlier ends now.
  */
 export async function keepOldCredential(
   { oldCredentials }: AuthorityTransaction,
@@ -208,7 +206,7 @@ export async function keepOldCredential(
   else await oldCredentials.put({ ...owner, until }, digest);
 }
 
-/** Removes old credentials that have stopped. `verifiedNow`: epoch ms that have certainly been reached. */
+/** `verifiedNow`: epoch ms that have certainly been reached. */
 export async function pruneOldCredentials(
   { oldCredentials }: AuthorityTransaction,
   { verifiedNow }: { verifiedNow: number },

@@ -4,7 +4,7 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 
-/** Remembers a change of a license, unless `history.keep` is 0. */
+/** Adds a change of a license to its history, unless `history.keep` is 0. */
 export function recordChange<Added>(
   history: { add(change: HistoryEntry): Added },
   { change, before, after }: Pick<HistoryEntry, 'change'> & { before: License; after: LicenseState },
@@ -21,7 +21,7 @@ export function recordChange<Added>(
   });
 }
 
-/** Removes at most so many changes from before an instant; gives how many there were. */
+/** Removes up to `limit` changes from before an instant; returns how many. */
 export async function pruneHistory(
   { history }: AuthorityTransaction,
   { before, limit }: { before: number; limit: number },

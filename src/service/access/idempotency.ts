@@ -2,18 +2,18 @@ import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import type { Context, Idempotency } from '../ports.ts';
 import type { AuthorityTransaction, Reader } from '../tables.ts';
 
-/** How long an answer is stored, in ms: 8 days, so that 7 are certain. */
+/** 8 days, so that 7 days are certain. */
 const idempotencyKeptMs = 8 * 24 * 3_600_000;
 
 /**
- * How many answers to changes that changed nothing are stored for each credential. No queue bounds such changes, so that
- * a caller could fill the disk; and each of them counts those before it.
+ * Limits the stored responses to requests that changed nothing, per credential. No queue limits such requests, so a
+ * caller could fill the disk. Each of them also counts the stored ones.
  */
 export const unchangedLimit = 10_000;
 
 /**
- * The first successful result under an idempotency key, for the same request; a refusal for another request
- * (draft-ietf-httpapi-idempotency-key-header); null when none is stored.
+ * The first successful result under an idempotency key. A different request under the same key is refused
+ * (draft-ietf-httpapi-idempotency-key-header). Null if no result is stored.
  */
 export async function storedResult(
   transaction: AuthorityTransaction,
@@ -25,12 +25,12 @@ export async function storedResult(
   return refuse('idempotency_key_reused', 'This idempotency key was used for another request.');
 }
 
-/** Whether a request was answered before under its idempotency key, so that it is answered from the store. */
+/** Whether the store has a response under the idempotency key. */
 export function wasAnswered({ idempotency }: Reader, asked: Idempotency | null): boolean {
   return asked !== null && idempotency.get(asked.credential, asked.key) !== null;
 }
 
-/** Stores a successful result under its idempotency key; returns a refusal where it cannot be stored, else null. */
+/** Stores a successful result under its idempotency key; returns a refusal if it cannot be stored, else null. */
 export async function storeResult(
   transaction: AuthorityTransaction,
   { credential, key, fingerprint }: Idempotency,
@@ -46,7 +46,7 @@ export async function storeResult(
   return null;
 }
 
-/** Replaces the answer stored at the commit by the one the caller got after waiting (`Prefer: wait`). */
+/** Replaces the response of the commit by the response that the caller got after waiting (`Prefer: wait`). */
 export async function keepResponse(
   transaction: AuthorityTransaction,
   { idempotency, value }: { idempotency: Idempotency; value: unknown },
@@ -58,8 +58,8 @@ export async function keepResponse(
 }
 
 /**
- * Removes at most so many stored answers after 8 days. Answers that a jump of the clock, which was taken back since, has
- * dated in the future are dated to now: otherwise they would stay for as long as the jump was. Returns how many answers
+ * Removes up to `limit` stored responses after 8 days. If the clock jumped ahead and was set back, responses may have
+ * a date in the future. They get the current date, or they would stay for as long as the jump was. Returns how many
  * were removed or dated. `removalTime`: epoch ms (domain/clock.ts).
  */
 export async function pruneIdempotency(
@@ -72,7 +72,7 @@ export async function pruneIdempotency(
   return done({ removed: dated + (await idempotency.prune(removalTime - idempotencyKeptMs, limit)) });
 }
 
-/** Whether a result is a refusal: nothing of its use case is committed. */
+/** Nothing is committed for a refusal. */
 export function isRefusal(result: unknown): boolean {
   return typeof result === 'object' && result !== null && 'ok' in result && result.ok === false;
 }

@@ -4,8 +4,8 @@ import { refuse, type Result } from '../../domain/problem/problem.ts';
 import type { AuthorityReader } from '../tables.ts';
 
 /**
- * The license with this key, if the credential may reach it; null otherwise. An unknown key costs the same reads as a key
- * of another account, so that the time of the answer does not tell which keys exist.
+ * Null if the key is unknown or belongs to another tenant. Both cases cost the same reads, so that the response time
+ * does not reveal which keys exist.
  */
 export async function licenseOfTenant(
   reader: AuthorityReader,
@@ -18,7 +18,7 @@ export async function licenseOfTenant(
   return product?.accountId === tenant.accountId ? license : null;
 }
 
-/** The same answer for unknown keys and for keys of other products, so that nobody can tell which exist. */
+/** Unknown keys and keys of other products get the same response, so that callers cannot find out which keys exist. */
 export function licenseNotFound(): Result<never> {
   return refuse('license_not_found', 'No license with this key is known for these credentials.');
 }

@@ -1,9 +1,9 @@
 import type { Context, Random } from '../ports.ts';
 
-/** An authority takes no shorter secret: it could be guessed. An agent takes what its upstream issued. */
+/** An authority accepts no shorter secret, because it could be guessed. An agent accepts what its upstream issued. */
 export const shortestSecret = 16;
 
-/** Shows people, and secret scanners, what kind of secret it is. */
+/** Lets people and secret scanners recognize the kind of secret. */
 export type SecretPrefix = 'lk_api' | 'lk_prod' | 'lk_tok' | 'lk_log';
 
 /** Makes a secret of 256 bits. */
@@ -11,7 +11,7 @@ export function newSecret(prefix: SecretPrefix, random: Random): string {
   return `${prefix}_${hexadecimal(random.bytes(32))}`;
 }
 
-/** Makes a secret, which is shown once, and its digest, which is stored. */
+/** The secret is shown once; its digest is stored. */
 export function newCredential(
   prefix: SecretPrefix,
   { random, digest }: Pick<Context, 'random' | 'digest'>,
@@ -20,7 +20,6 @@ export function newCredential(
   return { secret, digest: digest(secret) };
 }
 
-/** Makes a short identifier where the caller named none. */
 export function newIdentifier(random: Random): string {
   return hexadecimal(random.bytes(6));
 }

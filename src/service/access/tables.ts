@@ -10,54 +10,52 @@ export interface TokenReads {
 }
 export interface TokenTable extends TokenReads {
   add(token: Token, digest: string): void;
-  /** Moves `lastUsedAt` on, never back. */
+  /** Never moves `lastUsedAt` back. */
   setLastUsed(tokenId: string, at: number): void;
   remove(tokenId: string): void;
 }
 
-/** Whose API key or secret a credential is: the id of an account, or the key of a product. */
+/** `id`: the id of an account, or the key of a product. */
 export type CredentialOwner = { kind: 'api_key' | 'product_secret'; id: string };
-/** A credential that was rolled, and goes on until an instant (epoch ms). */
+/** A replaced credential that stays valid until an instant (epoch ms). */
 export type OldCredential = CredentialOwner & { until: number };
 export interface OldCredentialReads {
-  /** Also one that has stopped, as long as it was not pruned. */
+  /** Also returns an expired credential until it is pruned. */
   byDigest(kind: CredentialOwner['kind'], digest: string): OldCredential | null;
 }
 export interface OldCredentialTable extends OldCredentialReads {
-  /** Replaces the one that the owner had. */
+  /** Replaces the old credential that the owner has. */
   put(old: OldCredential, digest: string): void;
   remove(owner: CredentialOwner): void;
-  /** Removes those that went on until an instant or an earlier one. */
+  /** Removes credentials that ended at this instant or earlier. */
   prune(before: number): void;
 }
 
-/** The stored answer of a write under an idempotency key. */
 export type StoredResponse = { fingerprint: string; value: unknown };
 export interface IdempotencyReads {
   get(credential: string, key: string): StoredResponse | null;
-  /** How many answers to changes that changed nothing are stored for a credential. */
+  /** How many responses are stored for requests of a credential that changed nothing. */
   unchangedCount(credential: string): number;
 }
 export interface IdempotencyTable extends IdempotencyReads {
   put(credential: string, key: string, record: StoredResponse & { at: number; unchanged: boolean }): void;
-  /** Replaces an answer; whether its change changed nothing stays as it was. */
+  /** Replaces a response, but not its `unchanged`. */
   replace(credential: string, key: string, record: StoredResponse & { at: number }): void;
   remove(credential: string, key: string): void;
-  /** Dates at most so many that lie in the future to `now`; returns how many there were. */
+  /** Sets the date of up to `limit` responses from the future to `now`; returns how many. */
   bringBack(now: number, limit: number): number;
-  /** Removes at most so many from before an instant; gives how many there were. */
+  /** Removes up to `limit` from before an instant; returns how many. */
   prune(before: number, limit: number): number;
 }
 
-/** One act of a person, for ever. */
+/** Audit entries are kept for ever. */
 export type AuditEntry = { at: number; actor: string; act: string; subject: string; detail: string };
-/** An act on record, with its number. */
 export type RecordedAct = AuditEntry & { id: number };
 /** Undefined members do not filter. */
 export type AuditFilter = {
-  /** Epoch ms: acts of this instant and later ones. */
+  /** Epoch ms, included. */
   since?: number | undefined;
-  /** Epoch ms: acts before this instant. */
+  /** Epoch ms, excluded. */
   until?: number | undefined;
   actor?: string | undefined;
   act?: string | undefined;
@@ -65,7 +63,7 @@ export type AuditFilter = {
 };
 export interface AuditReads {
   get(id: number): RecordedAct | null;
-  /** The latest first. */
+  /** Latest first. */
   list(filter: AuditFilter, page: Page): RecordedAct[];
   count(filter: AuditFilter): number;
 }
@@ -73,20 +71,20 @@ export interface AuditTable extends AuditReads {
   add(entry: AuditEntry): void;
 }
 
-/** A stretch of the changes since an instant (epoch ms) that is included; undefined: of all. */
+/** `since`: epoch ms, included; undefined: all changes. */
 export type HistoryPage = Page & { since?: number | undefined };
-/** A change with its number among those of its key. */
+/** `number` counts the changes of the key. */
 export type ListedChange = HistoryEntry & { number: number };
 export interface HistoryReads {
-  /** The latest first. */
+  /** Latest first. */
   list(licenseKey: string, page: HistoryPage): ListedChange[];
   count(licenseKey: string, since?: number): number;
 }
 export interface HistoryTable extends HistoryReads {
-  /** Adds a change; of those before, only the last ones of the key are kept. */
+  /** Adds a change, and removes the oldest changes of the key above `history.keep`. */
   add(change: HistoryEntry): void;
-  /** What happened under one spelling of a license key happened under another. */
+  /** Moves the changes from one spelling of a license key to another. */
   respell(from: string, to: string): void;
-  /** Removes at most so many from before an instant; gives how many there were. */
+  /** Removes up to `limit` from before an instant; returns how many. */
   prune(before: number, limit: number): number;
 }

@@ -17,25 +17,24 @@ import type { Context } from '../ports.ts';
 import { newCredential } from './secret.ts';
 import type { AuthorityReader, AuthorityTransaction } from '../tables.ts';
 
-/** A token with its secret, which is shown only this once. */
+/** The secret is shown only once. */
 export type TokenWithSecret = { token: Token; secret: string };
 
 export type NewToken = {
   scopes: readonly Scope[];
-  /** Null: the token reaches every product of its account. */
+  /** Null: every product of the account. */
   productKey: string | null;
-  /** On an agent: the id of the product; null where no configured product has this key. */
+  /** On an agent: the id of the product; null if no configured product has this key. */
   productId?: string | null | undefined;
-  /** Null: the account of the product; without one every account for `admin`, the default one for other scopes. */
+  /** Null: the account of the product. Without a product: every account for `admin`, the default account otherwise. */
   accountId: string | null;
   label: string | null;
   /** Epoch ms; null: it does not expire. */
   expiresAt: number | null;
-  /** An agent has the products that it is configured with, and one account. */
+  /** An agent has only its configured products and one account. */
   isAgent: boolean;
 };
 
-/** Issues a token; only the digest of its secret is stored. */
 export async function issueToken(
   transaction: AuthorityTransaction,
   command: NewToken,
@@ -62,47 +61,46 @@ export async function issueToken(
   return done({ token, secret });
 }
 
-/** The id of the token that the file `admin.token` holds; `copy`: of one of several that share a store. */
-function fileTokenIdOf(copy?: string): string {
-  return copy === undefined ? adminTokenId : `${adminTokenId}:${copy}`;
+/** The id of the token in the file `admin.token`. `node`: each of the nodes that share a store has its own file. */
+function fileTokenIdOf(node?: string): string {
+  return node === undefined ? adminTokenId : `${adminTokenId}:${node}`;
 }
 
-/** Makes the token in the file `admin.token` the only admin token of this kind, or of this copy of several. */
+/** Accepts the token in the file `admin.token` of this node. */
 export async function acceptAdminToken(
   { tokens }: AuthorityTransaction,
-  { adminTokenDigest: digest, copy }: { adminTokenDigest: string; copy?: string },
+  { adminTokenDigest: digest, node }: { adminTokenDigest: string; node?: string },
   { now }: Context,
 ): Promise<void> {
-  const tokenId = fileTokenIdOf(copy);
+  const tokenId = fileTokenIdOf(node);
   if ((await tokens.byDigest(digest)) !== null) return;
-  // A replaced file revokes the token before it.
+  // If the file was replaced, the previous token is revoked.
   await tokens.remove(tokenId);
   const rest = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
   await tokens.add({ tokenId, scopes: ['admin'], createdAt: now, ...rest }, digest);
 }
 
 /**
- * `accountId`: the only account whose tokens the caller may revoke; null: of any. `copy`: which of several that share a
- * store is asked; the files of others may be gone, with them. `productKey`: the key of the token's product, for the audit
- * of an agent.
+ * `accountId`: the only account whose tokens the caller may revoke; null: any account. `node`: the node that handles the
+ * request; the tokens in the files of other nodes can be revoked, because those nodes may be gone. `productKey`: the key
+ * of the token's product, for the audit log of an agent.
  */
 export type RevokeToken = {
   tokenId: string;
   accountId: string | null;
-  copy?: string;
+  node?: string;
   productKey?: string | undefined;
 };
 
-/** Revokes a token, at once. */
 export async function revokeToken(
   transaction: AuthorityTransaction,
-  { tokenId, accountId, copy }: RevokeToken,
+  { tokenId, accountId, node }: RevokeToken,
 ): Promise<Result<Token>> {
   const token = await transaction.tokens.get(tokenId);
   if (token === null || (accountId !== null && token.accountId !== accountId)) return notFound('token');
-  if (tokenId === fileTokenIdOf(copy)) {
+  if (tokenId === fileTokenIdOf(node)) {
     // The next start would accept it again, because the file is still there.
-    return refuse('token_of_the_file', 'Remove the file admin.token and start again: a new one is made.');
+    return refuse('token_of_the_file', 'Remove the file admin.token and restart: a new token is created.');
   }
   await transaction.tokens.remove(tokenId);
   return done(token);
@@ -141,7 +139,7 @@ async function tokenFaults(reader: AuthorityReader, command: NewToken): Promise<
   return faults;
 }
 
-/** An agent has one account only, that of its upstream. */
+/** An agent has only the account of its upstream. */
 async function hasAccount(
   reader: AuthorityReader,
   { isAgent }: NewToken,
@@ -153,21 +151,21 @@ async function hasAccount(
 
 const hourMs = 3_600_000;
 
-/** A token, and the hour in which it was used, in epoch ms. */
+/** `at`: the hour of the use (epoch ms). */
 type TokenUse = { tokenId: string; at: number };
 
-/** Gathers which tokens are used, to the hour, so that no request has to wait for a write. */
+/** Collects which tokens were used in which hour, so that no request waits for a write. */
 export class TokenUses {
   readonly #hours = new Map<string, number>();
 
-  /** Notes a use at an instant (epoch ms), unless one of the same hour is stored. */
+  /** Does nothing if a use in the same hour is stored. `now`: epoch ms. */
   note({ tokenId, lastUsedAt, createdAt }: Token, now: number): void {
-    // A use in the hour of the creation is not shown as earlier than the creation.
+    // In the hour of the creation, the start of the hour would be before the creation.
     const hour = Math.max(now - (now % hourMs), createdAt);
     if (lastUsedAt === null || lastUsedAt < hour) this.#hours.set(tokenId, hour);
   }
 
-  /** What was noted since the last call. */
+  /** The uses since the last call. */
   take(): readonly TokenUse[] {
     const uses = [...this.#hours].map(([tokenId, at]) => ({ tokenId, at }));
     this.#hours.clear();
@@ -175,7 +173,6 @@ export class TokenUses {
   }
 }
 
-/** Stores when tokens were last used. */
 export async function keepTokenUses(
   { tokens }: AuthorityTransaction,
   { uses }: { uses: readonly TokenUse[] },

@@ -12,16 +12,16 @@ import {
 import { mirroredSince } from './mirror.ts';
 import { provenanceOf, type Source } from './provenance.ts';
 
-/** What coupons at an agent's checkout depend on; the functions return the configuration in force. */
+/** `settings` and `isConfigured` return the current configuration. */
 export type AgentCheckoutParts = Pick<
   AgentCouponingParts,
   'reader' | 'writer' | 'clock' | 'fetcher' | 'isConfigured'
 > & {
-  /** `unknownMs`: for how long a code that the upstream did not have is not asked for again. */
+  /** `unknownMs`: how long an agent waits until it asks the upstream again for unknown codes. */
   settings: () => { freshness: FreshnessPolicy; unknownMs: number };
 };
 
-/** Coupons at checkout on an agent: quoted from the mirror of the upstream's, redeemed here. */
+/** An agent quotes coupons from its mirror of the upstream's list, and stores redemptions itself. */
 export function agentCheckout(parts: AgentCheckoutParts): Checkout {
   const { reader, writer, clock } = parts;
   const spelled = (code: string): Promise<string> => knownCode(code, (each) => reader.mirror.byCode(each));
@@ -44,8 +44,8 @@ export function agentCheckout(parts: AgentCheckoutParts): Checkout {
 }
 
 /**
- * Sees to it that the mirror can answer for a code, and how much that is worth. A code that it does not hold, or not
- * since its grace, is asked for upstream first, once in a while for all of them.
+ * Reads the upstream's list if the mirror does not have the code, or if the coupon is older than its grace. Unknown
+ * codes cause at most one read in `unknownMs`, whatever their number.
  */
 async function lookUp(
   parts: AgentCheckoutParts,

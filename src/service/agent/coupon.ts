@@ -24,7 +24,7 @@ import type { Reader } from '../tables.ts';
 import type { MirroredCoupon } from './tables.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
 
-/** What the agent's coupon answers depend on; the functions return the configuration in force. */
+/** `settings` and `isConfigured` return the current configuration. */
 export type AgentCouponingParts = {
   reader: Reader;
   lists: Pick<LocalLists, 'mirror'>;
@@ -34,12 +34,12 @@ export type AgentCouponingParts = {
   fetcher: CouponFetch;
   /** Whether the upstream's API key is configured. */
   isConfigured: () => boolean;
-  /** There is something new in the outbox. */
+  /** Call it when the outbox has a new operation. */
   wake: () => void;
   settings: () => { freshness: FreshnessPolicy; maxPending: number };
 };
 
-/** Coupons on an agent: read from a mirror of the upstream's, created there as soon as it can be reached. */
+/** An agent reads coupons from its mirror, and creates them at the upstream as soon as the upstream can be reached. */
 export function agentCouponing(parts: AgentCouponingParts): Couponing {
   return {
     create: (_, terms, writeOptions, signal) => create(parts, terms, writeOptions, signal),
@@ -58,9 +58,9 @@ async function create(
   const { reader, writer, fetcher, settings } = parts;
   const { idempotency } = writeOptions;
   const isReplay = wasAnswered(reader, idempotency);
-  // A request that was answered before is answered from the store, and must not go up again.
+  // A repeated request gets its stored response and must not be sent again.
   const admission = isReplay ? 'away' : await fetcher.admit(signal);
-  if (admission === 'unauthorized') return keyNotAccepted('it was refused before');
+  if (admission === 'unauthorized') return keyNotAccepted('it was rejected before');
   const isAdmitted = admission === 'admitted';
   const { maxPending } = settings();
   const command = { terms, isSentNow: isAdmitted, maxPending };
@@ -74,7 +74,6 @@ async function create(
   return sent ?? done(answer(parts, queued.value, 'miss'));
 }
 
-/** Sends a creation that is committed, and gives what the upstream makes of it. */
 async function send(
   parts: AgentCouponingParts,
   queued: QueuedCoupon,
@@ -83,7 +82,7 @@ async function send(
   const { reader, fetcher } = parts;
   const outcome = await fetcher.create(queued.operationId, { idempotency });
   if (outcome.outcome === 'not_applied' && isRefused(outcome)) return passOn(outcome);
-  // The upstream could not be asked after all, and what is known here holds.
+  // If the upstream could not be reached, the response is the queued coupon.
   const sent = reader.operations.get(queued.operationId);
   if (outcome.outcome === 'not_applied' && sent?.progress.state === 'cancelled') return refuseTakenCode();
   const kept =
@@ -91,7 +90,7 @@ async function send(
   return done(answer(parts, kept, 'miss'));
 }
 
-/** The upstream's refusal, with its status and in its words; one of our own credentials is not the caller's fault. */
+/** Passes the upstream's refusal on. If the upstream rejects our own credential, the caller is not at fault. */
 function passOn({ reason, status, detail, message = detail, retryAfterMs }: NotApplied): Result<never> {
   if (reason === 'unauthorized') {
     return keyNotAccepted(detail);
@@ -134,7 +133,7 @@ async function list(
   return done({ coupons, total: await lists.mirror.count(filter), provenance });
 }
 
-/** The list as the upstream has just said; the disk is full. */
+/** The list that the upstream just sent, if the disk is too full to store it. */
 function unstored(
   parts: AgentCouponingParts,
   { value, confirmedAt }: { value: readonly Coupon[]; confirmedAt: number },
@@ -164,7 +163,10 @@ async function get(
     return done(answer(parts, fetched, fetched.confirmedAt === known?.confirmedAt ? 'hit' : 'miss'));
   }
   if (found.found === 'unreachable') {
-    return refuse('upstream_unreachable', `Nothing is known of this coupon here: ${found.detail}`);
+    return refuse(
+      'upstream_unreachable',
+      `This coupon was never seen here, and the upstream is unreachable: ${found.detail}`,
+    );
   }
   return notFound('coupon');
 }
@@ -186,44 +188,39 @@ type Aging = Pick<AgentCouponingParts, 'clock' | 'fetcher'> & {
 };
 
 /**
- * Whether the upstream is asked before what it said is told again: past `grace`. Where it does not answer, coupons are
- * told all the same. `confirmedAt`: null while the upstream has not seen a coupon.
+ * Whether a coupon is older than `grace`: the upstream is asked first. If the upstream does not answer, the old coupon
+ * is used. `confirmedAt`: null if the upstream has not seen the coupon yet.
  */
 export function isExpired({ clock, settings }: Aging, confirmedAt: number | null): boolean {
   return confirmedAt !== null && freshnessAt(confirmedAt, settings().freshness, clock.now()) === 'expired';
 }
 
-/** Asks the upstream anew, and waits for nothing, where what it said is no longer fresh. */
+/** Refreshes in the background if the coupons are no longer fresh. */
 export function refreshOlder({ clock, fetcher, settings }: Aging, confirmedAt: number | null): void {
   if (confirmedAt !== null && clock.now() - confirmedAt > settings().freshness.freshMs) fetcher.refresh();
 }
 
-/** The upstream's coupons were never seen, and asking for them has not brought them here. */
 export function couponsUnreachable(found: CouponLookup<unknown>): Result<never> {
   const answered =
-    found.found === 'known' ? 'there is no room to keep them' : 'it answered that there is no such list';
+    found.found === 'known' ? 'the disk is too full to store them' : 'the upstream has no such list';
   const detail = found.found === 'unreachable' ? found.detail : answered;
-  return refuse('upstream_unreachable', `The upstream's coupons are not known here yet: ${detail}`);
+  return refuse('upstream_unreachable', `The upstream's coupons were never read: ${detail}`);
 }
 
-/** Coupons are the account's, and this agent has no credential of it. */
+/** Coupons belong to the account, and this agent has no credential of the account. */
 export function couponsNotConfigured(): Result<never> {
   return refuse('coupons_not_configured', 'This agent has no API key of the upstream (upstream.api_key).');
 }
 
-/** More coupons that wait for their creation are not looked at. */
 const maxProvisional = 1_000;
 
-/**
- * A page of the upstream's list as the upstream has just said, for a list that the store could not take. The coupons that
- * the upstream has not seen yet are in the list as well, as they are in the mirror.
- */
+/** A page of a list that the store could not take, with the provisional coupons of the mirror. */
 function listUnstored(
   reader: Reader,
   listed: readonly Coupon[],
   query: Page & CouponFilter,
 ): { coupons: Coupon[]; total: number } {
-  // Their ids are negative, so that they come first.
+  // Provisional coupons come first, because their ids are negative.
   const first = reader.mirror.list({ limit: maxProvisional, offset: 0 });
   const provisional = first.filter(({ confirmedAt }) => confirmedAt === null).map(({ coupon }) => coupon);
   const found = [...provisional, ...listed].filter((coupon) => passes(reader, coupon, query));

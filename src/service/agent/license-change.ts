@@ -10,12 +10,12 @@ import type { Awaitable } from '../tables.ts';
 import { responseOf, candidates, lookUp, reaches, type LicensingParts } from './license-lookup.ts';
 
 /**
- * How much of `upstream.timeout` an enable waits for the upstream where an agent asks: with a timeout of the same length
- * it would give up just before it is answered, and never know that its enable has arrived.
+ * The part of `upstream.timeout` that an enable waits if the caller is another agent. With the whole timeout, that
+ * agent would give up just before the response, and not know that its enable has arrived.
  */
-const partForAgents = 0.5;
+const timeoutPartForAgents = 0.5;
 
-/** Changes a key here at once and queues the change for the upstream, which is asked first where that is needed. */
+/** Changes a key here at once, and queues the change for the upstream. Asks the upstream first if necessary. */
 export async function change(
   parts: LicensingParts,
   request: LicenseChangeRequest,
@@ -37,25 +37,24 @@ export async function change(
   }
   if (!queued.ok) return queued;
   const { operationId, snapshot } = queued.value;
-  // A repeated request is answered as it was before, however long it would wait this time.
+  // A repeated request gets its first response, whatever `waitMs` it has.
   if (operationId === null || isReplay) return done(responseOf(parts, snapshot, cache));
   const deliver = (): Awaitable<LicenseSnapshot> => {
     parts.deliveries.wake({ subject: snapshot.license.licenseKey, queue: queueOf[trigger] });
     if (trigger !== 'enable' && waitMs === 0) return snapshot;
     return afterWaiting(parts, request, { snapshot, operationId }, signal);
   };
-  // After a failure the caller gets the answer of the commit, which is stored under the idempotency key.
+  // If waiting fails, the caller gets the response of the commit, which is stored under the idempotency key.
   return done(responseOf(parts, await afterCommit(parts.log, deliver, snapshot), cache));
 }
 
-/** Whether the upstream was asked for an answer. */
 function cacheOf({ provenance }: LicenseResponse): 'hit' | 'miss' {
   return provenance.freshness === 'authoritative' ? 'miss' : provenance.cache;
 }
 
 /**
- * Whether the upstream is to be asked before the change is recorded: when a key is to be enabled that was seen
- * enabled too long ago to be relied upon, or by an upstream at another address.
+ * Whether to ask the upstream before recording the change: an enable of a key that was last seen enabled, but not
+ * recently, or at another upstream address. The key may have been disabled since.
  */
 function asksFirst(parts: LicensingParts, { tenant, licenseKey, trigger }: LicenseChangeRequest): boolean {
   if (trigger !== 'enable') return false;
@@ -66,7 +65,7 @@ function asksFirst(parts: LicensingParts, { tenant, licenseKey, trigger }: Licen
   return snapshot.local.enabled && (!isFresh || parts.isOfFormerAddress(snapshot));
 }
 
-/** Whether the upstream can make up for what a change was refused for; a key that is gone may have come back. */
+/** Whether a read from the upstream could make a refused change possible. A key that is gone may have returned. */
 function upstreamMayKnow(
   parts: LicensingParts,
   { tenant, licenseKey }: LicenseChangeRequest,
@@ -88,7 +87,7 @@ async function queue(parts: LicensingParts, request: LicenseChangeRequest): Prom
   );
 }
 
-/** Waits for the upstream as far as the caller wants it; gives what is known then. */
+/** Waits for the upstream as long as the caller wants; returns the latest snapshot. */
 async function afterWaiting(
   parts: LicensingParts,
   { licenseKey, trigger, waitMs, isAgent = false, idempotency }: LicenseChangeRequest,
@@ -97,7 +96,7 @@ async function afterWaiting(
 ): Promise<LicenseSnapshot> {
   const wait =
     trigger === 'enable' && waitMs === 0
-      ? { waitMs: parts.settings().timeoutMs * (isAgent ? partForAgents : 1), untilFailure: true }
+      ? { waitMs: parts.settings().timeoutMs * (isAgent ? timeoutPartForAgents : 1), untilFailure: true }
       : { waitMs, untilFailure: false };
   await parts.deliveries.waitFor(queued.operationId, wait, signal);
   const snapshot = parts.reader.snapshots.get(licenseKey) ?? queued.snapshot;

@@ -10,7 +10,7 @@ import type { Reader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
 import { provenanceOf } from './provenance.ts';
 
-/** What the agent's license answers depend on; the functions return the configuration in force. */
+/** `productIds` and `settings` return the current configuration. */
 export type AgentLicensingParts = {
   reader: Reader;
   writer: Writer;
@@ -31,15 +31,14 @@ export type AgentLicensingParts = {
   };
 };
 
-/** What the answers are made with; `isOfFormerAddress`: only an upstream at another address has spoken of a key. */
+/** `isOfFormerAddress`: the snapshot comes from an upstream at another address. */
 export type LicensingParts = AgentLicensingParts & {
   isOfFormerAddress: (snapshot: LicenseSnapshot) => boolean;
 };
 
-/** Which key is asked for, and by whom. */
 export type Question = { tenant: Tenant; licenseKey: string; requester: string | null };
 
-/** Asks the upstream for a key that cannot be answered from here. */
+/** Asks the upstream for a key that the store cannot answer. */
 export async function lookUp(
   parts: AgentLicensingParts,
   { tenant, licenseKey, requester }: Question,
@@ -51,7 +50,7 @@ export async function lookUp(
     productKeys,
     known?.license.licenseKey ?? licenseKey,
     signal,
-    // A look-up of a known key is no guess.
+    // Only look-ups of unknown keys count, because only they can be guesses.
     requester === null ? null : { credential: requester, isCounted: known === null },
   );
   const snapshot = parts.reader.snapshots.get(licenseKey);
@@ -67,11 +66,14 @@ export async function lookUp(
   if (judged.verdict === 'expired') return expired(found);
   if (found.found === 'limited') return tooManyLookups(found.waitMs);
   if (judged.verdict === 'gone' || found.found === 'missing') return licenseNotFound();
-  const detail = found.found === 'unreachable' ? found.detail : 'The upstream did not say what the key is.';
-  return refuse('upstream_unreachable', `Nothing is known of this key here: ${detail}`);
+  const detail = found.found === 'unreachable' ? found.detail : 'The upstream did not answer for this key.';
+  return refuse(
+    'upstream_unreachable',
+    `This key was never seen here, and the upstream is unreachable: ${detail}`,
+  );
 }
 
-/** The answer from what the upstream has just said, which the full disk has no room for. */
+/** The response from a license that the upstream just sent, if the disk is too full to store it. */
 function unstoredResponse(
   { clock, settings }: AgentLicensingParts,
   { license, productKey, confirmedAt }: UnstoredLicense,
@@ -80,12 +82,12 @@ function unstoredResponse(
   return { license, productKey, provenance: provenanceOf(source, settings().freshness, clock.now()) };
 }
 
-/** `found`: what came of asking the upstream again. */
+/** `found`: the result of asking the upstream again. */
 function expired(found: LookupResult): Result<never> {
-  let why = 'it does not know it now';
-  if (found.found === 'unreachable') why = `to ask it again has failed: ${found.detail}`;
-  if (found.found === 'known') why = 'what answers in its place now is as old: a cache, or an agent';
-  // What an upstream says of its own may end with a full stop already.
+  let why = 'does not know it now';
+  if (found.found === 'unreachable') why = `cannot be reached now: ${found.detail}`;
+  if (found.found === 'known') why = 'a cache or an agent answers for it with data that is as old';
+  // The upstream's own detail may end with a full stop.
   const detail = `The upstream last confirmed this key too long ago, and ${why.replace(/\.$/, '')}.`;
   return refuse('verdict_expired', detail);
 }
@@ -96,12 +98,12 @@ function tooManyLookups(waitMs: number): Result<never> {
   });
 }
 
-/** The configured products that a credential reaches. */
+/** The configured products that a credential can see. */
 export function candidates({ productIds }: AgentLicensingParts, tenant: Tenant): readonly string[] {
   return productIds().filter((id) => tenant.productKey === null || id === tenant.productKey);
 }
 
-/** A product that was taken out of the configuration is not answered for, whatever is known of its keys. */
+/** Keys of a product that was removed from the configuration are not answered. */
 export function reaches(
   parts: AgentLicensingParts,
   tenant: Tenant,
@@ -110,7 +112,7 @@ export function reaches(
   return candidates(parts, tenant).includes(productKey);
 }
 
-/** What callers are told of a key from its snapshot; `cache`: whether the upstream was asked for it. */
+/** `cache`: `miss` if the upstream was asked for this response. */
 export function responseOf(
   { clock, settings }: AgentLicensingParts,
   snapshot: LicenseSnapshot,

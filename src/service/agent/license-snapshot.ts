@@ -2,7 +2,7 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 
-/** Records that a caller asked for a key, so that the agent keeps refreshing it. */
+/** Notes that a caller asked for a key, so that the agent keeps refreshing the key. */
 export function touchSnapshot(
   transaction: Transaction,
   { licenseKey }: { licenseKey: string },

@@ -21,9 +21,9 @@ import type { LicenseFetch } from '../ports.ts';
 
 type CacheableResponse = LicenseResponse & { cacheable: Cacheable };
 
-/** Licenses on an agent: answered from what the upstream last said, changed here at once and upward later. */
+/** An agent answers from its snapshots, and applies changes here at once and at the upstream later. */
 export function agentLicensing(given: AgentLicensingParts): Licensing {
-  // Read once, at the first answer: by then the address is bound, and it changes at a start only.
+  // Read once, at the first request: the address changes only at a start.
   let since: AddressSince | null | undefined;
   const parts: LicensingParts = {
     ...given,

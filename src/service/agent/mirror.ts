@@ -7,7 +7,7 @@ import { adoptCoupon, forgetUnlisted, provisionalIdToAdopt } from '../outbox/pro
 
 const mirroredAt = 'coupons_mirrored_at';
 
-/** When the whole list of the upstream was last mirrored (epoch ms); null: never. */
+/** When the upstream's whole list was last mirrored (epoch ms); null: never. */
 export function mirroredSince(reader: Reader): number | null {
   const at = reader.settings.get(mirroredAt);
   return at === null || at === '' ? null : Number(at);
@@ -16,11 +16,11 @@ export function mirroredSince(reader: Reader): number | null {
 export type MirrorCoupons = {
   coupons: readonly Coupon[];
   confirmedAt: number;
-  /** `list`: what the upstream's list shows; `whole`: and what is not among these is not there. */
+  /** `whole`: the upstream has no other coupons. `list`: the list was read, but may not be complete. */
   extent: 'some' | 'list' | 'whole';
 };
 
-/** Keeps what the upstream said of some or all of its coupons. */
+/** Stores coupons that the upstream sent. */
 export function mirrorCoupons(
   transaction: Transaction,
   { coupons, confirmedAt, extent }: MirrorCoupons,
@@ -40,12 +40,12 @@ export function mirrorCoupons(
   return done(null);
 }
 
-/** A coupon of a former upstream: its redemptions are kept under a provisional id, and other ones meant it. */
+/** A coupon of a former upstream. Its redemptions are kept under `provisionalId`; `aliases` also meant this coupon. */
 type FormerCoupon = { code: string; provisionalId: number; aliases: readonly number[] };
 
 const formerSetting = 'former_coupons';
 
-/** By the id that each had at the former upstream. */
+/** Keyed by the id at the former upstream. */
 function formerCoupons({ settings }: Reader): Map<number, FormerCoupon> {
   return new Map(JSON.parse(settings.get(formerSetting) || '[]') as [number, FormerCoupon][]);
 }
@@ -55,9 +55,9 @@ function keepFormerCoupons({ settings }: Transaction, former: ReadonlyMap<number
 }
 
 /**
- * Forgets the coupons of the former upstream: another one may have other coupons with their ids. Redemptions stay on
- * record, and count again once the upstream lists a coupon with the same id and code: it is the same one at another
- * address.
+ * Forgets the coupons of the former upstream, because the new upstream may use the same ids for other coupons.
+ * Redemptions are kept. They count again if the new upstream lists a coupon with the same id and code: then it is the
+ * same upstream at another address.
  */
 export function forgetCoupons(transaction: Transaction): void {
   const { mirror, settings } = transaction;
@@ -76,23 +76,23 @@ export function forgetCoupons(transaction: Transaction): void {
   settings.set(mirroredAt, '');
 }
 
-/** Keeps the redemptions of a coupon under an id that no coupon has. */
+/** Moves the redemptions of a coupon to an unused id. */
 function separateRedemptions({ mirror, redemptions }: Transaction, id: number): number {
   const provisionalId = mirror.provisionalId();
   redemptions.renumberCoupon(defaultAccountId, id, provisionalId);
   return provisionalId;
 }
 
-/** From when coupons are that another instance of the upstream has shown: they are asked for before they are told. */
+/** `confirmedAt` of coupons from another instance of the upstream: so old that the upstream is asked first. */
 const unconfirmed = 0;
 
-/** Another instance answers for the upstream (it was restored, or replaced): it may have other coupons. */
+/** The upstream was restored or replaced, and may have other coupons. */
 export function questionCoupons({ mirror, settings }: Transaction): void {
   mirror.ageShown(unconfirmed);
   if ((settings.get(mirroredAt) ?? '') !== '') settings.set(mirroredAt, String(unconfirmed));
 }
 
-/** Takes a coupon with another code than the former instance had under its id for another coupon. */
+/** If the former instance had another code under this id, this is another coupon. */
 function recognizeInstance(transaction: Transaction, { id, code }: Coupon): void {
   const { mirror } = transaction;
   const known = mirror.get(id);
@@ -103,7 +103,7 @@ function recognizeInstance(transaction: Transaction, { id, code }: Coupon): void
   separateRedemptions(transaction, id);
 }
 
-/** Gives a coupon of the former upstream that is listed by this one its redemptions and provisional ids again. */
+/** Restores the redemptions and aliases of a coupon that the former upstream had, too. */
 function recognizeCoupon(
   { mirror, redemptions }: Transaction,
   former: Map<number, FormerCoupon>,

@@ -2,7 +2,7 @@ import { preloadLimit, type PreloadOutcome } from '../../domain/agent/preload.ts
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import type { Transaction } from '../tables.ts';
 
-/** Queues license keys to be fetched, so that they are answered offline, each once. The counts begin anew when none is left. */
+/** Queues license keys to be fetched, so that they can be answered offline. The progress restarts if none is left. */
 export function queuePreload(
   { preload }: Transaction,
   { licenseKeys, productKey }: { licenseKeys: readonly string[]; productKey: string | null },
@@ -10,14 +10,13 @@ export function queuePreload(
   const { left } = preload.progress();
   const keys = new Set(licenseKeys);
   if (left + keys.size > preloadLimit) {
-    return refuse('storage_full', `At most ${preloadLimit} license keys are fetched ahead at a time.`);
+    return refuse('storage_full', `At most ${preloadLimit} license keys can wait for preloading.`);
   }
   if (left === 0) preload.clear();
   for (const licenseKey of keys) preload.add({ licenseKey, productKey });
   return done({ queued: keys.size });
 }
 
-/** Notes what became of license keys that were to be fetched. */
 export function recordPreload(
   { preload }: Transaction,
   { outcomes }: { outcomes: readonly PreloadOutcome[] },

@@ -11,7 +11,6 @@ import { toldProductName } from '../../domain/license.ts';
 
 const setting = 'products';
 
-/** The products that the store knows. */
 export function storedProducts(settings: SettingReads): ProductList {
   const stored = settings.get(setting);
   if (stored === null) return noProducts;
@@ -34,12 +33,12 @@ export function storeProducts(
 }
 
 /**
- * The products of an agent. Everything inside the agent names a product by its id: what is under way during a reload,
- * and what is in the store, stays right when a product gets another key. People and their programs name it by its key.
+ * The products of an agent. The code and the store use product ids, so that requests in progress and stored rows stay
+ * valid if a product gets another key. People and API callers use product keys.
  */
 export class AgentProducts {
   #list: ProductList = noProducts;
-  /** Those that were removed included. */
+  /** Product keys by id, including removed products. */
   #keys: ReadonlyMap<string, string> = new Map();
   #ids: ReadonlyMap<string, string> = new Map();
 
@@ -66,17 +65,17 @@ export class AgentProducts {
     return this.#list.configured;
   }
 
-  /** The id of a configured product; null: none has this key. */
+  /** Null if no configured product has this key. */
   idOf(productKey: string): string | null {
     return this.#ids.get(productKey) ?? null;
   }
 
-  /** The key of a product, or the last one of a product that was removed. */
+  /** For a removed product, its last key. */
   keyOf(id: string): string {
     return this.#keys.get(id) ?? id;
   }
 
-  /** The name of a credential as people know it: with the key of its product. */
+  /** Replaces the id of a product by its key. */
   credentialName(credential: string): string {
     const prefix = productCredential('');
     return credential.startsWith(prefix)
@@ -85,7 +84,7 @@ export class AgentProducts {
   }
 }
 
-/** What the upstream called a product when it last spoke of one of its keys; null where it did not tell. */
+/** The product's name in the upstream's latest response for one of its keys; null if there was none. */
 export function lastProductName({ snapshots }: Pick<Reader, 'snapshots'>, productKey: string): string | null {
   const [latest] = snapshots.latest(productKey, 1);
   const snapshot = latest === undefined ? null : snapshots.get(latest);

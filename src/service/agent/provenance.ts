@@ -1,10 +1,10 @@
 import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/freshness.ts';
 import type { Provenance } from '../answers.ts';
 
-/** What an answer of an agent was made from; `confirmedAt` is null for what the upstream has not seen yet. */
+/** `confirmedAt` is null for a coupon that the upstream has not seen yet. */
 export type Source = { confirmedAt: number | null; pending: number; cache: 'hit' | 'miss' };
 
-/** How much an answer is worth at `now` (src/http/README.md, Agent headers). */
+/** The provenance of a response at `now` (src/http/README.md, Agent headers). */
 export function provenanceOf(
   { confirmedAt, pending, cache }: Source,
   policy: FreshnessPolicy,

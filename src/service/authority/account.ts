@@ -6,16 +6,15 @@ import { keepOldCredential } from '../access/credential.ts';
 import { newCredential, newSecret } from '../access/secret.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 
-/** An account with its API key, which is shown only this once; until when the old one goes on (epoch ms), if it does. */
+/** The API key is shown only once. `oldUntil`: until when the replaced key stays valid (epoch ms), if it does. */
 export type AccountWithKey = { account: Account; apiKey: string; oldUntil: number | null };
 
 export type NewAccount = {
   name: string;
-  /** Null: one is made. Otherwise the one that callers of an existing store use already. */
+  /** Null: generate one. Otherwise callers of an existing store already use it. */
   apiKey: string | null;
 };
 
-/** Adds an account and its API key. */
 export async function addAccount(
   { accounts, oldCredentials }: AuthorityTransaction,
   command: NewAccount,
@@ -33,7 +32,7 @@ export async function addAccount(
   return done({ account, apiKey, oldUntil: null });
 }
 
-/** Replaces an account's API key; the old one stops at once (specification 5, rule 2), or goes on for a while. */
+/** Replaces an account's API key. The old key ends at once (specification 5, rule 2) or at `oldUntil`. */
 export async function rollApiKey(
   transaction: AuthorityTransaction,
   { accountId, oldUntil }: { accountId: string; oldUntil: number | null },

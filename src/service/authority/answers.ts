@@ -19,10 +19,8 @@ import type { AuthorityReader } from '../tables.ts';
 
 const provenance = { freshness: 'authoritative' } as const;
 
-/** Only a commit changes what the authority says. */
 const untilChanged: Cacheable = { since: -Infinity, until: Infinity, onServed: () => undefined };
 
-/** Answers for licenses from the authority's own store. */
 export function authorityLicensing(reader: AuthorityReader, writer: Writer): Licensing {
   return findPlainKeys({
     async verify(tenant, licenseKey): Promise<Result<LicenseResponse>> {
@@ -56,7 +54,6 @@ function answer(license: License): LicenseResponse {
   return { license, productKey: license.productKey, provenance };
 }
 
-/** Answers for coupons from the authority's own store. */
 export function authorityCouponing(
   reader: AuthorityReader,
   writer: Writer,

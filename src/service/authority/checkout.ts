@@ -8,7 +8,6 @@ import type { Writer } from '../writer.ts';
 
 const provenance = { freshness: 'authoritative' } as const;
 
-/** Coupons at checkout, from the authority's own store. */
 export function authorityCheckout(
   reader: AuthorityReader,
   writer: Writer,

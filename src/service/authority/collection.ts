@@ -15,11 +15,10 @@ export type NewCollection = {
   accountId: string;
   name: string;
   productKeys: readonly string[];
-  /** Null: one is made. */
+  /** Null: generate one. */
   collectionId: string | null;
 };
 
-/** Adds a collection of an account's products. */
 export async function addCollection(
   transaction: AuthorityTransaction,
   command: NewCollection,
@@ -41,7 +40,7 @@ export async function addCollection(
 
 export type CollectionChange = { collectionId: string; name: string; productKeys: readonly string[] };
 
-/** Gives a collection another name and other products; coupons for it apply to these from now on. */
+/** Replaces the name and products of a collection; its coupons then apply to the new products. */
 export async function updateCollection(
   transaction: AuthorityTransaction,
   { collectionId, name, productKeys }: CollectionChange,

@@ -6,12 +6,12 @@ import type { AuthorityTransaction } from '../tables.ts';
 import { codeTaken, couponScopeFaults } from './coupon.ts';
 import { importEach, isSameSecond, type ImportedRow, type ImportReport, type ImportRows } from './import.ts';
 
-/** A coupon as another store had it; `id` null: it gets a new one. */
+/** A coupon of another store. `id`: null for a new id. */
 export type CouponRow = { row: number; id: number | null; terms: CouponTerms };
 
 export type CouponImport = ImportRows<CouponRow> & { accountId: string };
 
-/** Takes an account's coupons over from another store. What was redeemed there is not counted here. */
+/** Imports an account's coupons from another store. Redemptions in that store do not count here. */
 export async function importCoupons(
   transaction: AuthorityTransaction,
   command: CouponImport,
@@ -21,7 +21,7 @@ export async function importCoupons(
     return notFound('account');
   }
   const coupons = command.isDryRun ? rehearsed(transaction.coupons) : transaction.coupons;
-  // New ids are given in the order of the rows, and may be what another row asks for: such rows come first.
+  // Rows with an id come first, because a generated id could take the id of another row.
   const isInOrder = command.rows.some(({ id }) => id === null);
   const rows = command.rows.toSorted((one, other) => Number(one.id === null) - Number(other.id === null));
   return await importEach(
@@ -35,8 +35,8 @@ export async function importCoupons(
 }
 
 /**
- * Imports one coupon. One for a product whose price is recurring is taken as well: it was made before the price was so,
- * or by other means than the API, and covers nothing as long as the price is.
+ * Imports one coupon. Unlike the API, an import accepts a coupon for a product with a recurring price: the other store
+ * may have created it before the price became recurring. It gives no discount while the price is recurring.
  */
 async function importCoupon(
   transaction: AuthorityTransaction,
@@ -57,7 +57,7 @@ async function importCoupon(
   return 'imported';
 }
 
-/** A table whose writes are only remembered, so that a code or id given twice is found without writing it. */
+/** Keeps writes in memory, so that a dry run finds a duplicate code or id. */
 function rehearsed(coupons: AuthorityTransaction['coupons']): typeof coupons {
   const added = new Map<string, Coupon>();
   const ids = new Set<number>();

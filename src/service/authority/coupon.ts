@@ -18,7 +18,7 @@ import {
 import type { Context } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction } from '../tables.ts';
 
-/** The faults of a coupon's scope: products or collections that the account does not have. */
+/** Finds products or collections of a coupon that the account does not have. */
 export async function couponScopeFaults(
   reader: AuthorityReader,
   accountId: string,
@@ -49,7 +49,7 @@ export async function createCoupon(
   return done(await transaction.coupons.add(accountId, terms));
 }
 
-/** Replaces the terms of a coupon; of one that was redeemed, what customers were promised stays as it is. */
+/** Replaces the terms of a coupon. After a redemption, the code, scope and discount cannot change. */
 export async function updateCoupon(
   transaction: AuthorityTransaction,
   { accountId, id, terms }: NamedCoupon & { terms: CouponTerms },
@@ -59,7 +59,7 @@ export async function updateCoupon(
   if (coupon === null) return notFound('coupon');
   const broken = brokenPromises(coupon, terms);
   if (broken.length > 0 && (await redemptions.countOf(accountId, id)) > 0) {
-    const detail = 'It was redeemed: its code, scope and discount stay as they are.';
+    const detail = 'The coupon was redeemed: its code, scope and discount cannot change.';
     const errors = broken.map((parameter) => ({ parameter, code: 'redeemed', detail }));
     return refuse('coupon_redeemed', detail, { errors });
   }
@@ -75,7 +75,7 @@ export async function updateCoupon(
   return done(changed);
 }
 
-/** Ends a coupon now. One that has not started yet loses its start: an end before it would be none. */
+/** Ends a coupon now. A start in the future is removed, because the end would be before the start. */
 export async function endCoupon(
   { coupons }: AuthorityTransaction,
   { accountId, id }: NamedCoupon,
@@ -90,7 +90,7 @@ export async function endCoupon(
   return done(ended);
 }
 
-/** Deletes a coupon that no order has used: of one that was, there would be no telling what it was. */
+/** Deletes a coupon that no order has used; orders keep referring to a used coupon. */
 export async function deleteCoupon(
   { coupons, redemptions }: AuthorityTransaction,
   { accountId, id }: NamedCoupon,
@@ -98,7 +98,7 @@ export async function deleteCoupon(
   const coupon = await coupons.get(accountId, id);
   if (coupon === null) return notFound('coupon');
   if ((await redemptions.countOf(accountId, id)) > 0) {
-    return refuse('coupon_redeemed', 'It was redeemed: end it instead.');
+    return refuse('coupon_redeemed', 'The coupon was redeemed: end it instead.');
   }
   await coupons.remove(id);
   return done(coupon);
@@ -106,7 +106,7 @@ export async function deleteCoupon(
 
 export type NamedCoupon = { accountId: string; id: number };
 
-/** What of a coupon's terms customers were promised and would change, by its names on the wire. */
+/** Changed terms that customers were promised, by their names in the API. */
 function brokenPromises(was: CouponTerms, terms: CouponTerms): string[] {
   const broken: string[] = [];
   if (was.code !== terms.code) broken.push('code');
@@ -136,7 +136,6 @@ async function scopeRefusal(
   return refuse('product_is_recurring', detail, { errors });
 }
 
-/** The fault of a code that another coupon has. */
 export const codeTaken = {
   code: 'coupon_code_taken',
   detail: 'The account already has a coupon with this code.',

@@ -1,38 +1,35 @@
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 
-/** A row that was not imported; rows are numbered by the caller. */
+/** The caller numbers the rows. */
 export type RejectedRow = { row: number; code: string; detail: string };
 
-/** What became of the rows of an import. */
 export type ImportReport = { imported: number; unchanged: number; rejected: RejectedRow[] };
 
-/** The rows of an import. `rejected`: those that could not even be read. */
+/** `rejected`: rows that could not be parsed. */
 export type ImportRows<Row> = {
   rows: readonly Row[];
   rejected: readonly RejectedRow[];
-  /** All or none. */
+  /** Import all rows or none. */
   isAtomic: boolean;
-  /** Says what would become of the rows, and writes nothing. */
+  /** Report the result, but write nothing. */
   isDryRun: boolean;
 };
 
-/** What became of one row; what was here already, and is as the row says, is unchanged. */
+/** `unchanged`: the store already has the same content as the row. */
 export type ImportedRow = 'imported' | 'unchanged' | { code: string; detail: string };
 
-/** So many rows are under way together at most. */
-const rowsTogether = 500;
+const maxConcurrentRows = 500;
 
-/** How one row is imported. */
 export type RowImport<Row> = {
   importOne: (row: Row) => Promise<ImportedRow>;
-  /** What no two rows under way together may have in common, since the later one decides by the earlier. */
+  /** Rows with a common identity are not imported concurrently, because the later row depends on the earlier row. */
   identitiesOf: (row: Row) => readonly string[];
 };
 
 /**
- * Imports the rows as if one after the other, and refuses all of them where one of an atomic import is rejected. Those
- * that have nothing in common are under way together: an engine on another machine is then asked for all at once. They
- * go in the order of their identities, whatever the file's: so an index is written page by page.
+ * Imports the rows with the same result as one after the other. If one row of an atomic import is rejected, all rows
+ * are refused. Independent rows are imported concurrently, which saves round trips to a database server. They are sorted
+ * by identity, so that indexes are written page by page.
  */
 export async function importEach<Row extends { row: number }>(
   { rows, rejected, isAtomic, isDryRun }: ImportRows<Row>,
@@ -51,10 +48,7 @@ export async function importEach<Row extends { row: number }>(
   return isDryRun ? { ...done(report), unchanged: true } : done(report);
 }
 
-/**
- * Divides rows where one has something in common with another since the last division; in between, sorts and chunks
- * them.
- */
+/** Starts a new batch at each row that shares an identity with a row of the batch; sorts the batches and splits them. */
 function* independentRows<Row>(
   rows: readonly Row[],
   identitiesOf: (row: Row) => readonly string[],
@@ -64,14 +58,14 @@ function* independentRows<Row>(
   for (const row of rows) {
     const identities = identitiesOf(row);
     if (identities.some((identity) => taken.has(identity))) {
-      yield* chunks(inOrder(together), rowsTogether);
+      yield* chunks(inOrder(together), maxConcurrentRows);
       together = [];
       taken = new Set();
     }
     together.push({ row, identities });
     for (const identity of identities) taken.add(identity);
   }
-  yield* chunks(inOrder(together), rowsTogether);
+  yield* chunks(inOrder(together), maxConcurrentRows);
 }
 
 function inOrder<Row>(rows: { row: Row; identities: readonly string[] }[]): readonly Row[] {
@@ -85,10 +79,10 @@ function* chunks<Item>(items: readonly Item[], size: number): Generator<readonly
 
 function refuseAll(rejected: readonly RejectedRow[]): Result<never> {
   const errors = rejected.map(({ row, ...fault }) => ({ parameter: `row ${row}`, ...fault }));
-  return refuse('import_rejected', 'Nothing was imported: some rows cannot be.', { errors });
+  return refuse('import_rejected', 'Nothing was imported, because some rows were rejected.', { errors });
 }
 
-/** Whether two instants are written alike: dates are in whole seconds. */
+/** Imported dates are in whole seconds. */
 export function isSameSecond(one: number | null, other: number | null): boolean {
   return one === null || other === null ? one === other : Math.floor(one / 1000) === Math.floor(other / 1000);
 }

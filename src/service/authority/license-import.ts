@@ -8,7 +8,7 @@ import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, Awaitable } from '../tables.ts';
 import { importEach, isSameSecond, type ImportedRow, type ImportReport, type ImportRows } from './import.ts';
 
-/** A license as another store had it; null: the file does not say. */
+/** A license of another store; null: the file has no value. */
 export type LicenseRow = {
   row: number;
   licenseKey: string;
@@ -20,7 +20,7 @@ export type LicenseRow = {
 };
 
 export type LicenseImport = ImportRows<LicenseRow> & {
-  /** The account whose products they are of; null: any. */
+  /** Accept only products of this account; null: any. */
   accountId: Tenant['accountId'] | null;
 };
 
@@ -29,10 +29,7 @@ type Tables = {
   licenses: Pick<AuthorityTransaction['licenses'], 'get' | 'add'>;
 };
 
-/**
- * Takes licenses over from another store, with their dates, counts and states. A key that is here already, and
- * is as the row says, is left as it is, so that an import can be repeated.
- */
+/** Imports licenses from another store, with their dates, counts and states. An import can be repeated. */
 export async function importLicenses(
   transaction: AuthorityTransaction,
   command: LicenseImport,
@@ -45,7 +42,7 @@ export async function importLicenses(
   });
 }
 
-/** The tables of an import; a dry run only remembers, so that a key given twice is found. */
+/** A dry run keeps writes in memory, so that it finds duplicate keys. */
 export function importTables(
   { products, licenses }: Pick<AuthorityTransaction, 'products' | 'licenses'>,
   { isDryRun }: { isDryRun: boolean },
@@ -67,7 +64,7 @@ export function importTables(
   };
 }
 
-/** Thousands of rows are of the same few products, also those that ask together. */
+/** Reads each product once, also for concurrent rows: thousands of rows have the same few products. */
 function readOnce(products: Tables['products']): Tables['products'] {
   const known = new Map<string, Awaitable<Product | null>>();
   return {
@@ -82,7 +79,6 @@ function readOnce(products: Tables['products']): Tables['products'] {
   };
 }
 
-/** Imports one license. */
 export async function importLicense(
   { products, licenses }: Tables,
   row: LicenseRow,
@@ -93,7 +89,7 @@ export async function importLicense(
   if (product === null || (accountId !== null && product.accountId !== accountId)) {
     return { code: unknownProduct.code, detail: unknownProduct.detail };
   }
-  // A license with an unusual key may be here from an earlier version.
+  // An earlier version may have stored a license with an unusual key.
   const isUnusual = !isPlainLicenseKey(row.licenseKey) && (await licenses.get(row.licenseKey)) === null;
   if (isUnusual) return { code: unusualKey.code, detail: unusualKey.detail };
   if (await licenses.add(licenseOf(row, now))) return 'imported';
@@ -115,7 +111,7 @@ function licenseOf(row: LicenseRow, now: number): License {
   };
 }
 
-/** Whether a license is as a row says, as far as it says anything. */
+/** Compares the values that the row has. */
 function agrees(row: LicenseRow, license: License): boolean {
   return (
     row.productKey === license.productKey &&

@@ -5,7 +5,7 @@ import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 import type { LicenseChange } from './tables.ts';
 
-/** Counts a use or takes one back, enables or disables a license (specification 4.4). */
+/** Counts or undoes a use, enables or disables a license (specification 4.4). */
 export async function changeLicense(
   { licenses }: AuthorityTransaction,
   change: Omit<LicenseChange, 'remembered'>,

@@ -6,20 +6,19 @@ import { keepOldCredential } from '../access/credential.ts';
 import { newCredential, newIdentifier, newSecret } from '../access/secret.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 
-/** A product with its secret, which is shown only this once; until when the old one goes on (epoch ms), if it does. */
+/** The secret is shown only once. `oldUntil`: until when the replaced secret stays valid (epoch ms), if it does. */
 export type ProductWithSecret = { product: Product; secret: string; oldUntil: number | null };
 
 export type NewProduct = {
   name: string;
   recurring: boolean;
   accountId: string;
-  /** Null: one is made. */
+  /** Null: generate one. */
   productKey: string | null;
-  /** Null: one is made. Otherwise the one that callers of an existing store use already. */
+  /** Null: generate one. Otherwise callers of an existing store already use it. */
   secret: string | null;
 };
 
-/** Adds a product and its secret. */
 export async function addProduct(
   transaction: AuthorityTransaction,
   command: NewProduct,
@@ -45,7 +44,7 @@ export async function addProduct(
   return done({ product, secret, oldUntil: null });
 }
 
-/** Replaces a product's secret; the old one stops at once, or goes on for a while. */
+/** Replaces a product's secret. The old secret ends at once or at `oldUntil`. */
 export async function rollProductSecret(
   transaction: AuthorityTransaction,
   { productKey, oldUntil }: { productKey: string; oldUntil: number | null },
@@ -62,7 +61,7 @@ export async function rollProductSecret(
 
 export type ProductChange = { productKey: string; name: string; recurring: boolean; archived: boolean };
 
-/** Changes what may change of a product: one that is archived is not sold any more, and its keys go on. */
+/** Updates a product. An archived product is no longer sold; its keys keep working. */
 export async function updateProduct(
   { products }: AuthorityTransaction,
   { productKey, name, recurring, archived }: ProductChange,

@@ -5,15 +5,12 @@ import type { AuthorityTransaction, Awaitable } from '../tables.ts';
 import { importEach, isSameSecond, type ImportedRow, type ImportReport, type ImportRows } from './import.ts';
 import { importLicense, importTables, type LicenseImport, type LicenseRow } from './license-import.ts';
 
-/** A purchase as another store had it, with the license that came with it; null: the file does not say. */
+/** A purchase of another store, with its license; null: the file has no value. */
 export type PurchaseRow = LicenseRow & { purchaseId: string | null; refundedAt: number | null };
 
 export type PurchaseImport = ImportRows<PurchaseRow> & Pick<LicenseImport, 'accountId'>;
 
-/**
- * Takes purchases over from another store, and the licenses that came with them. A license of a refunded one is
- * disabled where the row does not say what it is.
- */
+/** Imports purchases and their licenses. Without a value for `enabled`, the license of a refunded purchase is disabled. */
 export async function importPurchases(
   transaction: AuthorityTransaction,
   command: PurchaseImport,
@@ -29,7 +26,7 @@ export async function importPurchases(
     const enabled = row.enabled ?? (refundedAt === null ? null : false);
     const license = await importLicense(tables, { ...row, enabled }, command.accountId, now);
     if (typeof license === 'object' || stored !== null) return license;
-    // A license that was here before tells when it was sold.
+    // If the license was stored before, it has the date of the sale.
     const known = license === 'unchanged' ? await tables.licenses.get(licenseKey) : null;
     const createdAt = row.createdAt ?? known?.createdAt ?? now;
     await purchases.add({ purchaseId: purchaseId ?? random.uuid(now), licenseKey, createdAt, refundedAt });
@@ -38,7 +35,6 @@ export async function importPurchases(
   return await importEach(command, { importOne, identitiesOf });
 }
 
-/** The purchases that an import decides by, and adds to. */
 type Purchases = {
   ofKey(licenseKey: string): Promise<Purchase | null>;
   get(purchaseId: string): Awaitable<Purchase | null>;
@@ -56,7 +52,7 @@ function purchasesIn({ purchases }: AuthorityTransaction): Purchases {
   };
 }
 
-/** What is added is only remembered, so that a key or id given twice is found without writing it. */
+/** Keeps writes in memory, so that a dry run finds a duplicate key or id. */
 function rehearsed(purchases: Purchases): Purchases {
   const byKey = new Map<string, Purchase>();
   const byId = new Map<string, Purchase>();
@@ -79,7 +75,7 @@ const purchaseTaken = {
   detail: 'There already is another purchase with this id, or of this license key.',
 };
 
-/** Whether a purchase is as a row says, as far as it says anything. */
+/** Compares the values that the row has. */
 function agrees({ purchaseId, licenseKey, refundedAt }: PurchaseRow, purchase: Purchase): boolean {
   return (
     (purchaseId ?? purchase.purchaseId) === purchase.purchaseId &&

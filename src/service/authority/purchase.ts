@@ -10,15 +10,14 @@ import type { AuthorityTransaction } from '../tables.ts';
 export type NewPurchase = {
   productKey: string;
   buyerEmail: string;
-  /** Null: one is made. Already in its stored form. */
+  /** In its stored form; null: generate one. */
   licenseKey: string | null;
-  /** Null: now. Otherwise when an existing store sold it: clients compute trials from it. */
+  /** Null: now. Otherwise the date of the sale in an existing store, from which clients compute trials. */
   soldAt: number | null;
   uses: number;
   enabled: boolean;
 };
 
-/** Records a purchase and issues its license key. */
 export async function addPurchase(
   transaction: AuthorityTransaction,
   command: NewPurchase,
@@ -27,9 +26,9 @@ export async function addPurchase(
   const { productKey, buyerEmail, uses, enabled } = command;
   const product = await transaction.products.get(productKey);
   if (product === null) return refuseParameters([unknownProduct]);
-  // What an existing store sold before is taken over also when it is not sold any more.
+  // A purchase from an existing store is accepted for an archived product, too.
   if (product.archivedAt !== null && command.soldAt === null) {
-    return refuse('product_archived', 'This product is not sold any more.');
+    return refuse('product_archived', 'This product is no longer sold.');
   }
   if (command.licenseKey !== null && !isPlainLicenseKey(command.licenseKey))
     return refuseParameters([unusualKey]);

@@ -41,7 +41,6 @@ export interface CollectionReads {
 }
 export interface CollectionTable extends CollectionReads {
   add(collection: Collection): void;
-  /** Changes its name and products. */
   put(collection: Collection): void;
 }
 
@@ -49,7 +48,7 @@ export interface CollectionTable extends CollectionReads {
 export type PurchaseFilter = TenantFilter & {
   productKey?: string | undefined;
   licenseKey?: string | undefined;
-  /** Compared without case. */
+  /** Ignores case. */
   buyerEmail?: string | undefined;
   since?: number | undefined;
   until?: number | undefined;
@@ -57,7 +56,7 @@ export type PurchaseFilter = TenantFilter & {
 };
 export interface PurchaseReads {
   get(purchaseId: string): Purchase | null;
-  /** In the order of their ids, those behind one. */
+  /** In the order of ids, after an id. */
   after(filter: ExportFilter, purchaseId: string, limit: number): PurchaseWithLicense[];
   /** Latest first. */
   list(filter: PurchaseFilter, page: Page): PurchaseWithLicense[];
@@ -73,17 +72,17 @@ export type LicenseFilter = TenantFilter & {
   productKey?: string | undefined;
   licenseKey?: string | undefined;
   enabled?: boolean | undefined;
-  /** Compared without case. */
+  /** Ignores case. */
   buyerEmail?: string | undefined;
 };
 export interface LicenseReads {
   get(licenseKey: string): License | null;
-  /** In the order of their keys, those behind one. */
+  /** In the order of keys, after a key. */
   after(filter: ExportFilter, licenseKey: string, limit: number): License[];
   list(filter: LicenseFilter, page: Page): SoldLicense[];
   count(filter: LicenseFilter): number;
 }
-/** A change of a license that a credential reaches; `remembered`: when (epoch ms) and by whom, for its history. */
+/** `remembered`: the history entry, with epoch ms; null: no history. */
 export type LicenseChange = {
   tenant: Tenant;
   licenseKey: string;
@@ -91,22 +90,20 @@ export type LicenseChange = {
   remembered: { at: number; credential: string } | null;
 };
 export interface LicenseTable extends LicenseReads {
-  /** Adds a license unless its key is taken; says whether it did. */
+  /** Returns false if the key is taken. */
   add(license: License): boolean;
-  /** Writes what changes of a license move, and touches none of its indexes. */
+  /** Writes no index, because no indexed column changes. */
   setState(license: Pick<License, 'licenseKey' | 'uses' | 'enabled'>): void;
   /**
-   * Changes one by `changeLicense` and adds to its history what is to be remembered and has changed, in one
-   * step; null when the credential reaches no such license.
+   * Changes a license and adds the change to its history, in one statement; null if the tenant has no such license.
    */
   change(change: LicenseChange): { before: License; after: License } | null;
 }
 
-/** What an export is limited to. */
 export type ExportFilter = TenantFilter & { productKey?: string | undefined };
 
 export interface CouponReads {
-  /** In the order of their ids, those behind one. */
+  /** In the order of ids, after an id. */
   after(accountId: string, id: number, limit: number): Coupon[];
   get(accountId: string, id: number): Coupon | null;
   byCode(accountId: string, code: string): Coupon | null;
@@ -114,11 +111,10 @@ export interface CouponReads {
   count(accountId: string, filter?: CouponFilter): number;
 }
 export interface CouponTable extends CouponReads {
-  /** `id`: the one that it is to have; without, a new one. */
+  /** Without `id`, generates one. */
   add(accountId: string, terms: CouponTerms, id?: number | null): Coupon;
   /** Whether any account has a coupon with this id. */
   isTaken(id: number): boolean;
-  /** Replaces its terms. */
   put(coupon: Coupon): void;
   remove(id: number): void;
 }

@@ -12,10 +12,10 @@ import type { Product } from '../../domain/product.ts';
 import { quoteCart, type Cart, type CartLine, type Quote } from '../../domain/checkout/quote.ts';
 import type { AuthorityReader, Reader, Awaitable } from '../tables.ts';
 
-/** Whose cart, and when (epoch ms). */
+/** `now`: epoch ms. */
 type QuoteRequest = { accountId: string; cart: Cart; now: number };
 
-/** The faults of a cart's lines: products that the account does not have. */
+/** Finds products of the cart that the account does not have. */
 export async function cartFaults(
   reader: AuthorityReader,
   accountId: string,
@@ -24,7 +24,7 @@ export async function cartFaults(
   return faultsOf(await findProducts(reader, accountId, lines), lines);
 }
 
-/** Quotes one of an account's coupons. What the catalogue says of a product holds, whatever the cart says. */
+/** Quotes an account's coupon. The catalogue decides whether a product is recurring, whatever the cart says. */
 export async function quoteCoupon(
   reader: AuthorityReader,
   { accountId, cart, now }: QuoteRequest,
@@ -34,7 +34,7 @@ export async function quoteCoupon(
   if (faults.length > 0) return refuseParameters(faults);
   const archived = archivedIn(products, cart.lines);
   if (archived.length > 0) {
-    const detail = 'The cart has products that are not sold any more.';
+    const detail = 'The cart has products that are no longer sold.';
     return refuse('product_archived', detail, { errors: archived.slice(0, maximumFaults) });
   }
   const coupon = await reader.coupons.byCode(accountId, cart.code);
@@ -48,7 +48,7 @@ export async function quoteCoupon(
   return done(quoteCart(coupon, { ...cart, lines }, { now, redemptions }));
 }
 
-/** Quotes a coupon out of an agent's mirror; which products a collection holds is what the cart says. */
+/** Quotes a coupon of an agent's mirror. The agent knows no collections, so it takes them from the cart. */
 export function quoteMirroredCoupon(reader: Reader, { accountId, cart, now }: QuoteRequest): Quote {
   const coupon = reader.mirror.byCode(cart.code)?.coupon ?? null;
   const redemptions = coupon === null ? 0 : reader.redemptions.countOf(accountId, coupon.id);
@@ -57,7 +57,7 @@ export function quoteMirroredCoupon(reader: Reader, { accountId, cart, now }: Qu
 
 type Products = ReadonlyMap<string, Product | null>;
 
-/** The products of some lines by their keys; null: the account has none with this key. */
+/** Products by key; null if the account has no such product. */
 async function findProducts(
   { products }: AuthorityReader,
   accountId: string,
@@ -82,12 +82,12 @@ function archivedIn(products: Products, lines: readonly CartLine[]): ParameterFa
   return lines.flatMap(({ productKey }, index) => {
     const archivedAt = products.get(productKey)?.archivedAt ?? null;
     if (archivedAt === null) return [];
-    const detail = 'This product is not sold any more.';
+    const detail = 'This product is no longer sold.';
     return [{ parameter: `items[${index}].product_key`, code: 'product_archived', detail }];
   });
 }
 
-/** The products that a coupon's collection holds; none for a coupon of another scope. */
+/** The products of the coupon's collection; none for another scope. */
 async function productsCollected(
   { collections }: AuthorityReader,
   coupon: Coupon | null,
@@ -99,15 +99,14 @@ async function productsCollected(
 }
 
 /**
- * The spelling under which a coupon is known: as sent, or else without invisible and typographic characters. An earlier
- * store may have issued codes that contain such characters.
+ * The spelling under which a coupon is stored: as sent, or without invisible and typographic characters. An earlier
+ * store may have issued codes with such characters.
  */
 export async function knownCode(code: string, byCode: (code: string) => Awaitable<unknown>): Promise<string> {
   const plain = plainCouponCode(code);
   return plain === code || (await byCode(code)) !== null ? code : plain;
 }
 
-/** A filter of coupons with its code in the spelling under which a coupon is known. */
 export async function inKnownCode<Filter extends CouponFilter>(
   filter: Filter,
   byCode: (code: string) => Awaitable<unknown>,

@@ -7,10 +7,10 @@ import { quoteCoupon, quoteMirroredCoupon } from './quote.ts';
 
 export type RedeemCoupon = { accountId: string; order: string; cart: Cart };
 
-/** A redemption, and whether this request made it. */
+/** `isNew`: this request made the redemption. */
 export type RedeemedCoupon = { redemption: Redemption; isNew: boolean };
 
-/** Redeems one of an account's coupons for an order. The same order and cart are answered the same again. */
+/** Redeems an account's coupon for an order. A repeated request with the same order and cart gets the same response. */
 export async function redeemCoupon(
   transaction: AuthorityTransaction,
   command: RedeemCoupon,
@@ -19,7 +19,7 @@ export async function redeemCoupon(
   return await redeemOnce(transaction, command, now, () => quoteCoupon(transaction, { ...command, now }));
 }
 
-/** Redeems a coupon of an agent's mirror; it is recorded here alone. */
+/** Redeems a coupon of an agent's mirror. The upstream is not notified. */
 export async function redeemMirroredCoupon(
   transaction: Transaction,
   command: RedeemCoupon,
@@ -30,7 +30,7 @@ export async function redeemMirroredCoupon(
   );
 }
 
-/** Voids the redemption of an order, which gives the use of the coupon back. */
+/** Voids the redemption of an order, so that the coupon can be used once more. */
 export async function voidRedemption(
   { redemptions }: AuthorityTransaction,
   { accountId, order }: { accountId: string; order: string },
@@ -41,7 +41,6 @@ export async function voidRedemption(
   return done({ order, couponId: redemption.couponId });
 }
 
-/** The answer for an order that has used no coupon. */
 export function redemptionNotFound(): Result<never> {
   return refuse('redemption_not_found', 'This order has used no coupon.');
 }

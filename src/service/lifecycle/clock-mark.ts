@@ -8,14 +8,14 @@ const highWater = 'high_water';
 const unconfirmed = 'high_water_unconfirmed';
 const elapsedMark = 'steady_mark';
 
-/** The latest time that this store has seen; null on a new one. */
+/** The latest time that this store has seen; null for a new store. */
 export async function rememberedTime({ settings }: AuthorityReader): Promise<TimeMark | null> {
   const mark = await settings.get(highWater);
   if (mark === null) return null;
   return { at: Number(mark), isConfirmed: (await settings.get(unconfirmed)) !== '1' };
 }
 
-/** Stores the time reached, so that turning the clock back gains nothing after a restart either. */
+/** Stores the time, so that setting the clock back does not extend anything, even after a restart. */
 export async function markTime(
   transaction: AuthorityTransaction,
   { mark }: { mark: TimeMark },
@@ -23,7 +23,7 @@ export async function markTime(
 ): Promise<Result<null>> {
   const { settings } = transaction;
   const before = await rememberedTime(transaction);
-  // The first time that the upstream confirms may lie before what the machine had claimed until then.
+  // The first time from the upstream may be before the unconfirmed time of the machine.
   if (before === null || mark.at > before.at || (mark.isConfirmed && !before.isConfirmed)) {
     await settings.set(highWater, String(mark.at));
     await settings.set(unconfirmed, mark.isConfirmed ? '0' : '1');
@@ -33,9 +33,9 @@ export async function markTime(
 }
 
 /**
- * Waits are kept by `Clock.elapsed`, which begins anew with each start. Where it begins earlier than it had
- * come to, because the wall clock was turned back meanwhile, they are moved along with it. Gives the instant, by
- * the new start's reckoning, that the last process is known to have reached.
+ * Waits are stored as `Clock.elapsed`, which starts again with each process. If the wall clock was set back, the new
+ * `elapsed` may be less than the last stored one: then all waits are moved. Returns the `elapsed`, as this process
+ * counts, that the last process certainly reached.
  */
 export function resumeWaits(transaction: Transaction, elapsed: number): number {
   const before = Number(transaction.settings.get(elapsedMark) ?? 0);
@@ -48,12 +48,11 @@ export function resumeWaits(transaction: Transaction, elapsed: number): number {
   return elapsed;
 }
 
-/** The mark is written forward no more often than this, in ms. */
 const markEveryMs = 60_000;
 
 /**
- * Remembers that the time has reached the date of an answer (`Applied.confirmedAt`): after a restart no later `Date` may
- * take back the time to before this date.
+ * Stores the date of a response (`Applied.confirmedAt`), so that after a restart the time does not go back to before
+ * this date.
  */
 export function confirmTime({ settings }: Transaction, confirmedAt: number): void {
   const mark = Number(settings.get(highWater) ?? confirmedAt);

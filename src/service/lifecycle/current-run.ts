@@ -1,7 +1,7 @@
 import { isCountInQuestion, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import type { Reader, Transaction } from '../tables.ts';
 
-/** The number of what began with this start of the process, or with another upstream since; from 1. */
+/** A run begins with each start of the process and each change of the upstream; counts from 1. */
 export function currentRun(reader: Reader): number {
   return Number(reader.settings.get('run') ?? 0);
 }
@@ -16,13 +16,12 @@ export function lastSeqBefore(reader: Reader): number {
   return Number(reader.settings.get('run_seq') ?? 0);
 }
 
-/** Counts a start of the process. */
 export function countStart(transaction: Transaction): void {
   beginRun(transaction);
   transaction.settings.set('run_seq', String(transaction.operations.lastSeq()));
 }
 
-/** Makes every count that was seen until now one of an earlier run; returns the number of the one that begins. */
+/** Begins a new run: all counts seen so far belong to an earlier run. Returns its number. */
 export function beginRun(transaction: Transaction): number {
   const run = currentRun(transaction) + 1;
   transaction.settings.set('run', String(run));

@@ -1,8 +1,8 @@
 import type { UseCaseName } from '../writer.ts';
 
 /*
- * What is written even when the disk is full: a start, the upstream's answers and what follows from them, and
- * what frees space. Callers' changes are refused.
+ * These writes run even if the disk is full: a start, the upstream's responses and their effects, and clean-up.
+ * Changes of callers are refused.
  */
 const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'startAuthority',

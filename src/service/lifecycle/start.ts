@@ -10,39 +10,37 @@ import { resumeWaits } from './clock-mark.ts';
 import { keepRole } from './role.ts';
 import { newSecret } from '../access/secret.ts';
 
-/** What both roles start with. */
 type StartStore = {
   /** The digest of `admin.token`. */
   adminTokenDigest: string;
-  /** The machine and the path of the state directory: a copy of it is told by them. */
+  /** Host and path of the state directory. If they change, the directory was copied. */
   place: string;
-  /** Names the process among those that share the store; left out, it has it alone. */
-  copy?: string;
+  /** The name of the node, if several nodes share the store. */
+  node?: string;
 };
 
 export type StartAuthority = StartStore & {
-  /** The digest of `api.key` on the first start; null later. */
+  /** The digest of `api.key` at the first start; null later. */
   apiKeyDigest: string | null;
-  /** Where `api.key` is, for the other processes that share the store; left out, there are none. */
+  /** Where `api.key` is, if several nodes share the store. */
   apiKeyKeptAt?: string;
 };
 
 const keptAtSetting = 'api_key_kept_at';
 
-/** Where the first API key was written, as the process that did said; null: it does not share its store. */
+/** Where a node wrote the first API key; null if the store is not shared. */
 export async function apiKeyKeptAt({ settings }: AuthorityReader): Promise<string | null> {
   return await settings.get(keptAtSetting);
 }
 
 export type StartAgent = StartStore & {
-  /** `sync.reconcile_after`: what was in flight when the process ended may still be on its way. */
+  /** `sync.reconcile_after`: requests in flight when the process ended may still arrive. */
   reconcileAfterMs: number;
 };
 
-/** The store that was started. */
 type StartedStore = { instance: string };
 
-/** Starts an authority's store; the first time, adds the default account. */
+/** The first start adds the default account. */
 export async function startAuthority(
   transaction: AuthorityTransaction,
   command: StartAuthority,
@@ -60,7 +58,6 @@ export async function startAuthority(
   return done({ instance });
 }
 
-/** Starts an agent's store: counts the start, and makes what was in flight uncertain. */
 export async function startAgent(
   transaction: Transaction,
   command: StartAgent,
@@ -87,7 +84,7 @@ async function startStore(
   return await keepPlace(transaction, start.place, context);
 }
 
-/** A store in another place than at its last start is a copy: it becomes an instance of its own. */
+/** If the place has changed, the store is a copy and gets a new instance id. */
 async function keepPlace(
   { settings }: AuthorityTransaction,
   place: string,
@@ -104,22 +101,21 @@ async function keepPlace(
 
 const setting = 'log_key';
 
-/** The secret with which license keys are hashed in the log of this store. */
+/** The secret for hashes of license keys in the log. */
 export async function logKey({ settings }: AuthorityReader): Promise<string> {
   const secret = await settings.get(setting);
-  if (secret === null) throw new Error('the store was not taken into use');
+  if (secret === null) throw new Error('the store was never started');
   return secret;
 }
 
-/** Makes the secret on the first start. */
 async function keepLogKey({ settings }: AuthorityTransaction, random: Random): Promise<void> {
   if ((await settings.get(setting)) === null) await settings.set(setting, newSecret('lk_log', random));
 }
 
-/** The new instance, and how many operations have to be read back. */
+/** `unfinished`: how many operations must be read back. */
 export type RestoredStore = { instance: string; unfinished: number };
 
-/** Gives a restored copy an instance of its own, and makes its unfinished operations uncertain. */
+/** Gives a restored store a new instance id, and makes its unfinished operations uncertain. */
 export function restore(
   transaction: Transaction,
   _: Record<string, never>,

@@ -59,24 +59,24 @@ export function makeInFlightUncertain(
 export function makeAllUncertain(transaction: Transaction): void {
   beginUnknownHistory(transaction);
   const { operations, snapshots } = transaction;
-  const shownAnew = new Set<string>();
+  const reopenedSubjects = new Set<string>();
   const lastError = 'this store was restored or copied: it may have been delivered before';
   // The uncertain operations come first: the others become uncertain in this loop.
   for (const state of ['uncertain', 'in_flight', 'pending', 'dead'] as const) {
     for (const operation of operations.withState(state)) {
       const baseUses = snapshots.get(operation.subject)?.license.uses ?? null;
-      const doubted = advance(operation, { type: 'question', baseUses, lasting: true });
-      if (doubted.progress.state === 'dead') continue;
-      if (state === 'dead') shownAnew.add(operation.subject);
+      const questioned = advance(operation, { type: 'question', baseUses, lasting: true });
+      if (questioned.progress.state === 'dead') continue;
+      if (state === 'dead') reopenedSubjects.add(operation.subject);
       operations.put({
-        ...doubted,
+        ...questioned,
         nextAt: null,
         outage: false,
         lastError: operation.lastError ?? lastError,
       });
     }
   }
-  for (const subject of shownAnew) {
+  for (const subject of reopenedSubjects) {
     const snapshot = snapshots.get(subject);
     if (snapshot !== null) putSnapshot(transaction, snapshot);
   }

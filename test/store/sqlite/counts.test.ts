@@ -212,7 +212,7 @@ test('snapshots are counted by their age as they are, whatever was done to them'
         .all() as { enabled: number; at: number }[];
       const countOf = (from: number, until: number): number =>
         rows.filter(({ enabled, at }) => enabled === 1 && at >= from && at < until).length;
-      expect(snapshots.census(ages)).toEqual({
+      expect(snapshots.counts(ages)).toEqual({
         fresh: countOf(ages.fresh, Infinity),
         stale: countOf(ages.stale, ages.fresh),
         grace: countOf(ages.grace, ages.stale),
@@ -234,7 +234,7 @@ test('thousands that were confirmed within the hour in which a class ends are di
   }
   database.exec('COMMIT');
   const quarter = 2.25 * hourMs;
-  expect(snapshots.census({ fresh: quarter, stale: 2 * hourMs, grace: hourMs })).toEqual({
+  expect(snapshots.counts({ fresh: quarter, stale: 2 * hourMs, grace: hourMs })).toEqual({
     fresh: 7_501,
     stale: 2_500,
     grace: 0,

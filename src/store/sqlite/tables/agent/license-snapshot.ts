@@ -61,7 +61,7 @@ export function snapshotReads(database: DatabaseSync): SnapshotReads {
     aliasCount: (licenseKey) => aliasCount(licenseKey),
     latest: (productKey, limit) => latest.all(productKey, limit),
     toRefresh: (now, limit) => toRefresh.all(now, limit),
-    census: freshnessCountsRead(database),
+    counts: freshnessCountsRead(database),
   };
 }
 
@@ -73,7 +73,7 @@ const maxExactCount = 10_000;
  * The schema keeps a count of each hour. Only in the hour in which a freshness ends, rows are counted. The recursive
  * query finds each product with one jump through the index.
  */
-function freshnessCountsRead(database: DatabaseSync): SnapshotReads['census'] {
+function freshnessCountsRead(database: DatabaseSync): SnapshotReads['counts'] {
   const inHours = prepareCount(
     database,
     'SELECT coalesce(sum(count), 0) AS count FROM license_snapshot_count WHERE enabled = ? AND hour BETWEEN ? AND ?',
