@@ -9,12 +9,12 @@ function refreshIn({ snapshot, elapsed }: AgentHarness): number {
   return Number(snapshot.refreshAt) - elapsed;
 }
 
-/** What an agent above answers that has a change of the key to deliver itself. */
+/** The response of an agent above that has a pending change of the key. */
 function pendingAbove(answer: Applied<License>): Applied<License> {
   return { ...answer, isPending: true };
 }
 
-it('an enable that an agent above has not delivered yet is looked for soon, until it shows', async () => {
+it('an agent reads a key soon again while the agent above still has an enable of the key to deliver', async () => {
   await using agent = await createAgent(off);
   const enable = await agent.record('enable');
   const flying = await agent.send('state', { justRead: true });
@@ -29,7 +29,7 @@ it('an enable that an agent above has not delivered yet is looked for soon, unti
   expect(refreshIn(agent)).toBe(6 * hour);
 });
 
-it('a key that is enabled waits its time, whatever an agent above has to deliver', async () => {
+it('an agent refreshes an enabled key at the usual time, whatever the agent above has to deliver', async () => {
   await using agent = await createAgent();
   await agent.read(pendingAbove(agent.says(5)));
   expect(refreshIn(agent)).toBe(6 * hour);

@@ -49,7 +49,7 @@ function redeem(harness: ManualHarness, order: string, cart: Cart = buildCart({}
   return checkout(harness).redeem({ accountId, order, cart }, asked, never);
 }
 
-it('a pasted code is quoted and redeemed as the coupon that has the code', async () => {
+it('a pasted coupon code is quoted and redeemed as the coupon with that code', async () => {
   await using harness = await createManualHarness();
   const [plain, unusual] = [buildCoupon({ id: 7, code: 'SAVE-20' }), buildCoupon({ id: 8, code: 'OLD–1' })];
   await mirror(harness, plain, unusual);
@@ -67,8 +67,8 @@ it('a pasted code is quoted and redeemed as the coupon that has the code', async
   expect(harness.arrivedCoupons).toEqual([]);
 });
 
-describe('a coupon at an agent', () => {
-  it('is quoted from the mirror, without asking the upstream', async () => {
+describe('coupons at checkout on an agent', () => {
+  it('an agent quotes a coupon from the mirror without asking the upstream', async () => {
     await using harness = await createManualHarness();
     await mirror(harness, buildCoupon({ id: 7 }));
     const { quote: quoted, provenance } = valueOf(await quote(harness));
@@ -77,7 +77,7 @@ describe('a coupon at an agent', () => {
     expect(harness.arrivedCoupons).toEqual([]);
   });
 
-  it('takes products as the cart names them, and collections and recurring prices too', async () => {
+  it('an agent takes products, collections and recurring prices from the cart', async () => {
     await using harness = await createManualHarness();
     await mirror(harness, buildCoupon({ id: 7, scope: { type: 'collection', collectionId: 'set' } }));
     const cart = buildCart({ collectionIds: ['set'] }, { collectionIds: ['set'], recurring: true }, {});
@@ -85,7 +85,7 @@ describe('a coupon at an agent', () => {
     expect(quoted.lines.map((line) => line.discount)).toEqual([200, 0, 0]);
   });
 
-  it('is redeemed here while the upstream is away, up to its limit, and again when one is voided', async () => {
+  it('an agent redeems a coupon while the upstream is down, up to the limit, and once more after a redemption is voided', async () => {
     await using harness = await createManualHarness();
     await mirror(harness, buildCoupon({ id: 7, usageLimit: 1 }));
     const { redemption } = valueOf(await redeem(harness, 'A-1'));
@@ -97,7 +97,7 @@ describe('a coupon at an agent', () => {
     expect(harness.arrivedCoupons).toEqual([]);
   });
 
-  it('is answered the same for the same order and cart, also when it is gone from the mirror', async () => {
+  it('an agent repeats the response for the same order and cart, even after the coupon has left the mirror', async () => {
     await using harness = await createManualHarness();
     await mirror(harness, buildCoupon({ id: 7 }));
     const { redemption } = valueOf(await redeem(harness, 'A-1'));
@@ -105,7 +105,7 @@ describe('a coupon at an agent', () => {
     expect(valueOf(await redeem(harness, 'A-1'))).toMatchObject({ redemption, isNew: false });
   });
 
-  it('that the mirror does not hold is asked for upstream, once in a while', async () => {
+  it('an agent asks the upstream for an unknown coupon code, but not for each quote', async () => {
     await using harness = await createManualHarness();
     await mirror(harness);
     expect(valueOf(await quote(harness)).quote.reasons).toEqual(['unknown_code']);
@@ -121,7 +121,7 @@ describe('a coupon at an agent', () => {
     expect(harness.arrivedCoupons).toEqual([]);
   });
 
-  it('that the mirror does not hold is unknown while the upstream is away', async () => {
+  it('a coupon code that the mirror does not have is unknown while the upstream is down', async () => {
     await using harness = await createManualHarness();
     await mirror(harness);
     await harness.passes(day + minute);
@@ -135,7 +135,7 @@ describe('a coupon at an agent', () => {
     expect(provenance).toMatchObject({ freshness: 'stale' });
   });
 
-  it('is no answer where the coupons were never seen, or are not configured', async () => {
+  it('a quote is refused if coupons were never read or are not configured', async () => {
     await using harness = await createManualHarness();
     const asking = quote(harness);
     await harness.time.settle();
@@ -149,7 +149,7 @@ describe('a coupon at an agent', () => {
     expect(refusalOf(await none.redeem(command, asked, never))).toBe('coupons_not_configured');
   });
 
-  it('that is old is quoted at once, and the list is read again behind it', async () => {
+  it('an agent quotes a stale coupon at once, and reads the list in the background', async () => {
     await using harness = await createManualHarness();
     await mirror(harness, buildCoupon({ id: 7 }));
     await harness.passes(day + minute);
@@ -158,7 +158,7 @@ describe('a coupon at an agent', () => {
     expect(valueOf(await quote(harness)).quote.reasons).toEqual(['ended']);
   });
 
-  it('that is past its grace is quoted after the upstream was asked, and without its answer all the same', async () => {
+  it('an agent asks the upstream about a coupon past its grace, and quotes the old coupon if the upstream does not answer', async () => {
     await using harness = await createManualHarness();
     await mirror(harness, buildCoupon({ id: 7 }));
     await harness.passes(14 * day + minute);
@@ -177,7 +177,7 @@ describe('a coupon at an agent', () => {
     expect([quoted.reasons, provenance]).toMatchObject([['ended'], { freshness: 'fresh', cache: 'miss' }]);
   });
 
-  it('that is past its grace and no longer listed is not asked for by each quote', async () => {
+  it('a coupon past its grace that is no longer listed does not cause a request for each quote', async () => {
     await using harness = await createManualHarness();
     await mirror(harness, buildCoupon({ id: 7 }));
     await harness.passes(14 * day + minute);
@@ -192,7 +192,7 @@ describe('a coupon at an agent', () => {
     expect(harness.arrivedCoupons).toEqual([]);
   });
 
-  it('that the upstream has not seen yet keeps its redemptions under the id that it gets', async () => {
+  it('a provisional coupon keeps its redemptions when it gets its real id', async () => {
     await using harness = await createManualHarness();
     const { id: _, ...terms } = buildCoupon({ usageLimit: 1 });
     const command = { terms, isSentNow: true, maxPending: 10 };

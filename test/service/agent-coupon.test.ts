@@ -36,7 +36,7 @@ function couponing(harness: ManualHarness, { isConfigured = true } = {}): Coupon
   });
 }
 
-it('a coupon whose code has invisible or typographic characters is not created on an agent', async () => {
+it('an agent does not create a coupon whose code has invisible or typographic characters', async () => {
   await using harness = await createManualHarness();
   for (const code of ['SAVE–20', 'SAVE-20\u200b', 'ＳＡＶＥ-20']) {
     const refused = couponing(harness).create(account, { ...terms, code }, asked, never);
@@ -91,8 +91,8 @@ function run(harness: ManualHarness): void {
   harness.sync.push.run(harness.ending.signal).catch(() => undefined);
 }
 
-describe('a coupon that is created on an agent', () => {
-  it('is the upstream’s, once that has taken it', async () => {
+describe('creating a coupon on an agent', () => {
+  it('a created coupon is the coupon of the upstream once the upstream has accepted it', async () => {
     await using harness = await createManualHarness();
     const answer = create(harness);
     const request = await arrived(harness, 'create');
@@ -105,7 +105,7 @@ describe('a coupon that is created on an agent', () => {
     expect(valueOf(await couponing(harness).get(account, 7, never)).coupon.id).toBe(7);
   });
 
-  it('is provisional while the upstream is away, and goes up when it is back', async () => {
+  it('a coupon that is created while the upstream is down is provisional, and is sent when the upstream is back', async () => {
     await using harness = await createManualHarness();
     run(harness);
     harness.sync.limiter.pause();
@@ -125,7 +125,7 @@ describe('a coupon that is created on an agent', () => {
   });
 
   it.each([lost, no('unreachable')])(
-    'is provisional when nothing is known of its answer: $outcome',
+    'a created coupon is provisional if its outcome is unknown: $outcome',
     async (outcome) => {
       await using harness = await createManualHarness();
       const answer = create(harness);
@@ -134,7 +134,7 @@ describe('a coupon that is created on an agent', () => {
     },
   );
 
-  it('is refused for a code that the upstream has shown, where that cannot be asked after all', async () => {
+  it('a coupon is refused if the upstream has shown its code and cannot be asked', async () => {
     await using harness = await createManualHarness();
     await mirror(harness, [{ ...terms, id: 7 }]);
     const once = { credential: 'account:default', key: 'once', fingerprint: 'f' };
@@ -148,7 +148,7 @@ describe('a coupon that is created on an agent', () => {
     expect(harness.store.idempotency.get(once.credential, once.key)).toBeNull();
   });
 
-  it('is refused in the words of the upstream', async () => {
+  it('a refused coupon has the error message of the upstream', async () => {
     await using harness = await createManualHarness();
     const answer = create(harness);
     const refusal = { status: 429, detail: 'HTTP 429: not so fast', message: 'not so fast' };
@@ -158,14 +158,14 @@ describe('a coupon that is created on an agent', () => {
     });
   });
 
-  it('is refused with the status where the upstream says nothing else', async () => {
+  it('a refused coupon has only the status if the upstream sends no message', async () => {
     await using harness = await createManualHarness();
     const answer = create(harness);
     await (await arrived(harness, 'create')).answer({ ...no('refused'), status: 422, detail: 'HTTP 422' });
     expect(await answer).toMatchObject({ problem: { code: 'upstream_refused', detail: 'HTTP 422' } });
   });
 
-  it('is no fault of the caller when the upstream does not accept our API key, which is not tried again', async () => {
+  it('a coupon is not refused as the fault of the caller if the upstream rejects our API key, and the key is not tried again', async () => {
     await using harness = await createManualHarness();
     const answer = create(harness);
     await (await arrived(harness, 'create')).answer({ ...no('unauthorized'), status: 401 });
@@ -175,7 +175,7 @@ describe('a coupon that is created on an agent', () => {
     expect(harness.arrivedCoupons).toEqual([]);
   });
 
-  it('is refused for a code that waits for the upstream already, which costs nobody a turn', async () => {
+  it('a coupon whose code already waits for the upstream is refused without using a turn', async () => {
     await using harness = await createManualHarness();
     harness.options = { ...harness.options, rate: 0.5 };
     await harness.writer.write('queueCoupon', { terms, isSentNow: false, maxPending: 10 });
@@ -185,7 +185,7 @@ describe('a coupon that is created on an agent', () => {
     expect((await arrived(harness, 'get')).id).toBe(9);
   });
 
-  it('whose answer was lost is looked for until a list can be had, and sent again when it is not there', async () => {
+  it('a coupon whose response was lost is looked for until a list can be read, and is sent again if the list lacks it', async () => {
     await using harness = await createManualHarness();
     run(harness);
     const answer = create(harness);
@@ -199,7 +199,7 @@ describe('a coupon that is created on an agent', () => {
     expect((await arrived(harness, 'create')).code).toBe('Spring');
   });
 
-  it('is answered as created once the upstream has created it, although the store fails to record that', async () => {
+  it('a coupon is reported as created if the upstream has created it but the store fails to record that', async () => {
     await using harness = await createManualHarness();
     const answer = create(harness);
     const request = await arrived(harness, 'create');
@@ -208,13 +208,13 @@ describe('a coupon that is created on an agent', () => {
     expect(valueOf(await answer).coupon.id).toBe(7);
   });
 
-  it('is answered as accepted where the store cannot be read before it is sent', async () => {
+  it('a coupon is reported as accepted if the store cannot be read before the coupon is sent', async () => {
     await using harness = await createManualHarness();
     vi.spyOn(harness.sync.coupons, 'create').mockRejectedValueOnce(new StorageError('failed', null));
     expect(valueOf(await create(harness)).provenance).toMatchObject({ pending: 1 });
   });
 
-  it('is kept until the full disk has room for what the upstream answered', async () => {
+  it('a coupon response of the upstream is kept until the full disk has room', async () => {
     await using harness = await createManualHarness();
     const answer = create(harness);
     const request = await arrived(harness, 'create');
@@ -226,7 +226,7 @@ describe('a coupon that is created on an agent', () => {
     expect(harness.store.mirror.get(7)?.coupon.code).toBe('Spring');
   });
 
-  it('is warned of in the log when it waited, and the upstream will not have it', async () => {
+  it('a warning is logged if the upstream refuses a coupon that waited', async () => {
     await using harness = await createManualHarness();
     await harness.writer.write('queueCoupon', { terms, isSentNow: false, maxPending: 10 });
     run(harness);
@@ -234,7 +234,7 @@ describe('a coupon that is created on an agent', () => {
     expect(harness.warnings).toEqual(['a coupon creation was not delivered']);
   });
 
-  it('is not warned of where who asks for it is told that the upstream will not have it', async () => {
+  it('no warning is logged if the caller gets the refusal of a coupon', async () => {
     await using harness = await createManualHarness();
     const answer = create(harness);
     await (await arrived(harness, 'create')).answer(no('refused'));
@@ -242,7 +242,7 @@ describe('a coupon that is created on an agent', () => {
     expect(harness.warnings).toEqual([]);
   });
 
-  it('under an idempotency key is created once, whatever became of it', async () => {
+  it('a coupon is created once per idempotency key, whatever happened to the first request', async () => {
     await using harness = await createManualHarness();
     const once = { credential: 'c', key: 'k', fingerprint: 'f' };
     const first = create(harness, once);
@@ -252,8 +252,8 @@ describe('a coupon that is created on an agent', () => {
   });
 });
 
-describe('the coupons of an agent', () => {
-  it('are asked for once, and then answered from here', async () => {
+describe('the list of coupons on an agent', () => {
+  it('an agent reads the list of coupons once, and then answers from the mirror', async () => {
     await using harness = await createManualHarness();
     const list = couponing(harness).list(account, page, never);
     const confirmedAt = harness.now;
@@ -276,7 +276,7 @@ describe('the coupons of an agent', () => {
     expect(harness.arrivedCoupons).toEqual([]);
   });
 
-  it('that are stale are answered at once, and listed again behind the answer', async () => {
+  it('an agent answers a stale list of coupons at once, and reads the list in the background', async () => {
     await using harness = await createManualHarness();
     await mirror(harness, coupons(1));
     await harness.passes(day + 1);
@@ -286,7 +286,7 @@ describe('the coupons of an agent', () => {
     expect(valueOf(await couponing(harness).list(account, page, never)).total).toBe(2);
   });
 
-  it('that are past their grace are asked for first, and told all the same without an answer', async () => {
+  it('an agent reads the list past its grace first, and answers with the old list if the upstream does not answer', async () => {
     await using harness = await createManualHarness();
     await mirror(harness, coupons(1));
     await harness.passes(14 * day + 1);
@@ -307,7 +307,7 @@ describe('the coupons of an agent', () => {
     });
   });
 
-  it('are not known while the upstream cannot be asked', async () => {
+  it('the list of coupons is refused if it was never read and the upstream cannot be reached', async () => {
     await using harness = await createManualHarness();
     const list = couponing(harness).list(account, page, never);
     await (await arrived(harness, 'list')).answer(no('unreachable'));
@@ -319,7 +319,7 @@ describe('the coupons of an agent', () => {
     });
   });
 
-  it('are not asked for under an API key that was refused, which costs nobody a turn', async () => {
+  it('the list of coupons is not requested with a rejected API key, and uses no turn', async () => {
     await using harness = await createManualHarness();
     harness.options = { ...harness.options, rate: 0.5 };
     harness.sync.limiter.observe({ ...no('unauthorized'), status: 401 }, { owner: null, subject: 'coupons' });
@@ -332,14 +332,14 @@ describe('the coupons of an agent', () => {
     expect(await harness.requested()).toEqual([`verify ${key}`]);
   });
 
-  it('are not waited for by a caller who has left', async () => {
+  it('a caller who has left does not wait for the list of coupons', async () => {
     await using harness = await createManualHarness();
     const left = AbortSignal.abort(new Error('left'));
     await expect(couponing(harness).list(account, page, left)).rejects.toThrow('left');
     expect(harness.arrivedCoupons).toEqual([]);
   });
 
-  it('show an upstream that is away by a list that is lost', async () => {
+  it('a lost response to the list of coupons shows that the upstream is down', async () => {
     await using harness = await createManualHarness();
     const list = couponing(harness).list(account, page, never);
     await (await arrived(harness, 'list')).answer(lost);
@@ -347,7 +347,7 @@ describe('the coupons of an agent', () => {
     expect(harness.sync.limiter.status().state).toBe('down');
   });
 
-  it('are not known where the upstream has no list of them, and that is not called silence', async () => {
+  it('the list of coupons is refused with a clear reason if the upstream has no such list', async () => {
     await using harness = await createManualHarness();
     const list = couponing(harness).list(account, page, never);
     await (await arrived(harness, 'list')).answer(no('missing'));
@@ -358,7 +358,7 @@ describe('the coupons of an agent', () => {
     });
   });
 
-  it('are listed as the upstream has just said, although the full disk has no room for them', async () => {
+  it('the list of coupons is answered from the upstream’s response if the full disk cannot store it', async () => {
     await using harness = await createManualHarness();
     await harness.writer.write('queueCoupon', { terms, isSentNow: false, maxPending: 10 });
     const list = (query: Page & CouponFilter) => couponing(harness).list(account, query, never);
@@ -377,7 +377,7 @@ describe('the coupons of an agent', () => {
     expect(await listed({ ...page, state: { is: 'active', at: harness.now } })).toMatchObject([4, {}]);
   });
 
-  it('each is told as the upstream has just said, although the full disk has no room for it', async () => {
+  it('a coupon is answered from the upstream’s response if the full disk cannot store it', async () => {
     await using harness = await createManualHarness();
     const got = couponing(harness).get(account, 7, never);
     harness.fault = new StorageError('full', null);
@@ -389,12 +389,12 @@ describe('the coupons of an agent', () => {
     expect(harness.store.mirror.get(7)).toBeNull();
   });
 
-  it('are read to the end of the list, twice where it has several pages', async () => {
+  it('the list of coupons is read to its end, and twice if it has several pages', async () => {
     await using harness = await createManualHarness();
     harness.lists.byPage = true;
     const list = couponing(harness).list(account, page, never);
     const all = coupons(150);
-    // Between the pages one was deleted, so that another moved up and was on neither page.
+    // A coupon was deleted between the two pages, so another coupon moved up and was on neither page.
     const first = [all.slice(0, 100), all.slice(101), []];
     const second_ = [all.slice(0, 100), all.slice(100), []];
     const offsets: number[] = [];
@@ -407,7 +407,7 @@ describe('the coupons of an agent', () => {
     expect(valueOf(await list).total).toBe(150);
   });
 
-  it('leave the mirror when the upstream says that they are gone, not when a list lacks them', async () => {
+  it('a coupon leaves the mirror if the upstream answers 404 for it, not if a list lacks it', async () => {
     await using harness = await createManualHarness();
     await mirror(harness, coupons(3));
     await harness.passes(day + 1);
@@ -423,8 +423,8 @@ describe('the coupons of an agent', () => {
   });
 });
 
-describe('one coupon of an agent', () => {
-  it('that is not known is asked for, and kept', async () => {
+describe('one coupon on an agent', () => {
+  it('an unknown coupon is read from the upstream and stored', async () => {
     await using harness = await createManualHarness();
     const answer = couponing(harness).get(account, 7, never);
     await (await arrived(harness, 'get')).answer(said(harness, { ...terms, id: 7 }));
@@ -435,7 +435,7 @@ describe('one coupon of an agent', () => {
     expect(harness.arrivedCoupons).toEqual([]);
   });
 
-  it('is 404 when the upstream has none, and 503 when it cannot be asked', async () => {
+  it('an unknown coupon is 404 if the upstream has no such coupon, and 503 if the upstream cannot be reached', async () => {
     await using harness = await createManualHarness();
     for (const [outcome, code, detail] of [
       [no('missing'), 'coupon_not_found', 'There is no coupon with this id.'],
@@ -451,13 +451,13 @@ describe('one coupon of an agent', () => {
     }
   });
 
-  it('under a provisional id that is not known is 404, and asks nobody', async () => {
+  it('an unknown provisional id is 404 without a request to the upstream', async () => {
     await using harness = await createManualHarness();
     expect(refusalOf(await couponing(harness).get(account, -1, never))).toBe('coupon_not_found');
     expect(harness.arrivedCoupons).toEqual([]);
   });
 
-  it('that is stale is answered at once, and listed again behind the answer', async () => {
+  it('a stale coupon is answered at once, and the list is read in the background', async () => {
     await using harness = await createManualHarness();
     await mirror(harness, [{ ...terms, id: 7 }]);
     await harness.passes(day);
@@ -469,8 +469,8 @@ describe('one coupon of an agent', () => {
   });
 });
 
-describe('an agent without an API key of its upstream', () => {
-  it('has no coupons', async () => {
+describe('an agent without an API key', () => {
+  it('an agent without an API key of its upstream refuses coupons', async () => {
     await using harness = await createManualHarness();
     const none = couponing(harness, { isConfigured: false });
     const answers = [

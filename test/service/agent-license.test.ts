@@ -58,7 +58,7 @@ function change(harness: ManualHarness, changes: Partial<LicenseChangeRequest> =
   return licensing(harness).change({ ...usage, ...changes }, never);
 }
 
-/** Whether a promise has reconciled by now. */
+/** Whether a promise has settled. */
 async function isOver(harness: ManualHarness, promise: Promise<unknown>): Promise<boolean> {
   let over = false;
   void promise.finally(() => (over = true));
@@ -70,7 +70,7 @@ function run(harness: ManualHarness): void {
   harness.sync.push.run(harness.ending.signal).catch(() => undefined);
 }
 
-it('a use of a known key that was pasted is queued for that key, also while the upstream is away', async () => {
+it('a use of a pasted key is queued for the known key, even while the upstream is down', async () => {
   for (const outcome of ['missing', 'unreachable'] as const) {
     await using harness = await createManualHarness({ uses: 5 });
     const used = change(harness, { licenseKey: `\u2066${key}` });
@@ -80,8 +80,8 @@ it('a use of a known key that was pasted is queued for that key, also while the 
   }
 });
 
-describe('a verify on an agent', () => {
-  it('of a fresh key is answered from what the upstream last said, and says how much that is worth', async () => {
+describe('verify on an agent', () => {
+  it('a fresh key is answered from the snapshot, with its freshness', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const confirmedAt = harness.now;
     await harness.passes(day);
@@ -101,7 +101,7 @@ describe('a verify on an agent', () => {
   it.each([
     ['stale', day + 1],
     ['grace', 7 * day + 1],
-  ] as const)('of a key in %s is answered at once, and read behind the answer', async (freshness, age) => {
+  ] as const)('a key in %s is answered at once and read in the background', async (freshness, age) => {
     await using harness = await createManualHarness();
     await harness.passes(age);
     const { provenance } = valueOf(await verify(harness));
@@ -109,7 +109,7 @@ describe('a verify on an agent', () => {
     expect(await harness.requested()).toEqual([`verify ${key}`]);
   });
 
-  it('of a key past its grace waits for the upstream, and is 503 without it', async () => {
+  it('a key past its grace is read first, and is 503 if the upstream does not answer', async () => {
     await using harness = await createManualHarness();
     await harness.passes(14 * day + 1);
     const answer = verify(harness);
@@ -136,7 +136,7 @@ describe('a verify on an agent', () => {
       (harness: ManualHarness) => harness.cacheSays(5, 15 * day),
       'a cache or an agent answers for it with data that is as old',
     ],
-  ])('of a key past its grace says why it is 503: %s', async (_, says, why) => {
+  ])('the 503 of a key past its grace contains the reason: %s', async (_, says, why) => {
     await using harness = await createManualHarness();
     await harness.passes(14 * day + 1);
     const answer = verify(harness);
@@ -149,7 +149,7 @@ describe('a verify on an agent', () => {
     });
   });
 
-  it('of a disabled key is answered at any age', async () => {
+  it('a disabled key is answered at any age', async () => {
     await using harness = await createManualHarness();
     await harness.read(harness.says(5, { enabled: false }));
     await harness.passes(20 * day);
@@ -157,7 +157,7 @@ describe('a verify on an agent', () => {
     expect([license.enabled, provenance.freshness]).toEqual([false, 'expired']);
   });
 
-  it('of a known key that was pasted is answered as that key once the upstream has no key of the pasted form', async () => {
+  it('a known pasted key is answered if the upstream has no key of the pasted form', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const pasted = `${key}\u200b`;
     const answer = verify(harness, pasted);
@@ -168,14 +168,14 @@ describe('a verify on an agent', () => {
     expect(await harness.requested()).toEqual([]);
   });
 
-  it('of a known key that was pasted is answered as that key while the upstream is away', async () => {
+  it('a known pasted key is answered while the upstream is down', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const answer = verify(harness, `${key}\u200b`);
     await (await harness.request()).answer(no('unreachable'));
     expect(valueOf(await answer)).toMatchObject({ license: { licenseKey: key, uses: 5 } });
   });
 
-  it('of an unknown key that was pasted is 503, not 404, where the upstream spoke of one form only', async () => {
+  it('an unknown pasted key is 503, not 404, if the upstream answered for only one of its forms', async () => {
     await using harness = await createManualHarness();
     const answer = verify(harness, 'NE\u00adW');
     await (await harness.request()).answer(no('unreachable'));
@@ -185,7 +185,7 @@ describe('a verify on an agent', () => {
     expect(refusalOf(await answer)).toBe('upstream_unreachable');
   });
 
-  it('of a key that the upstream has exactly in the pasted form is answered by that key', async () => {
+  it('a key that the upstream has exactly in the pasted form is answered as that key', async () => {
     await using harness = await createManualHarness();
     const answer = verify(harness, 'OLD–1');
     await (await harness.request()).answer(harness.saysOf('OLD–1'));
@@ -194,7 +194,7 @@ describe('a verify on an agent', () => {
     expect(await harness.requested()).toEqual([]);
   });
 
-  it('of an unknown key asks the upstream under the products that the credential reaches', async () => {
+  it('an unknown key is looked up under the products that the credential can see', async () => {
     await using harness = await createManualHarness();
     const ask = (tenant: typeof anyProduct | typeof another) =>
       licensing(harness, ['first', productKey]).verify(tenant, 'NEW', never);
@@ -209,7 +209,7 @@ describe('a verify on an agent', () => {
     expect(await harness.requested()).toEqual([]);
   });
 
-  it('of an unknown key is 404 when the upstream has none, and 503 with the reason when it cannot say', async () => {
+  it('an unknown key is 404 if the upstream does not know it, and 503 with the reason if the upstream cannot answer', async () => {
     await using harness = await createManualHarness();
     const unreachable = verify(harness, 'NEW');
     await (await harness.request()).answer(no('unreachable'));
@@ -224,7 +224,7 @@ describe('a verify on an agent', () => {
     expect(refusalOf(await missing)).toBe('license_not_found');
   });
 
-  it('of a key whose product was taken out of the configuration is 404 for everybody, and asks nobody', async () => {
+  it('a key of a product that was removed from the configuration is 404 for all callers, without a request to the upstream', async () => {
     await using harness = await createManualHarness();
     const without = licensing(harness, ['other']);
     for (const tenant of [anyProduct, itsProduct]) {
@@ -234,13 +234,13 @@ describe('a verify on an agent', () => {
     expect(valueOf(await licensing(harness).verify(anyProduct, key, never)).license.enabled).toBe(true);
   });
 
-  it('of a key of another product is 404, and asks nobody', async () => {
+  it('a key of another product is 404 without a request to the upstream', async () => {
     await using harness = await createManualHarness();
     expect(refusalOf(await licensing(harness).verify(another, key, never))).toBe('license_not_found');
     expect(await harness.requested()).toEqual([]);
   });
 
-  it('of a key that was last asked for in the future, by a clock that was set right, notes when it was asked', async () => {
+  it('a verify updates the date of the last verify if that is in the future because the clock was corrected', async () => {
     await using harness = await createManualHarness();
     const ahead = harness.now + 60 * day;
     harness.store.snapshots.touch(key, ahead, harness.elapsed);
@@ -249,7 +249,7 @@ describe('a verify on an agent', () => {
     expect(harness.snapshot.askedAt).toBe(harness.now);
   });
 
-  it('keeps a key among those that are refreshed, once in a while', async () => {
+  it('a verify keeps a key among the refreshed keys, without a write for each verify', async () => {
     await using harness = await createManualHarness();
     const asked = harness.snapshot.askedAt;
     await harness.passes(6 * hour);
@@ -262,7 +262,7 @@ describe('a verify on an agent', () => {
     expect(harness.snapshot.askedAt).toBe(asked + 6 * hour + 1);
   });
 
-  it('of an unknown key is refused where too many look-ups of its credential wait; of a known one never', async () => {
+  it('a look-up of an unknown key is refused if too many look-ups of its credential wait; a known key never is', async () => {
     await using harness = await createManualHarness();
     harness.options = { ...harness.options, lookups: { perSecond: 0.1, maxWaiting: 1 } };
     const ask = (licenseKey: string): Promise<Result<LicenseResponse>> =>
@@ -276,15 +276,14 @@ describe('a verify on an agent', () => {
     await (await harness.request()).answer({ ...no('missing'), status: 404 });
     void ask('FOURTH');
     await (await harness.request()).answer({ ...no('missing'), status: 404 });
-    // The rate is used up.
     const answer = ask(key);
     await (await harness.request()).answer(harness.says(5));
     expect(valueOf(await answer).provenance.freshness).toBe('fresh');
   });
 });
 
-describe('a verify on an agent whose disk is full', () => {
-  it('is answered as the upstream has just said of a key that is not known here', async () => {
+describe('verify on an agent with a full disk', () => {
+  it('an unknown key is answered from the upstream’s response if the disk is full', async () => {
     await using harness = await createManualHarness();
     const answer = verify(harness, 'OTHER');
     harness.fault = new StorageError('full', null);
@@ -297,7 +296,7 @@ describe('a verify on an agent whose disk is full', () => {
     expect(harness.store.snapshots.get('OTHER')).toBeNull();
   });
 
-  it('is answered as the upstream has just said of a key that was confirmed too long ago', async () => {
+  it('a key past its grace is answered from the upstream’s response if the disk is full', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     await harness.passes(30 * day);
     const answer = verify(harness);
@@ -306,7 +305,7 @@ describe('a verify on an agent whose disk is full', () => {
     expect(valueOf(await answer)).toMatchObject({ license: { uses: 7 }, provenance: { freshness: 'fresh' } });
   });
 
-  it('is refused where the changes of this agent would be missing in what the upstream has said', async () => {
+  it('a key with pending changes is not answered from the upstream’s response if the disk is full', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     await harness.record('usage');
     await harness.passes(30 * day);
@@ -318,7 +317,7 @@ describe('a verify on an agent whose disk is full', () => {
 });
 
 describe('a change on an agent', () => {
-  it('is answered at once, and goes up behind the answer', async () => {
+  it('a change is answered at once, and sent in the background', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     run(harness);
     await harness.time.settle();
@@ -329,7 +328,7 @@ describe('a change on an agent', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('is answered with what the upstream said, where the caller waits for that', async () => {
+  it('a change is answered with the upstream’s response if the caller waits for it', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     run(harness);
     const answer = change(harness, { waitMs: minute });
@@ -339,7 +338,7 @@ describe('a change on an agent', () => {
     expect(valueOf(await answer)).toMatchObject({ license: { uses: 6 }, provenance: { pending: 0 } });
   });
 
-  it('of an unknown key asks for it first, and is refused when nobody can say what it is', async () => {
+  it('a change of an unknown key reads the key first, and is refused if the upstream cannot answer', async () => {
     await using harness = await createManualHarness();
     const refused = change(harness, { licenseKey: 'NEW' });
     await (await harness.request()).answer(no('unreachable'));
@@ -349,7 +348,7 @@ describe('a change on an agent', () => {
     expect(valueOf(await taken)).toMatchObject({ license: { licenseKey: 'NEW', uses: 1 } });
   });
 
-  it('of a disabled key past its grace asks for it first', async () => {
+  it('a change of a disabled key past its grace reads the key first', async () => {
     await using harness = await createManualHarness();
     await harness.read(harness.says(5, { enabled: false }));
     await harness.passes(14 * day + 1);
@@ -358,7 +357,7 @@ describe('a change on an agent', () => {
     expect(valueOf(await answer)).toMatchObject({ license: { uses: 6, enabled: true } });
   });
 
-  it('of a key whose product was taken out of the configuration is 404, and what waits for it goes on waiting', async () => {
+  it('a change of a key whose product was removed from the configuration is 404, and queued operations keep waiting', async () => {
     await using harness = await createManualHarness();
     await change(harness);
     const late = { ...usage, tenant: anyProduct };
@@ -366,7 +365,7 @@ describe('a change on an agent', () => {
     expect(harness.local.pending).toBe(1);
   });
 
-  it('that was answered before its product was taken out of the configuration is answered so again', async () => {
+  it('a repeated change gets its stored response even if its product was removed from the configuration', async () => {
     await using harness = await createManualHarness();
     const idempotency = { credential: 'token:t', key: 'once', fingerprint: 'f' };
     const first = valueOf(await change(harness, { idempotency }));
@@ -374,14 +373,14 @@ describe('a change on an agent', () => {
     expect(valueOf(again).license).toEqual(first.license);
   });
 
-  it('of a key of another product is 404', async () => {
+  it('a change of a key of another product is 404', async () => {
     await using harness = await createManualHarness();
     expect(refusalOf(await change(harness, { tenant: another }))).toBe('license_not_found');
     expect(harness.local.pending).toBe(0);
   });
 });
 
-it('an agent allows a cache to repeat the answer of a verify until it must note again that the key is in use', async () => {
+it('a response to verify is cacheable on an agent until the agent must note again that the key is in use', async () => {
   await using harness = await createManualHarness();
   const isCacheable = async (): Promise<boolean> => {
     const { cacheable } = valueOf(await verify(harness));
@@ -398,7 +397,7 @@ it('an agent allows a cache to repeat the answer of a verify until it must note 
 });
 
 describe('an enable on an agent', () => {
-  it('of a disabled key waits for the upstream, as long as it may take', async () => {
+  it('an enable of a disabled key waits for the upstream up to the timeout', async () => {
     await using harness = await createManualHarness();
     await harness.read(harness.says(5, { enabled: false }));
     run(harness);
@@ -411,7 +410,7 @@ describe('an enable on an agent', () => {
     expect(valueOf(await answer)).toMatchObject({ license: { enabled: true }, provenance: { pending: 0 } });
   });
 
-  it('waits until its first failure at most, and does not show before it is delivered', async () => {
+  it('an enable waits until its first failure at most, and is not visible before it is delivered', async () => {
     await using harness = await createManualHarness();
     await harness.read(harness.says(5, { enabled: false }));
     run(harness);
@@ -424,7 +423,7 @@ describe('an enable on an agent', () => {
   it.each([
     ['as long as a request may take', false, 10 * second],
     ['half as long where an agent asks, which waits no longer itself', true, 5 * second],
-  ])('waits %s, and no longer', async (_, isAgent, longest) => {
+  ])('an enable waits %s, and no longer', async (_, isAgent, longest) => {
     await using harness = await createManualHarness();
     await harness.read(harness.says(5, { enabled: false }));
     run(harness);
@@ -435,7 +434,7 @@ describe('an enable on an agent', () => {
     expect(await isOver(harness, answer)).toBe(true);
   });
 
-  it('of a key that is disabled here is recorded without asking first, however old the snapshot is', async () => {
+  it('an enable of a key that is disabled here is recorded without a read, however old the snapshot is', async () => {
     await using harness = await createManualHarness();
     await harness.read(harness.says(5, { enabled: false }));
     await harness.passes(day + 1);
@@ -444,7 +443,7 @@ describe('an enable on an agent', () => {
     expect(harness.store.operations.head(key, 'state')?.kind).toBe('enable');
   });
 
-  it('of a key of another product asks nobody', async () => {
+  it('an enable of a key of another product does not ask the upstream', async () => {
     await using harness = await createManualHarness();
     await harness.passes(day + 1);
     const answer = change(harness, { trigger: 'enable', tenant: another });
@@ -452,7 +451,7 @@ describe('an enable on an agent', () => {
     expect(refusalOf(await answer)).toBe('license_not_found');
   });
 
-  it('of a key that was seen enabled asks first when that is not fresh', async () => {
+  it('an enable of a key that was seen enabled reads the key first if the snapshot is not fresh', async () => {
     await using harness = await createManualHarness();
     expect(valueOf(await change(harness, { trigger: 'enable' }))).toMatchObject({
       provenance: { pending: 0 },
@@ -466,7 +465,7 @@ describe('an enable on an agent', () => {
     expect(valueOf(await answer)).toMatchObject({ license: { enabled: false }, provenance: { pending: 1 } });
   });
 
-  it('no other change asks first', async () => {
+  it('only an enable reads the key first', async () => {
     await using harness = await createManualHarness();
     await harness.passes(day + 1);
     expect(valueOf(await change(harness, { trigger: 'disable' })).license.enabled).toBe(false);
@@ -474,10 +473,10 @@ describe('an enable on an agent', () => {
   });
 });
 
-describe('a change on an agent under an idempotency key', () => {
+describe('a change on an agent with an idempotency key', () => {
   const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
 
-  it('that is repeated is answered as it was, and neither asks nor waits again', async () => {
+  it('a repeated change gets its stored response, and neither asks the upstream nor waits again', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     run(harness);
     const first = change(harness, { idempotency, waitMs: minute });
@@ -492,7 +491,7 @@ describe('a change on an agent under an idempotency key', () => {
     expect(harness.local.uses).toBe(7);
   });
 
-  it('that is repeated before it was delivered does not wait for that', async () => {
+  it('a change that is repeated before its delivery does not wait for the delivery', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const first = valueOf(await change(harness, { idempotency }));
     const again = change(harness, { idempotency, waitMs: minute });
@@ -500,7 +499,7 @@ describe('a change on an agent under an idempotency key', () => {
     expect(valueOf(await again)).toEqual(first);
   });
 
-  it('an enable of a key that is no longer fresh is not asked for again', async () => {
+  it('a repeated enable of a key that is no longer fresh does not read the key again', async () => {
     await using harness = await createManualHarness();
     const first = valueOf(await change(harness, { trigger: 'enable', idempotency }));
     await harness.passes(2 * day);

@@ -5,7 +5,7 @@ import { Harness } from '../support/harness/service-harness.ts';
 
 const press = { productKey: 'press', secretDigest: '1' };
 
-test('people know a product, and its credential, by the key that it has now', () => {
+test('a product and its credential are shown with the current product key', () => {
   const products = new AgentProducts(noProducts, [press]);
   products.configure([{ ...press, productKey: 'renamed' }]);
   expect(products.idOf('renamed')).toBe('press');
@@ -15,7 +15,7 @@ test('people know a product, and its credential, by the key that it has now', ()
   expect(products.credentialName('token:press')).toBe('token:press');
 });
 
-test('a removed product is not found by its key, and is still called by it', () => {
+test('a removed product is not found by its key, but still shown with it', () => {
   const products = new AgentProducts(noProducts, [press]);
   products.configure([]);
   expect(products.idOf('press')).toBeNull();
@@ -23,7 +23,7 @@ test('a removed product is not found by its key, and is still called by it', () 
   expect(products.credentialName('product:press')).toBe('product:press');
 });
 
-test('a store gives back the products that it was given', async () => {
+test('a store returns the products that were stored', async () => {
   await using harness = new Harness();
   const { settings } = harness.store;
   expect(storedProducts(settings)).toEqual(noProducts);
@@ -32,7 +32,7 @@ test('a store gives back the products that it was given', async () => {
   expect(storedProducts(settings)).toEqual(list);
 });
 
-test('the products of a store from before products had ids are known by their keys', async () => {
+test('products that were stored before products had ids use their keys as ids', async () => {
   await using harness = new Harness();
   const { settings } = harness.store;
   settings.set('products', JSON.stringify([['press', '1']]));

@@ -11,7 +11,7 @@ import {
   type AgentHarness,
 } from '../support/harness/service-harness.ts';
 
-/** The upstream is asked for a key in another spelling, and answers with its own one. */
+/** Reads a key under another spelling; the response has the upstream's spelling. */
 async function readResult(agent: AgentHarness, asked: string, answer: Applied<License>): Promise<void> {
   const { policy, elapsed } = agent;
   const command = {
@@ -26,14 +26,14 @@ async function readResult(agent: AgentHarness, asked: string, answer: Applied<Li
   agent.check();
 }
 
-describe('one key, one queue, however it is spelled', () => {
-  it('a key that is asked for in another spelling is the one that is known', async () => {
+describe('aliases of a license key', () => {
+  it('a known key is found under another spelling', async () => {
     await using agent = await createAgent({ uses: 5 });
     await readResult(agent, 'key-1', agent.says(5));
     expect(agent.store.snapshots.get('key-1')?.license.licenseKey).toBe('KEY-1');
   });
 
-  it('a key that was never seen is kept under its own spelling', async () => {
+  it('a key that was never seen is stored under the upstream’s spelling', async () => {
     await using agent = await createAgent();
     const own = agent.says(3);
     await readResult(agent, 'new', { ...own, value: { ...own.value, licenseKey: 'NEW' } });
@@ -42,7 +42,7 @@ describe('one key, one queue, however it is spelled', () => {
     expect(agent.store.operations.head('NEW', 'counter')).toMatchObject({ kind: 'usage' });
   });
 
-  it('a key that was known under two spellings is what was seen under its own, with the changes of both', async () => {
+  it('a key that was known under two spellings keeps the snapshot of the upstream’s spelling and the changes of both', async () => {
     await using agent = await createAgent({ uses: 5 });
     const own = agent.says(3);
     const answer = { ...own, value: { ...own.value, licenseKey: 'Key-1' } };
@@ -62,14 +62,14 @@ describe('one key, one queue, however it is spelled', () => {
     });
   });
 
-  it('a key that was known under two spellings is read before a use is counted from what was seen', async () => {
+  it('a key that was known under two spellings is read before the next use is sent', async () => {
     await using agent = await createAgent({ uses: 5 });
     const own = agent.says(5);
     const answer = { ...own, value: { ...own.value, licenseKey: 'Key-1' } };
     await readResult(agent, 'Key-1', answer);
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
-    // The upstream has one key of them, whose count contains that use.
+    // The upstream has one key for both spellings, whose count contains that use.
     await readResult(agent, 'KEY-1', { ...answer, value: { ...answer.value, uses: 6 } });
     valueOf(await agent.change('usage', { licenseKey: 'Key-1' }));
     const planned = { subject: 'Key-1', queue: 'counter', justRead: false } as const;
@@ -78,7 +78,7 @@ describe('one key, one queue, however it is spelled', () => {
     expect(agent.store.snapshots.get('Key-1')).toMatchObject({ manyWriters: false, license: { uses: 6 } });
   });
 
-  it('disabled under one spelling it is disabled under the other', async () => {
+  it('a key that is disabled under one spelling is disabled under the other', async () => {
     await using agent = await createAgent({ uses: 5 });
     await readResult(agent, 'key-1', agent.says(5));
     valueOf(await agent.change('disable', { licenseKey: 'key-1' }));
@@ -86,7 +86,7 @@ describe('one key, one queue, however it is spelled', () => {
     expect(await agent.send('state')).toMatchObject({ subject: 'KEY-1', kind: 'disable' });
   });
 
-  it('uses under both spellings go one after the other', async () => {
+  it('uses under both spellings of a key are sent one after the other', async () => {
     await using agent = await createAgent({ uses: 5 });
     await readResult(agent, 'key-1', agent.says(5));
     const first = await agent.record('usage');
@@ -101,7 +101,7 @@ describe('one key, one queue, however it is spelled', () => {
     expect([agent.stateOf(first), agent.stateOf(String(second))]).toEqual(['delivered', 'delivered']);
   });
 
-  it('a read in another spelling, beside the queues of the key, reconciles nothing', async () => {
+  it('a read under another spelling that does not hold the queues of the key reconciles nothing', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     const sent = await agent.send('counter');
@@ -111,7 +111,7 @@ describe('one key, one queue, however it is spelled', () => {
     expect(agent.stateOf(use)).toBe('delivered');
   });
 
-  it('changes under a spelling that the upstream gives up go along, in their order', async () => {
+  it('changes under a spelling that the upstream no longer uses move to the new spelling in their order', async () => {
     await using agent = await createAgent({ uses: 5 });
     const uses = [await agent.record('usage'), await agent.record('usage')];
     const own = agent.says(5);
@@ -123,7 +123,7 @@ describe('one key, one queue, however it is spelled', () => {
     expect(snapshots.get('Key-1')?.local).toMatchObject({ uses: 7, pending: 2 });
   });
 
-  it('a key keeps so many other spellings, and the oldest gives way to a new one', async () => {
+  it('a key keeps a limited number of aliases, and a new alias replaces the oldest', async () => {
     await using agent = await createAgent({ uses: 5 });
     const spellings = Array.from({ length: maxAliases + 2 }, (_, index) => `key-1-${index}`);
     for (const spelling of spellings) {
@@ -135,7 +135,7 @@ describe('one key, one queue, however it is spelled', () => {
     expect(agent.store.snapshots.aliasCount('KEY-1')).toBe(maxAliases);
   });
 
-  it('the other spellings of a key go along when the upstream gives its own one up', async () => {
+  it('the aliases of a key move along when the upstream changes its own spelling', async () => {
     await using agent = await createAgent({ uses: 5 });
     await readResult(agent, 'key-1', agent.says(5));
     const own = agent.says(5);
@@ -145,7 +145,7 @@ describe('one key, one queue, however it is spelled', () => {
   });
 
   it.each(['the asked spelling', 'its own spelling'])(
-    'a key that others change keeps that when it turns out to be another one, also if only %s showed it',
+    'a key with many writers keeps that flag when it turns out to be another key, even if only %s showed it',
     async (which) => {
       await using agent = await createAgent({ uses: 5 });
       const answer = (licenseKey: string, uses: number): Applied<License> => {

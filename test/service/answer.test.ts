@@ -18,14 +18,14 @@ import { isPaused } from '../../src/service/outbox/sync-marks.ts';
 
 const off = { enabled: false };
 
-/** The upstream answers twice, far enough apart, that it does not know the key. */
+/** Records two 404s for the key, far enough apart. */
 async function loseKey(agent: AgentHarness): Promise<void> {
   await agent.read(no('missing'));
   agent.pass(minute);
   await agent.read(no('missing'));
 }
 
-/** A disable that the upstream refused for good: the key shows disabled here all the same. */
+/** A disable that the upstream refused: the key still shows disabled here. */
 async function refuseDisable(agent: AgentHarness): Promise<string> {
   const disable = await agent.record('disable');
   await agent.answer(await agent.send('state'), no('refused'));
@@ -41,7 +41,7 @@ async function sendEnable(agent: AgentHarness) {
 }
 
 describe('a delivered change', () => {
-  it('confirms the key as of its answer, and puts off the next refresh', async () => {
+  it('a delivered change confirms the key at the date of its response, and postpones the next refresh', async () => {
     await using agent = await createAgent({ uses: 5 });
     agent.pass(2 * hour);
     await agent.record('usage');
@@ -50,7 +50,7 @@ describe('a delivered change', () => {
     expect(Number(agent.snapshot.refreshAt) - agent.elapsed).toBe(6 * hour);
   });
 
-  it('is what is known of the license from then on, under the spelling that was known before', async () => {
+  it('the response to a change replaces the stored license, under the known spelling', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     const { value, ...rest } = agent.says(6);
@@ -63,7 +63,7 @@ describe('a delivered change', () => {
     });
   });
 
-  it('leaves the next refresh where it is, where that is a refresh time away and a fifth less at most', async () => {
+  it('a delivered change does not move the next refresh if that is within the usual range', async () => {
     await using agent = await createAgent({ uses: 5 });
     agent.pass(hour);
     await agent.record('usage');
@@ -72,7 +72,7 @@ describe('a delivered change', () => {
     expect(Number(agent.snapshot.refreshAt) - agent.elapsed).toBe(5 * hour);
   });
 
-  it('confirms the key no later than the answer itself was confirmed, where an upstream agent gave it', async () => {
+  it('a delivered change confirms the key no later than an upstream agent confirmed its response', async () => {
     await using agent = await createAgent({ uses: 5 });
     agent.pass(2 * hour);
     await agent.record('usage');
@@ -81,7 +81,7 @@ describe('a delivered change', () => {
     expect(agent.snapshot.confirmedAt).toBe(confirmedAt);
   });
 
-  it('is remembered with its time, which no clock takes back after that', async () => {
+  it('the date of a delivered change is stored, and no clock goes back before it', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     agent.pass(2 * minute);
@@ -89,7 +89,7 @@ describe('a delivered change', () => {
     expect(await rememberedTime(agent.store)).toEqual({ at: agent.now, isConfirmed: true });
   });
 
-  it('of a key that was missing once shows that it is there', async () => {
+  it('a delivered change of a key that was missing once shows that the key exists', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     const flying = await agent.send('counter');
@@ -99,7 +99,7 @@ describe('a delivered change', () => {
     expect(agent.snapshot.missingSince).toBeNull();
   });
 
-  it('of a key that was gone brings it back', async () => {
+  it('a delivered change of a gone key brings the key back', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     const flying = await agent.send('counter');
@@ -111,7 +111,7 @@ describe('a delivered change', () => {
     expect(await agent.send('counter')).toMatchObject({ id: behind });
   });
 
-  it('spares the read that a 404 to the other queue had asked for', async () => {
+  it('a delivered change makes the read after a 404 in the other queue unnecessary', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.record('disable');
@@ -123,7 +123,7 @@ describe('a delivered change', () => {
     expect(await agent.plan('counter')).toMatchObject({ step: 'send' });
   });
 
-  it('of a key that others write, too, does not make it this agent’s alone', async () => {
+  it('a delivered change of a key with other writers does not reset the flag for many writers', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.read(agent.says(4));
     await agent.record('usage');
@@ -132,8 +132,8 @@ describe('a delivered change', () => {
   });
 });
 
-describe('the count in the answer to a disable', () => {
-  it('is not taken when a use was under way beside it, which it may not contain', async () => {
+describe('the count in the response to a disable', () => {
+  it('the count is not used while a use was under way, which the count may or may not contain', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.record('disable');
@@ -145,7 +145,7 @@ describe('the count in the answer to a disable', () => {
     expect(agent.snapshot).toMatchObject({ manyWriters: false, license: { uses: 6, enabled: false } });
   });
 
-  it('is not taken while a use is uncertain, which it may contain', async () => {
+  it('the count is not used while a use is uncertain, which the count may contain', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -173,7 +173,7 @@ describe('the count in the answer to a disable', () => {
     expect(agent.snapshot.license.uses).toBe(uses);
   });
 
-  it('is not taken before the first read after a start, which has more to reconcile', async () => {
+  it('the count is not used before the first read after a start, which has more to reconcile', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.restart();
     await agent.record('disable');
@@ -186,7 +186,7 @@ describe('the count in the answer to a disable', () => {
 });
 
 describe('a delivered enable', () => {
-  it('ends what a disable held that the upstream had refused before it', async () => {
+  it('a delivered enable ends an earlier disable that the upstream had refused', async () => {
     await using agent = await createAgent({ uses: 5 });
     const disable = await refuseDisable(agent);
     const { flying } = await sendEnable(agent);
@@ -195,7 +195,7 @@ describe('a delivered enable', () => {
     expect(agent.local.enabled).toBe(true);
   });
 
-  it('ends it as well when its answer was lost, and a read shows that it was applied', async () => {
+  it('an enable whose response was lost ends an earlier refused disable once a read shows that it was applied', async () => {
     await using agent = await createAgent({ uses: 5 });
     const disable = await refuseDisable(agent);
     const { enable, flying } = await sendEnable(agent);
@@ -206,7 +206,7 @@ describe('a delivered enable', () => {
     expect(agent.local.enabled).toBe(true);
   });
 
-  it('ends no use that was refused', async () => {
+  it('a delivered enable ends no refused use', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('refused'));
@@ -215,7 +215,7 @@ describe('a delivered enable', () => {
     expect(agent.stateOf(use)).toBe('dead');
   });
 
-  it('ends nothing that was asked for after it', async () => {
+  it('a delivered enable ends no later change', async () => {
     await using agent = await createAgent({ uses: 5 });
     const { enable, flying } = await sendEnable(agent);
     await agent.answer(flying, lost);
@@ -233,7 +233,7 @@ describe('a delivered enable', () => {
 });
 
 describe('a delivered use', () => {
-  it('ends no disable that was refused: the key stays disabled here', async () => {
+  it('a delivered use ends no refused disable: the key stays disabled here', async () => {
     await using agent = await createAgent({ uses: 5 });
     const disable = await refuseDisable(agent);
     await agent.record('usage');
@@ -243,8 +243,8 @@ describe('a delivered use', () => {
   });
 });
 
-describe('an attempt that brought nothing', () => {
-  it('is told with what the operation is now, and why', async () => {
+describe('a failed attempt', () => {
+  it('a failed attempt is reported with the state of the operation and the reason', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     const recorded = await agent.answer(await agent.send('counter'), no('unreachable'));
@@ -252,8 +252,8 @@ describe('an attempt that brought nothing', () => {
   });
 });
 
-describe('an answer to what is no longer under way', () => {
-  it('is not recorded again', async () => {
+describe('a late response', () => {
+  it('a response to an operation that is no longer in flight is not recorded again', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     const { id } = await agent.send('counter');
@@ -267,8 +267,8 @@ describe('an answer to what is no longer under way', () => {
   });
 });
 
-describe('a key that was gone and is seen again', () => {
-  it('lets what had died of that go on, not what was refused', async () => {
+describe('a key that returns', () => {
+  it('a gone key that returns reopens the operations that died because it was gone, but not the refused operations', async () => {
     await using agent = await createAgent({ uses: 5 });
     const refused = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('refused'));
@@ -280,10 +280,10 @@ describe('a key that was gone and is seen again', () => {
   });
 });
 
-describe('what the upstream tells beyond the specification', () => {
+describe('what the upstream sends beyond the specification', () => {
   const extra = { product_name: 'Press' };
 
-  it('is what its last read told', async () => {
+  it('additional members of a license come from the last read', async () => {
     await using agent = await createAgent({ uses: 5 });
     expect(agent.snapshot.license.extra).toBeUndefined();
     await agent.read(agent.says(5, { extra }));
@@ -292,7 +292,7 @@ describe('what the upstream tells beyond the specification', () => {
     expect(agent.snapshot.license.extra).toBeUndefined();
   });
 
-  it('names the product, by the key of which it was told last', async () => {
+  it('the name of the product is the last name that the upstream sent for its key', async () => {
     await using agent = await createAgent({ uses: 5 });
     expect(lastProductName(agent.store, productKey)).toBeNull();
     await agent.read(agent.says(5, { extra }));
@@ -302,7 +302,7 @@ describe('what the upstream tells beyond the specification', () => {
     expect(lastProductName(agent.store, productKey)).toBeNull();
   });
 
-  it('stays when an answer to a change leaves it out', async () => {
+  it('additional members of a license stay if the response to a change lacks them', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.read(agent.says(5, { extra }));
     await agent.record('usage');
@@ -312,7 +312,7 @@ describe('what the upstream tells beyond the specification', () => {
 });
 
 describe('a read of a key', () => {
-  it('that is not the first since the start makes a moved count another writer’s, and doubts no queue', async () => {
+  it('a read after the first read since the start takes a moved count for another writer, and leaves the queue certain', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.restart();
@@ -322,14 +322,14 @@ describe('a read of a key', () => {
     expect(agent.stateOf(use)).toBe('pending');
   });
 
-  it('that says once that the key is missing lets what was due wait', async () => {
+  it('a first 404 to a read postpones the operations that are due', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.read(no('missing'));
     expect(agent.dueIn('counter')).toBe(500);
   });
 
-  it('that is answered 404 is repeated soon, and what waits for it does not wait for an outage', async () => {
+  it('a key with a 404 is read again soon, and its operations do not wait for the end of an outage', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.read(no('missing'));
@@ -338,7 +338,7 @@ describe('a read of a key', () => {
     expect(agent.dueIn('counter')).toBe(500);
   });
 
-  it('out of a cache lets what is due wait, not for an outage', async () => {
+  it('a cached read postpones the operations that are due, but not until the end of an outage', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.read(agent.cacheSays(5, minute));
@@ -346,14 +346,14 @@ describe('a read of a key', () => {
     expect(agent.dueIn('counter')).toBe(500);
   });
 
-  it('of a key for which nobody has asked for long is not followed by another', async () => {
+  it('a key that no caller has asked for in a long time is not refreshed again', async () => {
     await using agent = await createAgent();
     agent.pass(15 * 24 * hour);
     await agent.read(agent.says(5));
     expect(agent.snapshot.refreshAt).toBeNull();
   });
 
-  it('lets what stands behind a reconciled change of state go on at once, whatever that one waited for', async () => {
+  it('a read that reconciles a change of state makes the next operation due at once, whatever the first one waited for', async () => {
     for (const outcome of [{ ...lost, retryAfterMs: 2 * hour }, no('throttled', 2 * hour)]) {
       await using agent = await createAgent({ uses: 5 });
       const { enable, flying } = await sendEnable(agent);
@@ -365,7 +365,7 @@ describe('a read of a key', () => {
     }
   });
 
-  it('leaves a change of state that it does not reconcile to its wait', async () => {
+  it('a read leaves a change of state that it does not reconcile waiting', async () => {
     await using agent = await createAgent({ uses: 5 });
     const { flying } = await sendEnable(agent);
     await agent.answer(flying, no('throttled', 2 * hour));
@@ -373,21 +373,21 @@ describe('a read of a key', () => {
     expect(agent.dueIn('state')).toBe(2 * hour);
   });
 
-  it('that shows the key disabled does not spare a disable that waits', async () => {
+  it('a read that shows the key disabled does not make a waiting disable unnecessary', async () => {
     await using agent = await createAgent({ uses: 5 });
     const disable = await agent.record('disable');
     await agent.read(agent.says(5, off));
     expect(agent.stateOf(disable)).toBe('pending');
   });
 
-  it('that was refused for its credential keeps nothing waiting: the product pauses as a whole', async () => {
+  it('a read with a rejected credential postpones nothing, because the whole product pauses', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.read(no('unauthorized'));
     expect(agent.dueIn('counter')).toBe(0);
   });
 
-  it('that shows a newer disable ends an enable that was asked for on what was seen before', async () => {
+  it('a read that shows a newer disable ends an enable that was requested on an older snapshot', async () => {
     await using agent = await createAgent({ uses: 5 });
     agent.pass(25 * hour);
     const enable = await agent.record('enable');
@@ -400,7 +400,7 @@ describe('a read of a key', () => {
   it.each([
     [false, 'inferred'],
     [true, 'pending'],
-  ])('after a restore reconciles a disable: enabled %s', async (enabled, state) => {
+  ])('a read after a restore reconciles a disable: enabled %s', async (enabled, state) => {
     await using agent = await createAgent({ uses: 5 });
     const disable = await agent.record('disable');
     await agent.writer.write('restore', {});
@@ -411,7 +411,7 @@ describe('a read of a key', () => {
     expect(agent.local.enabled).toBe(false);
   });
 
-  it('reconciles no enable that is under way: its own answer does', async () => {
+  it('a read reconciles no enable in flight, which has its own response', async () => {
     await using agent = await createAgent({ uses: 5 });
     const { enable, flying } = await sendEnable(agent);
     await agent.read(agent.says(5));
@@ -420,7 +420,7 @@ describe('a read of a key', () => {
     expect(agent.stateOf(enable)).toBe('delivered');
   });
 
-  it('that an enable waited for ends its row of failures', async () => {
+  it('a read that an enable waited for resets its number of failures', async () => {
     await using agent = await createAgent({ uses: 5, enabled: false });
     const enable = await agent.record('enable');
     await agent.read(no('unreachable'));
@@ -432,7 +432,7 @@ describe('a read of a key', () => {
 });
 
 describe('a restart', () => {
-  it('gives an operation that a person must decide no new reconcile delay: what is behind it goes on', async () => {
+  it('an operation that a person must decide gets no new reconcile delay at a restart, and the next operation goes on', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });
     const held = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -448,8 +448,8 @@ describe('a restart', () => {
   });
 });
 
-describe('a pause', () => {
-  it('is remembered until it is ended', async () => {
+describe('a pause of sync', () => {
+  it('a pause of sync is stored until it is ended', async () => {
     await using agent = await createAgent();
     expect(isPaused(agent.store)).toBe(false);
     await agent.writer.write('pauseSync', { isPaused: true });
@@ -463,7 +463,7 @@ describe('a pause', () => {
     ['its end', 'pauseSync', { isPaused: false }, 0],
     ['its beginning', 'pauseSync', { isPaused: true }, hour],
     ['a sync that is asked for now', 'retryNow', {}, 0],
-  ] as const)('and what waits after a failure: %s', async (_, name, command, dueIn) => {
+  ] as const)('the end of a pause and waits after a failure: %s', async (_, name, command, dueIn) => {
     await using agent = await createAgent();
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('throttled', hour));

@@ -11,7 +11,7 @@ const accountId = 'default';
 const anyProduct: Tenant = { accountId, productKey: null };
 const terms = buildTerms();
 
-/** A purchase that happens now; the key is made. */
+/** A purchase with a generated key. */
 const newSale = { buyerEmail: 'a@example.com', licenseKey: null, soldAt: null, uses: 0, enabled: true };
 
 /** An authority with the product `press` of the default account. */
@@ -43,7 +43,7 @@ class Shop extends Harness {
 }
 
 describe('a license on the authority', () => {
-  it('is changed as it is asked for, and only so', async () => {
+  it('a license on the authority changes as requested', async () => {
     await using shop = await new Shop().open();
     const { license } = await shop.sell();
     expect(license).toMatchObject({ uses: 0, enabled: true, productKey: 'press', createdAt: shop.now });
@@ -65,14 +65,14 @@ describe('a license on the authority', () => {
     expect(shop.store.licenses.get(key)).toEqual({ ...license, uses: 1, enabled: true });
   });
 
-  it('is changed under the secret of its own product', async () => {
+  it('a license on the authority can be changed with the secret of its product', async () => {
     await using shop = await new Shop().open();
     const { licenseKey } = (await shop.sell()).license;
     const tenant = { accountId, productKey: 'press' };
     expect(valueOf(await shop.change(licenseKey, 'usage', tenant)).uses).toBe(1);
   });
 
-  it('is not found under another product or account, nor when there is none', async () => {
+  it('a license is not found under another product or account, or if it does not exist', async () => {
     await using shop = await new Shop().open();
     await shop.addProduct('brush');
     const { license } = await shop.sell();
@@ -94,7 +94,7 @@ describe('a license on the authority', () => {
 });
 
 describe('a purchase', () => {
-  it('takes the license key it is given, once in the whole authority', async () => {
+  it('a purchase accepts a license key, which is unique in the whole authority', async () => {
     await using shop = await new Shop().open();
     await shop.addProduct('brush');
     await shop.sell('press', 'MINE');
@@ -102,7 +102,7 @@ describe('a purchase', () => {
     expect(refusalOf(await shop.writer.write('addPurchase', command))).toBe('license_key_taken');
   });
 
-  it('of an existing store keeps when it was made, its uses and its state', async () => {
+  it('a purchase from an existing store keeps its date, uses and state', async () => {
     await using shop = await new Shop().open();
     const soldAt = shop.now - 400 * 86_400 * second;
     const command = { ...newSale, productKey: 'press', soldAt, uses: 3, enabled: false };
@@ -111,7 +111,7 @@ describe('a purchase', () => {
     expect(purchase).toMatchObject({ createdAt: soldAt, refundedAt: null });
   });
 
-  it('is of a product that there is', async () => {
+  it('a purchase of an unknown product is refused', async () => {
     await using shop = await new Shop().open();
     const command = { ...newSale, productKey: 'none' };
     expect(await shop.writer.write('addPurchase', command)).toMatchObject({
@@ -119,7 +119,7 @@ describe('a purchase', () => {
     });
   });
 
-  it('that is refunded disables its license, and a second refund changes nothing', async () => {
+  it('a refund of a purchase disables its license, and a second refund changes nothing', async () => {
     await using shop = await new Shop().open();
     const { purchase, license } = await shop.sell();
     const { purchaseId } = purchase;
@@ -132,7 +132,7 @@ describe('a purchase', () => {
     expect(valueOf(await shop.writer.write('refundPurchase', { purchaseId }))).toEqual(refunded);
   });
 
-  it('that was refunded stays so when its license was enabled again, and refunding it anew is no act', async () => {
+  it('a refunded purchase stays refunded if its license is enabled again, and a second refund is not audited', async () => {
     await using shop = await new Shop().open();
     const { purchase, license } = await shop.sell();
     const { purchaseId } = purchase;
@@ -143,7 +143,7 @@ describe('a purchase', () => {
     expect(shop.store.audit.count({ act: 'purchase.refund', subject: purchaseId })).toBe(1);
   });
 
-  it('that there is not cannot be refunded', async () => {
+  it('a refund of an unknown purchase is refused', async () => {
     await using shop = await new Shop().open();
     const refused = await shop.writer.write('refundPurchase', { purchaseId: 'none' });
     expect(refusalOf(refused)).toBe('purchase_not_found');
@@ -151,7 +151,7 @@ describe('a purchase', () => {
 });
 
 describe('a coupon on the authority', () => {
-  it('is created with all its terms, and ids ascend', async () => {
+  it('a coupon is created with all its terms, and coupon ids ascend', async () => {
     await using shop = await new Shop().open();
     const first = valueOf(await shop.createCoupon({}));
     const second_ = valueOf(await shop.createCoupon({ code: 'AUTUMN', notes: 'n', usageLimit: 3 }));
@@ -160,14 +160,14 @@ describe('a coupon on the authority', () => {
     expect(shop.store.coupons.list(accountId, { limit: 10, offset: 0 })).toEqual([first, second_]);
   });
 
-  it('is refused for a code that is taken in any letter case, and leaves nothing behind', async () => {
+  it('a coupon with a taken code is refused, ignoring case, and nothing is stored', async () => {
     await using shop = await new Shop().open();
     await shop.createCoupon({});
     expect(refusalOf(await shop.createCoupon({ code: 'spring' }))).toBe('coupon_code_taken');
     expect(shop.store.coupons.count(accountId)).toBe(1);
   });
 
-  it('is refused for a product or collection that the account does not have', async () => {
+  it('a coupon for a product or collection that the account does not have is refused', async () => {
     await using shop = await new Shop().open();
     const other = valueOf(await shop.writer.write('addAccount', { name: 'Other', apiKey: null })).account
       .accountId;
@@ -184,7 +184,7 @@ describe('a coupon on the authority', () => {
     }
   });
 
-  it('is refused for a product with a recurring price', async () => {
+  it('a coupon for a product with a recurring price is refused', async () => {
     await using shop = await new Shop().open();
     await shop.addProduct('monthly', { recurring: true });
     const refused = await shop.createCoupon({ scope: { type: 'single', productKey: 'monthly' } });
@@ -196,7 +196,7 @@ describe('a coupon on the authority', () => {
     });
   });
 
-  it('may be for a product or a collection of the account', async () => {
+  it('a coupon can apply to a product or a collection of the account', async () => {
     await using shop = await new Shop().open();
     const collection = valueOf(
       await shop.writer.write('addCollection', {
@@ -219,7 +219,7 @@ describe('a coupon on the authority', () => {
 });
 
 describe('the catalogue', () => {
-  it('shows a secret once, and takes only the newest', async () => {
+  it('a product secret is shown once, and only the latest secret is accepted', async () => {
     await using shop = await new Shop().open();
     const added = valueOf(await shop.writer.write('addAccount', { name: 'Other', apiKey: null }));
     const { accountId: id } = added.account;
@@ -236,7 +236,7 @@ describe('the catalogue', () => {
     expect(refusalOf(none)).toBe('product_not_found');
   });
 
-  it('has each product key, secret and collection id once', async () => {
+  it('product keys, secrets and collection ids are unique', async () => {
     await using shop = await new Shop().open();
     const product = { name: 'x', recurring: false, accountId, productKey: null, secret: 'theirs' };
     valueOf(await shop.writer.write('addProduct', product));
@@ -250,7 +250,7 @@ describe('the catalogue', () => {
     expect(refusalOf(twice)).toBe('collection_id_taken');
   });
 
-  it('has products and collections in accounts that there are, and collections of their own products', async () => {
+  it('products and collections need an existing account, and collections contain only its products', async () => {
     await using shop = await new Shop().open();
     const { account } = valueOf(await shop.writer.write('addAccount', { name: 'Other', apiKey: null }));
     await shop.addProduct('theirs', { of: account.accountId });
@@ -280,10 +280,10 @@ describe('the catalogue', () => {
   });
 });
 
-describe('an answer of the authority', () => {
+describe('responses of the authority', () => {
   const never = new AbortController().signal;
 
-  it('about a license is authoritative, and 404 outside of what the credential reaches', async () => {
+  it('a license response of the authority is authoritative, and 404 outside the tenant', async () => {
     await using shop = await new Shop().open();
     const { license } = await shop.sell();
     const licensing = authorityLicensing(shop.store, shop.writer);
@@ -304,7 +304,7 @@ describe('an answer of the authority', () => {
     expect(refusalOf(await licensing.change({ ...request, tenant: other }, never))).toBe('license_not_found');
   });
 
-  it('about a change that is repeated under its idempotency key is the same, and counts once', async () => {
+  it('a change that is repeated under its idempotency key gets the same response and counts once', async () => {
     await using shop = await new Shop().open();
     const { licenseKey } = (await shop.sell()).license;
     const licensing = authorityLicensing(shop.store, shop.writer);
@@ -322,7 +322,7 @@ describe('an answer of the authority', () => {
     expect(shop.store.licenses.get(licenseKey)?.uses).toBe(1);
   });
 
-  it('about coupons has those of the account alone', async () => {
+  it('the list of coupons contains only coupons of the account', async () => {
     await using shop = await new Shop().open();
     const couponing = authorityCouponing(shop.store, shop.writer);
     const nobody = { actor: null, requestId: null, idempotency: null };

@@ -3,7 +3,7 @@ import type { License } from '../../src/domain/license.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { createAgent, lost, minute, no, type AgentHarness } from '../support/harness/service-harness.ts';
 
-/** Sends the next operation and records its answer, without what the harness looks at in between. */
+/** Sends the next operation and records its response, without the checks of the harness. */
 async function deliverNext({ writer, policy }: AgentHarness, outcome: Outcome<License>): Promise<void> {
   const step = await writer.write('planStep', { subject: 'KEY-1', queue: 'counter', justRead: false });
   if (!step.ok || step.value.step !== 'send') throw new Error('nothing to send');
@@ -12,7 +12,7 @@ async function deliverNext({ writer, policy }: AgentHarness, outcome: Outcome<Li
 }
 
 describe('a key with a long queue', () => {
-  it('is planned, answered and read without looking at each of its operations', async () => {
+  it('a key with a long queue is planned, answered and read without reading each operation', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -37,7 +37,7 @@ describe('a key with a long queue', () => {
     expect(agent.local.pending).toBe(50);
   });
 
-  it('whose uses are taken and given back by turns is delivered without looking at each of them', async () => {
+  it('a key whose uses are counted and undone by turns is delivered without reading each operation', async () => {
     await using agent = await createAgent({ uses: 1 });
     for (let pair = 0; pair < 20; pair += 1) {
       await agent.record('usage');
@@ -55,7 +55,7 @@ describe('a key with a long queue', () => {
     expect(agent.local).toEqual({ uses: 1, enabled: true, pending: 20 });
   });
 
-  it('shows the same as its operations one by one when one is answered that a retried one stands before', async () => {
+  it('a key shows the same as its operations one by one when an operation behind a retried one is answered', async () => {
     await using agent = await createAgent({ uses: 1 });
     const operationId = await agent.record('decrease');
     await agent.answer(await agent.send('counter'), no('refused'));
@@ -67,7 +67,7 @@ describe('a key with a long queue', () => {
     expect(agent.local).toEqual({ uses: 0, enabled: true, pending: 1 });
   });
 
-  it('shows the same as its operations one by one, also where the count touches 0', async () => {
+  it('a key shows the same as its operations one by one, even if the count touches 0', async () => {
     await using agent = await createAgent({ uses: 1 });
     for (const trigger of ['decrease', 'decrease', 'usage', 'decrease', 'usage'] as const) {
       await agent.record(trigger);

@@ -13,8 +13,8 @@ import {
 
 const sent = { justRead: false };
 
-describe('a use that is recorded on an agent', () => {
-  it('shows at once, and goes up on the count that was last seen', async () => {
+describe('a use on an agent', () => {
+  it('a use is visible at once, and is sent on the last known count', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 1 });
@@ -25,7 +25,7 @@ describe('a use that is recorded on an agent', () => {
     });
   });
 
-  it('is delivered by a clean answer, whose count is the new base', async () => {
+  it('a use is delivered by a successful response, whose count is the new base', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     const { unexpected } = await agent.answer(await agent.send('counter'), agent.says(6));
@@ -35,7 +35,7 @@ describe('a use that is recorded on an agent', () => {
     expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 0 });
   });
 
-  it('keeps its place in its queue: the next one waits for it, then goes on the new count', async () => {
+  it('a use keeps its place in the queue: the next use waits for it, and is sent on the new count', async () => {
     await using agent = await createAgent({ uses: 5 });
     const first = await agent.record('usage');
     const second_ = await agent.record('decrease');
@@ -46,7 +46,7 @@ describe('a use that is recorded on an agent', () => {
     expect(await agent.send('counter')).toMatchObject({ id: second_, progress: { baseUses: 6 } });
   });
 
-  it('is refused for a key that was never seen, or that another product has', async () => {
+  it('a use of an unknown key or of a key of another product is refused', async () => {
     await using agent = await createAgent();
     const unknown = await agent.change('usage', { licenseKey: 'OTHER' });
     expect(unknown).toMatchObject({ ok: false, problem: { code: 'upstream_unreachable' } });
@@ -56,7 +56,7 @@ describe('a use that is recorded on an agent', () => {
     expect(foreign).toMatchObject({ ok: false, problem: { code: 'license_not_found' } });
   });
 
-  it('is refused when the outbox is full, uncertainty that a person must decide included', async () => {
+  it('a use is refused if the outbox is full, held operations included', async () => {
     await using agent = await createAgent({}, { writers: 'many', onUncertain: 'hold' });
     agent.maxPending = 1;
     const use = await agent.record('usage');
@@ -68,7 +68,7 @@ describe('a use that is recorded on an agent', () => {
     expect(agent.local.pending).toBe(1);
   });
 
-  it('is refused when the outbox is full, what is under way included', async () => {
+  it('a use is refused if the outbox is full, operations in flight included', async () => {
     await using agent = await createAgent();
     agent.maxPending = 2;
     await agent.record('usage');
@@ -77,7 +77,7 @@ describe('a use that is recorded on an agent', () => {
     expect(await agent.change('usage')).toMatchObject({ ok: false, problem: { code: 'storage_full' } });
   });
 
-  it('is taken on an expired key only when it was enabled when last seen', async () => {
+  it('a use of an expired key is accepted only if the key was enabled when last seen', async () => {
     await using agent = await createAgent();
     await using refused = await createAgent({ enabled: false });
     agent.pass(15 * 24 * hour);
@@ -86,15 +86,15 @@ describe('a use that is recorded on an agent', () => {
     expect(await refused.change('usage')).toMatchObject({ ok: false, problem: { code: 'verdict_expired' } });
   });
 
-  it('counts on a key that is disabled', async () => {
+  it('a use of a disabled key counts', async () => {
     await using agent = await createAgent({ uses: 5, enabled: false });
     await agent.record('usage');
     expect(agent.local).toEqual({ uses: 6, enabled: false, pending: 1 });
   });
 });
 
-describe('a count that was last seen before the start', () => {
-  it('is no base: the key is read first', async () => {
+describe('a count from before the start', () => {
+  it('a count from before the start is not a base: the key is read first', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.restart();
@@ -106,7 +106,7 @@ describe('a count that was last seen before the start', () => {
     });
   });
 
-  it('that has moved without explanation makes earlier operations uncertain, not those recorded since', async () => {
+  it('a count that moved without explanation makes earlier operations uncertain, but not those recorded since', async () => {
     await using agent = await createAgent({ uses: 5 });
     const earlier = [await agent.record('usage'), await agent.record('usage')];
     await agent.restart();
@@ -115,7 +115,7 @@ describe('a count that was last seen before the start', () => {
     expect([...earlier, since].map((id) => agent.stateOf(id))).toEqual(['uncertain', 'uncertain', 'pending']);
     expect(agent.local.pending).toBe(3);
     expect(agent.dueIn('counter')).toBe(minute);
-    // Whoever has the key read before that reconciles nothing: what was sent may still be on its way.
+    // A read before that reconciles nothing, because the request may still arrive.
     agent.pass(minute - second);
     await agent.read(agent.says(6));
     expect([...earlier, since].map((id) => agent.stateOf(id))).toEqual(['uncertain', 'uncertain', 'pending']);
@@ -126,7 +126,7 @@ describe('a count that was last seen before the start', () => {
     expect(await agent.send('counter')).toMatchObject({ id: earlier[1], progress: { baseUses: 6 } });
   });
 
-  it('that has moved as no operation of this agent explains makes the key one of many writers, and the queue is sent', async () => {
+  it('a count that no operation of this agent explains shows many writers, and the queue is sent', async () => {
     await using agent = await createAgent({ uses: 5 });
     const earlier = await agent.record('usage');
     await agent.restart();
@@ -138,7 +138,7 @@ describe('a count that was last seen before the start', () => {
     expect(agent.stateOf(earlier)).toBe('inferred');
   });
 
-  it('that nothing explains is another writer’s, and neither uncertainty nor queue is certain after that', async () => {
+  it('a count that nothing explains shows another writer, and neither uncertain nor queued operations are certain later', async () => {
     await using agent = await createAgent({ uses: 5 });
     const maybeApplied = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -152,7 +152,7 @@ describe('a count that was last seen before the start', () => {
     expect(agent.stateOf(waiting)).toBe('inferred');
   });
 
-  it('that others may have moved gives up no queue that was never sent', async () => {
+  it('a count that others may have moved ends no operation that was never sent', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many' });
     const queue = [await agent.record('usage'), await agent.record('usage')];
     await agent.restart();
@@ -164,7 +164,7 @@ describe('a count that was last seen before the start', () => {
     expect(agent.local).toMatchObject({ uses: 8, pending: 0 });
   });
 
-  it('is not made up for by a read before the reconcile delay, which leaves the first one after it to tell', async () => {
+  it('a read before the reconcile delay does not replace the first read after it', async () => {
     await using agent = await createAgent({ uses: 5 });
     const flying = await agent.record('usage');
     await agent.send('counter');
@@ -177,7 +177,7 @@ describe('a count that was last seen before the start', () => {
     expect([flying, behind].map((id) => agent.stateOf(id))).toEqual(['uncertain', 'uncertain']);
   });
 
-  it('is not made a base by the answer to a change of state', async () => {
+  it('the response to a change of state does not make a count from before the start a base', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.record('disable');
@@ -189,8 +189,8 @@ describe('a count that was last seen before the start', () => {
   });
 });
 
-describe('what was in flight when the process ended', () => {
-  it('is uncertain after the start, and read back once the reconcile delay is over', async () => {
+describe('operations in flight when the process ended', () => {
+  it('an operation in flight at a restart is uncertain, and is read back after the reconcile delay', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.send('counter');
@@ -205,19 +205,19 @@ describe('what was in flight when the process ended', () => {
     expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 0 });
   });
 
-  it('waits the whole reconcile delay again after a start in the middle of it', async () => {
+  it('a restart during the reconcile delay starts the whole delay again', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
-    // The next process may count its elapsed time from elsewhere: what is left of the reconcile delay is not known.
+    // The next process may count its elapsed time from another start, so the rest of the reconcile delay is unknown.
     agent.elapsed += 2 * hour;
     await agent.restart();
     expect(agent.dueIn('counter')).toBe(minute);
   });
 });
 
-describe('a use whose answer was lost', () => {
-  it('waits for the reconcile delay: no sooner is it read back, and no read before reconciles it', async () => {
+describe('a use whose response was lost', () => {
+  it('a use whose response was lost waits for the reconcile delay, and no earlier read reconciles it', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -232,7 +232,7 @@ describe('a use whose answer was lost', () => {
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
 
-  it('is not reconciled by a read that was sent before the reconcile delay and answered after it', async () => {
+  it('a use is not reconciled by a read that was sent before the end of the reconcile delay and answered after it', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -241,7 +241,7 @@ describe('a use whose answer was lost', () => {
     expect(agent.stateOf(use)).toBe('uncertain');
   });
 
-  it('keeps its reconcile delay through a read that brings nothing', async () => {
+  it('a use keeps its reconcile delay if a read fails', async () => {
     await using agent = await createAgent({ uses: 5 }, { goneMs: second });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -251,14 +251,14 @@ describe('a use whose answer was lost', () => {
     }
   });
 
-  it('waits for as long as the upstream asks when that is longer', async () => {
+  it('a use whose response was lost waits as long as the upstream asks if that is longer', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), { ...lost, retryAfterMs: hour });
     expect(agent.dueIn('counter')).toBe(hour);
   });
 
-  it('counted, with a single writer, when the count has moved by it', async () => {
+  it('with a single writer, a lost use was applied if the count has moved by one', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -267,7 +267,7 @@ describe('a use whose answer was lost', () => {
     expect(agent.stateOf(use)).toBe('delivered');
   });
 
-  it('is sent again, with a single writer, when the count has not moved, and ends delivered', async () => {
+  it('with a single writer, a lost use is sent again if the count has not moved, and ends delivered', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -278,7 +278,7 @@ describe('a use whose answer was lost', () => {
     expect(agent.operation(use)).toMatchObject({ attempts: 2, progress: { state: 'delivered' } });
   });
 
-  it('is sent again, with many writers, when the count has not moved, and ends inferred', async () => {
+  it('with many writers, a lost use is sent again if the count has not moved, and ends inferred', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -290,7 +290,7 @@ describe('a use whose answer was lost', () => {
     expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 0 });
   });
 
-  it('is inferred, with many writers, when the count has moved by it', async () => {
+  it('with many writers, a lost use is inferred if the count has moved by one', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -300,7 +300,7 @@ describe('a use whose answer was lost', () => {
     expect(agent.stateOf(use)).toBe('inferred');
   });
 
-  it('is inferred when the count has moved by anything else, and both numbers are told', async () => {
+  it('a lost use is inferred if the count has moved by another number, and both numbers are reported', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -311,7 +311,7 @@ describe('a use whose answer was lost', () => {
     expect(agent.snapshot.manyWriters).toBe(true);
   });
 
-  it('is held for a person where that is asked for, and leaves the queue to those behind it', async () => {
+  it('a lost use is held for a person if that is configured, and the next operation goes on', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });
     const use = await agent.record('usage');
     const next = await agent.record('usage');
@@ -324,7 +324,7 @@ describe('a use whose answer was lost', () => {
     expect(await agent.send('counter')).toMatchObject({ id: next, progress: { baseUses: 6 } });
   });
 
-  it('that is held says why, not what an earlier read was answered', async () => {
+  it('a held use shows why it is held, not the result of an earlier read', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -337,7 +337,7 @@ describe('a use whose answer was lost', () => {
     expect(agent.operation(use).lastError).toMatch(/^it may have been applied: another writer, /);
   });
 
-  it('is not held where the count has not moved: it is sent again', async () => {
+  it('a lost use is not held if the count has not moved: it is sent again', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -346,14 +346,14 @@ describe('a use whose answer was lost', () => {
     expect(agent.operation(use).progress).toEqual({ state: 'pending', maybeApplied: true });
   });
 
-  it('is reconciled together with the others uncertain, in their order, and none of them for certain', async () => {
+  it('a lost use is reconciled together with the other uncertain uses in their order, and none of them is certain', async () => {
     await using agent = await createAgent({ uses: 5 });
     const uses = [];
     for (let index = 0; index < 4; index += 1) uses.push(await agent.record('usage'));
     await agent.send('counter');
     await agent.restart();
     agent.pass(minute);
-    // Two more than the one in flight have arrived: a past that this store does not remember.
+    // Two more than the operation in flight have arrived: this store does not know that history.
     await agent.read(agent.says(8));
     expect(uses.map((id) => agent.stateOf(id))).toEqual(Array(4).fill('uncertain'));
     agent.pass(minute);
@@ -362,7 +362,7 @@ describe('a use whose answer was lost', () => {
     expect(agent.local).toEqual({ uses: 9, enabled: true, pending: 1 });
   });
 
-  it('shows no second time in the answer to a change of state', async () => {
+  it('a lost use is not counted twice in the response to a change of state', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -372,8 +372,8 @@ describe('a use whose answer was lost', () => {
   });
 });
 
-describe('a use that certainly was not applied', () => {
-  it('waits with backoff while the upstream cannot be reached, and goes on when it is back', async () => {
+describe('a use that was certainly not applied', () => {
+  it('a use waits with backoff while the upstream cannot be reached, and is sent when the upstream is back', async () => {
     await using agent = await createAgent();
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('unreachable'));
@@ -386,7 +386,7 @@ describe('a use that certainly was not applied', () => {
     expect(agent.dueIn('counter')).toBe(0);
   });
 
-  it('begins a new row of failures once the read that it waited for has come', async () => {
+  it('a use starts a new series of failures after the read that it waited for', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.restart();
@@ -397,7 +397,7 @@ describe('a use that certainly was not applied', () => {
     expect(agent.operation(use).failures).toBe(0);
   });
 
-  it('waits when the upstream asks for it, which the end of an outage does not change', async () => {
+  it('a use waits if the upstream asks for it, and the end of an outage does not shorten the wait', async () => {
     await using agent = await createAgent();
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('throttled', hour));
@@ -406,7 +406,7 @@ describe('a use that certainly was not applied', () => {
     expect(agent.dueIn('counter')).toBe(hour);
   });
 
-  it('waits as after any failure when the credential is refused: it may be refused for this key alone', async () => {
+  it('a use waits as after any failure if its credential is rejected, perhaps only for this key', async () => {
     await using agent = await createAgent();
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('unauthorized'));
@@ -414,7 +414,7 @@ describe('a use that certainly was not applied', () => {
     expect(agent.dueIn('counter')).toBe(500);
   });
 
-  it('is dead when the upstream will never take it, and the reason is kept', async () => {
+  it('a use that the upstream will never accept is dead, and the reason is stored', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     const next = await agent.record('usage');
@@ -427,7 +427,7 @@ describe('a use that certainly was not applied', () => {
     expect(await agent.send('counter')).toMatchObject({ id: next });
   });
 
-  it('keeps its uncertainty through it', async () => {
+  it('an uncertain use stays uncertain when a later attempt was certainly not applied', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -438,8 +438,8 @@ describe('a use that certainly was not applied', () => {
   });
 });
 
-describe('a key that the upstream does not know any more', () => {
-  it('keeps its operations until reads have said so twice, far enough apart, then they are dead', async () => {
+describe('a key that the upstream no longer knows', () => {
+  it('a missing key keeps its operations until two reads, far enough apart, return 404; then they are dead', async () => {
     await using agent = await createAgent();
     const use = await agent.record('usage');
     const disable = await agent.record('disable');
@@ -457,7 +457,7 @@ describe('a key that the upstream does not know any more', () => {
     ['jumps ahead by two days', 2 * day],
     ['was ahead at the first one, and is set right', -60 * day],
   ])(
-    'is gone after the time that really passed between two reads, also where the clock %s',
+    'a missing key is gone after the time that really passed between two reads, even if the clock %s',
     async (_, byMs) => {
       await using agent = await createAgent({}, { goneMs: day });
       await agent.read(no('missing'));
@@ -471,7 +471,7 @@ describe('a key that the upstream does not know any more', () => {
     },
   );
 
-  it('is not gone because a write was answered 404, however often: the next step is a read', async () => {
+  it('a key is not gone because changes get a 404, however often: the next step is a read', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('decrease');
     const use = await agent.record('usage');
@@ -489,7 +489,7 @@ describe('a key that the upstream does not know any more', () => {
     ]);
   });
 
-  it('is not gone while another known key is answered 404 too: that is a gateway', async () => {
+  it('a key is not gone while another known key gets a 404 too: then a gateway answers', async () => {
     await using agent = await createAgent();
     const use = await agent.record('usage');
     for (let hours = 0; hours < 48; hours += 1) {
@@ -500,7 +500,7 @@ describe('a key that the upstream does not know any more', () => {
     expect(agent.stateOf(use)).toBe('pending');
   });
 
-  it('is still read once it is gone, rarely, and brings back what had died with it when it is seen again', async () => {
+  it('a gone key is still read at long intervals, and reopens its dead operations when it returns', async () => {
     await using agent = await createAgent({ uses: 5 }, { goneMs: 24 * hour });
     const use = await agent.record('usage');
     const disable = await agent.record('disable');
@@ -518,7 +518,7 @@ describe('a key that the upstream does not know any more', () => {
     expect(agent.stateOf(use)).toBe('delivered');
   });
 
-  it('sends a change of state that it brings back, too', async () => {
+  it('a key that returns sends a reopened change of state, too', async () => {
     await using agent = await createAgent({ uses: 5 });
     const disable = await agent.record('disable');
     await agent.read(no('missing'));
@@ -531,7 +531,7 @@ describe('a key that the upstream does not know any more', () => {
     expect(agent.stateOf(disable)).toBe('delivered');
   });
 
-  it('brings them back in front of one that a person has sent again meanwhile', async () => {
+  it('reopened operations come before an operation that a person has retried meanwhile', async () => {
     await using agent = await createAgent({ uses: 5 });
     const first = await agent.record('usage');
     const other = await agent.record('usage');
@@ -544,7 +544,7 @@ describe('a key that the upstream does not know any more', () => {
     expect((await agent.send('counter')).id).toBe(first);
   });
 
-  it('holds what may have been applied before it was gone, for a person', async () => {
+  it('operations of a gone key that may have been applied are held for a person', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -558,7 +558,7 @@ describe('a key that the upstream does not know any more', () => {
     expect(agent.stateOf(use)).toBe('held');
   });
 
-  it('shows no other writer when it comes back with what may have been applied before', async () => {
+  it('a key that returns shows no other writer if its count contains operations that may have been applied', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -571,7 +571,7 @@ describe('a key that the upstream does not know any more', () => {
     expect(agent.snapshot.manyWriters).toBe(false);
   });
 
-  it('shows another writer in the read that a write answered 404 asked for', async () => {
+  it('the read after a 404 to a change shows another writer', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('missing'));
@@ -579,7 +579,7 @@ describe('a key that the upstream does not know any more', () => {
     expect(await agent.read(agent.says(9))).toEqual({ unexpected: { expected: 5, got: 9 } });
   });
 
-  it('is not gone when it was found in between', async () => {
+  it('a key is not gone if it was found between two 404s', async () => {
     await using agent = await createAgent();
     await agent.record('usage');
     await agent.read(no('missing'));
@@ -589,7 +589,7 @@ describe('a key that the upstream does not know any more', () => {
     expect(agent.snapshot.gone).toBe(false);
   });
 
-  it('is not gone for anything but a 404', async () => {
+  it('a key is gone only after 404s', async () => {
     await using agent = await createAgent();
     await agent.read(no('missing'));
     agent.pass(minute);
@@ -601,8 +601,8 @@ describe('a key that the upstream does not know any more', () => {
   });
 });
 
-describe('a use that is taken back', () => {
-  it('is sent when there is one to take back', async () => {
+describe('a decrease', () => {
+  it('a decrease is sent if there is a use to undo', async () => {
     await using agent = await createAgent({ uses: 1 });
     const undo = await agent.record('decrease');
     expect(agent.local.uses).toBe(0);
@@ -610,7 +610,7 @@ describe('a use that is taken back', () => {
     expect(agent.stateOf(undo)).toBe('delivered');
   });
 
-  it('whose answer was lost counts when the count has gone down by it', async () => {
+  it('a decrease whose response was lost was applied if the count has gone down by one', async () => {
     await using agent = await createAgent({ uses: 5 });
     const undo = await agent.record('decrease');
     await agent.answer(await agent.send('counter'), lost);
@@ -619,7 +619,7 @@ describe('a use that is taken back', () => {
     expect([unexpected, agent.stateOf(undo)]).toEqual([null, 'delivered']);
   });
 
-  it('is not sent at 0: the key is read for it, and a 0 reconciles it', async () => {
+  it('a decrease is not sent at 0: the key is read first, and a count of 0 reconciles the decrease', async () => {
     await using agent = await createAgent({ uses: 0 });
     const undo = await agent.record('decrease');
     expect(agent.local).toEqual({ uses: 0, enabled: true, pending: 1 });
@@ -628,7 +628,7 @@ describe('a use that is taken back', () => {
     expect(agent.operation(undo)).toMatchObject({ attempts: 0, progress: { state: 'delivered' } });
   });
 
-  it('is sent after all when the read made for it shows a use', async () => {
+  it('a decrease is sent if the read before it shows a use', async () => {
     await using agent = await createAgent({ uses: 0 });
     const undo = await agent.record('decrease');
     await agent.read(agent.says(1));
@@ -638,7 +638,7 @@ describe('a use that is taken back', () => {
     });
   });
 
-  it('is not reconciled by a read that was sent before it was recorded', async () => {
+  it('a decrease is not reconciled by a read that was sent before it was recorded', async () => {
     await using agent = await createAgent({ uses: 0 });
     const sentAt = agent.elapsed;
     agent.pass(second);
@@ -648,7 +648,7 @@ describe('a use that is taken back', () => {
     expect(await agent.plan('counter', { justRead: true })).toEqual({ step: 'read' });
   });
 
-  it('is not sent on a count below 0 that an upstream without a floor shows', async () => {
+  it('a decrease is not sent on a count below 0 from an upstream without a floor', async () => {
     await using agent = await createAgent({ uses: -2 });
     const undo = await agent.record('decrease');
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
@@ -656,7 +656,7 @@ describe('a use that is taken back', () => {
     expect(agent.stateOf(undo)).toBe('delivered');
   });
 
-  it('behind a use is reconciled in its order', async () => {
+  it('a decrease behind a use is reconciled in its order', async () => {
     await using agent = await createAgent({ uses: 0 });
     const use = await agent.record('usage');
     const undo = await agent.record('decrease');
@@ -669,7 +669,7 @@ describe('a use that is taken back', () => {
 });
 
 describe('another writer', () => {
-  it('is told by an answer whose count moved by other than one, and is not forgotten', async () => {
+  it('another writer is detected by a response whose count moved by more than one, and is not forgotten', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     const { unexpected } = await agent.answer(await agent.send('counter'), agent.says(7));
@@ -681,21 +681,21 @@ describe('another writer', () => {
     expect(agent.snapshot.manyWriters).toBe(true);
   });
 
-  it('is told by the answer to a use that was taken back', async () => {
+  it('another writer is detected by the response to a decrease', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('decrease');
     const { unexpected } = await agent.answer(await agent.send('counter'), agent.says(9));
     expect(unexpected).toEqual({ expected: 4, got: 9 });
   });
 
-  it('is told by a read that no operation explains', async () => {
+  it('another writer is detected by a read that no operation explains', async () => {
     await using agent = await createAgent({ uses: 5 });
     const { unexpected } = await agent.read(agent.says(4));
     expect(unexpected).toEqual({ expected: 5, got: 4 });
     expect(agent.snapshot).toMatchObject({ manyWriters: true, license: { uses: 4 } });
   });
 
-  it('is told by the answer to a change of state', async () => {
+  it('another writer is detected by the response to a change of state', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('disable');
     const { unexpected } = await agent.answer(await agent.send('state'), agent.says(6, { enabled: false }));
@@ -703,7 +703,7 @@ describe('another writer', () => {
     expect(agent.snapshot).toMatchObject({ manyWriters: true, license: { uses: 6, enabled: false } });
   });
 
-  it('makes later uncertainty about the key an inference, whatever is configured', async () => {
+  it('another writer makes later uncertain operations of the key inferred, whatever is configured', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.read(agent.says(4));
     const use = await agent.record('usage');
@@ -714,8 +714,8 @@ describe('another writer', () => {
   });
 });
 
-describe('a read that a cache on the way answered', () => {
-  it('reconciles no uncertainty: it is read again', async () => {
+describe('a read that a cache answered', () => {
+  it('a cached read reconciles nothing: the key is read again', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -729,7 +729,7 @@ describe('a read that a cache on the way answered', () => {
     expect(agent.stateOf(use)).toBe('delivered');
   });
 
-  it('is no base: after a start the key is read again before anything is sent', async () => {
+  it('a cached read is no base: after a start the key is read again before anything is sent', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.restart();
@@ -740,7 +740,7 @@ describe('a read that a cache on the way answered', () => {
     expect(await agent.plan('counter')).toMatchObject({ step: 'send', baseUses: 5 });
   });
 
-  it('of a key that was never seen lets it be verified, as old as it is, and is no base either', async () => {
+  it('a cached read makes an unknown key known with the age of the cached response, but is no base', async () => {
     await using agent = new AgentHarness();
     await agent.start();
     await agent.read(agent.cacheSays(5, hour));
@@ -749,7 +749,7 @@ describe('a read that a cache on the way answered', () => {
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
 
-  it('is followed by the next refresh in its time, or sooner when it was nothing new', async () => {
+  it('the next refresh after a cached read comes at the usual time, or earlier if it had nothing new', async () => {
     await using agent = await createAgent();
     agent.pass(hour);
     const refreshIn = (): number => Number(agent.snapshot.refreshAt) - agent.elapsed;
@@ -759,7 +759,7 @@ describe('a read that a cache on the way answered', () => {
     expect(refreshIn()).toBe(0.6 * hour);
   });
 
-  it('shows callers what is newer than what they saw, and nothing older', async () => {
+  it('a cached read shows callers only newer data', async () => {
     await using agent = await createAgent({ uses: 5 });
     agent.pass(hour);
     await agent.read(agent.cacheSays(9, 2 * hour, { enabled: false }));
@@ -774,12 +774,12 @@ describe('a read that a cache on the way answered', () => {
     });
     await agent.read(agent.cacheSays(9, minute, { enabled: false }));
     expect(agent.snapshot).toMatchObject({ confirmedAt: agent.now - minute, local: { enabled: false } });
-    // The count is still that of the upstream's own last answer: the next use goes up on it.
+    // The count is still from the last uncached response: the next use is sent on it.
     await agent.record('usage');
     expect(await agent.plan('counter')).toMatchObject({ step: 'send', baseUses: 5 });
   });
 
-  it('does not enable a key that was seen disabled, however new it seems to be', async () => {
+  it('a cached read does not enable a key that was seen disabled, however new it claims to be', async () => {
     await using agent = await createAgent({ uses: 5, enabled: false });
     agent.pass(hour);
     await agent.read(agent.cacheSays(5, second));
@@ -788,7 +788,7 @@ describe('a read that a cache on the way answered', () => {
     expect(agent.snapshot.local.enabled).toBe(true);
   });
 
-  it('does not bring back a key of which the upstream said 404 since', async () => {
+  it('a cached read does not bring back a key after a 404 of the upstream', async () => {
     await using agent = await createAgent({ uses: 5 });
     agent.pass(hour);
     await agent.read(no('missing'));
@@ -798,7 +798,7 @@ describe('a read that a cache on the way answered', () => {
     expect(agent.snapshot).toMatchObject({ missingSince, confirmedAt: agent.now - hour - minute });
   });
 
-  it('with 404 is no evidence that the key is gone', async () => {
+  it('a cached 404 is no evidence that a key is gone', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.read(no('cached'));
     agent.pass(2 * hour);

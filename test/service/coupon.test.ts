@@ -28,7 +28,7 @@ class CouponHarness extends AgentHarness {
     return valueOf(await this.writer.write('queueCoupon', command));
   }
 
-  /** A creation that is sent at once, for a caller who waits for the answer. */
+  /** A creation that is sent at once, because its caller waits. */
   async create(
     outcome: Outcome<Coupon>,
     { idempotency = null, own = terms }: { idempotency?: Idempotency | null; own?: CouponTerms } = {},
@@ -81,7 +81,7 @@ async function createAgent(): Promise<CouponHarness> {
 }
 
 describe('a coupon that is queued on an agent', () => {
-  it('is found under its provisional id, which keeps resolving after the real one is known', async () => {
+  it('a coupon is found by its provisional id, even after its real id is known', async () => {
     await using agent = await createAgent();
     const { coupon, confirmedAt } = await agent.queue();
     expect(coupon.id).toBeLessThan(0);
@@ -101,7 +101,7 @@ describe('a coupon that is queued on an agent', () => {
   it.each([
     ['was not reached', no('unreachable')],
     ['did not answer', lost],
-  ])('says why it waits when the upstream %s', async (_, outcome) => {
+  ])('a waiting coupon shows the reason if the upstream %s', async (_, outcome) => {
     await using agent = await createAgent();
     await agent.queue();
     const waiting = await agent.answerCoupon(await agent.sendCoupon(), outcome);
@@ -109,7 +109,7 @@ describe('a coupon that is queued on an agent', () => {
     expect(waiting).toEqual(agent.head);
   });
 
-  it('is refused for a code that is known here in any letter case', async () => {
+  it('a coupon with a known code is refused, ignoring case', async () => {
     await using agent = await createAgent();
     await agent.queue();
     const again = { terms: { ...terms, code: 'SPRING' }, isSentNow: false, maxPending: 10 };
@@ -117,14 +117,14 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.codes()).toEqual(['-1 Spring']);
   });
 
-  it('is refused when the outbox is full', async () => {
+  it('a coupon is refused if the outbox is full', async () => {
     await using agent = await createAgent();
     await agent.queue({ code: 'first' });
     const command = { terms, isSentNow: false, maxPending: 1 };
     expect(refusalOf(await agent.writer.write('queueCoupon', command))).toBe('storage_full');
   });
 
-  it('that was sent and lost its answer waits for the reconcile delay before it is looked for', async () => {
+  it('a coupon whose response was lost waits for the reconcile delay before the list is read', async () => {
     await using agent = await createAgent();
     await agent.create(lost);
     expect(agent.head).toMatchObject({
@@ -134,20 +134,20 @@ describe('a coupon that is queued on an agent', () => {
     });
   });
 
-  it('is ours when the list has it with every term that was sent', async () => {
+  it('a listed coupon with every sent term is the created coupon', async () => {
     await using agent = await createAgent();
     const { coupon } = await agent.queue();
     const maybeApplied = await agent.answerCoupon(await agent.sendCoupon(), lost);
     expect(maybeApplied.progress.state).toBe('uncertain');
     expect(agent.head?.nextAt).toBe(agent.elapsed + minute);
     agent.pass(minute);
-    // What was not sent, the upstream may have filled in.
+    // The upstream may have added terms that were not sent.
     const listed = agent.theirs({ notes: 'made by an interface' });
     expect((await agent.listed(maybeApplied, listed)).progress.state).toBe('delivered');
     expect(agent.store.mirror.get(coupon.id)?.coupon).toEqual(listed);
   });
 
-  it('is ours when the list has all its terms, whatever the order of their members', async () => {
+  it('a listed coupon with every sent term is the created coupon, whatever the order of members', async () => {
     await using agent = await createAgent();
     const own = { ...terms, minimumPurchaseAmount: 50, usageLimit: 3, notes: 'ours' };
     await agent.create(lost, { own });
@@ -156,7 +156,7 @@ describe('a coupon that is queued on an agent', () => {
     expect((await agent.listed(agent.head as Operation, listed)).progress.state).toBe('delivered');
   });
 
-  it('is ours when the list has its dates in whole seconds, as they were sent', async () => {
+  it('a listed coupon with dates in whole seconds is the created coupon, because seconds were sent', async () => {
     await using agent = await createAgent();
     const dated = { ...terms, startAt: agent.now + 1500, endAt: agent.now + minute + 999 };
     await agent.create(lost, { own: dated });
@@ -164,7 +164,7 @@ describe('a coupon that is queued on an agent', () => {
     expect((await agent.listed(agent.head as Operation, listed)).progress.state).toBe('delivered');
   });
 
-  it('is conflicted when the list has the code with other terms, which is what is shown then', async () => {
+  it('a coupon is conflicted if the list has its code with other terms, and the listed coupon is shown', async () => {
     await using agent = await createAgent();
     await agent.create(lost);
     const head = agent.head as Operation;
@@ -186,7 +186,7 @@ describe('a coupon that is queued on an agent', () => {
     ['smallest purchase', { minimumPurchaseAmount: 100 }],
     ['usage limit', { usageLimit: null }],
     ['notes', { notes: 'theirs' }],
-  ] as const)('is somebody else’s when the list has it with another %s', async (_, changes) => {
+  ] as const)('a listed coupon with another %s is not the created coupon', async (_, changes) => {
     await using agent = await createAgent();
     const whole = { startAt: Date.UTC(2026, 1, 1), endAt: Date.UTC(2026, 2, 1), notes: 'ours' };
     const own = { ...terms, ...whole, minimumPurchaseAmount: 50, usageLimit: 3 };
@@ -196,7 +196,7 @@ describe('a coupon that is queued on an agent', () => {
     expect((await agent.listed(head, listed)).progress.state).toBe('conflicted');
   });
 
-  it('is sent again when the list does not have it', async () => {
+  it('a coupon that the list lacks is sent again', async () => {
     await using agent = await createAgent();
     await agent.create(lost);
     const head = agent.head as Operation;
@@ -205,7 +205,7 @@ describe('a coupon that is queued on an agent', () => {
     expect(await agent.sendCoupon()).toMatchObject({ id: head.id, attempts: 2 });
   });
 
-  it('is dead when the upstream will not have it, and leaves the mirror', async () => {
+  it('a coupon that the upstream refuses is dead and leaves the mirror', async () => {
     await using agent = await createAgent();
     await agent.queue();
     const refused = await agent.answerCoupon(await agent.sendCoupon(), no('refused'));
@@ -214,18 +214,20 @@ describe('a coupon that is queued on an agent', () => {
       progress: { state: 'dead', cause: 'refused' },
     });
     expect(agent.codes()).toEqual([]);
-    // The code is free again.
     expect((await agent.queue()).coupon.id).toBe(-2);
   });
 
-  it.each(['refused', 'rejected', 'missing'] as const)('is dead when its answer is: %s', async (reason) => {
-    await using agent = await createAgent();
-    await agent.queue();
-    const answered = await agent.answerCoupon(await agent.sendCoupon(), no(reason));
-    expect(answered.progress.state).toBe('dead');
-  });
+  it.each(['refused', 'rejected', 'missing'] as const)(
+    'a coupon is dead if its response is: %s',
+    async (reason) => {
+      await using agent = await createAgent();
+      await agent.queue();
+      const answered = await agent.answerCoupon(await agent.sendCoupon(), no(reason));
+      expect(answered.progress.state).toBe('dead');
+    },
+  );
 
-  it('that was refused may be asked for again under the same idempotency key', async () => {
+  it('a refused coupon can be requested again under the same idempotency key', async () => {
     await using agent = await createAgent();
     const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
     await agent.create(no('refused'), { idempotency });
@@ -237,7 +239,7 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.codes()).toEqual(['7 Spring']);
   });
 
-  it('uncertain that a person retries is looked for before it is sent again', async () => {
+  it('an uncertain coupon that a person retries is looked for before it is sent again', async () => {
     await using agent = await createAgent();
     await agent.create(lost);
     const { id } = agent.head as Operation;
@@ -262,18 +264,21 @@ describe('a coupon that is queued on an agent', () => {
         return await agent.listed(maybeApplied, agent.theirs({ scope: { type: 'multi' } }));
       },
     ],
-  ] as const)('that is %s and retried is sent again only where the list has none', async (state, end) => {
-    await using agent = await createAgent();
-    await agent.queue();
-    const ended = await end(agent, await agent.sendCoupon());
-    expect(ended.progress.state).toBe(state);
-    valueOf(await agent.writer.write('decideOperation', { operationId: ended.id, decision: 'retry' }));
-    await expect(agent.sendCoupon()).rejects.toThrow('needs read');
-    await agent.listed(ended, null);
-    expect(await agent.sendCoupon()).toMatchObject({ id: ended.id, progress: { maybeApplied: false } });
-  });
+  ] as const)(
+    'a coupon that is %s and retried is sent again only if the list lacks it',
+    async (state, end) => {
+      await using agent = await createAgent();
+      await agent.queue();
+      const ended = await end(agent, await agent.sendCoupon());
+      expect(ended.progress.state).toBe(state);
+      valueOf(await agent.writer.write('decideOperation', { operationId: ended.id, decision: 'retry' }));
+      await expect(agent.sendCoupon()).rejects.toThrow('needs read');
+      await agent.listed(ended, null);
+      expect(await agent.sendCoupon()).toMatchObject({ id: ended.id, progress: { maybeApplied: false } });
+    },
+  );
 
-  it('that may exist when it is refused is held, and its code stays taken', async () => {
+  it('a coupon that may exist is held when it is refused, and its code stays taken', async () => {
     await using agent = await createAgent();
     await agent.queue();
     valueOf(await agent.writer.write('restore', {}));
@@ -287,7 +292,7 @@ describe('a coupon that is queued on an agent', () => {
     expect(refusalOf(await agent.writer.write('queueCoupon', again))).toBe('coupon_code_taken');
   });
 
-  it('whose code an earlier request may still be on its way with waits for that one’s reconcile delay', async () => {
+  it('a coupon waits for the reconcile delay of an earlier request with the same code', async () => {
     await using agent = await createAgent();
     await agent.create(lost);
     const { id } = agent.head as Operation;
@@ -301,7 +306,7 @@ describe('a coupon that is queued on an agent', () => {
     expect(await agent.sendCoupon()).toMatchObject({ id: queued.operationId });
   });
 
-  it('that a person gives up leaves the mirror, and comes back to it when it is retried', async () => {
+  it('a coupon that a person drops leaves the mirror, and returns to it when a person retries it', async () => {
     await using agent = await createAgent();
     await agent.queue();
     const { id } = await agent.answerCoupon(await agent.sendCoupon(), no('refused'));
@@ -317,7 +322,7 @@ describe('a coupon that is queued on an agent', () => {
     ['which has not listed it yet', false, lost],
     ['which has listed it already', true, lost],
     ['which had refused it', false, no('refused')],
-  ])('that a person says was created is the coupon of the upstream, %s', async (_, isListed, outcome) => {
+  ])('a coupon that a person confirms is the coupon of the upstream, %s', async (_, isListed, outcome) => {
     await using agent = await createAgent();
     await agent.queue();
     const cart = buildCart({ productKey: 'press', amount: 1000 });
@@ -337,7 +342,7 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.store.redemptions.countOf('default', 7)).toBe(1);
   });
 
-  it('that a person says was created is gone where the whole list does not have it; others stay', async () => {
+  it('a coupon that a person confirms is removed if the complete list lacks it; other coupons stay', async () => {
     await using agent = await createAgent();
     await agent.queue();
     await agent.queue({ code: 'Summer' });
@@ -350,7 +355,7 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.codes()).toEqual(['-2 Summer']);
   });
 
-  it('waits while the upstream cannot be reached, or asks for it', async () => {
+  it('a coupon waits while the upstream cannot be reached or asks to wait', async () => {
     await using agent = await createAgent();
     await agent.queue();
     await agent.answerCoupon(await agent.sendCoupon(), no('unreachable'));
@@ -360,13 +365,13 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.head).toMatchObject({ outage: false, nextAt: agent.elapsed + 30 * second });
   });
 
-  it('whose answer was lost waits for as long as the upstream asked, where that is longer than the reconcile delay', async () => {
+  it('a coupon whose response was lost waits as long as the upstream asks if that is longer than the reconcile delay', async () => {
     await using agent = await createAgent();
     await agent.create({ ...lost, retryAfterMs: 5 * minute });
     expect(agent.head).toMatchObject({ nextAt: agent.elapsed + 5 * minute });
   });
 
-  it('stays queued when it could not be sent for the caller who waits, and is gone when it was refused', async () => {
+  it('a coupon stays queued if it could not be sent for the waiting caller, and is removed if it was refused', async () => {
     await using agent = await createAgent();
     const waiting = await agent.create(no('unreachable'));
     expect(waiting.progress.state).toBe('pending');
@@ -377,7 +382,7 @@ describe('a coupon that is queued on an agent', () => {
     expect(other.codes()).toEqual([]);
   });
 
-  it('is not answered or found twice', async () => {
+  it('a coupon is not answered or found twice', async () => {
     await using agent = await createAgent();
     await agent.queue();
     const operation = await agent.sendCoupon();
@@ -393,7 +398,7 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.stateOf(operationId)).toBe('pending');
   });
 
-  it('in flight when the process ended is looked for after the reconcile delay', async () => {
+  it('a coupon in flight at a restart is looked for after the reconcile delay', async () => {
     await using agent = await createAgent();
     await agent.queue();
     await agent.sendCoupon();
@@ -403,7 +408,7 @@ describe('a coupon that is queued on an agent', () => {
 });
 
 describe('the mirror of the upstream', () => {
-  it('keeps what it said, and lets go of one only when it is told to', async () => {
+  it('the mirror keeps coupons until it is told to remove them', async () => {
     await using agent = await createAgent();
     const coupons = [agent.theirs(), agent.theirs({ id: 8, code: 'Autumn' })];
     const at = { confirmedAt: agent.now };
@@ -423,7 +428,7 @@ describe('the mirror of the upstream', () => {
 describe('a coupon that is sent while its caller waits', () => {
   const once = { credential: 'c', key: 'k', fingerprint: 'f' };
 
-  it('is committed as in flight before it is sent: a killed agent finds it by the list', async () => {
+  it('a coupon is committed as in flight before it is sent, so that a killed agent finds it in the list', async () => {
     await using agent = await createAgent();
     const command = { terms, isSentNow: true, maxPending: 10 };
     const { operationId } = valueOf(await agent.writer.write('queueCoupon', command));
@@ -437,7 +442,7 @@ describe('a coupon that is sent while its caller waits', () => {
     );
   });
 
-  it('leaves nothing behind when it is refused: it may be asked for again under the same key', async () => {
+  it('a refused coupon leaves nothing behind, and can be requested again under the same key', async () => {
     await using agent = await createAgent();
     const refused = await agent.create(no('refused'), { idempotency: once });
     expect(refused.progress.state).toBe('cancelled');
@@ -445,7 +450,7 @@ describe('a coupon that is sent while its caller waits', () => {
     expect(agent.store.idempotency.get(once.credential, once.key)).toBeNull();
   });
 
-  it('is answered with the real coupon when it is asked for again', async () => {
+  it('a repeated request for a coupon gets the real coupon', async () => {
     await using agent = await createAgent();
     const value = agent.theirs();
     await agent.create(
@@ -460,14 +465,14 @@ describe('a coupon that is sent while its caller waits', () => {
     expect(agent.store.idempotency.unchangedCount(once.credential)).toBe(0);
   });
 
-  it('waits under its provisional id when the upstream could not be reached after all', async () => {
+  it('a coupon waits under its provisional id if the upstream could not be reached', async () => {
     await using agent = await createAgent();
     const waiting = await agent.create(no('unreachable'));
     expect(waiting.progress.state).toBe('pending');
     expect(agent.codes()).toEqual(['-1 Spring']);
   });
 
-  it('may have a code that the mirror knows already: the upstream says what it thinks of that', async () => {
+  it('a coupon can have a code that the mirror already has, because the upstream decides', async () => {
     await using agent = await createAgent();
     const mirrored = { coupons: [agent.theirs()], confirmedAt: agent.now, extent: 'whole' } as const;
     await agent.writer.write('mirrorCoupons', mirrored);

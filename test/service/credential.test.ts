@@ -15,7 +15,7 @@ const digest = (secret: string): string => createHash('sha256').update(secret).d
 const isSame = (left: string, right: string): boolean => left === right;
 const kinds: readonly CredentialKind[] = ['api_key', 'product_secret', 'bearer'];
 
-/** Whom a secret stands for now. */
+/** The principal of a secret. */
 async function principalOf(credentials: Credentials, kind: CredentialKind, secret: string) {
   const resolvedCredential = await credentials.find({ kind, digest: digest(secret) });
   return resolvedCredential === null ? null : credentials.use(resolvedCredential);
@@ -38,7 +38,7 @@ async function createAuthority() {
   return { harness, secret, other: account.accountId, ...over(harness) };
 }
 
-/** What is done with tokens on a store, and who a credential is there. */
+/** Issues, revokes and resolves tokens on a store. */
 function over(harness: Harness) {
   const uses = new TokenUses();
   const issue = (changes: Partial<NewToken> = {}) =>
@@ -66,7 +66,7 @@ function over(harness: Harness) {
 }
 
 describe('a token', () => {
-  it('is accepted in every header, for what it was issued for', async () => {
+  it('a token is accepted in every header with its scopes', async () => {
     const { harness, issue, who } = await createAuthority();
     await using _ = harness;
     const { token, secret } = valueOf(await issue({ scopes: ['use', 'verify'], label: 'till' }));
@@ -83,7 +83,7 @@ describe('a token', () => {
     expect(await who('bearer', `${secret}x`)).toBeNull();
   });
 
-  it('is of the account that it is for, else of its product’s, else of the default one', async () => {
+  it('a token belongs to the requested account, else to the account of its product, else to the default account', async () => {
     const { harness, issue, who, other } = await createAuthority();
     await using _ = harness;
     const theirs = { name: 'x', recurring: false, accountId: other, productKey: 'brush', secret: null };
@@ -96,7 +96,7 @@ describe('a token', () => {
     expect(await who('bearer', secret)).toMatchObject({ tenant: { accountId: other } });
   });
 
-  it('for one product carries neither coupons nor everything', async () => {
+  it('a token for one product has neither coupon scopes nor admin', async () => {
     const { harness, faultsOf } = await createAuthority();
     await using _ = harness;
     const productKey = 'press';
@@ -107,7 +107,7 @@ describe('a token', () => {
     }
   });
 
-  it('is of an account that there is, and of a product of that account', async () => {
+  it('a token needs an existing account and a product of that account', async () => {
     const { harness, faultsOf, other } = await createAuthority();
     await using _ = harness;
     expect(await faultsOf({ accountId: 'none' })).toEqual(['account_id: account_not_found']);
@@ -117,7 +117,7 @@ describe('a token', () => {
     ]);
   });
 
-  it('of an agent is of a product that it is configured with', async () => {
+  it('a token of an agent needs a configured product', async () => {
     await using harness = new AgentHarness();
     await harness.start();
     const { faultsOf } = over(harness);
@@ -131,7 +131,7 @@ describe('a token', () => {
     expect(await faultsOf({ isAgent, accountId: 'other' })).toEqual(['account_id: account_not_found']);
   });
 
-  it('stops at once when it is revoked', async () => {
+  it('a revoked token is rejected at once', async () => {
     const { harness, issue, who } = await createAuthority();
     await using _ = harness;
     const { token, secret } = valueOf(await issue());
@@ -146,7 +146,7 @@ describe('a token', () => {
     });
   });
 
-  it('expires when it was said to, and then says so in every header', async () => {
+  it('an expired token is reported as expired in every header', async () => {
     const { harness, issue, who } = await createAuthority();
     await using _ = harness;
     const { secret } = valueOf(await issue({ expiresAt: harness.now + hour }));
@@ -156,14 +156,14 @@ describe('a token', () => {
     for (const kind of kinds) expect(await who(kind, secret)).toBe('expired');
   });
 
-  it('cannot be issued with an end that has come', async () => {
+  it('a token cannot be issued with an expiry in the past', async () => {
     const { harness, faultsOf } = await createAuthority();
     await using _ = harness;
     expect(await faultsOf({ expiresAt: harness.now })).toEqual(['expires_at: past']);
     expect(await faultsOf({ expiresAt: harness.now + 1 })).toEqual([]);
   });
 
-  it('remembers the hour of its last use, written once an hour at most', async () => {
+  it('the hour of the last use of a token is stored, at most once an hour', async () => {
     const { harness, issue, who, uses } = await createAuthority();
     await using _ = harness;
     const { token, secret } = valueOf(await issue());
@@ -185,7 +185,7 @@ describe('a token', () => {
     expect([await keep(), harness.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, used + hour]);
   });
 
-  it('is not remembered as used before it was issued', async () => {
+  it('the last use of a token is never before its creation', async () => {
     const { harness, issue, who, uses } = await createAuthority();
     await using _ = harness;
     harness.pass(90 * minute);
@@ -205,7 +205,7 @@ describe('a token', () => {
     expect([await keep(), harness.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, harness.now]);
   });
 
-  it('that is not accepted is not remembered as used', async () => {
+  it('a rejected token is not stored as used', async () => {
     const { harness, issue, who, uses } = await createAuthority();
     await using _ = harness;
     const { secret } = valueOf(await issue({ expiresAt: harness.now + 1 }));
@@ -214,7 +214,7 @@ describe('a token', () => {
     expect(uses.take()).toEqual([]);
   });
 
-  it('of the file is not revoked: the next start would accept it again', async () => {
+  it('the token in the file cannot be revoked, because the next start would accept it again', async () => {
     const { harness, who } = await createAuthority();
     await using _ = harness;
     expect(
@@ -227,7 +227,7 @@ describe('a token', () => {
 });
 
 describe('a credential of an authority', () => {
-  it('is taken in its own header alone', async () => {
+  it('a credential of an authority is accepted only in its own header', async () => {
     const { harness, secret, who } = await createAuthority();
     await using _ = harness;
     const account = { credential: 'account:default', tenant: { accountId: 'default', productKey: null } };
@@ -240,7 +240,7 @@ describe('a credential of an authority', () => {
     }
   });
 
-  it('that is rolled is taken from then on, and the one before no more', async () => {
+  it('a rolled credential replaces the previous credential', async () => {
     const { harness, secret, who } = await createAuthority();
     await using _ = harness;
     const { apiKey } = valueOf(
@@ -257,7 +257,7 @@ describe('a credential of an authority', () => {
 });
 
 describe('a credential that is rolled with an overlap', () => {
-  it('goes on beside the new one until then, and is the same to everything that goes by its name', async () => {
+  it('an old credential works until the end of the overlap, with the same name as the new one', async () => {
     const { harness, secret, who } = await createAuthority();
     await using _ = harness;
     const oldUntil = harness.now + hour;
@@ -279,7 +279,7 @@ describe('a credential that is rolled with an overlap', () => {
     expect([after.key[1], after.secret[1]]).toEqual([before.key[1], before.secret[1]]);
   });
 
-  it('is taken in its own header alone', async () => {
+  it('an old credential is accepted only in its own header', async () => {
     const { harness, secret, who } = await createAuthority();
     await using _ = harness;
     const oldUntil = harness.now + hour;
@@ -291,7 +291,7 @@ describe('a credential that is rolled with an overlap', () => {
     }
   });
 
-  it('stops when it is rolled again, with an overlap or without', async () => {
+  it('an old credential ends when the credential is rolled again, with or without an overlap', async () => {
     const { harness, who } = await createAuthority();
     await using _ = harness;
     const roll = async (oldUntil: number | null) =>
@@ -305,7 +305,7 @@ describe('a credential that is rolled with an overlap', () => {
     expect(await known('api', second, third, fourth)).toEqual([false, false, false, true]);
   });
 
-  it('belongs to nobody else while it goes on, nor until it is forgotten', async () => {
+  it('an old credential cannot be given to another owner during the overlap or before it is pruned', async () => {
     const { harness, secret } = await createAuthority();
     await using _ = harness;
     const oldUntil = harness.now + hour;
@@ -325,7 +325,7 @@ describe('a credential that is rolled with an overlap', () => {
 });
 
 describe('a credential of an agent', () => {
-  it('is what it is configured with now, in its own header alone', async () => {
+  it('an agent accepts its currently configured credentials, only in their own headers', async () => {
     await using harness = new Harness();
     const press = { id: 'press', productKey: 'press-2', secretDigest: digest('secret') };
     const brush = { id: 'brush', productKey: 'press', secretDigest: digest('brush') };
@@ -356,7 +356,7 @@ describe('a credential of an agent', () => {
   });
 });
 
-it('an agent takes the token of a product only while that product is configured', async () => {
+it('an agent accepts the token of a product only while that product is configured', async () => {
   await using harness = new Harness();
   const press = { id: 'press', productKey: 'press-2', secretDigest: digest('secret') };
   let products = [press];
@@ -379,8 +379,8 @@ it('an agent takes the token of a product only while that product is configured'
   expect(await accepted()).toEqual([true, true]);
 });
 
-describe('who comes by a socket without a credential', () => {
-  it('may do what the socket was given', () => {
+describe('a socket without a credential', () => {
+  it('a caller without a credential has the rights of the socket', () => {
     expect(socketPrincipal('/run/a.sock', { scopes: ['verify'], product: 'press' })).toEqual({
       credential: 'socket:/run/a.sock',
       scopes: ['verify'],

@@ -26,8 +26,8 @@ async function createDead(uses: number = 5): Promise<{ agent: AgentHarness; dead
   return { agent, dead };
 }
 
-describe('a person decides about an operation', () => {
-  it('that was refused: it is sent again', async () => {
+describe('decisions about an operation', () => {
+  it('a refused operation can be retried', async () => {
     const { agent, dead } = await createDead();
     await using _ = agent;
     expect(await decide(agent, dead, 'retry')).toBe('pending');
@@ -35,7 +35,7 @@ describe('a person decides about an operation', () => {
     expect(await agent.send('counter')).toMatchObject({ id: dead, attempts: 2 });
   });
 
-  it('that was refused: it is given up, or said to be applied', async () => {
+  it('a refused operation can be dropped or confirmed', async () => {
     const { agent, dead } = await createDead();
     await using _ = agent;
     expect(await decide(agent, dead, 'drop')).toBe('dropped');
@@ -44,7 +44,7 @@ describe('a person decides about an operation', () => {
     expect(await decide(other.agent, other.dead, 'confirm')).toBe('delivered');
   });
 
-  it('that waits: it is given up, and those behind it go on', async () => {
+  it('a waiting operation can be dropped, and the next operations go on', async () => {
     await using agent = await createAgent({ uses: 5 });
     const first = await agent.record('usage');
     const next = await agent.record('usage');
@@ -53,7 +53,7 @@ describe('a person decides about an operation', () => {
     expect(await agent.send('counter')).toMatchObject({ id: next });
   });
 
-  it('of which none is open to it: it is refused', async () => {
+  it('a decision that the state of the operation does not allow is refused', async () => {
     await using agent = await createAgent();
     const use = await agent.record('usage');
     await agent.send('counter');
@@ -65,7 +65,7 @@ describe('a person decides about an operation', () => {
     expect(refusalOf(none)).toBe('operation_not_found');
   });
 
-  it('that was held: it is sent again at the risk of counting twice, which it says, and ends inferred', async () => {
+  it('a held operation that is retried may count twice, says so, and ends inferred', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -79,7 +79,7 @@ describe('a person decides about an operation', () => {
     expect(agent.stateOf(use)).toBe('inferred');
   });
 
-  it('that is uncertain: given up, it keeps what is known of it', async () => {
+  it('an uncertain operation that is dropped keeps its details', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -94,7 +94,7 @@ describe('a person decides about an operation', () => {
     ['drop', 'applied', 6],
     ['drop', 'not applied', 5],
   ] as const)(
-    'that is uncertain, %s, and was %s: its count is no sign of another writer',
+    'an uncertain operation that is %s, and was %s, does not make its count look like another writer',
     async (decision, _, uses) => {
       await using agent = await createAgent({ uses: 5 });
       const use = await agent.record('usage');
@@ -112,7 +112,7 @@ describe('a person decides about an operation', () => {
   );
 
   it.each(['retry', 'drop', 'confirm'] as const)(
-    'that is uncertain, %s: a change of state within its reconcile delay leaves its count to be read before the next is sent',
+    'after an uncertain operation is %s, a change of state within its reconcile delay does not replace the read before the next send',
     async (decision) => {
       await using agent = await createAgent({ uses: 5 });
       const use = await agent.record('usage');
@@ -126,7 +126,7 @@ describe('a person decides about an operation', () => {
     },
   );
 
-  it('that is uncertain and had arrived, given up: the next one is not taken for it', async () => {
+  it('the next operation is not mistaken for a dropped uncertain operation that had arrived', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -143,7 +143,7 @@ describe('a person decides about an operation', () => {
     expect(agent.stateOf(next)).toBe('pending');
   });
 
-  it('that is uncertain and had arrived, given up before a restart: those behind it are sent', async () => {
+  it('operations are sent after an uncertain operation that had arrived was dropped before a restart', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -156,7 +156,7 @@ describe('a person decides about an operation', () => {
     expect(agent.stateOf(next)).toBe('delivered');
   });
 
-  it('that is uncertain, given up, while the key is missing for a while: its count is no sign of another writer', async () => {
+  it('an uncertain operation that is dropped while the key is missing does not make its count look like another writer', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -167,7 +167,7 @@ describe('a person decides about an operation', () => {
     expect(await agent.read(agent.says(6))).toEqual({ unexpected: null });
   });
 
-  it('that enables, against a newer disable: retried, it is sent all the same', async () => {
+  it('an enable that conflicts with a newer disable is sent if a person retries it', async () => {
     await using agent = await createAgent({ uses: 5 });
     agent.pass(25 * hour);
     const enable = await agent.record('enable');
@@ -178,7 +178,7 @@ describe('a person decides about an operation', () => {
     expect(await agent.send('state', { justRead: true })).toMatchObject({ id: enable });
   });
 
-  it('that enables: once it is given up, the next use need not wait for a read', async () => {
+  it('a use after a dropped enable does not wait for a read', async () => {
     await using agent = await createAgent({ uses: 5, enabled: false });
     const enable = await agent.record('enable');
     await agent.answer(await agent.send('state', { justRead: true }), lost);
@@ -187,7 +187,7 @@ describe('a person decides about an operation', () => {
     expect(await agent.plan('counter')).toMatchObject({ step: 'send' });
   });
 
-  it('that disables: once it is given up, the key is as the upstream says', async () => {
+  it('after a disable is dropped, the key has the state of the upstream', async () => {
     await using agent = await createAgent();
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), no('refused'));
@@ -197,9 +197,9 @@ describe('a person decides about an operation', () => {
   });
 });
 
-describe('a decision beside what is under way', () => {
+describe('decisions during other operations', () => {
   it.each(['retry', 'drop', 'confirm'] as const)(
-    'leaves the reconcile delay of another one: %s',
+    'a decision keeps the reconcile delay of another operation: %s',
     async (decision) => {
       const { agent, dead } = await createDead();
       await using _ = agent;
@@ -212,20 +212,23 @@ describe('a decision beside what is under way', () => {
     },
   );
 
-  it.each(['retry', 'drop'] as const)('leaves one in flight alone: %s', async (decision) => {
-    const { agent, dead } = await createDead();
-    await using _ = agent;
-    const flying = await agent.record('usage');
-    const operation = await agent.send('counter');
-    valueOf(await agent.writer.write('decideOperation', { operationId: dead, decision }));
-    expect(agent.operation(flying).nextAt).toBeNull();
-    expect(agent.store.operations.due(agent.elapsed, 10, () => true)).toEqual([]);
-    await agent.answer(operation, agent.says(6));
-    expect(agent.stateOf(flying)).toBe('delivered');
-    expect(agent.dueIn('counter')).toBe(decision === 'retry' ? 0 : null);
-  });
+  it.each(['retry', 'drop'] as const)(
+    'a decision does not affect an operation in flight: %s',
+    async (decision) => {
+      const { agent, dead } = await createDead();
+      await using _ = agent;
+      const flying = await agent.record('usage');
+      const operation = await agent.send('counter');
+      valueOf(await agent.writer.write('decideOperation', { operationId: dead, decision }));
+      expect(agent.operation(flying).nextAt).toBeNull();
+      expect(agent.store.operations.due(agent.elapsed, 10, () => true)).toEqual([]);
+      await agent.answer(operation, agent.says(6));
+      expect(agent.stateOf(flying)).toBe('delivered');
+      expect(agent.dueIn('counter')).toBe(decision === 'retry' ? 0 : null);
+    },
+  );
 
-  it('sends nothing before the uncertainty behind it is reconciled', async () => {
+  it('a decision sends nothing before the next uncertain operation is reconciled', async () => {
     const { agent, dead } = await createDead();
     await using _ = agent;
     const maybeApplied = await agent.record('usage');
@@ -239,11 +242,11 @@ describe('a decision beside what is under way', () => {
   });
 });
 
-describe('a change that a person says was applied', () => {
+describe('an operation that a person confirms', () => {
   it.each([
     ['usage', 6],
     ['decrease', 4],
-  ] as const)('counts as such: %s', async (trigger, uses) => {
+  ] as const)('a confirmed operation counts: %s', async (trigger, uses) => {
     await using agent = await createAgent({ uses: 5 });
     const refused = await agent.record(trigger);
     await agent.answer(await agent.send('counter'), no('refused'));
@@ -258,7 +261,7 @@ describe('a change that a person says was applied', () => {
   it.each([
     ['and was', 6],
     ['and was not', 5],
-  ])('%s: the next one goes on from the count that is read', async (_, uses) => {
+  ])('%s: the next operation is sent on the count that is read', async (_, uses) => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -274,7 +277,7 @@ describe('a change that a person says was applied', () => {
     expect(agent.stateOf(next)).toBe('delivered');
   });
 
-  it('is in the count already where a read had shown it', async () => {
+  it('a confirmed operation is not counted again if a read had shown it', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });
     const held = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -285,7 +288,7 @@ describe('a change that a person says was applied', () => {
     expect(agent.snapshot.license.uses).toBe(6);
   });
 
-  it('is not taken for another one that is uncertain, which is sent', async () => {
+  it('a confirmed operation is not mistaken for another uncertain operation, which is sent', async () => {
     await using agent = await createAgent({ uses: 5 });
     const [first, confirmed] = [await agent.record('usage'), await agent.record('usage')];
     valueOf(await agent.writer.write('restore', {}));
@@ -299,7 +302,7 @@ describe('a change that a person says was applied', () => {
     });
   });
 
-  it('moves no count when it is a disable', async () => {
+  it('a confirmed disable does not change the count', async () => {
     await using agent = await createAgent({ uses: 5 });
     const refused = await agent.record('disable');
     await agent.answer(await agent.send('state'), no('refused'));

@@ -19,7 +19,7 @@ import {
 import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
 import { at, createTestStore, page, type TestStore } from '../support/builders/store-builders.ts';
 
-/** Runs all of them in one batch, as the writer's thread does. */
+/** Runs all requests in one batch, as the writer's thread does. */
 async function runInABatch(store: TestStore): Promise<unknown[]> {
   const committer = prepareCommitter<AuthorityRequest>(store.writing, {
     run: (transaction, request) => runUseCase(transaction, request, contextOf(request.name)),
@@ -28,7 +28,7 @@ async function runInABatch(store: TestStore): Promise<unknown[]> {
   return await committer.commitBatch(authorityUseCases.map(requestOf));
 }
 
-/** Tables on another machine, as far as callers can tell: every answer comes in a later turn of the event loop. */
+/** Tables that behave like a database server: every call resolves in a later turn of the event loop. */
 function faraway(transaction: Transaction): AuthorityTransaction {
   const tables = Object.entries(transaction).map(([name, table]: [string, object]) => [
     name,
@@ -44,7 +44,7 @@ function faraway(transaction: Transaction): AuthorityTransaction {
   return Object.fromEntries(tables) as AuthorityTransaction;
 }
 
-/** Everything that is stored, table by table. */
+/** The content of all tables. */
 function lineContent({ reading: { database } }: TestStore): Record<string, unknown[]> {
   const tables = database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).all();
   return Object.fromEntries(
@@ -52,7 +52,7 @@ function lineContent({ reading: { database } }: TestStore): Record<string, unkno
   );
 }
 
-test('nothing comes in between while a batch of all that an authority writes is committed', async () => {
+test('no other write runs while a batch of all writes of an authority is committed', async () => {
   await using store = createTestStore();
   const between: string[] = [];
   setImmediate(() => between.push('immediate'));
@@ -68,7 +68,7 @@ test('nothing comes in between while a batch of all that an authority writes is 
   port1.close();
 });
 
-test('an authority writes the same on an engine that has to be waited for, and each request once', async () => {
+test('an authority writes the same to an asynchronous engine, and each request once', async () => {
   await using near = createTestStore();
   const outcomes = await runInABatch(near);
   await using far = createTestStore();
@@ -83,7 +83,7 @@ test('an authority writes the same on an engine that has to be waited for, and e
   expect(lineContent(far)['audit_event']).toHaveLength(19);
 });
 
-test.skipIf(!hasPostgres)('an authority writes the same on PostgreSQL, and each request once', async () => {
+test.skipIf(!hasPostgres)('an authority writes the same to PostgreSQL, and each request once', async () => {
   await using near = createTestStore();
   const outcomes = await runInABatch(near);
   await using server = await startPostgres();
@@ -105,7 +105,7 @@ test.skipIf(!hasPostgres)('an authority writes the same on PostgreSQL, and each 
       name = each;
       const { command, writeOptions } = requestOf(each);
       const result = await writer.write(each, command, writeOptions);
-      // PostgreSQL dates some stored answers by its own clock, which is ahead of this test's: they are dated back.
+      // PostgreSQL dates some stored responses by its own clock, which is ahead of the test's clock.
       const expected = each === 'pruneIdempotency' ? { ok: result.ok } : result;
       expect(outcomes[index], `${each}, ${again ? 'again' : 'once'}`).toMatchObject({ result: expected });
     }
@@ -116,7 +116,7 @@ test.skipIf(!hasPostgres)('an authority writes the same on PostgreSQL, and each 
   );
 });
 
-test('an authority answers from an engine that has to be waited for', async () => {
+test('an authority answers from an asynchronous engine', async () => {
   await using store = createTestStore();
   await runInABatch(store);
   const reader = faraway(store.writing.transaction);

@@ -44,7 +44,7 @@ function codes(agent: AgentHarness): string[] {
   return agent.store.mirror.list({ limit: 100, offset: 0 }).map(({ coupon: { code } }) => code);
 }
 
-it('the coupons of the former upstream are not those of another one', async () => {
+it('an agent does not mix the coupons of the former and the new upstream', async () => {
   await using agent = await given();
   await list(agent, coupon(1, 'FIRST'));
   expect(mirroredSince(agent.store)).toBe(agent.now);
@@ -54,7 +54,7 @@ it('the coupons of the former upstream are not those of another one', async () =
   expect(await redeem(agent, 'order-1', 'FIRST')).toBe(false);
 });
 
-it('a coupon with the id that another one had at the former upstream has its own redemptions', async () => {
+it('a coupon that has the id of a coupon of the former upstream has its own redemptions', async () => {
   await using agent = await given();
   await list(agent, coupon(1, 'FIRST'));
   expect(await redeem(agent, 'order-1', 'FIRST')).toBe(true);
@@ -62,7 +62,7 @@ it('a coupon with the id that another one had at the former upstream has its own
   await list(agent, coupon(1, 'SECOND'));
   expect(await redeem(agent, 'order-2', 'SECOND')).toBe(true);
   expect(agent.store.redemptions.countOf(account, 1)).toBe(1);
-  // The order is on record as before.
+  // The order still has its redemption.
   expect(agent.store.redemptions.get(account, 'order-1')?.cart.code).toBe('FIRST');
 });
 
@@ -76,7 +76,7 @@ it('a coupon with the same id and code at the new address of the upstream keeps 
   expect(await redeem(agent, 'order-2', 'FIRST')).toBe(false);
 });
 
-it('redemptions are kept while an upstream in between shows no coupons', async () => {
+it('redemptions are kept while an upstream in between has no coupons', async () => {
   await using agent = await given();
   await list(agent, coupon(1, 'FIRST'));
   expect(await redeem(agent, 'order-1', 'FIRST')).toBe(true);
@@ -86,7 +86,7 @@ it('redemptions are kept while an upstream in between shows no coupons', async (
   expect(agent.store.redemptions.countOf(account, 1)).toBe(1);
 });
 
-it('a provisional id that meant a coupon of the former upstream means none of another one', async () => {
+it('a provisional id of a coupon of the former upstream does not mean a coupon of the new one', async () => {
   await using agent = await given();
   const terms = buildTerms({ code: 'MINE' });
   const command = { terms, isSentNow: true, maxPending: 10 };
@@ -100,13 +100,13 @@ it('a provisional id that meant a coupon of the former upstream means none of an
   await bind(agent, other);
   await list(agent, coupon(7, 'OTHER'));
   expect(agent.store.mirror.get(queued.coupon.id)).toBeNull();
-  // At the new address of the same upstream, the id means the same coupon again.
+  // It is the same upstream at a new address: the id means the same coupon again.
   await bind(agent, store);
   await list(agent, created);
   expect(agent.store.mirror.get(queued.coupon.id)?.coupon).toEqual(created);
 });
 
-it('a coupon that was never sent to the former upstream is sent to another one', async () => {
+it('a coupon that was never sent to the former upstream is sent to the new one', async () => {
   await using agent = await given();
   const command = { terms: buildTerms({ code: 'WAITS' }), isSentNow: false, maxPending: 10 };
   const { operationId, coupon: waiting } = valueOf(await agent.writer.write('queueCoupon', command));
@@ -128,7 +128,7 @@ it('a coupon that may have been created at the former upstream waits for a perso
   expect(codes(agent)).toEqual(['DOUBT']);
 });
 
-it('a coupon that was confirmed by a person at the former upstream is not one of another one', async () => {
+it('a coupon that a person confirmed at the former upstream is not a coupon of the new one', async () => {
   await using agent = await given();
   const command = { terms: buildTerms({ code: 'DOUBT' }), isSentNow: true, maxPending: 10 };
   const { operationId } = valueOf(await agent.writer.write('queueCoupon', command));
@@ -146,7 +146,7 @@ async function replace(agent: AgentHarness): Promise<void> {
   await agent.read({ ...agent.says(5), instance: 'restored' });
 }
 
-it('coupons that another instance of the upstream has shown are asked for before they are told', async () => {
+it('coupons of another instance of the upstream are read again before they are answered', async () => {
   await using agent = await given();
   await list(agent, coupon(1, 'FIRST'));
   await replace(agent);
@@ -156,7 +156,7 @@ it('coupons that another instance of the upstream has shown are asked for before
   expect(agent.store.mirror.byCode('FIRST')?.confirmedAt).toBe(agent.now);
 });
 
-it('a coupon of another instance of the upstream has the redemptions of the same id and code', async () => {
+it('a coupon of another instance of the upstream keeps the redemptions of the same id and code', async () => {
   await using agent = await given();
   await list(agent, coupon(1, 'FIRST'), coupon(2, 'OTHER'));
   expect(await redeem(agent, 'order-1', 'FIRST')).toBe(true);
@@ -167,7 +167,7 @@ it('a coupon of another instance of the upstream has the redemptions of the same
   expect(await redeem(agent, 'order-4', 'SECOND')).toBe(true);
 });
 
-it('a coupon whose code is changed at the same upstream keeps its redemptions', async () => {
+it('a coupon whose code changes at the same upstream keeps its redemptions', async () => {
   await using agent = await given();
   await list(agent, coupon(1, 'FIRST'));
   expect(await redeem(agent, 'order-1', 'FIRST')).toBe(true);

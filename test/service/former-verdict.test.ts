@@ -24,7 +24,7 @@ async function bind(harness: ManualHarness, baseUrl: string): Promise<void> {
   valueOf(await harness.writer.write('bindUpstream', { baseUrl, products }));
 }
 
-/** A key that the upstream at the former address has enabled or disabled, under the next address. */
+/** An agent at the new address, with a key that was read as enabled or disabled at the former address. */
 async function createFormer(changes: { enabled?: boolean } = {}): Promise<ManualHarness> {
   const harness = await createManualHarness();
   await bind(harness, 'https://store.example');
@@ -54,7 +54,7 @@ async function isEnabled(answer: Promise<Result<LicenseResponse>>): Promise<bool
   return valueOf(await answer).license.enabled;
 }
 
-it('a key is asked for at the new address of the upstream before it is answered, once', async () => {
+it('a key is read once from the new address of the upstream before it is answered', async () => {
   await using harness = await createFormer();
   const answer = verify(harness);
   await (await harness.request()).answer(harness.says(1, { enabled: false }));
@@ -63,7 +63,7 @@ it('a key is asked for at the new address of the upstream before it is answered,
   expect(await harness.requested()).toEqual([]);
 });
 
-it('a key is answered as the upstream at the former address said while none answers at the new one', async () => {
+it('a key is answered as at the former address while no upstream answers at the new address', async () => {
   await using harness = await createFormer();
   const answer = verify(harness);
   await (await harness.request()).answer(lost);
@@ -74,7 +74,7 @@ it('a key is answered as the upstream at the former address said while none answ
   expect(await late).toMatchObject({ ok: false, problem: { code: 'verdict_expired' } });
 });
 
-it('a key that was revoked at the former address stays so until the upstream at the new one enables it', async () => {
+it('a key that was revoked at the former address stays revoked until the upstream at the new address enables it', async () => {
   await using harness = await createFormer({ enabled: false });
   const away = verify(harness);
   await (await harness.request()).answer(lost);
@@ -89,7 +89,7 @@ it('a key that was revoked at the former address stays so until the upstream at 
   expect(await isEnabled(known)).toBe(true);
 });
 
-it('a 404 at the former address is no evidence that the upstream at the new one does not know a key', async () => {
+it('a 404 at the former address is no evidence that the upstream at the new address does not know a key', async () => {
   await using harness = await createManualHarness();
   await bind(harness, 'https://store.example');
   await harness.read(harness.says(5));
@@ -101,7 +101,7 @@ it('a 404 at the former address is no evidence that the upstream at the new one 
   expect(harness.snapshot.gone).toBe(false);
 });
 
-it('a key that was enabled at the former address is asked for at the new one before it is enabled again', async () => {
+it('a key that was enabled at the former address is read from the new address before it is enabled again', async () => {
   await using harness = await createFormer();
   const request = {
     tenant,
@@ -115,7 +115,7 @@ it('a key that was enabled at the former address is asked for at the new one bef
   expect(read.kind).toBe('verify');
   await read.answer(lost);
   await harness.time.settle();
-  // Nothing is known of it at the new address, so that the change is recorded.
+  // The upstream at the new address does not answer, so the change is recorded.
   expect(harness.store.operations.list('pending', { limit: 10, offset: 0 }).map(({ kind }) => kind)).toEqual([
     'enable',
   ]);

@@ -3,7 +3,7 @@ import { createAgent, lost, minute, no, type AgentHarness } from '../support/har
 
 const off = { enabled: false };
 
-/** An agent whose enable lost its answer, and which found the key disabled then. */
+/** An agent whose enable lost its response and that then read the key as disabled. */
 async function createHeldEnable(): Promise<{ agent: AgentHarness; held: string }> {
   const agent = await createAgent(off);
   const held = await agent.record('enable');
@@ -14,8 +14,8 @@ async function createHeldEnable(): Promise<{ agent: AgentHarness; held: string }
   return { agent, held };
 }
 
-describe('an enable that is held', () => {
-  it('ends inferred when the key is seen enabled: an agent above may have passed it on since', async () => {
+describe('a held enable', () => {
+  it('a held enable ends inferred when the key is seen enabled, because an agent above may have delivered it', async () => {
     const { agent, held } = await createHeldEnable();
     await using _ = agent;
     await agent.read(agent.says(5, off));
@@ -25,7 +25,7 @@ describe('an enable that is held', () => {
     expect(agent.local).toEqual({ uses: 5, enabled: true, pending: 0 });
   });
 
-  it('stays held while a later disable may still be on its way', async () => {
+  it('a held enable stays held while a later disable may still arrive', async () => {
     await using agent = await createAgent(off);
     const held = await agent.record('enable');
     await agent.answer(await agent.send('state', { justRead: true }), lost);
@@ -37,7 +37,7 @@ describe('an enable that is held', () => {
     expect(agent.stateOf(held)).toBe('held');
   });
 
-  it('ends inferred when a later enable is delivered', async () => {
+  it('a held enable ends inferred when a later enable is delivered', async () => {
     const { agent, held } = await createHeldEnable();
     await using _ = agent;
     await agent.record('enable');
@@ -46,7 +46,7 @@ describe('an enable that is held', () => {
     expect(agent.local).toEqual({ uses: 5, enabled: true, pending: 0 });
   });
 
-  it('ends inferred when a later disable is delivered', async () => {
+  it('a held enable ends inferred when a later disable is delivered', async () => {
     const { agent, held } = await createHeldEnable();
     await using _ = agent;
     await agent.record('disable');
@@ -55,7 +55,7 @@ describe('an enable that is held', () => {
     expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 0 });
   });
 
-  it('stays held where a later disable was not delivered', async () => {
+  it('a held enable stays held if a later disable was not delivered', async () => {
     const { agent, held } = await createHeldEnable();
     await using _ = agent;
     await agent.record('disable');
@@ -64,7 +64,7 @@ describe('an enable that is held', () => {
   });
 });
 
-it('a disable that is held ends inferred when a later disable is delivered', async () => {
+it('a held disable ends inferred when a later disable is delivered', async () => {
   await using agent = await createAgent();
   const held = await agent.record('disable');
   await agent.answer(await agent.send('state'), lost);

@@ -13,7 +13,7 @@ import {
 
 const page: Page = { limit: 100, offset: 0 };
 
-/** What is remembered of a key: what happened, and uses and state before and after. */
+/** The history of a key, with uses and state before and after each change. */
 function told(harness: Harness, licenseKey: string = key): string[] {
   const state = ({ uses, enabled }: { uses: number; enabled: boolean }): string =>
     `${uses} ${enabled ? 'valid' : 'disabled'}`;
@@ -23,7 +23,7 @@ function told(harness: Harness, licenseKey: string = key): string[] {
 }
 
 describe('the history of a license on an agent', () => {
-  it('is what was recorded there, as callers saw it before and after, the latest first', async () => {
+  it('the history contains the recorded changes as callers saw them before and after, latest first', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.change('usage');
     await agent.change('decrease');
@@ -35,20 +35,20 @@ describe('the history of a license on an agent', () => {
     ]);
   });
 
-  it('shows an enable that waits for the upstream as one that has not enabled anything yet', async () => {
+  it('the history shows that a waiting enable has not enabled the key yet', async () => {
     await using agent = await createAgent({ uses: 5, enabled: false });
     await agent.change('enable');
     expect(told(agent)).toEqual(['enable: 5 disabled → 5 disabled']);
   });
 
-  it('shows an enable that undoes this agent’s own disable', async () => {
+  it('the history shows an enable that undoes this agent’s own disable', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.change('disable');
     await agent.change('enable');
     expect(told(agent)[0]).toBe('enable: 5 disabled → 5 valid');
   });
 
-  it('has no change that was needless or refused', async () => {
+  it('the history contains no needless or refused change', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.change('enable');
     agent.maxPending = 0;
@@ -56,13 +56,13 @@ describe('the history of a license on an agent', () => {
     expect(told(agent)).toEqual([]);
   });
 
-  it('has nothing that the upstream’s answers changed', async () => {
+  it('the history contains no changes by responses of the upstream', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.read(agent.says(9, { enabled: false }));
     expect(told(agent)).toEqual([]);
   });
 
-  it('is one under every spelling of the key', async () => {
+  it('the history is the same under every spelling of the key', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.change('usage');
     const own = agent.says(5);
@@ -77,7 +77,7 @@ describe('the history of a license on an agent', () => {
     }
   });
 
-  it('of a key that nothing is known of is refused', async () => {
+  it('the history of an unknown key is refused', async () => {
     await using agent = await createAgent();
     expect(await historyOn(agent, 'NOBODY')).toMatchObject({ problem: { code: 'license_not_found' } });
   });
@@ -89,14 +89,14 @@ function historyOn(agent: AgentHarness, licenseKey: string) {
 }
 
 describe('the history of licenses', () => {
-  it('is not kept when it is switched off', async () => {
+  it('the history is empty if it is switched off', async () => {
     await using agent = await createAgent();
     agent.keepsHistory = false;
     await agent.change('usage');
     expect(told(agent)).toEqual([]);
   });
 
-  it('has a repeated request once', async () => {
+  it('the history contains a repeated request once', async () => {
     await using agent = await createAgent({ uses: 5 });
     const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
     await agent.change('usage', { idempotency });
@@ -104,7 +104,7 @@ describe('the history of licenses', () => {
     expect(told(agent)).toEqual(['usage: 5 valid → 6 valid']);
   });
 
-  it('forgets what is older than it is kept for, in steps', async () => {
+  it('the history removes old changes in steps', async () => {
     await using agent = await createAgent({ uses: 0 });
     for (let count = 0; count < 5; count += 1) await agent.change('usage');
     agent.pass(minute);

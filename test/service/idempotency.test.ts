@@ -16,8 +16,8 @@ async function use(agent: AgentHarness, idempotency: Idempotency): ReturnType<Ag
   return agent.change('usage', { idempotency });
 }
 
-describe('a write under an idempotency key', () => {
-  it('is done once: the same request again has the same answer, also in another process', async () => {
+describe('a write with an idempotency key', () => {
+  it('a write with an idempotency key is done once, and a repeated request gets the same response, even in another process', async () => {
     await using agent = await createAgent({ uses: 5 });
     const first = await use(agent, once);
     expect(await use(agent, once)).toEqual(first);
@@ -26,7 +26,7 @@ describe('a write under an idempotency key', () => {
     expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 1 });
   });
 
-  it('keeps its answer when the record has moved on', async () => {
+  it('a repeated request gets the stored response even if the record has changed since', async () => {
     await using agent = await createAgent({ uses: 5 });
     const first = await use(agent, once);
     await agent.answer(await agent.send('counter'), agent.says(6));
@@ -34,7 +34,7 @@ describe('a write under an idempotency key', () => {
     expect(valueOf(first).snapshot.local).toEqual({ uses: 6, enabled: true, pending: 1 });
   });
 
-  it('is refused to another request, which changes nothing', async () => {
+  it('another request with the same idempotency key is refused and changes nothing', async () => {
     await using agent = await createAgent();
     await use(agent, once);
     const other = await agent.change('decrease', { idempotency: { ...once, fingerprint: 'decrease' } });
@@ -42,7 +42,7 @@ describe('a write under an idempotency key', () => {
     expect(agent.local.pending).toBe(1);
   });
 
-  it('lives apart for each credential', async () => {
+  it('idempotency keys are separate for each credential', async () => {
     await using agent = await createAgent();
     await use(agent, once);
     const other = { ...once, credential: 'token:1', fingerprint: 'other' };
@@ -50,7 +50,7 @@ describe('a write under an idempotency key', () => {
     expect(agent.local.pending).toBe(2);
   });
 
-  it('stores no refusal: the same request may succeed later', async () => {
+  it('a refusal is not stored under an idempotency key, so that the same request can succeed later', async () => {
     await using agent = await createAgent();
     agent.maxPending = 0;
     expect(refusalOf(await use(agent, once))).toBe('storage_full');
@@ -58,7 +58,7 @@ describe('a write under an idempotency key', () => {
     expect(refusalOf(await use(agent, once))).toBeNull();
   });
 
-  it('gives what the caller was told after waiting', async () => {
+  it('a repeated request gets the response that the caller got after waiting', async () => {
     await using agent = await createAgent({ uses: 5 });
     await use(agent, once);
     const value = { snapshot: agent.snapshot, operationId: null };
@@ -68,7 +68,7 @@ describe('a write under an idempotency key', () => {
     expect(valueOf(await use(agent, once))).toEqual(value);
   });
 
-  it('is kept for 7 days at least, and not for ever', async () => {
+  it('a stored response is kept for at least 7 days, but not for ever', async () => {
     await using agent = await createAgent();
     const first = await use(agent, once);
     agent.pass(7 * day);
@@ -80,8 +80,8 @@ describe('a write under an idempotency key', () => {
   });
 });
 
-describe('what is finished', () => {
-  it('stays listed for 7 days; what is not finished stays, whatever its age', async () => {
+describe('finished operations', () => {
+  it('finished operations stay listed for 7 days; unfinished operations stay for ever', async () => {
     await using agent = await createAgent({ uses: 5 });
     const done = await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
@@ -96,8 +96,8 @@ describe('what is finished', () => {
   });
 });
 
-describe('what a jump of the clock has dated in the future', () => {
-  it('is kept for its usual time after the jump was taken back, not for as long as the jump was', async () => {
+describe('dates from a clock that jumped ahead', () => {
+  it('rows that were dated in the future are kept for the usual time after the clock was set back', async () => {
     await using agent = await createAgent({ uses: 5 });
     agent.now += 1000 * day;
     const first = await use(agent, once);
@@ -122,7 +122,7 @@ describe('what a jump of the clock has dated in the future', () => {
 });
 
 describe('a start', () => {
-  it('keeps the instance, and counts itself', async () => {
+  it('a start keeps the instance and counts itself', async () => {
     await using agent = await createAgent();
     const instance = agent.store.settings.get('instance');
     await agent.restart();
@@ -133,8 +133,8 @@ describe('a start', () => {
   });
 });
 
-describe('changes that change nothing', () => {
-  it('are kept for repetition only up to a limit, since no queue bounds them', async () => {
+describe('requests that change nothing', () => {
+  it('responses to requests that change nothing are stored only up to a limit, because no queue limits them', async () => {
     await using agent = await createAgent();
     const { idempotency } = agent.store;
     vi.spyOn(idempotency, 'unchangedCount').mockReturnValue(unchangedLimit);
@@ -144,7 +144,7 @@ describe('changes that change nothing', () => {
     expect(refusalOf(await agent.change('usage', { idempotency: another }))).toBeNull();
   });
 
-  it('are counted for each credential apart', async () => {
+  it('requests that change nothing are counted separately for each credential', async () => {
     await using agent = await createAgent();
     const under = (credential: string, name: string): { idempotency: Idempotency } => ({
       idempotency: { credential, key: name, fingerprint: 'f' },
@@ -156,7 +156,7 @@ describe('changes that change nothing', () => {
     expect(idempotency.unchangedCount('token:1')).toBe(1);
   });
 
-  it('still count as such after the answer was replaced by the one after a wait', async () => {
+  it('a request that changes nothing still counts after its response was replaced by the response after a wait', async () => {
     await using agent = await createAgent();
     await agent.change('enable', { idempotency: once });
     const value = { snapshot: agent.snapshot, operationId: null };
@@ -165,7 +165,7 @@ describe('changes that change nothing', () => {
     expect(agent.store.idempotency.get(once.credential, once.key)?.value).toEqual({ ok: true, value });
   });
 
-  it('count as such only where nothing was queued', async () => {
+  it('a request counts as unchanged only if nothing was queued', async () => {
     await using agent = await createAgent();
     const key = (name: string) => ({ idempotency: { credential: 'c', key: name, fingerprint: 'f' } });
     await agent.change('enable', key('nothing'));
@@ -174,8 +174,8 @@ describe('changes that change nothing', () => {
   });
 });
 
-describe('a wall clock that shows far too much for an hour', () => {
-  it('removes no stored answer: a repeat counts once', async () => {
+describe('a wall clock that is far ahead for an hour', () => {
+  it('a wall clock that is far ahead for an hour removes no stored response, so that a repeated request counts once', async () => {
     await using agent = await createAgent();
     await use(agent, once);
     const removalTime = agent.now;

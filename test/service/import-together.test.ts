@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { importEach, type ImportedRow } from '../../src/service/authority/import.ts';
 
-/** Imports rows into a map whose engine answers later; a row is refused where its key has another value already. */
+/** Imports rows into an asynchronous map, which rejects a row if its key has another value. */
 async function importInto(stored: Map<string, number>, rows: readonly { key: string; value: number }[]) {
   let underWay = 0;
   let most = 0;
@@ -23,14 +23,14 @@ async function importInto(stored: Map<string, number>, rows: readonly { key: str
   return { report, most };
 }
 
-test('rows that have nothing in common are imported together, as many as may be', async () => {
+test('independent rows are imported concurrently, up to a limit', async () => {
   const rows = Array.from({ length: 1_200 }, (_, index) => ({ key: `K${index}`, value: index }));
   const { report, most } = await importInto(new Map(), rows);
   expect(report).toMatchObject({ ok: true, value: { imported: 1_200, unchanged: 0, rejected: [] } });
   expect(most).toBe(500);
 });
 
-test('rows go in the order of their keys, and what is wrong with them is told in the order of the file', async () => {
+test('rows are imported in the order of their keys, and errors are reported in the order of the file', async () => {
   const stored = new Map([
     ['A', 0],
     ['C', 0],
@@ -45,7 +45,7 @@ test('rows go in the order of their keys, and what is wrong with them is told in
   expect(report).toMatchObject({ ok: true, value: { imported: 2, rejected: [{ row: 2 }, { row: 4 }] } });
 });
 
-test('a row that repeats an earlier one finds what that has made', async () => {
+test('a row that repeats an earlier row finds the result of the earlier row', async () => {
   const stored = new Map<string, number>();
   const { report } = await importInto(stored, [
     { key: 'A', value: 1 },

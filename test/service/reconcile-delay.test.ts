@@ -21,8 +21,8 @@ async function syncNow(agent: AgentHarness): Promise<void> {
   agent.check();
 }
 
-describe('what may still be on its way is overtaken by nothing', () => {
-  it('not by a person who retries it and asks to sync now', async () => {
+describe('requests that may still arrive', () => {
+  it('a retry by a person and sync now do not overtake a request that may still arrive', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -32,7 +32,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
     expect(agent.dueIn('counter')).toBe(minute);
   });
 
-  it('not by a dead one that is retried in front of it', async () => {
+  it('a dead operation that is retried in front does not overtake a request that may still arrive', async () => {
     await using agent = await createAgent({ uses: 5 });
     const dead = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('refused'));
@@ -48,7 +48,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
 
-  it('not by a disable behind an enable that was dropped', async () => {
+  it('a disable behind a dropped enable does not overtake a request that may still arrive', async () => {
     await using agent = await createAgent({ uses: 5, enabled: false });
     const enable = await agent.record('enable');
     await agent.read(agent.says(5, { enabled: false }));
@@ -62,7 +62,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
     expect(await agent.send('state')).toMatchObject({ id: disable });
   });
 
-  it('not by any read that is made meanwhile', async () => {
+  it('no read in the meantime overtakes a request that may still arrive', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -74,7 +74,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
 
-  it('not by a restart, also when it was dropped before', async () => {
+  it('a restart does not shorten the reconcile delay, even of an operation that was dropped before', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -89,7 +89,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
 
-  it('not in either queue of a key by a restart', async () => {
+  it('a restart does not shorten the reconcile delay in either queue of a key', async () => {
     await using agent = await createAgent({ uses: 5, enabled: false });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -99,7 +99,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
     expect([agent.dueIn('counter'), agent.dueIn('state')]).toEqual([minute, minute]);
   });
 
-  it('not by the end of an outage', async () => {
+  it('the end of an outage does not shorten the reconcile delay', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -107,7 +107,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
     expect(agent.dueIn('counter')).toBe(minute);
   });
 
-  it('but a disable is sent again at once when an outage has ended', async () => {
+  it('a disable is sent again at once when an outage has ended', async () => {
     await using agent = await createAgent();
     await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
@@ -116,7 +116,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
     expect(agent.dueIn('state')).toBe(0);
   });
 
-  it('but a wait that an outage had set ends with it, also after a restart', async () => {
+  it('a wait because of an outage ends with the outage, even after a restart', async () => {
     await using agent = await createAgent(
       { uses: 5 },
       { backoff: { firstMs: 60 * minute, maxMs: 60 * minute } },
@@ -132,7 +132,7 @@ describe('what may still be on its way is overtaken by nothing', () => {
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
 
-  it('and a reconcile delay that has passed is not renewed by a restart', async () => {
+  it('a restart does not renew a reconcile delay that has passed', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -146,8 +146,8 @@ describe('what may still be on its way is overtaken by nothing', () => {
   });
 });
 
-describe('the quiet that the upstream asked for', () => {
-  it('is not cut short by a shorter one', async () => {
+describe('Retry-After', () => {
+  it('a shorter Retry-After does not shorten a longer one', async () => {
     await using agent = await createAgent();
     for (const until of [2000, 1000]) await agent.writer.write('keepRetryAfter', { until });
     expect(retryAfterUntil(agent.store)).toBe(2000);
@@ -155,7 +155,7 @@ describe('the quiet that the upstream asked for', () => {
 });
 
 describe('a wait that has not passed', () => {
-  it('is not overtaken by a look at its queue', async () => {
+  it('planning the next step of a queue does not end its wait', async () => {
     await using agent = await createAgent();
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('throttled', 60 * minute));
@@ -165,7 +165,7 @@ describe('a wait that has not passed', () => {
     expect(await agent.plan('counter')).toMatchObject({ step: 'send' });
   });
 
-  it('is not cut short by a read of its key: a disable', async () => {
+  it('a read of the key does not shorten the wait of a disable', async () => {
     await using agent = await createAgent();
     await agent.record('disable');
     await agent.answer(await agent.send('state'), no('throttled', 60 * minute));
@@ -173,7 +173,7 @@ describe('a wait that has not passed', () => {
     expect(agent.dueIn('state')).toBe(60 * minute);
   });
 
-  it('is not cut short by a restart, nor is its row of failures', async () => {
+  it('a restart shortens neither a wait nor the number of failures', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), { ...lost, retryAfterMs: 60 * minute });
@@ -182,7 +182,7 @@ describe('a wait that has not passed', () => {
     expect(agent.operation(use).failures).toBe(1);
   });
 
-  it('is not cut short by a read that was made for something else', async () => {
+  it('a read for another purpose does not shorten a wait', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('throttled', 60 * minute));

@@ -38,8 +38,8 @@ class Shop extends Harness {
   }
 }
 
-describe('a coupon is redeemed', () => {
-  it('for an order, with what it takes off', async () => {
+describe('redeeming a coupon', () => {
+  it('a coupon is redeemed for an order with its discount', async () => {
     await using shop = await new Shop().open();
     const couponId = await shop.createCoupon();
     const redeemed = valueOf(await shop.redeem('A-1', { amount: 1000 }));
@@ -52,7 +52,7 @@ describe('a coupon is redeemed', () => {
     expect(shop.store.redemptions.countOf(accountId, couponId)).toBe(1);
   });
 
-  it('once for an order: the same cart is answered the same, later and under other terms too', async () => {
+  it('a coupon is redeemed once per order: the same cart gets the same response, later and under other terms', async () => {
     await using shop = await new Shop().open();
     await shop.createCoupon({ usageLimit: 1, endAt: shop.now + second });
     const { redemption } = valueOf(await shop.redeem('A-1', {}));
@@ -61,7 +61,7 @@ describe('a coupon is redeemed', () => {
     expect(shop.store.redemptions.countOf(accountId, redemption.couponId)).toBe(1);
   });
 
-  it('for the same cart in another order of its lines, each with what was taken off it', async () => {
+  it('a coupon is redeemed for the same cart in another order of its lines, each with its discount', async () => {
     await using shop = await new Shop().open();
     await shop.createCoupon({ discount: { type: 'amount', amountOff: 1 } });
     const lines = [{ productKey: 'brush' }, { productKey: 'press' }];
@@ -79,7 +79,7 @@ describe('a coupon is redeemed', () => {
     ['another product', [{ productKey: 'brush' }]],
     ['another line', [{}, {}]],
     ['another collection', [{ collectionIds: ['set'] }]],
-  ])('for one cart of an order only, not for %s', async (_, lines) => {
+  ])('an order redeems a coupon for one cart only, not for %s', async (_, lines) => {
     await using shop = await new Shop().open();
     const couponId = await shop.createCoupon();
     valueOf(await shop.redeem('A-1', { amount: 1000 }));
@@ -87,7 +87,7 @@ describe('a coupon is redeemed', () => {
     expect(shop.store.redemptions.countOf(accountId, couponId)).toBe(1);
   });
 
-  it('by one code of an order only, and in one currency', async () => {
+  it('an order redeems one code in one currency', async () => {
     await using shop = await new Shop().open();
     await shop.createCoupon();
     await shop.createCoupon({ code: 'AUTUMN' });
@@ -98,7 +98,7 @@ describe('a coupon is redeemed', () => {
     }
   });
 
-  it('no more often than its limit, and again when one was voided', async () => {
+  it('a coupon is not redeemed more often than its limit, and once more after a redemption is voided', async () => {
     await using shop = await new Shop().open();
     await shop.createCoupon({ usageLimit: 2 });
     valueOf(await shop.redeem('A-1', {}));
@@ -111,7 +111,7 @@ describe('a coupon is redeemed', () => {
     expect(refusalOf(await shop.redeem('A-1', {}))).toBe('coupon_not_redeemable');
   });
 
-  it('for the products of its account alone', async () => {
+  it('a coupon is redeemed only for products of its account', async () => {
     await using shop = await new Shop().open();
     const { account } = valueOf(await shop.writer.write('addAccount', { name: 'Other', apiKey: null }));
     await shop.addProduct('theirs', { of: account.accountId });
@@ -132,7 +132,7 @@ describe('a coupon is redeemed', () => {
     });
   });
 
-  it('by what the catalogue says of collections and recurring prices, whatever the cart says', async () => {
+  it('collections and recurring prices come from the catalogue, whatever the cart says', async () => {
     await using shop = await new Shop().open();
     await shop.createCoupon({ scope: { type: 'collection', collectionId: 'set' } });
     const claimed = await shop.redeem('A-1', { productKey: 'press', collectionIds: ['set'] });
@@ -146,8 +146,8 @@ describe('a coupon is redeemed', () => {
   });
 });
 
-describe('a redemption is voided', () => {
-  it('once, on record, and the order may redeem another cart then', async () => {
+describe('voiding a redemption', () => {
+  it('a redemption is voided once and audited, and the order may then redeem another cart', async () => {
     await using shop = await new Shop().open();
     const couponId = await shop.createCoupon();
     expect(refusalOf(await shop.void('A-1'))).toBe('redemption_not_found');
@@ -157,7 +157,7 @@ describe('a redemption is voided', () => {
     expect(valueOf(await shop.redeem('A-1', { amount: 5 })).isNew).toBe(true);
   });
 
-  it('by its own account alone', async () => {
+  it('a redemption is voided only by its own account', async () => {
     await using shop = await new Shop().open();
     await shop.createCoupon();
     valueOf(await shop.redeem('A-1', {}));

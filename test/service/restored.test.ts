@@ -11,8 +11,8 @@ import {
   valueOf,
 } from '../support/harness/service-harness.ts';
 
-describe('after a restore nothing is certain, whoever else writes', () => {
-  it('a use that the unknown history may have delivered and taken back is sent, and ends inferred', async () => {
+describe('after a restore', () => {
+  it('after a restore, a use that may have been delivered and undone before is sent and ends inferred', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'single' });
     const use = await agent.record('usage');
     valueOf(await agent.writer.write('restore', {}));
@@ -24,7 +24,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect(agent.stateOf(use)).toBe('inferred');
   });
 
-  it('a count that explains it was perhaps moved by something that is not remembered', async () => {
+  it('after a restore, a count that explains an operation may have been moved by an unknown operation', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'single' });
     const use = await agent.record('usage');
     valueOf(await agent.writer.write('restore', {}));
@@ -34,7 +34,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect(agent.stateOf(use)).toBe('inferred');
   });
 
-  it('what was uncertain before stays so', async () => {
+  it('after a restore, uncertain operations stay uncertain', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'single' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -45,7 +45,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect(agent.stateOf(use)).toBe('inferred');
   });
 
-  it('what is recorded afterwards is as certain as ever', async () => {
+  it('after a restore, new operations are as certain as usual', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'single' });
     valueOf(await agent.writer.write('restore', {}));
     await agent.restart();
@@ -56,7 +56,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect(agent.stateOf(use)).toBe('delivered');
   });
 
-  it('changes of state come to rest one after the other, and the key is not read for ever', async () => {
+  it('after a restore, changes of state finish one after the other, and the key is not read for ever', async () => {
     await using agent = await createAgent({ uses: 5 });
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
@@ -74,7 +74,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect(agent.operation(enable).progress).toMatchObject({ state: 'uncertain', held: true });
   });
 
-  it('what had died with its key may have come back with it, and gone up', async () => {
+  it('after a restore, operations that died with their key may have been reopened and sent', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'single' });
     const use = await agent.record('usage');
     await agent.read(no('missing'));
@@ -88,7 +88,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect(agent.stateOf(use)).toBe('inferred');
   });
 
-  it('a disable that the unknown history may have sent is not taken back as if it never was', async () => {
+  it('after a restore, a disable that may have been sent is not undone as if it was never sent', async () => {
     await using agent = await createAgent({ uses: 5 });
     const disable = await agent.record('disable');
     valueOf(await agent.writer.write('restore', {}));
@@ -99,7 +99,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect([disable, enable].map((id) => agent.stateOf(id))).toEqual(['pending', 'pending']);
   });
 
-  it('each change says why it is uncertain', async () => {
+  it('after a restore, each change shows why it is uncertain', async () => {
     await using agent = await createAgent({ uses: 5 });
     const sent = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -109,7 +109,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect(agent.operation(waiting).lastError).toContain('this store was restored');
   });
 
-  it('a change that waited for long is read back after its reconcile delay', async () => {
+  it('after a restore, a change that has waited for long is read back after its reconcile delay', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('throttled', day));
@@ -118,7 +118,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect(agent.dueIn('counter')).toBe(minute);
   });
 
-  it('a disable whose own answer says so is delivered', async () => {
+  it('after a restore, a disable is delivered if its own response says so', async () => {
     await using agent = await createAgent({ uses: 5 });
     const disable = await agent.record('disable');
     valueOf(await agent.writer.write('restore', {}));
@@ -129,7 +129,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect(agent.stateOf(disable)).toBe('delivered');
   });
 
-  it('a change that is not finished gets a reconcile delay of its own', async () => {
+  it('after a restore, an unfinished change gets its own reconcile delay', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     valueOf(await agent.writer.write('restore', {}));
@@ -139,7 +139,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
   });
 });
 
-/** An agent that was restored a second ago, and knows of nothing that its unknown history had under way. */
+/** An agent that was restored a second ago. */
 async function createRestored(how: { uses?: number; enabled?: boolean } = {}): Promise<AgentHarness> {
   const agent = await createAgent({ uses: 5, ...how });
   valueOf(await agent.writer.write('restore', {}));
@@ -147,9 +147,9 @@ async function createRestored(how: { uses?: number; enabled?: boolean } = {}): P
   return agent;
 }
 
-describe('what an unknown history had under way is waited for', () => {
+describe('the reconcile delay of an unknown history', () => {
   it.each(['usage', 'disable'] as const)(
-    'nothing is sent into its reconcile delay, also no new %s',
+    'nothing is sent during the reconcile delay of an unknown history, not even a new %s',
     async (trigger) => {
       await using agent = await createRestored();
       await agent.record(trigger);
@@ -163,7 +163,7 @@ describe('what an unknown history had under way is waited for', () => {
     },
   );
 
-  it('no count that was read meanwhile is counted from, also of a key that was never seen before', async () => {
+  it('no count that is read during the reconcile delay of an unknown history is a base, even of a new key', async () => {
     await using agent = new AgentHarness();
     await agent.start();
     valueOf(await agent.writer.write('restore', {}));
@@ -177,7 +177,7 @@ describe('what an unknown history had under way is waited for', () => {
     expect(await agent.send('counter')).toMatchObject({ progress: { baseUses: 6 } });
   });
 
-  it('no read made meanwhile reconciles an enable: an older disable may follow', async () => {
+  it('no read during the reconcile delay of an unknown history reconciles an enable, because an older disable may follow', async () => {
     await using agent = await createRestored({ enabled: false });
     const enable = await agent.record('enable');
     agent.pass(minute - 1);
@@ -188,7 +188,7 @@ describe('what an unknown history had under way is waited for', () => {
     expect(agent.stateOf(enable)).toBe('delivered');
   });
 
-  it('also after another start, and after a copy was started elsewhere', async () => {
+  it('the reconcile delay of an unknown history lasts across another start and a start of a copy elsewhere', async () => {
     await using agent = await createRestored();
     agent.pass(30 * second);
     await agent.restart();
@@ -203,7 +203,7 @@ describe('what an unknown history had under way is waited for', () => {
     expect(copy.dueIn('counter')).toBe(minute);
   });
 
-  it('but no longer, and not again at the next start', async () => {
+  it('the reconcile delay of an unknown history ends, and does not start again at the next start', async () => {
     await using agent = await createRestored();
     agent.pass(minute);
     await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
@@ -212,7 +212,7 @@ describe('what an unknown history had under way is waited for', () => {
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
 
-  it('but no longer, also where the clock was turned back before the next start', async () => {
+  it('the reconcile delay of an unknown history ends even if the clock was set back before the next start', async () => {
     await using agent = await createRestored();
     agent.pass(minute);
     await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });

@@ -9,7 +9,7 @@ import { AgentHarness, Harness, valueOf } from '../support/harness/service-harne
 const collection = { collectionId: 'set', accountId: 'default', name: 'Set', productKeys: [] };
 const asAuthority = { adminTokenDigest: 'd', place: 'here', apiKeyDigest: 'digest' };
 
-test('a store remembers the role that it was started for, also while it is empty', async () => {
+test('a store remembers the role of its first start, even while it is empty', async () => {
   await using agent = new AgentHarness();
   expect(roleOf(agent.store)).toBeNull();
   await agent.start();
@@ -19,7 +19,7 @@ test('a store remembers the role that it was started for, also while it is empty
   expect(roleOf(authority.store)).toBe('authority');
 });
 
-test('the role of a store that does not remember it is told by what it holds', async () => {
+test('the role of a store without a stored role is derived from its content', async () => {
   await using authority = createTestStore();
   const { accounts, products } = authority.writing.transaction;
   accounts.add(account, 'digest');
@@ -48,7 +48,7 @@ test('an agent that was once started without its upstream is an agent, although 
   expect(roleOf(store.reading.reader)).toBe('agent');
 });
 
-test('an authority is unused until a product, a collection, a coupon or a second account is in it', async () => {
+test('an authority is unused until it has a product, a collection, a coupon or a second account', async () => {
   const made: ((transaction: Transaction) => unknown)[] = [
     ({ products }) => products.add(product, 'digest'),
     ({ collections }) => collections.add(collection),

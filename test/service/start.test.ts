@@ -19,7 +19,7 @@ function start(harness: Harness, changes: Partial<StartAgent> = {}) {
   return harness.writer.write('startAgent', command);
 }
 
-/** The process ends, and starts again with these changes. */
+/** Restarts the process with these changes. */
 async function restart(harness: Harness, changes: Partial<StartAgent> = {}) {
   harness.reopen();
   return valueOf(await start(harness, changes));
@@ -36,8 +36,8 @@ async function createBusyAgent(): Promise<{ agent: AgentHarness; ids: string[] }
   return { agent, ids: [delivered, flying, waiting] };
 }
 
-describe('a store that is started where it was left', () => {
-  it('is the same one, and keeps what was not sent', async () => {
+describe('a store that is started in the same place', () => {
+  it('a store that is started in the same place keeps its instance and its unsent operations', async () => {
     const { agent, ids } = await createBusyAgent();
     await using _ = agent;
     const { instance } = await restart(agent);
@@ -46,13 +46,13 @@ describe('a store that is started where it was left', () => {
     expect(ids.map((id) => agent.stateOf(id))).toEqual(['delivered', 'uncertain', 'pending']);
   });
 
-  it('is the same one where it does not remember its place, as stores of the first versions', async () => {
+  it('a store without a stored place, from the first versions, keeps its instance', async () => {
     await using harness = new Harness();
     harness.store.settings.set('instance', 'kept');
     expect(valueOf(await start(harness))).toEqual({ instance: 'kept' });
   });
 
-  it('takes the admin token of its file, and no earlier one', async () => {
+  it('a store accepts the admin token of its file, and no earlier one', async () => {
     await using harness = new Harness();
     await start(harness);
     await restart(harness);
@@ -65,7 +65,7 @@ describe('a store that is started where it was left', () => {
     expect(harness.store.tokens.byDigest('d')).toBeNull();
   });
 
-  it('takes the API key of the first start alone', async () => {
+  it('a store accepts only the API key of the first start', async () => {
     await using harness = new Harness();
     for (const apiKeyDigest of ['first', 'second']) {
       const command = { adminTokenDigest: 'd', place: 'here', apiKeyDigest };
@@ -75,7 +75,7 @@ describe('a store that is started where it was left', () => {
     expect(harness.store.accounts.byKeyDigest('second')).toBeNull();
   });
 
-  it('names license keys in its log under a secret of its own, which it keeps', async () => {
+  it('a store hashes license keys in its log with its own secret, and keeps the secret', async () => {
     await using harness = new Harness();
     await expect(logKey(harness.store)).rejects.toThrow('was never started');
     await start(harness);
@@ -87,7 +87,7 @@ describe('a store that is started where it was left', () => {
 });
 
 describe('an authority that is started without an API key', () => {
-  it('has no account, and is an authority all the same', async () => {
+  it('an authority that is started without an API key has no account, but is an authority', async () => {
     await using harness = new Harness();
     const command = { adminTokenDigest: 'd', place: 'here', apiKeyDigest: null };
     const { instance } = valueOf(await harness.writer.write('startAuthority', command));
@@ -97,8 +97,8 @@ describe('an authority that is started without an API key', () => {
   });
 });
 
-describe('a store that is found elsewhere than it was left', () => {
-  it('is another one, in which nothing unfinished is certain', async () => {
+describe('a store that is started in another place', () => {
+  it('a store that is started in another place is another instance, in which no unfinished operation is certain', async () => {
     const { agent, ids } = await createBusyAgent();
     await using _ = agent;
     const instance = agent.store.settings.get('instance');
@@ -108,7 +108,7 @@ describe('a store that is found elsewhere than it was left', () => {
     expect(ids.map((id) => agent.stateOf(id))).toEqual(['delivered', 'uncertain', 'uncertain']);
   });
 
-  it('doubts once: it is at home there from then on', async () => {
+  it('a store that is started in another place makes its operations uncertain only once', async () => {
     const { agent } = await createBusyAgent();
     await using _ = agent;
     const copy = await restart(agent, { place: 'elsewhere' });
@@ -117,7 +117,7 @@ describe('a store that is found elsewhere than it was left', () => {
 });
 
 describe('a store that was restored', () => {
-  it('is another one, in which nothing unfinished is certain', async () => {
+  it('a restored store is another instance, in which no unfinished operation is certain', async () => {
     const { agent, ids } = await createBusyAgent();
     await using _ = agent;
     const before = agent.store.settings.get('instance');
@@ -130,7 +130,7 @@ describe('a store that was restored', () => {
     expect(ids.map((id) => agent.stateOf(id))).toEqual(['delivered', 'uncertain', 'uncertain']);
   });
 
-  it('in place stays the one that the restoring made', async () => {
+  it('a store that was restored in place keeps the instance that the restore created', async () => {
     const { agent } = await createBusyAgent();
     await using _ = agent;
     const restored = valueOf(await agent.writer.write('restore', {}));
@@ -138,8 +138,8 @@ describe('a store that was restored', () => {
   });
 });
 
-describe('the time that a store remembers', () => {
-  it('is the latest that was marked; one that the upstream confirms goes before what the machine claimed', async () => {
+describe('the stored time', () => {
+  it('the stored time is the latest mark; a time from the upstream replaces an unconfirmed time', async () => {
     await using harness = new Harness();
     expect(await rememberedTime(harness.store)).toBeNull();
     const claimed = (at: number) => ({ at, isConfirmed: false });
@@ -158,7 +158,7 @@ describe('the time that a store remembers', () => {
     }
   });
 
-  it('is the date of the last answer, to the minute, and not the time of a clock that has jumped since', async () => {
+  it('the stored time is the date of the last response, to the minute, not the time of a clock that has jumped since', async () => {
     await using agent = await createAgent();
     const remembers = async (passed: number): Promise<boolean> => {
       agent.pass(passed);
@@ -177,7 +177,7 @@ describe('the time that a store remembers', () => {
     expect((await rememberedTime(agent.store))?.at).toBe(dated.confirmedAt);
   });
 
-  it('is taken back by an answer where the machine alone had claimed it', async () => {
+  it('a response sets the stored time back if only the machine had claimed that time', async () => {
     await using agent = new AgentHarness();
     await agent.start();
     await agent.writer.write('markTime', { mark: { at: agent.now + day, isConfirmed: false } });
@@ -189,29 +189,26 @@ describe('the time that a store remembers', () => {
     ['an hour after it was last marked', { up: 2 * hour, isMarked: true, byMs: hour }],
     ['an hour before it was last marked', { up: 2 * hour, isMarked: true, byMs: -hour }],
     ['a day before the last start', { up: 0, isMarked: false, byMs: -day }],
-  ])(
-    'keeps waits as they were when the next start is %s, by its clock',
-    async (_, { up, isMarked, byMs }) => {
-      await using agent = await createAgent();
-      agent.pass(up);
-      await agent.read(agent.says(5));
-      await agent.record('usage');
-      await agent.answer(await agent.send('counter'), no('throttled', 5 * hour));
-      const { refreshAt } = agent.snapshot;
-      const refreshIn = Number(refreshAt) - agent.elapsed;
-      if (isMarked) await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
-      agent.elapsed += byMs;
-      agent.now += byMs;
-      await restart(agent);
-      const passed = Math.max(0, byMs);
-      expect(agent.dueIn('counter')).toBe(5 * hour - passed);
-      expect(Number(agent.snapshot.refreshAt) - agent.elapsed).toBe(refreshIn - passed);
-    },
-  );
+  ])('waits stay as they were if the next start is %s, by its clock', async (_, { up, isMarked, byMs }) => {
+    await using agent = await createAgent();
+    agent.pass(up);
+    await agent.read(agent.says(5));
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('throttled', 5 * hour));
+    const { refreshAt } = agent.snapshot;
+    const refreshIn = Number(refreshAt) - agent.elapsed;
+    if (isMarked) await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
+    agent.elapsed += byMs;
+    agent.now += byMs;
+    await restart(agent);
+    const passed = Math.max(0, byMs);
+    expect(agent.dueIn('counter')).toBe(5 * hour - passed);
+    expect(Number(agent.snapshot.refreshAt) - agent.elapsed).toBe(refreshIn - passed);
+  });
 });
 
-describe('while the disk is full', () => {
-  it('what the loops have learnt is written down', () => {
+describe('a full disk', () => {
+  it('background loops can store their results while the disk is full', () => {
     const learnt = ['recordResponse', 'recordRead', 'recordCouponResponse', 'recordCouponListing'] as const;
     const kept = ['keepRetryAfter', 'keepResponse', 'bindUpstream', 'markTime', 'planStep'] as const;
     const other = ['startAuthority', 'startAgent', 'pruneIdempotency', 'pruneOperations'] as const;
@@ -219,7 +216,7 @@ describe('while the disk is full', () => {
     expect(all.filter((name) => !isEssential(name))).toEqual([]);
   });
 
-  it('no change that a caller asks for is taken', () => {
+  it('changes of callers are refused while the disk is full', () => {
     const asked = ['queueChange', 'queueCoupon', 'changeLicense', 'createCoupon', 'addPurchase'] as const;
     expect([...asked, 'issueToken' as const, 'touchSnapshot' as const].filter(isEssential)).toEqual([]);
   });

@@ -14,7 +14,7 @@ import {
 const off = { enabled: false };
 
 describe('a disable on an agent', () => {
-  it('takes effect at once, and is sent without a read', async () => {
+  it('a disable takes effect at once, and is sent without a read', async () => {
     await using agent = await createAgent();
     const disable = await agent.record('disable');
     expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 1 });
@@ -23,7 +23,7 @@ describe('a disable on an agent', () => {
     expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 0 });
   });
 
-  it('is repeated freely after a lost answer, and delivered by the first clean one', async () => {
+  it('a disable is repeated after a lost response, and delivered by the first successful response', async () => {
     await using agent = await createAgent();
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
@@ -36,7 +36,7 @@ describe('a disable on an agent', () => {
     expect(agent.stateOf(disable)).toBe('delivered');
   });
 
-  /** An agent whose disable lost its answer, and was refused when it was sent again. */
+  /** An agent whose disable lost its response and was refused when it was sent again. */
   async function createHeld(): Promise<{ agent: AgentHarness; held: string }> {
     const agent = await createAgent();
     const held = await agent.record('disable');
@@ -46,7 +46,7 @@ describe('a disable on an agent', () => {
     return { agent, held };
   }
 
-  it('that lost an answer and is refused then is held, not dead: it may have been applied', async () => {
+  it('a disable that lost a response and is then refused is held, not dead, because it may have been applied', async () => {
     const { agent, held } = await createHeld();
     await using _ = agent;
     expect(agent.stateOf(held)).toBe('held');
@@ -54,7 +54,7 @@ describe('a disable on an agent', () => {
     expect(agent.local).toMatchObject({ enabled: false });
   });
 
-  it('in flight when the process ended and refused after the start is held', async () => {
+  it('a disable in flight at a restart that is refused later is held', async () => {
     await using agent = await createAgent();
     const disable = await agent.record('disable');
     await agent.send('state');
@@ -63,7 +63,7 @@ describe('a disable on an agent', () => {
     expect(agent.stateOf(disable)).toBe('held');
   });
 
-  it('that is held is asked for anew when a caller wants it again', async () => {
+  it('a held disable is queued again when a caller requests it again', async () => {
     const { agent, held } = await createHeld();
     await using _ = agent;
     const again = await agent.record('disable');
@@ -71,7 +71,7 @@ describe('a disable on an agent', () => {
     expect(await agent.send('state')).toMatchObject({ id: again });
   });
 
-  it('that is held ends inferred when a later enable is delivered, and holds the key no longer', async () => {
+  it('a held disable ends inferred when a later enable is delivered, and no longer disables the key', async () => {
     const { agent, held } = await createHeld();
     await using _ = agent;
     await agent.record('enable');
@@ -80,7 +80,7 @@ describe('a disable on an agent', () => {
     expect(agent.local).toEqual({ uses: 5, enabled: true, pending: 0 });
   });
 
-  it('asked for again while it is on its way adds nothing', async () => {
+  it('a disable that is requested again while it is queued adds nothing', async () => {
     await using agent = await createAgent();
     const disable = await agent.record('disable');
     expect(await agent.record('disable')).toBe(disable);
@@ -89,7 +89,7 @@ describe('a disable on an agent', () => {
     expect(agent.local.pending).toBe(1);
   });
 
-  it('that the upstream refuses still holds here', async () => {
+  it('a disable that the upstream refuses still holds here', async () => {
     await using agent = await createAgent();
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), no('refused'));
@@ -98,7 +98,7 @@ describe('a disable on an agent', () => {
     expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 0 });
   });
 
-  it('in flight when the process ended is sent again at once', async () => {
+  it('a disable in flight at a restart is sent again at once', async () => {
     await using agent = await createAgent();
     const disable = await agent.record('disable');
     await agent.send('state');
@@ -107,7 +107,7 @@ describe('a disable on an agent', () => {
     expect(agent.local.enabled).toBe(false);
   });
 
-  it('that was refused holds the key no longer than until a later enable is delivered', async () => {
+  it('a refused disable holds the key only until a later enable is delivered', async () => {
     await using agent = await createAgent();
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), no('refused'));
@@ -118,7 +118,7 @@ describe('a disable on an agent', () => {
     expect(agent.local.enabled).toBe(true);
   });
 
-  it('does not wait for a uncertain count of the same key', async () => {
+  it('a disable does not wait for an uncertain count of the same key', async () => {
     await using agent = await createAgent();
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -126,20 +126,20 @@ describe('a disable on an agent', () => {
     expect(await agent.send('state')).toMatchObject({ id: disable });
   });
 
-  it('beside a use under way leaves what each queue knows to itself', async () => {
+  it('a disable and a use under way do not change what the other queue knows', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.record('disable');
     const use = await agent.send('counter');
     const disable = await agent.send('state');
-    // The upstream disabled first: the answer to the use knows of it, and may have been made before it.
+    // The upstream disabled first, and the response to the use shows the key as disabled.
     await agent.answer(disable, agent.says(5, off), { overlapped: true });
     await agent.answer(use, agent.says(6, { enabled: true }), { overlapped: true });
     expect(agent.snapshot.license).toMatchObject({ uses: 6, enabled: false });
     expect(agent.local).toEqual({ uses: 6, enabled: false, pending: 0 });
   });
 
-  it('that the answer to a use beside it shows holds also when a person gives it up, until a read says otherwise', async () => {
+  it('a disable that the response to a use shows stays in force when a person drops it, until a read shows otherwise', async () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     const operationId = await agent.record('disable');
@@ -154,7 +154,7 @@ describe('a disable on an agent', () => {
     expect(agent.local.enabled).toBe(true);
   });
 
-  it('sticks through any outage and restart, until the upstream says otherwise', async () => {
+  it('a disable stays in force through any outage and restart, until the upstream says otherwise', async () => {
     await using agent = await createAgent({ enabled: false });
     agent.pass(20 * 24 * hour);
     await agent.read(no('unreachable'));
@@ -167,7 +167,7 @@ describe('a disable on an agent', () => {
 });
 
 describe('an enable on an agent', () => {
-  it('that undoes a disable of which no attempt was made cancels both', async () => {
+  it('an enable cancels itself and an earlier disable that was never sent', async () => {
     await using agent = await createAgent();
     const disable = await agent.record('disable');
     const { operationId, snapshot } = valueOf(await agent.change('enable'));
@@ -178,7 +178,7 @@ describe('an enable on an agent', () => {
     expect(agent.store.operations.head('KEY-1', 'state')).toBeNull();
   });
 
-  it('goes behind a disable that was attempted, lost or not', async () => {
+  it('an enable is queued behind a disable that was sent, lost or not', async () => {
     for (const outcome of [lost, no('unreachable'), no('throttled')]) {
       await using agent = await createAgent();
       const disable = await agent.record('disable');
@@ -189,14 +189,14 @@ describe('an enable on an agent', () => {
     }
   });
 
-  it('goes behind a disable of a key that the upstream says is disabled', async () => {
+  it('an enable is queued behind a disable of a key that is disabled at the upstream', async () => {
     await using agent = await createAgent({ enabled: false });
     const disable = await agent.record('disable');
     const enable = await agent.record('enable');
     expect([agent.stateOf(disable), agent.stateOf(enable)]).toEqual(['pending', 'pending']);
   });
 
-  it('never shows while it waits, is under way, or is uncertain', async () => {
+  it('an enable is never visible while it waits, is in flight or is uncertain', async () => {
     await using agent = await createAgent({ enabled: false });
     const enable = await agent.record('enable');
     expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 1 });
@@ -208,7 +208,7 @@ describe('an enable on an agent', () => {
     expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 1 });
   });
 
-  it('is read before it is sent, and sent only when the key is disabled', async () => {
+  it('an enable reads the key first, and is sent only if the key is disabled', async () => {
     await using agent = await createAgent({ enabled: false });
     const enable = await agent.record('enable');
     expect(await agent.plan('state')).toEqual({ step: 'read' });
@@ -216,7 +216,7 @@ describe('an enable on an agent', () => {
     expect(await agent.send('state', { justRead: true })).toMatchObject({ id: enable });
   });
 
-  it('is delivered without sending when the key is enabled already', async () => {
+  it('an enable is delivered without sending if the key is already enabled', async () => {
     await using agent = await createAgent({ enabled: false });
     const enable = await agent.record('enable');
     await agent.read(agent.says(5));
@@ -224,7 +224,7 @@ describe('an enable on an agent', () => {
     expect(agent.local).toEqual({ uses: 5, enabled: true, pending: 0 });
   });
 
-  it('uncertain is reconciled by a read after the reconcile delay; it is not repeated over a disable that may be newer', async () => {
+  it('an uncertain enable is reconciled by a read after the reconcile delay, and does not override a disable that may be newer', async () => {
     for (const enabled of [false, true]) {
       await using agent = await createAgent({ enabled: false });
       const enable = await agent.record('enable');
@@ -239,26 +239,26 @@ describe('an enable on an agent', () => {
     }
   });
 
-  it('of a key that shows enabled needs nothing', async () => {
+  it('an enable of a key that shows enabled sends nothing', async () => {
     await using agent = await createAgent();
     expect(valueOf(await agent.change('enable')).operationId).toBeNull();
     expect(agent.store.operations.oldestAt()).toBeNull();
   });
 
-  it('asked for again while it waits adds nothing', async () => {
+  it('an enable that is requested again while it waits adds nothing', async () => {
     await using agent = await createAgent({ enabled: false });
     const enable = await agent.record('enable');
     expect(await agent.record('enable')).toBe(enable);
   });
 
-  it('of a key that was disabled when last seen, too long ago, is refused', async () => {
+  it('an enable of a key that was seen disabled too long ago is refused', async () => {
     await using agent = await createAgent({ enabled: false });
     agent.pass(15 * 24 * hour);
     expect(refusalOf(await agent.change('enable'))).toBe('verdict_expired');
     expect(refusalOf(await agent.change('disable'))).toBeNull();
   });
 
-  it('is not reconciled by a read as long as an attempt of a disable before it can be on its way', async () => {
+  it('an enable is not reconciled by a read while an earlier disable may still arrive', async () => {
     await using agent = await createAgent();
     await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
@@ -269,7 +269,7 @@ describe('an enable on an agent', () => {
     expect(agent.stateOf(enable)).toBe('pending');
   });
 
-  it('goes behind a disable that was restored, and may have been sent', async () => {
+  it('an enable is queued behind a restored disable that may have been sent', async () => {
     await using agent = await createAgent();
     const disable = await agent.record('disable');
     valueOf(await agent.writer.write('restore', {}));
@@ -278,7 +278,7 @@ describe('an enable on an agent', () => {
     expect([agent.stateOf(disable), agent.stateOf(enable)]).toEqual(['uncertain', 'pending']);
   });
 
-  it('that waits behind a disable is not undone by a use', async () => {
+  it('a use does not cancel an enable that waits behind a disable', async () => {
     await using agent = await createAgent({ enabled: false });
     await agent.record('disable');
     await agent.record('enable');
@@ -287,7 +287,7 @@ describe('an enable on an agent', () => {
     expect(agent.stateOf(use)).toBe('pending');
   });
 
-  it('does not undo the first of several changes, which the others follow', async () => {
+  it('an enable does not cancel the first of several changes that others follow', async () => {
     await using agent = await createAgent({ enabled: false });
     for (const trigger of ['disable', 'enable'] as const) await agent.record(trigger);
     await agent.read(agent.says(5));
@@ -300,7 +300,7 @@ describe('an enable on an agent', () => {
     ]);
   });
 
-  it('waits until no attempt of a disable before it can be on its way', async () => {
+  it('an enable waits until no attempt of an earlier disable can arrive', async () => {
     await using agent = await createAgent();
     await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);

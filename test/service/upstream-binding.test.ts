@@ -26,7 +26,7 @@ async function bind(
   return bound;
 }
 
-/** An agent whose key was read with so many uses, from an upstream that names its instance. */
+/** An agent that read its key with this count, from an upstream that names its instance. */
 async function createRead(uses: number, instance: string): Promise<AgentHarness> {
   const agent = await createAgent({ uses });
   await bind(agent, store);
@@ -35,7 +35,7 @@ async function createRead(uses: number, instance: string): Promise<AgentHarness>
 }
 
 describe('an upstream that was replaced in the configuration', () => {
-  it('does not reconcile what is uncertain at the one before: a person must, and is told', async () => {
+  it('a new upstream does not reconcile operations that are uncertain at the former one: a person must decide, and is told', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
@@ -47,12 +47,11 @@ describe('an upstream that was replaced in the configuration', () => {
     agent.pass(minute);
     await agent.read(agent.says(6));
     expect(agent.stateOf(use)).toBe('held');
-    // Also one more has nothing to do with it.
     expect(await bind(agent, 'https://third.example')).toMatchObject({ heldOperations: 0 });
     expect(agent.operation(use).lastError).toContain(store);
   });
 
-  it('is sent a disable that is uncertain at the one before: it sets a value, and a revocation wins', async () => {
+  it('a disable that is uncertain at the former upstream is sent to the new one, because it sets a value and a revocation wins', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const disable = await agent.record('disable');
@@ -64,7 +63,7 @@ describe('an upstream that was replaced in the configuration', () => {
     expect(agent.stateOf(disable)).toBe('delivered');
   });
 
-  it('is sent what was never sent, and its count explains nothing of before', async () => {
+  it('operations that were never sent go to the new upstream, whose count explains nothing earlier', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'single' });
     await bind(agent, store);
     const use = await agent.record('usage');
@@ -77,7 +76,7 @@ describe('an upstream that was replaced in the configuration', () => {
     expect(agent.operation(use).upstream).toBe(other);
   });
 
-  it('is sent what the one before has certainly not taken', async () => {
+  it('operations that the former upstream certainly did not apply go to the new upstream', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
@@ -87,7 +86,7 @@ describe('an upstream that was replaced in the configuration', () => {
     expect(agent.stateOf(use)).toBe('pending');
   });
 
-  it('reconciles what was lost on the way to itself, as ever', async () => {
+  it('a new upstream reconciles responses that were lost on its own connection as usual', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     await agent.restart();
@@ -100,7 +99,7 @@ describe('an upstream that was replaced in the configuration', () => {
     expect(agent.stateOf(use)).toBe('delivered');
   });
 
-  it('lets what stands behind one uncertain go on, once no request can be on its way any more', async () => {
+  it('operations behind an uncertain operation are sent to the new upstream once no earlier request can arrive', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     await agent.record('usage');
@@ -111,7 +110,7 @@ describe('an upstream that was replaced in the configuration', () => {
     expect(agent.dueIn('counter')).toBe(minute);
   });
 
-  it('has asked for no quiet yet, whatever the one before asked for', async () => {
+  it('the Retry-After of the former upstream does not apply to the new one', async () => {
     await using agent = await createAgent();
     await bind(agent, store);
     await agent.writer.write('keepRetryAfter', { until: agent.elapsed + minute });
@@ -121,7 +120,7 @@ describe('an upstream that was replaced in the configuration', () => {
     expect(retryAfterUntil(agent.store)).toBe(0);
   });
 
-  it('is not another one than that of a store which remembers none', async () => {
+  it('an upstream is not new if the store has no stored upstream', async () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -131,7 +130,7 @@ describe('an upstream that was replaced in the configuration', () => {
     expect(retryAfterUntil(agent.store)).toBe(agent.elapsed + minute);
   });
 
-  it('that is the same as before changes nothing', async () => {
+  it('an upstream with the same address changes nothing', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
@@ -144,8 +143,8 @@ describe('an upstream that was replaced in the configuration', () => {
   });
 });
 
-describe('a Latchkey upstream, whose answers name its instance', () => {
-  it('that is another instance behind the same address does not reconcile what was sent to the one before', async () => {
+describe('a Latchkey upstream whose responses name its instance', () => {
+  it('another instance at the same address does not reconcile operations that were sent to the former one', async () => {
     await using agent = await createRead(5, 'first');
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -156,7 +155,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(agent.operation(use).lastError).toContain('first');
   });
 
-  it('that is another instance shows it in its answer to a change as well', async () => {
+  it('a response to a change shows another instance, too', async () => {
     await using agent = await createRead(5, 'first');
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -166,7 +165,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(agent.stateOf(use)).toBe('held');
   });
 
-  it('that is another instance since the start is no base, and its first count is no sign of another writer', async () => {
+  it('another instance since the start is no base, and its first count is no sign of another writer', async () => {
     await using agent = await createRead(7, 'first');
     const { value, ...said } = agent.says(1);
     const outcome = { ...said, value: { ...value, licenseKey: 'KEY-2' }, instance: 'restored' };
@@ -181,7 +180,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(agent.stateOf(use)).toBe('delivered');
   });
 
-  it('that shows itself as another one by its answer to a use is no other writer', async () => {
+  it('another instance that the response to a use shows is no other writer', async () => {
     await using agent = await createRead(7, 'first');
     await agent.record('usage');
     const answer = { ...agent.says(3), instance: 'restored' };
@@ -190,7 +189,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(await agent.send('counter')).toMatchObject({ progress: { baseUses: 3 } });
   });
 
-  it('that became another one while a use was on its way does not reconcile it once its answer is lost', async () => {
+  it('a use that was in flight when the instance changed is not reconciled by the new instance if its response is lost', async () => {
     await using agent = await createRead(7, 'first');
     const use = await agent.record('usage');
     const next = await agent.record('usage');
@@ -204,7 +203,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(agent.operation(next)).toMatchObject({ failures: 0, lastError: null });
   });
 
-  it('that became another one while a use was on its way is sent it when it has certainly not arrived', async () => {
+  it('a use that was in flight when the instance changed is sent to the new instance if it certainly did not arrive', async () => {
     await using agent = await createRead(7, 'first');
     const use = await agent.record('usage');
     await agent.record('disable');
@@ -215,7 +214,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(agent.stateOf(use)).toBe('pending');
   });
 
-  it('that tells its instance while a use is on its way is the one to which it was sent', async () => {
+  it('an instance that names itself while a use is in flight is the instance that the use was sent to', async () => {
     await using agent = await createAgent({ uses: 7 });
     await bind(agent, store);
     const use = await agent.record('usage');
@@ -228,7 +227,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(agent.stateOf(use)).toBe('uncertain');
   });
 
-  it('that shows itself as another one by its answer to a repeated disable has taken it', async () => {
+  it('another instance that the response to a repeated disable shows has applied the disable', async () => {
     await using agent = await createRead(7, 'first');
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
@@ -239,7 +238,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it.each([lost, no('unreachable'), no('refused')])(
-    'that became another one while what was uncertain was on its way again holds it ($detail)',
+    'an uncertain operation that is in flight again when the instance changed is held ($detail)',
     async (outcome) => {
       await using agent = await createRead(7, 'first');
       const use = await agent.record('usage');
@@ -256,7 +255,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     },
   );
 
-  it('that became another one is sent the disable that was uncertain at the one before', async () => {
+  it('another instance is sent the disable that is uncertain at the former one', async () => {
     await using agent = await createRead(7, 'first');
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
@@ -274,7 +273,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     [no('unreachable'), 'pending'],
     [no('refused'), 'held'],
   ])(
-    'that became another one while a disable was on its way again is sent it until it takes or refuses it (%o)',
+    'a disable in flight when the instance changed is sent to the new instance until that applies or refuses it (%o)',
     async (outcome, state) => {
       await using agent = await createRead(7, 'first');
       const disable = await agent.record('disable');
@@ -289,7 +288,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     },
   );
 
-  it('that an answer of the one before came between reconciles what was lost on the way to itself', async () => {
+  it('a late response of the former instance does not prevent reconciling responses that the new instance lost', async () => {
     await using agent = await createRead(7, 'restored');
     const use = await agent.record('usage');
     const flying = await agent.send('counter');
@@ -305,7 +304,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(agent.stateOf(use)).toBe('delivered');
   });
 
-  it('that tells its instance for the first time is no other one', async () => {
+  it('an instance that names itself for the first time is not another instance', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
@@ -315,7 +314,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(agent.stateOf(use)).toBe('delivered');
   });
 
-  it('is not told by a cache on the way', async () => {
+  it('a cached response does not show the instance', async () => {
     await using agent = await createRead(5, 'first');
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -324,7 +323,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(agent.stateOf(use)).toBe('uncertain');
   });
 
-  it('that is the same instance reconciles as ever, also after a restart', async () => {
+  it('the same instance reconciles as usual, even after a restart', async () => {
     await using agent = await createRead(5, 'first');
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
@@ -336,7 +335,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
 });
 
 describe('a product in the configuration', () => {
-  it('that has another key and the same secret keeps its license keys and changes', async () => {
+  it('a product with a new key and the same secret keeps its license keys and changes', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
@@ -349,7 +348,7 @@ describe('a product in the configuration', () => {
     ]);
   });
 
-  it('that has another key and another secret is another product', async () => {
+  it('a product with a new key and a new secret is another product', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const another = { productKey: 'brush', secretDigest: 'digest-of-brush' };
@@ -359,7 +358,7 @@ describe('a product in the configuration', () => {
     });
   });
 
-  it('that has the key of another one, which is removed, is recognized by its secret', async () => {
+  it('a product that takes the key of a removed product is recognized by its secret', async () => {
     await using agent = await createAgent({ uses: 5 });
     const brush = { productKey: 'brush', secretDigest: 'digest-of-brush' };
     await bind(agent, store, [product, brush]);
@@ -370,7 +369,7 @@ describe('a product in the configuration', () => {
     });
   });
 
-  it('that is removed is told with what waits for it, at every start until nothing does', async () => {
+  it('a removed product is reported with its waiting operations at every start until none is left', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     const use = await agent.record('usage');
@@ -382,7 +381,7 @@ describe('a product in the configuration', () => {
     expect(await bind(agent, store, [])).toMatchObject({ removed: [] });
   });
 
-  it('that is put back has its changes again', async () => {
+  it('a product that is configured again has its changes again', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     await agent.record('usage');
@@ -394,7 +393,7 @@ describe('a product in the configuration', () => {
     ['that has another secret now', store, { ...product, secretDigest: 'another' }],
     ['whose upstream has another address now', other, product],
     ['that is read anew with other settings of any kind', store, product],
-  ])('%s need not wait out what the configuration before was refused for', async (_, baseUrl, given) => {
+  ])('%s need not wait because of a refusal under the previous configuration', async (_, baseUrl, given) => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     await agent.record('usage');
@@ -404,7 +403,7 @@ describe('a product in the configuration', () => {
     expect(agent.dueIn('counter')).toBe(0);
   });
 
-  it('that has another secret now waits all the same for the reconcile delay of what was lost under the one before', async () => {
+  it('a product with a new secret still waits for the reconcile delay of requests under the old secret', async () => {
     await using agent = await createAgent({ uses: 5 });
     await bind(agent, store);
     await agent.record('usage');
