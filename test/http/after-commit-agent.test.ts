@@ -19,7 +19,7 @@ const operator = { authorization: `Bearer ${adminToken}` };
 const faults: readonly StorageFault[] = ['full', 'failed', 'commit_failed', 'unavailable', 'unknown'];
 const freshness = { freshMs: 24 * 60 * minute, staleMs: 48 * 60 * minute, graceMs: 96 * 60 * minute };
 
-/** An agent whose upstream is in memory, and whose steps after a commit can fail. */
+/** An agent with an upstream in memory, whose steps after a commit can fail. */
 class Agent implements AsyncDisposable {
   readonly steps: StepsAfterCommit = new StepsAfterCommit();
   readonly harness: SyncHarness;
@@ -64,7 +64,7 @@ class Agent implements AsyncDisposable {
       .then(({ statusCode, body }) => ({ statusCode, body }));
     let isDone = false;
     void answer.finally(() => (isDone = true));
-    // Virtual time may only pass once the request has left the HTTP server, which runs in real time.
+    // Virtual time may pass only after the request has left the HTTP server, which runs in real time.
     await vi.waitUntil(() => isDone || this.steps.isCommitted, { timeout: patienceMs, interval: 1 });
     await this.harness.time.runUntil(() => isDone, minute);
     return await answer;
@@ -83,7 +83,7 @@ async function openAgent(dialect: DialectName): Promise<Agent> {
   return new Agent(harness, await openApp({ role: 'agent' }), dialect);
 }
 
-/** Which step fails after the commit of which change, and how. */
+/** The change, the failing step after its commit, and the error. */
 type Failure = {
   kind: (typeof kinds)[number];
   index: number;
@@ -95,7 +95,7 @@ type Failure = {
 const kinds = ['usage', 'decrease', 'disable', 'enable'] as const;
 
 test.each(dialectNames)(
-  'whichever step fails after the commit of a change on an agent, the answer is a success (%s)',
+  'a committed change on an agent is answered with a success whichever later step fails (%s)',
   async (dialect) => {
     await using agent = await openAgent(dialect);
     const failure: fc.Arbitrary<Failure> = fc.record({
@@ -142,7 +142,7 @@ function licenseIn(body: string): unknown {
 const madeButUnread: unknown = expect.stringContaining('The change was made');
 
 test.each(['now', 'pause', 'resume'])(
-  'whichever step fails after sync/%s is committed, no answer says that nothing was changed',
+  'after sync/%s is committed, no response says that nothing was changed, whichever later step fails',
   async (act) => {
     await using agent = await openAgent('specification');
     for (const fault of faults) {
@@ -161,7 +161,7 @@ test.each(['now', 'pause', 'resume'])(
   },
 );
 
-test('a decision about an operation whose explanation cannot be read afterwards is answered as made', async () => {
+test('a decision succeeds even if the explanation of its operation cannot be read afterwards', async () => {
   await using opened = await openApp({
     role: 'agent',
     explain: () => {

@@ -14,7 +14,7 @@ const secret = 'secret-of-the-editor-0123456789';
 const faults: readonly StorageFault[] = ['full', 'failed', 'commit_failed', 'unavailable', 'unknown'];
 const cart = { code: 'SPRING', items: [{ product_key: 'EDITOR', amount: 1_000 }] };
 
-/** Makes what a change needs, and gives the request of the change. */
+/** Creates what a change needs; returns the request of the change. */
 type Prepare = (shop: Shop) => Promise<InjectOptions>;
 
 /** An authority that sells one product, and whose steps after a commit can fail. */
@@ -41,7 +41,7 @@ class Shop implements AsyncDisposable {
     });
   }
 
-  /** A name that nothing else in this shop has. */
+  /** A name that is unique in this shop. */
   name(): string {
     this.#made += 1;
     return `NAME-${this.#made}`;
@@ -75,7 +75,7 @@ async function openShop(dialect: DialectName): Promise<Shop> {
   return shop;
 }
 
-/** Which step fails after the commit of which change, and how. */
+/** The change, the failing step after its commit, and the error. */
 type Failure = { name: string; index: number; fault: StorageFault; isKeyed: boolean };
 
 const license =
@@ -148,7 +148,7 @@ const changes: Readonly<Record<string, Prepare>> = {
 };
 
 test.each(dialectNames)(
-  'whichever step fails after the commit of a change on an authority, the answer is a success (%s)',
+  'a committed change on an authority is answered with a success whichever later step fails (%s)',
   async (dialect) => {
     await using shop = await openShop(dialect);
     const failure: fc.Arbitrary<Failure> = fc.record({
@@ -179,7 +179,7 @@ test.each(dialectNames)(
   },
 );
 
-test('the refusal of a read that the storage did not answer does not say that nothing was changed', async () => {
+test('the error of a read that the storage did not answer does not say that nothing was changed', async () => {
   await using opened = await openApp();
   const list = (): never => {
     throw new StorageError('unreadable', null);

@@ -26,7 +26,7 @@ const license = {
   createdAt: Date.parse('2024-02-22T11:23:05Z'),
 };
 
-/** Licensing that answers always the same, and keeps what it was asked. */
+/** Licensing with constant responses, which records the requests. */
 function licensingOf(provenance: Provenance): Licensing & { asked: LicenseChangeRequest[] } {
   const asked: LicenseChangeRequest[] = [];
   return {
@@ -49,7 +49,7 @@ const stale: Provenance = {
   ageMs: 61_999,
 };
 
-test('an agent says how much its answer is worth', async () => {
+test("an agent's response has headers that say how far to trust it", async () => {
   await using opened = await openApp({ licensing: licensingOf(stale) });
   const answer = await serverOf(opened.app).inject({
     url: '/api/v2/license/verify?license_key=KEY',
@@ -75,7 +75,7 @@ test('an agent says how much its answer is worth', async () => {
   });
 });
 
-test('an answer that was fetched first says so', async () => {
+test('a response that was fetched first says so', async () => {
   const fetched: Provenance = { ...stale, freshness: 'fresh', cache: 'miss', ageMs: 0, graceUntil: null };
   await using opened = await openApp({ licensing: licensingOf(fetched) });
   const url = '/api/v2/license/verify?license_key=KEY';
@@ -105,7 +105,7 @@ test.each([
   expect(licensing.asked.map((request) => request.waitMs)).toEqual([waitMs]);
 });
 
-test('a second write under an idempotency key is refused while the first is under way', async () => {
+test('a second write under an idempotency key is refused while the first is running', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const licensing = licensingOf(stale);
   const slow: Licensing = {
@@ -132,7 +132,7 @@ test('a second write under an idempotency key is refused while the first is unde
   expect(second.statusCode).toBe(409);
   expect(second.json()).toMatchObject({ code: 'idempotency_key_in_use' });
   expect(second.headers['retry-after']).toBe('1');
-  // Keys are each credential's own.
+  // Each credential has its own keys.
   const other = { ...write, headers: { ...write.headers, authorization: 'Bearer lk_tok_other' } };
   const third = servers[1].inject(other);
   await expect.poll(() => opened.app.inFlight.size).toBe(2);
@@ -141,7 +141,7 @@ test('a second write under an idempotency key is refused while the first is unde
   expect((await servers[1].inject(write)).statusCode).toBe(200);
 });
 
-test('the upstream’s refusal is passed on with its own status', async () => {
+test('a refusal of the upstream is passed on with its own status', async () => {
   const refused = refuse('upstream_refused', 'The upstream says no.', { status: 402 });
   const licensing = { ...licensingOf(stale), verify: () => Promise.resolve(refused) };
   await using opened = await openApp({ licensing });
@@ -159,7 +159,7 @@ test.each([
   [new StorageError('full', null), 507, 'storage_full'],
   [new StorageError('failed', null), 503, 'storage_failed'],
   [new Error('CANARY'), 500, 'internal_error'],
-])('%s is told without what lies behind it', async (error, status, code) => {
+])('the response to %s does not show the cause', async (error, status, code) => {
   const licensing = {
     ...licensingOf(stale),
     change: () => {
@@ -179,7 +179,7 @@ test.each([
   expect(line?.['request_id']).toBe(code === 'internal_error' ? answer.json()['request_id'] : undefined);
 });
 
-test('a verify leaves no line in the log, a change and a refusal one each, without key or secret', async () => {
+test('the log has no line for a verify and one line for each change and refusal, without license key or secret', async () => {
   await using opened = await openApp({ licensing: licensingOf(stale) });
   const server = serverOf(opened.app);
   await server.inject({ url: '/api/v2/license/verify?license_key=KEY-CANARY', headers: admin });
@@ -207,7 +207,7 @@ test('a verify leaves no line in the log, a change and a refusal one each, witho
   ]);
 });
 
-test('the catalogue of an agent lives upstream', async () => {
+test('an agent has no routes of the catalogue, which is at its upstream', async () => {
   await using opened = await openApp({ role: 'agent' });
   const server = serverOf(opened.app);
   for (const path of ['accounts', 'products', 'licenses']) {
@@ -217,7 +217,7 @@ test('the catalogue of an agent lives upstream', async () => {
   }
 });
 
-test('an agent leaves it to the upstream whether a coupon’s product exists', async () => {
+test('an agent lets the upstream check the product of a coupon', async () => {
   const asked: unknown[] = [];
   await using opened = await openApp({ role: 'agent' });
   const couponing: App['couponing'] = {
@@ -244,17 +244,20 @@ const readinessOf = (state: Readiness['state'], reasons: readonly string[] = [])
   readiness: () => ({ state, reasons }),
 });
 
-test.each(['starting', 'draining'] as const)('while %s only the probes are answered', async (state) => {
-  await using opened = await openApp(readinessOf(state));
-  const server = serverOf(opened.app);
-  expect((await server.inject('/livez')).statusCode).toBe(200);
-  const ready = await server.inject('/readyz');
-  expect([ready.statusCode, ready.json()]).toEqual([503, { status: 'unavailable', reasons: [state] }]);
-  const answer = await server.inject({ url: '/api/v2/coupons', headers: { 'service-api-key': apiKey } });
-  expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([503, state]);
-  expect(answer.headers['retry-after']).toBe('1');
-  expect(answer.headers.connection).toBe(state === 'draining' ? 'close' : 'keep-alive');
-});
+test.each(['starting', 'draining'] as const)(
+  'while the process is %s, only the probes are answered',
+  async (state) => {
+    await using opened = await openApp(readinessOf(state));
+    const server = serverOf(opened.app);
+    expect((await server.inject('/livez')).statusCode).toBe(200);
+    const ready = await server.inject('/readyz');
+    expect([ready.statusCode, ready.json()]).toEqual([503, { status: 'unavailable', reasons: [state] }]);
+    const answer = await server.inject({ url: '/api/v2/coupons', headers: { 'service-api-key': apiKey } });
+    expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([503, state]);
+    expect(answer.headers['retry-after']).toBe('1');
+    expect(answer.headers.connection).toBe(state === 'draining' ? 'close' : 'keep-alive');
+  },
+);
 
 test('a process whose storage failed is neither live nor ready', async () => {
   await using opened = await openApp({
@@ -267,7 +270,7 @@ test('a process whose storage failed is neither live nor ready', async () => {
   }
 });
 
-test('metrics are text for the scope ops, and for anyone once they are open', async () => {
+test('metrics are text for the scope ops, and for all callers if they are open', async () => {
   const measured = (open: boolean) => ({
     metrics: { ...silentMetrics, isOpen: () => open, expose: async () => 'a 1\n' },
   });
@@ -316,7 +319,7 @@ const agentStatus: Status = {
   },
 };
 
-test('an upstream that is away leaves an agent ready, unless freshness is asked for', async () => {
+test('an agent whose upstream is down is ready unless fresh data is required', async () => {
   let status = agentStatus;
   await using opened = await openApp({ role: 'agent', status: () => status });
   const server = serverOf(opened.app);
@@ -334,7 +337,7 @@ test('an upstream that is away leaves an agent ready, unless freshness is asked 
   expect((await server.inject('/readyz?require=much')).statusCode).toBe(422);
 });
 
-test('statusz tells of the upstream and of the outbox in its own shape', async () => {
+test('statusz reports the upstream and the outbox of an agent', async () => {
   await using opened = await openApp({ role: 'agent', status: () => agentStatus });
   const answer = await serverOf(opened.app).inject({ url: '/statusz', headers: admin });
   expect(answer.json()).toEqual({
@@ -381,7 +384,7 @@ test('statusz tells of the upstream and of the outbox in its own shape', async (
   });
 });
 
-test('credentials are also taken from the configured header names', async () => {
+test('credentials are also accepted in the configured header names', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app, { headerAliases: { apiKey: ['payhip-api-key'], productSecret: [] } });
   const url = '/api/v2/coupons';
@@ -393,7 +396,7 @@ test('credentials are also taken from the configured header names', async () => 
   expect([different.statusCode, different.json<{ code: string }>().code]).toEqual([400, 'malformed_request']);
 });
 
-test('who accepts problems is told them in any dialect, and who wants none is not', async () => {
+test('a caller that accepts problems gets them in every dialect, and a caller that excludes them does not', async () => {
   await using opened = await openApp();
   const server = serverOf({ ...opened.app, dialect: dialects.payhip });
   const problem = 'application/problem+json';
@@ -407,7 +410,7 @@ test('who accepts problems is told them in any dialect, and who wants none is no
   }
 });
 
-test('HEAD answers as GET does, without the body', async () => {
+test('HEAD gets the response to GET without its body', async () => {
   await using opened = await openApp();
   const answer = await serverOf(opened.app).inject({ method: 'HEAD', url: '/livez' });
   expect([answer.statusCode, answer.body, answer.headers['content-length']]).toEqual([200, '', '28']);

@@ -10,7 +10,10 @@ const headers = { authorization: `Bearer ${adminToken}` };
 const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
 const uuid = '[0-9a-f-]{36}';
 
-/** What a request of each route leaves on record after who asked for it; in this order they build on another. */
+/**
+ * The request and the audit event of each route, without the user. The requests depend on each other in this
+ * order.
+ */
 const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object; record: string }>> = {
   'POST /admin/v1/accounts': { body: { name: 'Shop' }, record: `account.add | ${uuid} | Shop` },
   'POST /admin/v1/accounts/:id/roll-key': { at: () => 'default', record: 'account.roll_key | default | ' },
@@ -89,10 +92,10 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
   },
 };
 
-/** What only an agent does. */
+/** Routes that only an agent has. */
 const isOfAnAgent = (route: string): boolean => /outbox|sync|preload/.test(route);
 
-/** Whatever the answers so far have named. */
+/** The ids of the objects created so far. */
 type Made = Readonly<Record<string, string>>;
 
 /** An authority with a coupon. */
@@ -108,7 +111,7 @@ async function openDesk(): Promise<TestApp> {
   return opened;
 }
 
-/** An agent with operations that wait for a person, whose sync is no more than what its acts write. */
+/** An agent with operations that wait for a person, and a sync that only writes. */
 async function openAgentDesk(): Promise<TestApp> {
   const opened = await openApp({ role: 'agent' });
   const { writer } = opened.app;
@@ -135,7 +138,7 @@ async function openAgentDesk(): Promise<TestApp> {
   return { ...opened, app: { ...opened.app, sync } };
 }
 
-/** Does each of the acts, and gives what it left on record, and what the answers have named. */
+/** Calls each route; returns the audit events and the ids of the created objects. */
 async function perform(opened: TestApp, which: (route: string) => boolean): Promise<[string, Made]> {
   const server = serverOf(opened.app);
   let made: Made = {};
@@ -157,12 +160,12 @@ async function perform(opened: TestApp, which: (route: string) => boolean): Prom
   return [told.join('\n'), made];
 }
 
-test('every route that changes something for people is among those below', () => {
+test('the table of this test has every admin route that changes something', () => {
   const changing = routes.filter(({ method, path }) => method !== 'GET' && path.startsWith('/admin/'));
   expect(changing.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(acts).sort());
 });
 
-test('every act is on record with who asked for it, without a secret or a whole license key', async () => {
+test('every change of an authority is an audit event with its user, without a secret or a whole license key', async () => {
   await using opened = await openDesk();
   const [all, made] = await perform(opened, (route) => !isOfAnAgent(route));
   for (const secret of [
@@ -178,13 +181,13 @@ test('every act is on record with who asked for it, without a secret or a whole 
   }
 });
 
-test('so is every act of an agent', async () => {
+test('every change of an agent is an audit event with its user, without a whole license key', async () => {
   await using opened = await openAgentDesk();
   const [all] = await perform(opened, isOfAnAgent);
   expect(all).not.toContain(licenseKey);
 });
 
-test('a coupon that is created is on record with whoever created it, and not again when it is answered again', async () => {
+test('creating a coupon is an audit event with its user, and repeating the request is not', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   const payload = { coupon_type: 'multi', amount_off: 5, code: 'SPRING' };
@@ -195,7 +198,7 @@ test('a coupon that is created is on record with whoever created it, and not aga
   expect(await opened.record()).toEqual(['token:admin | coupon.create | 1 | SPRING']);
 });
 
-test('what was refused is not on record', async () => {
+test('a refused request is not an audit event', async () => {
   await using opened = await openDesk();
   const server = serverOf(opened.app);
   for (const [url, payload] of [
@@ -210,7 +213,7 @@ test('what was refused is not on record', async () => {
   expect(await opened.record()).toEqual([]);
 });
 
-test('an import that was only tried is not on record', async () => {
+test('a dry run of an import is not an audit event', async () => {
   await using opened = await openDesk();
   const server = serverOf(opened.app);
   const tried = [
@@ -226,7 +229,7 @@ test('an import that was only tried is not on record', async () => {
   expect(await opened.record()).toEqual([]);
 });
 
-describe('the record of acts', () => {
+describe('the list of audit events', () => {
   const list = async (server: FastifyInstance, query = '') => {
     const answer = await server.inject({ url: `/admin/v1/audit?${query}`, headers });
     const listed = answer.json<{ data?: { acts: ActObject[] } }>().data?.acts ?? [];
@@ -249,7 +252,7 @@ describe('the record of acts', () => {
     return opened;
   }
 
-  test('is listed, the latest first, and in parts', async () => {
+  test('audit events are listed in pages, the latest first', async () => {
     await using opened = await openRecord();
     const server = serverOf(opened.app);
     const { answer, listed, subjects } = await list(server, 'limit=3');
@@ -282,19 +285,19 @@ describe('the record of acts', () => {
     ['since=2026-01-01T00:00:01Z&until=2026-01-03T00:00:00Z', 'one'],
     ['actor=token:a&since=2026-01-02T00:00:00%2B00:00', 'P two'],
     ['subject=nothing', ''],
-  ])('by %s', async (query, expected) => {
+  ])('audit events are filtered by %s', async (query, expected) => {
     await using opened = await openRecord();
     const { answer, listed, subjects } = await list(serverOf(opened.app), query);
     expect([subjects, answer.headers['x-total-count']]).toEqual([expected, String(listed.length)]);
   });
 
-  test('by what is no datetime is refused', async () => {
+  test('a filter that is not a datetime is refused', async () => {
     await using opened = await openRecord();
     const { answer } = await list(serverOf(opened.app), 'since=yesterday');
     expect([answer.statusCode, answer.json()]).toMatchObject([422, { errors: [{ parameter: 'since' }] }]);
   });
 
-  test('shows one act by its number', async () => {
+  test('one audit event is shown by its number', async () => {
     await using opened = await openRecord();
     const server = serverOf(opened.app);
     const show = (id: string) => server.inject({ url: `/admin/v1/audit/${id}`, headers });
@@ -305,7 +308,7 @@ describe('the record of acts', () => {
     }
   });
 
-  test('is never written to by asking for it', async () => {
+  test('reading the audit events writes no audit event', async () => {
     await using opened = await openRecord();
     const before = await opened.record();
     await list(serverOf(opened.app));

@@ -21,7 +21,7 @@ const request = { url: path, headers };
 const leftovers = (directory: string): string[] =>
   readdirSync(directory).filter((name) => name.startsWith('backup'));
 
-test('a backup is the store as one file, and nothing of it stays behind', async () => {
+test('a backup is the store in one file, and leaves no file behind', async () => {
   await using opened = await openApp();
   const answer = await serverOf(opened.app).inject(request);
   expect(answer.statusCode).toBe(200);
@@ -36,7 +36,7 @@ test('a backup is the store as one file, and nothing of it stays behind', async 
   expect(leftovers(opened.directory)).toEqual([]);
 });
 
-test('a second backup is refused while the first is made, and taken when it is done', async () => {
+test('a second backup is refused while the first is made, and accepted when it is done', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   await using directory = temporaryDirectory();
   const copyTo = async (file: string): Promise<void> => {
@@ -46,7 +46,7 @@ test('a second backup is refused while the first is made, and taken when it is d
   const backups = new Backups(directory.path, copyTo, clock, new AbortController().signal);
   await using opened = await openApp({ backup: (signal) => backups.make(signal) });
   const server = serverOf(opened.app);
-  // What `inject` gives is sent when it is waited for.
+  // `inject` sends the request only when it is awaited.
   const first = Promise.resolve(server.inject(request));
   await vi.waitFor(async () => {
     const second = await server.inject(request);
@@ -57,9 +57,9 @@ test('a second backup is refused while the first is made, and taken when it is d
   expect((await server.inject(request)).body).toBe('all of it');
 });
 
-test('a caller that goes away leaves no copy behind, and room for the next', async () => {
+test('a caller that disconnects leaves no backup file behind, and the next backup is accepted', async () => {
   await using directory = temporaryDirectory();
-  // More than the buffers between two processes hold.
+  // More than the buffers between two processes can hold.
   const large = Buffer.alloc(16 * 1024 * 1024, 'x');
   const copyTo = async (file: string): Promise<void> => writeFileSync(file, large, { mode: 0o600 });
   const backups = new Backups(directory.path, copyTo, clock, new AbortController().signal);
@@ -80,7 +80,7 @@ test('a caller that goes away leaves no copy behind, and room for the next', asy
   expect(leftovers(directory.path)).toEqual([]);
 });
 
-test('a caller that goes away while the copy is made ends it', async () => {
+test('a caller that disconnects while the backup is made ends it', async () => {
   await using directory = temporaryDirectory();
   await using store = createTestStore();
   const begun = Promise.withResolvers<void>();
@@ -107,7 +107,7 @@ test('a caller that goes away while the copy is made ends it', async () => {
   expect(leftovers(directory.path)).toEqual([]);
 });
 
-test('a copy in a thread of its own is ended by its signal', async () => {
+test('an abort ends a backup in its own thread', async () => {
   await using directory = temporaryDirectory();
   await using store = createTestStore();
   const order = { databasePath: store.databasePath, path: join(directory.path, 'copy.db') };
@@ -118,7 +118,7 @@ test('a copy in a thread of its own is ended by its signal', async () => {
   });
 });
 
-test('a reader that takes nothing for a minute loses its place to the next, one that is slow does not', async () => {
+test('a caller that reads nothing for a minute loses its place to the next, and a slow reader does not', async () => {
   await using directory = temporaryDirectory();
   const large = Buffer.alloc(4 * 1024 * 1024, 'x');
   const copyTo = async (file: string): Promise<void> => writeFileSync(file, large, { mode: 0o600 });
@@ -144,7 +144,7 @@ test('a reader that takes nothing for a minute loses its place to the next, one 
   expect(await make()).toMatchObject({ ok: true });
 });
 
-test('HEAD tells how long a backup is, and leaves room for the next', async () => {
+test('HEAD returns the length of a backup, and the next backup is accepted', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   const head = await server.inject({ ...request, method: 'HEAD' });
@@ -153,7 +153,7 @@ test('HEAD tells how long a backup is, and leaves room for the next', async () =
   await vi.waitFor(async () => expect((await server.inject(request)).statusCode).toBe(200), patience);
 });
 
-test('a copy that fails is refused, removed, and does not stand in the way of the next', async () => {
+test('a failed backup is refused and removed, and does not block the next backup', async () => {
   await using directory = temporaryDirectory();
   const faults = [new StorageError('full', new Error('no room')), new Error('no such thing')];
   const copyTo = async (file: string): Promise<void> => {
@@ -170,7 +170,7 @@ test('a copy that fails is refused, removed, and does not stand in the way of th
   expect(leftovers(directory.path)).toEqual([]);
 });
 
-test('what a killed process left of a backup is removed at the next start', async () => {
+test('the next start removes the unfinished backup of a killed process', async () => {
   await using directory = temporaryDirectory();
   for (const name of ['backup.new', 'backup.new-journal']) writeFileSync(join(directory.path, name), 'half');
   const backups = new Backups(directory.path, () => Promise.resolve(), clock, new AbortController().signal);

@@ -19,7 +19,7 @@ function codeOf(read: () => unknown): string | null {
   }
 }
 
-test('no name in a path makes a route fail', async () => {
+test('no name in a path causes a 500', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   const headers = { authorization: `Bearer ${adminToken}` };
@@ -35,7 +35,7 @@ test('no name in a path makes a route fail', async () => {
 
 const text = fc.string({ unit: 'binary' });
 
-test('what any client encodes as a form is read as it was meant; empty values are not sent', () => {
+test('a form of any encoder is read correctly, and an empty value counts as missing', () => {
   fc.assert(
     fc.property(fc.dictionary(text, text, { maxKeys: 8 }), (sent) => {
       const read = readPairs(new URLSearchParams(sent).toString(), place);
@@ -46,14 +46,14 @@ test('what any client encodes as a form is read as it was meant; empty values ar
   );
 });
 
-test('what may be left out is not said to be required when it is empty in JSON', () => {
+test('an empty optional member in JSON is not reported as required', () => {
   const read = couponCreation.read(
     readJson('{"coupon_type":"multi","percent_off":5,"code":"A","notes":""}', 32),
   );
   expect(read).toMatchObject({ faults: [{ parameter: 'notes', detail: 'notes must not be empty.' }] });
 });
 
-test.each(['A\uD800', '\0', 'A B'])('what cannot be kept as it is, is no code of a coupon: %j', (code) => {
+test.each(['A\uD800', '\0', 'A B'])('a coupon code with unstorable characters is refused: %j', (code) => {
   const read = couponCreation.read(
     new Map<string, unknown>([
       ['coupon_type', 'multi'],
@@ -70,18 +70,18 @@ test.each([
   ['2025-03-01T12:30:00.250', '2025-03-01T12:30:00.250Z'],
   ['2025-03-01 12:30:00', '2025-03-01T12:30:00Z'],
   ['2025-03-01T12:30:00+02:00', '2025-03-01T10:30:00Z'],
-])('an instant as stores export it: %s', (given, instant) => {
+])('a date as stores export it is read: %s', (given, instant) => {
   expect(instantCell.parse(given)).toBe(Date.parse(instant));
 });
 
 test.each(['2025-03-01T12:30', '1.3.2025', '2025-02-30', '2025-03-01T12:30:00+0200', ''])(
-  'no instant that could be two: %s',
+  'an ambiguous or invalid date is refused: %s',
   (given) => {
     expect(instantCell.safeParse(given).success).toBe(false);
   },
 );
 
-test('any text is read as a form or refused, never more', () => {
+test('any text is either read as a form or refused', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: fc.constantFrom('a', '=', '&', '%', '+', '2', 'f', '0', 'é') }),
@@ -94,7 +94,7 @@ test('any text is read as a form or refused, never more', () => {
   );
 });
 
-test('a JSON object is read as it is, whatever lies in its members; null is not sent', () => {
+test('a JSON object is read unchanged with any values, and null counts as missing', () => {
   fc.assert(
     fc.property(fc.dictionary(text, fc.jsonValue({ maxDepth: 3 }), { maxKeys: 8 }), (sent) => {
       const spaced = JSON.stringify(sent, null, 2);
@@ -104,7 +104,7 @@ test('a JSON object is read as it is, whatever lies in its members; null is not 
   );
 });
 
-test('a member that is given twice is refused wherever the second one stands', () => {
+test('a repeated member is refused at every position', () => {
   const members = fc.uniqueArray(text, { minLength: 1, maxLength: 6 });
   fc.assert(
     fc.property(members, fc.nat(), fc.nat(), fc.jsonValue(), (names, first, at, value) => {
@@ -116,7 +116,7 @@ test('a member that is given twice is refused wherever the second one stands', (
   );
 });
 
-test('no body and no query makes a route fail', async () => {
+test('no body and no query causes a 500', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   const names = [

@@ -8,7 +8,7 @@ import { httpClient, sendRaw } from '../support/network/raw-http.ts';
 
 const counted: number[] = [];
 let served: Served;
-/** For what never ends: it waits less than a busy machine may take for a request that is whole. */
+/** A server with short timeouts, for requests that never end. */
 let hasty: Served;
 beforeAll(async () => {
   const metrics = {
@@ -42,7 +42,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     ['another version of HTTP', 'GET /livez HTTP/1.2\r\nHost: localhost\r\n\r\n', 400, 'malformed_request'],
     ['two lengths of a body', twoLengths, 400, 'malformed_request'],
   ])(
-    '%s: the refusal says who gives it and when, is logged under its request id, and counted',
+    '%s: the refusal has the instance and the date, is logged under its request id, and is counted',
     async (_, bytes, status, code) => {
       const { listeners, lines } = status === 408 ? hasty : served;
       const answer = await sendRaw(listeners[listener], bytes);
@@ -70,14 +70,14 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
 
   test.each([
     ['that cannot be decoded', '/%ff', 400],
-    ['with a name that is longer than any', `/admin/v1/purchases/${'x'.repeat(1_001)}`, 404],
-  ])('a path %s is counted, though no route is asked', async (_, path, status) => {
+    ['with an overlong name', `/admin/v1/purchases/${'x'.repeat(1_001)}`, 404],
+  ])('a request for a path %s is counted although no route handles it', async (_, path, status) => {
     const bytes = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
     expect((await sendRaw(served.listeners[listener], bytes)).status).toBe(status);
     expect(counted).toEqual([status]);
   });
 
-  test('one that expects to be told to go on, sent before the one before it is answered, is answered whole', async () => {
+  test('a pipelined request with Expect: 100-continue gets a complete response', async () => {
     const verify = 'GET /api/v2/license/verify HTTP/1.1\r\nHost: localhost\r\n';
     const expecting = `${verify}Expect: 100-continue\r\nConnection: close\r\n\r\n`;
     const { raw } = await sendRaw(served.listeners[listener], `${verify}\r\n${expecting}`);
@@ -87,16 +87,16 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
   });
 
   test.each([
-    ['bytes that are not HTTP are', 'HELLO\r\n\r\n'],
-    ['CONNECT is', 'CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n'],
-  ])('%s refused behind the requests before, however long those take', async (_, bytes) => {
+    ['bytes that are not HTTP', 'HELLO\r\n\r\n'],
+    ['CONNECT', 'CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+  ])('after earlier requests that are still running, the server refuses %s in order', async (_, bytes) => {
     const finish = Promise.withResolvers<string>();
     const expose = (): Promise<string> => finish.promise;
     await using slow = await serveApp({ metrics: { ...silentMetrics, expose } }, { limits });
     const metrics = `GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;
     const answered = sendRaw(slow.listeners[listener], `${metrics}${metrics}${bytes}`);
     await using other = httpClient(slow.listeners[listener]);
-    // The server has read all of it by then.
+    // The server has read all bytes by then.
     await other.get('/livez');
     finish.resolve('a 1\n');
     const { raw } = await answered;
@@ -104,7 +104,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(statuses).toEqual([200, 200, 400]);
   });
 
-  test('CONNECT behind an answer that is longer than is sent at once keeps nothing of it back', async () => {
+  test('CONNECT behind a long response does not hold back any of it', async () => {
     const page = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: localhost\r\n\r\n';
     const connect = 'CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n';
     const { headers, body, ending } = await sendRaw(served.listeners[listener], page + connect);
@@ -113,7 +113,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect([Buffer.byteLength(body), ending]).toEqual([length, 'closed']);
   });
 
-  test('CONNECT of a caller who leaves at once ends the connection and nothing else', async () => {
+  test('CONNECT from a caller that disconnects at once only ends its own connection', async () => {
     const thrown = vi.fn<(error: Error) => void>();
     process.once('uncaughtException', thrown);
     const leaving = openSocket(served.listeners[listener]);
@@ -127,7 +127,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(thrown).not.toHaveBeenCalled();
   });
 
-  test('a body that cannot be read is refused, and what was sent behind it is answered', async () => {
+  test('an unreadable body is refused, and the next request on the connection is answered', async () => {
     const bodies = ['{', '{"name":"a","name":"b"}', '{"name":"A"}'];
     const changes = bodies.map((body) => `${post}Content-Length: ${body.length}\r\n\r\n${body}`);
     const csv = `${post.replace('application/json', 'text/csv')}Content-Length: 1\r\n\r\na`;
@@ -137,7 +137,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(statuses).toEqual([400, 400, 201, 415, 200]);
   });
 
-  test('of a body that is too large the rest is thrown away, and what was sent behind it is answered', async () => {
+  test('the rest of a body that is too large is discarded, and the next request on the connection is answered', async () => {
     const body = '{'.repeat(1_000_000);
     const whole = `${post}Content-Length: ${body.length}\r\n\r\n${body}`;
     const inChunks = `${post}Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
@@ -149,10 +149,10 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
 
   test.each<[string, string, number]>([
     ['is too large', post, 413],
-    ['is of a type that is not read', post.replace('application/json', 'text/plain'), 415],
-    ['comes with a wrong credential', post.replace(adminToken, 'wrong'), 401],
+    ['has an unsupported type', post.replace('application/json', 'text/plain'), 415],
+    ['has a wrong credential', post.replace(adminToken, 'wrong'), 401],
   ])(
-    'a caller that sends a long body which %s, and asks for the end of the connection, can send all of it',
+    'a caller can send all of a long body that %s, although the connection closes afterwards',
     async (_, head, status) => {
       const body = '{'.repeat(20_000_000);
       const bytes = `${head}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -165,12 +165,12 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     },
   );
 
-  test('a body in chunks is read, in whatever letter case that is said', async () => {
+  test('a chunked body is read with any letter case of the Transfer-Encoding', async () => {
     const bytes = `${post}Transfer-Encoding: Chunked\r\nConnection: close\r\n\r\nc\r\n{"name":"C"}\r\n0\r\n\r\n`;
     expect((await sendRaw(served.listeners[listener], bytes)).status).toBe(201);
   });
 
-  test('one that waits to be told to go on is told once the one before it is answered', async () => {
+  test('a request that waits for 100 Continue gets it once the previous request is answered', async () => {
     const body = '{"name":"D"}';
     const head = `${post}Expect: 100-continue\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`;
     const { socket, closed } = await CallerConnection.open(served.listeners[listener]);

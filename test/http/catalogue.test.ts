@@ -17,12 +17,12 @@ const get = (path: string): Promise<LightMyRequestResponse> =>
   server.inject({ url: `/admin/v1/${path}`, headers });
 const codeOf = (answer: LightMyRequestResponse): string => answer.json<{ code: string }>().code;
 
-test('the account of the first start is listed, without its key', async () => {
+test('the account of the first start is listed without its API key', async () => {
   const answer = await get('accounts');
   expect(answer.json()).toEqual({ data: { accounts: [{ account_id: 'default', name: 'default' }] } });
 });
 
-test('a product is made as asked, its secret shown once', async () => {
+test('a product is created as requested, and its secret is shown once', async () => {
   const product = {
     product_key: 'RGsF',
     account_id: 'default',
@@ -50,7 +50,7 @@ test('a product is made as asked, its secret shown once', async () => {
   ]);
 });
 
-test('an account takes over the API key that its clients send already, and no other account has it', async () => {
+test('an account can take over the API key that its clients already send, and no other account can have it', async () => {
   const taken = 'f00dfeedf00dfeed';
   const made = await post('accounts', { name: 'Shop', api_key: taken });
   expect([made.statusCode, made.json()]).toMatchObject([201, { data: { name: 'Shop', api_key: taken } }]);
@@ -69,7 +69,7 @@ test('an account takes over the API key that its clients send already, and no ot
   }
 });
 
-test('a purchase of an existing store keeps its date, its uses and whether it is enabled', async () => {
+test('an imported purchase of another store keeps its date, its uses and its state', async () => {
   await post('products', { name: 'Sold before', product_key: 'sold', secret: 'the-secret-of-sold' });
   const sale = { product_key: 'sold', buyer_email: 'old@example.com', license_key: 'OLD-1' };
   const made = await post('purchases', {
@@ -91,7 +91,7 @@ test('a purchase of an existing store keeps its date, its uses and whether it is
   });
 });
 
-test('a purchase names every member that it does not know or cannot read, and records nothing', async () => {
+test('the response to an invalid purchase names every unknown or unreadable member, and nothing is stored', async () => {
   const misread = {
     date: 'yesterday',
     uses: -1,
@@ -113,7 +113,7 @@ test('a purchase names every member that it does not know or cannot read, and re
   expect((await get('licenses?product_key=RGsF')).headers['x-total-count']).toBe('0');
 });
 
-test('a key is issued with so few uses that those to come can be counted', async () => {
+test('a key cannot be issued with so many uses that later uses could not be counted', async () => {
   const sold = { product_key: 'RGsF', buyer_email: 'a@example.com', license_key: 'MANY' };
   const most = 1_000_000_000_000_000;
   const refused = await post('purchases', { ...sold, uses: most + 1 });
@@ -121,7 +121,7 @@ test('a key is issued with so few uses that those to come can be counted', async
   expect((await post('purchases', { ...sold, uses: most })).statusCode).toBe(201);
 });
 
-test('a product secret that could be guessed is refused', async () => {
+test('a guessable product secret is refused', async () => {
   const answer = await post('products', { name: 'X', secret: 'fifteen-letters' });
   expect([answer.statusCode, answer.json()]).toMatchObject([
     422,
@@ -134,7 +134,7 @@ test('a product secret that could be guessed is refused', async () => {
   ]);
 });
 
-test.each(['.', '..'])('a thing that would be named %s, which no path can name, is refused', async (id) => {
+test.each(['.', '..'])('an object with the id %s is refused, because no path can contain it', async (id) => {
   const unnamed = { code: 'malformed', detail: expect.stringContaining('must not be . or ..') as string };
   const product = await post('products', { name: 'X', product_key: id });
   expect(product.json()).toMatchObject({ errors: [{ parameter: 'product_key', ...unnamed }] });
@@ -145,14 +145,14 @@ test.each(['.', '..'])('a thing that would be named %s, which no path can name, 
   expect(imported.json()).toMatchObject({ data: { imported: 0, rejected: [{ row: 1, ...unnamed }] } });
 });
 
-test('a product is found by its key, whatever hundred characters that has', async () => {
+test('a product is found by a key of any hundred characters', async () => {
   const product_key = '😀'.repeat(100);
   expect((await post('products', { name: 'Long', product_key })).statusCode).toBe(201);
   const found = await get(`products/${encodeURIComponent(product_key)}`);
   expect(found.json()).toMatchObject({ data: { product_key, name: 'Long' } });
 });
 
-test('a product of an account that does not exist is refused', async () => {
+test('a product for an unknown account is refused', async () => {
   const answer = await post('products', { name: 'X', account_id: 'nobody' });
   expect(answer.json()).toMatchObject({
     code: 'parameters_invalid',
@@ -160,13 +160,13 @@ test('a product of an account that does not exist is refused', async () => {
   });
 });
 
-test('what does not exist cannot be rolled or refunded', async () => {
+test('an unknown object cannot be rolled or refunded', async () => {
   expect(codeOf(await post('accounts/x/roll-key'))).toBe('account_not_found');
   expect(codeOf(await post('products/x/roll-secret'))).toBe('product_not_found');
   expect(codeOf(await post('purchases/x/refund'))).toBe('purchase_not_found');
 });
 
-test('every fault of a body is told at once', async () => {
+test('all errors of a body are reported at once', async () => {
   const answer = await post('collections', { name: '', product_keys: 'RGsF', collection_id: 7 });
   expect(answer.json<{ errors: { parameter: string; code: string }[] }>().errors).toMatchObject([
     { parameter: 'name', code: 'required' },
@@ -175,7 +175,7 @@ test('every fault of a body is told at once', async () => {
   ]);
 });
 
-test.each(['\0', '\uD800', ''])('a list with %j in it is no list of texts', async (key) => {
+test.each(['\0', '\uD800', ''])('a list that contains %j is not accepted as a list of texts', async (key) => {
   const answer = await post('collections', { name: 'Tools', product_keys: ['RGsF', key] });
   expect([answer.statusCode, answer.json()]).toMatchObject([
     422,
@@ -183,7 +183,7 @@ test.each(['\0', '\uD800', ''])('a list with %j in it is no list of texts', asyn
   ]);
 });
 
-test('licenses are listed by product, state and buyer, a page at a time', async () => {
+test('licenses are listed by product, state and buyer in pages', async () => {
   const { product_key: productKey } = (await post('products', { name: 'Listed' })).json<{
     data: { product_key: string };
   }>().data;

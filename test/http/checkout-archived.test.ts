@@ -2,7 +2,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { expect, test } from 'vitest';
 import { adminToken, apiKey, openApp, serverOf } from '../support/app/http-app.ts';
 
-test('a cart with a product that is not sold any more is refused like its sale, but not what was redeemed before', async () => {
+test('a cart with an archived product is refused, but a repeated redemption from before is not', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   const admin = async (method: 'POST' | 'PUT', path: string, payload: object): Promise<void> => {

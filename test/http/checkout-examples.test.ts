@@ -27,7 +27,7 @@ function examples(): Row[] {
   });
 }
 
-/** The options of `coupon create` as the API names them. */
+/** The options of `coupon create` under the names of the API. */
 function termsOf(options: string): Record<string, string> {
   const names: Record<string, string> = {
     type: 'coupon_type',
@@ -52,7 +52,7 @@ async function ask(server: FastifyInstance, url: string, payload: object): Promi
   return answer.json<{ data: Data }>().data;
 }
 
-test('the worked examples of the guide are what the program answers', async () => {
+test('the program computes the worked examples of the guide', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   for (const key of ['A', 'B', 'MONTHLY']) {

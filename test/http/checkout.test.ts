@@ -85,7 +85,7 @@ const quoted = {
 };
 
 describe('a quote', () => {
-  test('says what a coupon takes off a cart, and records nothing', async () => {
+  test('a quote shows the discount on a cart, and records nothing', async () => {
     const answer = await send('POST', 'quote', cart);
     expect([answer.statusCode, answer.json()]).toStrictEqual([
       200,
@@ -96,7 +96,7 @@ describe('a quote', () => {
     expect(opened.lines.filter(({ route }) => route === '/agent/v1/quote')).toEqual([]);
   });
 
-  test('is 200 also when rules refuse the coupon, with all of them', async () => {
+  test('a quote is 200 with all reasons even if the rules refuse the coupon', async () => {
     const id = await coupon({
       code: 'LATER',
       amount_off: 500,
@@ -121,7 +121,7 @@ describe('a quote', () => {
     ]);
   });
 
-  test('takes a code as a customer pastes it, and quantities and nulls as software leaves them out', async () => {
+  test('a quote accepts a pasted code, and null or missing quantities', async () => {
     const lines = [{ product_key: 'EDITOR', amount: '1999', quantity: null, recurring: 'false' }];
     const answer = await send('POST', 'quote', { code: '  SPRING \n', currency: 'eur', items: lines });
     expect(answer.json()).toMatchObject({
@@ -129,7 +129,7 @@ describe('a quote', () => {
     });
   });
 
-  test('knows which product has a recurring price', async () => {
+  test('a quote knows which products have a recurring price', async () => {
     const answer = await send('POST', 'quote', {
       code: 'SPRING',
       items: [{ product_key: 'MONTHLY', amount: 5 }],
@@ -138,14 +138,14 @@ describe('a quote', () => {
   });
 });
 
-describe('a cart that cannot be priced is refused by the parameter at fault', () => {
+describe('a cart that cannot be priced', () => {
   const line = { product_key: 'EDITOR', amount: 100 };
   const lines = (count: number): object[] => Array.from({ length: count }, () => line);
   test.each<[what: string, body: object, faults: string[]]>([
-    ['nothing', {}, ['code required', 'items required']],
+    ['an empty body', {}, ['code required', 'items required']],
     ['no lines', { code: 'A', items: [] }, ['items required']],
     ['more than a thousand lines', { code: 'A', items: lines(1001) }, ['items too_long']],
-    ['lines that are no list', { code: 'A', items: { 0: line } }, ['items not_a_list']],
+    ['lines that are not a list', { code: 'A', items: { 0: line } }, ['items not_a_list']],
     [
       'lines that are no objects',
       { code: 'A', items: [line, null, 'EDITOR', [line]] },
@@ -192,32 +192,36 @@ describe('a cart that cannot be priced is refused by the parameter at fault', ()
     ],
     ['a code of 10,000 characters', { code: 'A'.repeat(10_000), items: [line] }, ['code too_long']],
     ['a code of 240,000 characters', { code: 'A'.repeat(240_000), items: [line] }, ['code too_long']],
-    ['a code that is no text', { code: 7, items: [line] }, ['code not_text']],
+    ['a code that is not a text', { code: 7, items: [line] }, ['code not_text']],
     [
       "another seller's product, and one of nobody",
       { code: 'A', items: [line, { ...line, product_key: 'THEIRS' }, { ...line, product_key: 'NONE' }] },
       ['items[1].product_key product_not_found', 'items[2].product_key product_not_found'],
     ],
-    ['an order where none belongs', { code: 'A', items: [line], order: 'A-1' }, ['order unknown']],
-  ])('%s', async (_, body, faults) => {
+    [
+      'an order id, which a quote does not have',
+      { code: 'A', items: [line], order: 'A-1' },
+      ['order unknown'],
+    ],
+  ])('a quote with %s is refused with the parameters at fault', async (_, body, faults) => {
     const answer = await send('POST', 'quote', body);
     expect([answer.statusCode, faultsOf(answer)]).toEqual([422, faults]);
     expect(answer.body).not.toContain('AAAAAAAAAA');
   });
 
-  test('a member that is sent twice in a line is refused, of which JSON would keep the last', async () => {
+  test('a repeated member in a line is refused, although JSON would keep the last one', async () => {
     const body = '{"code":"SPRING","items":[{"product_key":"EDITOR","amount":100,"amount":1}]}';
     const answer = await send('POST', 'quote', body);
     expect(answer.json()).toMatchObject({ status: 400, code: 'duplicate_parameter' });
   });
 
-  test('of many faults the first fifty are listed', async () => {
+  test('only the first fifty of many errors are listed', async () => {
     const answer = await send('POST', 'quote', { code: 'A', items: Array.from({ length: 400 }, () => ({})) });
     expect(faultsOf(answer)).toHaveLength(50);
     expect(answer.json()).toMatchObject({ detail: expect.stringContaining('and 750 more') });
   });
 
-  test('a thousand lines are taken, whatever limits.body_bytes', async () => {
+  test('a cart of a thousand lines is accepted regardless of limits.body_bytes', async () => {
     const answer = await send('POST', 'quote', { code: 'SPRING', items: lines(1000) });
     expect([answer.statusCode, answer.payload.length > 16_384]).toEqual([200, true]);
     const { data } = answer.json<{ data: { discount: number; lines: { discount: number }[] } }>();
@@ -232,7 +236,7 @@ describe('a redemption', () => {
   const redeem = (body: object, more?: object): Promise<LightMyRequestResponse> =>
     send('POST', 'redemptions', { ...cart, ...body }, more);
 
-  test('is made once for an order, read, voided and then gone', async () => {
+  test('a redemption is created once for an order, can be read, and is gone after it is voided', async () => {
     const made = await redeem({ order: 'A/1 é' });
     const redemption = { ...quoted, order: 'A/1 é', redeemed_at: expect.any(String), over_limit: false };
     expect([made.statusCode, made.json()]).toStrictEqual([201, { data: redemption }]);
@@ -250,7 +254,7 @@ describe('a redemption', () => {
     expect(await opened.record()).toContainEqual(expect.stringContaining('redemption.void | A/1 é | coupon'));
   });
 
-  test('of another cart for the same order is refused, until the first one is voided', async () => {
+  test('a redemption of another cart for the same order is refused until the first one is voided', async () => {
     await redeem({ order: 'B' });
     const other = await redeem({ order: 'B', items: [{ product_key: 'EDITOR', amount: 1 }] });
     expect(other.json()).toMatchObject({ status: 422, code: 'order_reused' });
@@ -259,7 +263,7 @@ describe('a redemption', () => {
     expect(then.statusCode).toBe(201);
   });
 
-  test('that rules refuse is 409 with all of them, and leaves nothing', async () => {
+  test('a redemption that the rules refuse is 409 with all reasons, and stores nothing', async () => {
     const refused = await redeem({ order: 'C', code: 'NOTHING' });
     expect(refused.json()).toMatchObject({
       status: 409,
@@ -269,7 +273,7 @@ describe('a redemption', () => {
     expect((await send('GET', 'redemptions/C')).statusCode).toBe(404);
   });
 
-  test('under an idempotency key is answered with the status and Location of the first time', async () => {
+  test('a repeated redemption under an idempotency key gets the first status and Location', async () => {
     const key = { 'idempotency-key': 'once' };
     const made = await redeem({ order: 'D' }, key);
     const again = await redeem({ order: 'D' }, key);
@@ -283,7 +287,7 @@ describe('a redemption', () => {
     expect([voided.statusCode, voidedAgain.statusCode]).toEqual([204, 204]);
   });
 
-  test('is listed by its coupon, oldest first', async () => {
+  test('redemptions are listed by coupon, oldest first', async () => {
     const id = await coupon({ code: 'LISTED', amount_off: 100 });
     for (const order of ['L-1', 'L-2', 'L-3']) await redeem({ order, code: 'LISTED' });
     await send('DELETE', 'redemptions/L-2');
@@ -303,26 +307,26 @@ describe('a redemption', () => {
 
   test.each([
     ['too long', 'x'.repeat(101)],
-    ['of control characters', 'A\n1'],
-    ['that a URL would lose', '..'],
-  ])('for an order %s is refused', async (_, order) => {
+    ['with control characters', 'A\n1'],
+    ['that a URL would drop', '..'],
+  ])('a redemption for an order id %s is refused', async (_, order) => {
     const answer = await redeem({ order });
     expect([answer.statusCode, faultsOf(answer)]).toEqual([422, ['order malformed']]);
   });
 
-  test('reports the faults of order and cart at once', async () => {
+  test('a redemption reports the errors of order and cart at once', async () => {
     const answer = await redeem({ order: undefined, items: [{ product_key: 'THEIRS', amount: -1 }] });
     expect(faultsOf(answer)).toEqual(['order required', 'items[0].amount out_of_range']);
   });
 
-  test('of an order of 100 characters is found by its path', async () => {
+  test('a redemption of an order id with 100 characters is found by its path', async () => {
     const order = '単'.repeat(100);
     const made = await redeem({ order });
     const read = await server.inject({ url: String(made.headers['location']), headers });
     expect([made.statusCode, read.statusCode]).toEqual([201, 200]);
   });
 
-  test('is seen by its own account alone', async () => {
+  test('a redemption is visible only to its own account', async () => {
     await redeem({ order: 'OURS' });
     const accountId = await otherAccount();
     const times = { createdAt: 0, lastUsedAt: null, expiresAt: null };

@@ -7,25 +7,25 @@ const asOperator = `Host: localhost\r\nAuthorization: Bearer ${adminToken}\r\n`;
 const list = `GET /admin/v1/accounts?limit=100 HTTP/1.1\r\n${asOperator}Connection: close\r\n\r\n`;
 const anonymous = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
-/** The request that makes an account, all at once. */
+/** The complete request that creates an account. */
 function add(name: string, headers = ''): string {
   const body = JSON.stringify({ name });
   const head = `POST /admin/v1/accounts HTTP/1.1\r\n${asOperator}${headers}Content-Type: application/json\r\n`;
   return `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
 }
 
-describe.each(['tcp', 'socket'] as const)('over %s, what is sent at once', (listener) => {
+describe.each(['tcp', 'socket'] as const)('requests that are pipelined over %s', (listener) => {
   test.each([
-    ['a route that anybody may ask', 'ready', [add('one'), anonymous, add('lost')], [201, 200]],
+    ['a public route', 'ready', [add('one'), anonymous, add('lost')], [201, 200]],
     [
-      'a request that expects to be told to go on',
+      'a request with Expect: 100-continue',
       'ready',
       [add('one'), add('two', 'Expect: 100-continue\r\n'), add('lost')],
       [201, 201],
     ],
     ['any while the process is leaving', 'leaving', [add('one'), add('lost')], [201]],
   ] as const)(
-    'behind %s is not carried out, since the answer closes the connection',
+    'a request pipelined behind %s is not executed, because that response closes the connection',
     async (_, state, sent, answered) => {
       await using served = await serveApp({ readiness: () => ({ state, reasons: [] }) });
       const { raw, ending } = await sendRaw(served.listeners[listener], sent.join(''));
@@ -37,7 +37,7 @@ describe.each(['tcp', 'socket'] as const)('over %s, what is sent at once', (list
     },
   );
 
-  test('behind a request that expects to be told to go on is answered where nothing was before', async () => {
+  test('a request pipelined behind a first request with Expect: 100-continue is answered', async () => {
     await using served = await serveApp();
     const sent = [add('one', 'Expect: 100-continue\r\n'), add('two'), list].join('');
     const { raw } = await sendRaw(served.listeners[listener], sent);

@@ -20,7 +20,7 @@ function serveFew(
   return serveApp(changes, { limits: { ...limits, ...more, connections } });
 }
 
-/** Sells a license key past the listener in question, and gives the request that verifies it. */
+/** Sells a license key through another listener; returns the request that verifies it. */
 async function sellKey(served: Served, kind: (typeof listeners)[number]): Promise<string> {
   const { tcp, socket } = served.listeners;
   await using http = httpClient(kind === 'tcp' ? socket : tcp);
@@ -33,7 +33,7 @@ async function sellKey(served: Served, kind: (typeof listeners)[number]): Promis
 }
 
 test.each(listeners)(
-  'on a full listener (%s) a new caller gets the place of the connection idle for longest',
+  'on a full listener (%s) a new caller replaces the connection that was idle longest',
   async (kind) => {
     await using served = await serveFew(3);
     const listener = served.listeners[kind];
@@ -41,7 +41,7 @@ test.each(listeners)(
     const second = await Connection.open(listener);
     const third = await Connection.open(listener);
     for (const each of [first, second, third, first]) expect(await each.ask(authorized)).toContain(' 200 ');
-    // The first was used again: the second is idle for longest.
+    // The first connection was used again, so the second was idle longest.
     const fourth = await Connection.open(listener);
     expect(await fourth.ask(authorized)).toContain(' 200 ');
     await second.closed;
@@ -64,7 +64,7 @@ test.each(listeners)(
   },
 );
 
-test.each(listeners)('connections that never send a byte (%s) keep nobody out', async (kind) => {
+test.each(listeners)('connections that never send a byte (%s) do not block new callers', async (kind) => {
   await using served = await serveFew(2);
   const listener = served.listeners[kind];
   const silent = [await Connection.open(listener), await Connection.open(listener)];
@@ -72,11 +72,11 @@ test.each(listeners)('connections that never send a byte (%s) keep nobody out', 
   expect(await caller.ask(authorized)).toContain(' 200 ');
   await silent[0]?.closed;
   expect(silent[1]?.socket.destroyed).toBe(false);
-  // A server on Node 24 would wait for it before it is closed.
+  // Node 24 would wait for this connection before the server closes.
   silent[1]?.socket.destroy();
 });
 
-test('handshakes that are never done keep nobody out, and close nobody who is', async () => {
+test('unfinished TLS handshakes do not block new callers, and do not close connections in use', async () => {
   await using served = await serveFew(3);
   const { tls } = served.listeners;
   const kept = await Connection.open(tls);
@@ -91,19 +91,19 @@ test('handshakes that are never done keep nobody out, and close nobody who is', 
   expect(await kept.ask(authorized)).toContain(' 200 ');
 });
 
-test('a server that closes does not wait for handshakes', async () => {
+test('a closing server does not wait for TLS handshakes', async () => {
   const served = await serveFew(3, {}, { headerTimeoutMs: 250_000, requestTimeoutMs: 250_000 });
   const silent = await Connection.openWithoutHandshake(served.listeners.tls);
   await expect(served[Symbol.asyncDispose]()).resolves.toBeUndefined();
   await silent.closed;
 });
 
-test('who speaks plain HTTP where TLS is spoken, or does not trust the certificate, is named in the log', async () => {
+test('the log names callers that send plain HTTP to a TLS listener, and callers that do not trust the certificate', async () => {
   await using served = await serveFew(3);
   const { tls } = served.listeners;
   const plain = await Connection.openWithoutHandshake(tls);
   expect(await plain.ask(authorized)).toBe('');
-  // As OpenSSL says it, and as browsers do: the fatal alerts 48 and 46, once the certificate is seen.
+  // OpenSSL and browsers send the fatal alerts 48 and 46 once they have seen the certificate.
   for (const alert of [48, 46]) {
     const [client, wire] = duplexPair();
     connectSecurely({ socket: client, maxVersion: 'TLSv1.2' });
@@ -116,34 +116,39 @@ test('who speaks plain HTTP where TLS is spoken, or does not trust the certifica
   }
   const reasons = (): unknown[] =>
     served.lines.filter(({ message }) => message === 'a TLS connection failed').map(({ error }) => error);
-  // How the code behind it is spelled is OpenSSL's own.
+  // OpenSSL chooses the spelling of its error code.
   const told = (): string[] => reasons().map((reason) => String(reason).replace(/ \(ERR_.*\)$/, ''));
   const distrust = 'the caller does not trust the certificate';
   await expect.poll(told).toEqual(['the caller speaks plain HTTP', distrust, distrust]);
 });
 
-test.each(listeners)('half requests (%s) keep nobody out', async (kind) => {
+test.each(listeners)('half requests (%s) do not block new callers', async (kind) => {
   await using served = await serveFew(2);
   const listener = served.listeners[kind];
   const slow = [await Connection.open(listener), await Connection.open(listener)];
   for (const { socket } of slow) socket.write('GET /livez HTTP/1.1\r\nHo');
   const caller = await Connection.open(listener);
   expect(await caller.ask(authorized)).toContain(' 200 ');
-  // A server that closes waits for half a request.
+  // A closing server waits for half a request.
   for (const { socket } of slow) socket.destroy();
 });
 
-test.each(listeners)('as many idle connections as are allowed (%s) keep nobody out', async (kind) => {
-  await using served = await serveFew(limits.connections);
-  const listener = served.listeners[kind];
-  const idle = await Promise.all(Array.from({ length: limits.connections }, () => Connection.open(listener)));
-  for (const each of idle) expect(await each.ask(authorized)).toContain(' 200 ');
-  const caller = await Connection.open(listener);
-  expect(await caller.ask(authorized)).toContain(' 200 ');
-});
+test.each(listeners)(
+  'the maximum number of idle connections (%s) does not block new callers',
+  async (kind) => {
+    await using served = await serveFew(limits.connections);
+    const listener = served.listeners[kind];
+    const idle = await Promise.all(
+      Array.from({ length: limits.connections }, () => Connection.open(listener)),
+    );
+    for (const each of idle) expect(await each.ask(authorized)).toContain(' 200 ');
+    const caller = await Connection.open(listener);
+    expect(await caller.ask(authorized)).toContain(' 200 ');
+  },
+);
 
 test.each(listeners)(
-  'a connection whose request is being answered (%s) is never closed for another',
+  'a connection with a running request (%s) is never closed for a new caller',
   async (kind) => {
     const underWay = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();
@@ -163,7 +168,7 @@ test.each(listeners)(
     await refused.closed;
     finish.resolve();
     expect(await answer).toContain(' 200 ');
-    // It is idle now, and gives way.
+    // The connection is idle now, and is replaced.
     const caller = await Connection.open(listener);
     expect(await caller.ask(authorized)).toContain(' 200 ');
     await busy.closed;
@@ -171,7 +176,7 @@ test.each(listeners)(
 );
 
 test.each(listeners)(
-  'a connection of which one request is answered, and not the next (%s), is not closed for another',
+  'a connection with a second running request after an answered one (%s) is not closed for a new caller',
   async (kind) => {
     const finish = Promise.withResolvers<string>();
     await using served = await serveFew(1, { metrics: { ...silentMetrics, expose: () => finish.promise } });
@@ -187,61 +192,61 @@ test.each(listeners)(
   },
 );
 
+test.each(listeners)('a caller that disconnects before its response (%s) frees its place', async (kind) => {
+  const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+  const finish = Promise.withResolvers<string>();
+  let asked = 0;
+  const expose = (): Promise<string> => {
+    begun[asked === 0 ? 0 : 1].resolve();
+    asked += 1;
+    return finish.promise;
+  };
+  await using served = await serveFew(1, { metrics: { ...silentMetrics, expose } });
+  const listener = served.listeners[kind];
+  const metrics = authorized.replace('/statusz', '/metrics');
+  const leaving = await Connection.open(listener);
+  leaving.socket.write(metrics);
+  await begun[0].promise;
+  leaving.socket.destroy();
+  const opened = async (): Promise<Connection> => {
+    const caller = await Connection.open(listener);
+    // There is no place until the server has noticed that the other caller disconnected.
+    return (await caller.ask(authorized)) === '' ? await opened() : caller;
+  };
+  const caller = await opened();
+  const answer = caller.ask(metrics);
+  await begun[1].promise;
+  await (
+    await Connection.open(listener)
+  ).closed;
+  finish.resolve('a 1\n');
+  expect(await answer).toContain(' 200 ');
+});
+
 test.each(listeners)(
-  'a caller that leaves before it is answered (%s) leaves no place behind',
+  'callers that do not read their responses (%s) do not block new callers',
   async (kind) => {
-    const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
-    const finish = Promise.withResolvers<string>();
-    let asked = 0;
-    const expose = (): Promise<string> => {
-      begun[asked === 0 ? 0 : 1].resolve();
-      asked += 1;
-      return finish.promise;
-    };
-    await using served = await serveFew(1, { metrics: { ...silentMetrics, expose } });
+    // More than the system buffers for a caller that does not read.
+    const expose = (): Promise<string> => Promise.resolve('a'.repeat(32 * 1024 * 1024));
+    await using served = await serveFew(2, { metrics: { ...silentMetrics, expose } });
     const listener = served.listeners[kind];
-    const metrics = authorized.replace('/statusz', '/metrics');
-    const leaving = await Connection.open(listener);
-    leaving.socket.write(metrics);
-    await begun[0].promise;
-    leaving.socket.destroy();
-    const opened = async (): Promise<Connection> => {
-      const caller = await Connection.open(listener);
-      // Until the server has heard that the other one left, it has no place.
-      return (await caller.ask(authorized)) === '' ? await opened() : caller;
-    };
-    const caller = await opened();
-    const answer = caller.ask(metrics);
-    await begun[1].promise;
-    await (
-      await Connection.open(listener)
-    ).closed;
-    finish.resolve('a 1\n');
-    expect(await answer).toContain(' 200 ');
+    const deaf = [await Connection.open(listener), await Connection.open(listener)];
+    for (const { socket } of deaf) {
+      const begun = once(socket, 'readable');
+      socket.removeAllListeners('data').pause();
+      socket.write(authorized.replace('/statusz', '/metrics'));
+      await begun;
+    }
+    const caller = await Connection.open(listener);
+    expect(await caller.ask(authorized)).toContain(' 200 ');
+    deaf[0]?.socket.resume();
+    await deaf[0]?.closed;
+    expect(deaf[1]?.socket.destroyed).toBe(false);
   },
 );
 
-test.each(listeners)('callers that do not take their answers (%s) keep nobody out', async (kind) => {
-  // More than the system takes for a caller that does not read.
-  const expose = (): Promise<string> => Promise.resolve('a'.repeat(32 * 1024 * 1024));
-  await using served = await serveFew(2, { metrics: { ...silentMetrics, expose } });
-  const listener = served.listeners[kind];
-  const deaf = [await Connection.open(listener), await Connection.open(listener)];
-  for (const { socket } of deaf) {
-    const begun = once(socket, 'readable');
-    socket.removeAllListeners('data').pause();
-    socket.write(authorized.replace('/statusz', '/metrics'));
-    await begun;
-  }
-  const caller = await Connection.open(listener);
-  expect(await caller.ask(authorized)).toContain(' 200 ');
-  deaf[0]?.socket.resume();
-  await deaf[0]?.closed;
-  expect(deaf[1]?.socket.destroyed).toBe(false);
-});
-
 test.each(['tcp', 'socket'] as const)(
-  'a connection on which more than 100 requests wait for their answers (%s) is closed',
+  'a connection with more than 100 unanswered requests (%s) is closed',
   async (kind) => {
     const refused = 'GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n';
     await using served = await serveFew(2);
@@ -254,15 +259,18 @@ test.each(['tcp', 'socket'] as const)(
   },
 );
 
-test.each(listeners)('a request without a credential (%s) does not keep its connection', async (kind) => {
-  await using served = await serveFew(2);
-  const listener = served.listeners[kind];
-  for (const path of ['/livez', '/readyz', '/openapi.json']) {
+test.each(listeners)(
+  'a request without a credential (%s) does not keep its connection open',
+  async (kind) => {
+    await using served = await serveFew(2);
+    const listener = served.listeners[kind];
+    for (const path of ['/livez', '/readyz', '/openapi.json']) {
+      const caller = await Connection.open(listener);
+      const head = await caller.ask(anonymous.replace('/livez', path));
+      expect(head.toLowerCase()).toContain('connection: close');
+      await caller.closed;
+    }
     const caller = await Connection.open(listener);
-    const head = await caller.ask(anonymous.replace('/livez', path));
-    expect(head.toLowerCase()).toContain('connection: close');
-    await caller.closed;
-  }
-  const caller = await Connection.open(listener);
-  expect((await caller.ask(authorized)).toLowerCase()).toContain('connection: keep-alive');
-});
+    expect((await caller.ask(authorized)).toLowerCase()).toContain('connection: keep-alive');
+  },
+);

@@ -38,7 +38,7 @@ const outcome = (answer: LightMyRequestResponse): unknown[] => {
   return [answer.statusCode, code, ...errors.map(({ parameter }) => parameter)];
 };
 
-test('the terms of a coupon are replaced: what is left out, it has no more', async () => {
+test('a change replaces all terms of a coupon, and omitted terms are removed', async () => {
   const id = await create({ usage_limit: 5, notes: 'for friends', end_date: '2030-01-01T00:00:00Z' });
   const changed = await change(id, {
     ...terms,
@@ -65,7 +65,7 @@ test('the terms of a coupon are replaced: what is left out, it has no more', asy
   expect((await send('GET', `/api/v2/coupons/${id}`)).json()).toEqual({ data: expected });
 });
 
-test('a coupon that was redeemed keeps its code, scope and discount; the rest may change', async () => {
+test('a redeemed coupon keeps its code, scope and discount, and its other terms may change', async () => {
   const id = await create();
   await redeem('SPRING', 'A-1');
   const all = { code: 'X', coupon_type: 'single', product_key: 'ONE', amount_off: 5 };
@@ -89,7 +89,7 @@ test('a coupon that was redeemed keeps its code, scope and discount; the rest ma
   expect((await change(id, all)).statusCode).toBe(200);
 });
 
-test('a change is refused as a creation is', async () => {
+test('a change of a coupon is refused for the same reasons as a creation', async () => {
   const id = await create();
   await create({ code: 'Taken' });
   await send('POST', '/admin/v1/products', { name: 'Monthly', product_key: 'MONTHLY', recurring: true });
@@ -120,14 +120,14 @@ test('a change is refused as a creation is', async () => {
   expect((await change(id, { ...terms, code: 'SPRING' })).statusCode).toBe(200);
 });
 
-test('a coupon keeps its product when that has got a recurring price since', async () => {
+test('a coupon keeps its product even after the product got a recurring price', async () => {
   const single = { ...terms, coupon_type: 'single', product_key: 'ONE' };
   const id = await create(single);
   await send('PUT', '/admin/v1/products/ONE', { name: 'One', recurring: true, archived: false });
   expect((await change(id, { ...single, notes: 'still mine' })).statusCode).toBe(200);
 });
 
-test('a coupon is ended now, once; one that has not started loses its start', async () => {
+test('ending a coupon ends it now and only once, and removes the start of a coupon that has not started', async () => {
   const end = async (id: number): Promise<{ start_date: string | null; end_date: string | null }> => {
     const answer = await send('POST', `/admin/v1/coupons/${id}/end`);
     expect(answer.statusCode).toBe(200);
@@ -139,13 +139,13 @@ test('a coupon is ended now, once; one that has not started loses its start', as
   expect(scheduled).toMatchObject({ start_date: null, end_date: expect.any(String) as string });
   const startDate = new Date().toISOString();
   const begun = await end(await create({ code: 'BEGUN', start_date: startDate }));
-  // In the second of its start it would end before it began, as those who read whole seconds see it.
+  // In the second of its start the coupon would end before it starts, because clients read whole seconds.
   expect(Date.parse(begun.start_date ?? '1970-01-01')).toBeLessThan(Date.parse(begun.end_date ?? ''));
   const past = await end(await create({ code: 'PAST', end_date: '2020-01-01T00:00:00Z' }));
   expect(past.end_date).toBe('2020-01-01T00:00:00+00:00');
 });
 
-test('a coupon is deleted while no order has used it, and its code is free again', async () => {
+test('a coupon can be deleted while no order has used it, and its code is free again', async () => {
   const id = await create();
   await redeem('SPRING', 'A-1');
   expect(outcome(await send('DELETE', `/admin/v1/coupons/${id}`))).toEqual([409, 'coupon_redeemed']);
@@ -160,7 +160,7 @@ test.each([
   ['PUT', ''],
   ['POST', '/end'],
   ['DELETE', ''],
-] as const)('%s …%s of a coupon that there is not', async (method, rest) => {
+] as const)('%s …%s of an unknown coupon is not found', async (method, rest) => {
   for (const id of ['7', '-1', 'x', '99999999999999999999']) {
     const body = method === 'PUT' ? terms : undefined;
     expect(outcome(await send(method, `/admin/v1/coupons/${id}${rest}`, body))).toEqual([
@@ -170,7 +170,7 @@ test.each([
   }
 });
 
-test('the coupons of an agent are its upstream’s to change', async () => {
+test('an agent does not change coupons, because they belong to its upstream', async () => {
   await using agent = await openApp({ role: 'agent' });
   const headers = { authorization: `Bearer ${adminToken}` };
   const agentServer = serverOf(agent.app);
@@ -183,7 +183,7 @@ test('the coupons of an agent are its upstream’s to change', async () => {
   }
 });
 
-test('an agent says that it counts its own redemptions alone, an authority nothing', async () => {
+test('an agent says that it counts only its own redemptions, and an authority does not', async () => {
   for (const [role, scope] of [
     ['agent', { scope: 'this_agent' }],
     ['authority', {}],

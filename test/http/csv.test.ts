@@ -15,7 +15,7 @@ async function read(text: string | Uint8Array, chunk = 7): Promise<CsvRow[]> {
 }
 const cellsOf = (row: CsvRow | undefined): object => (row !== undefined && 'cells' in row ? row.cells : {});
 
-test.for(['\n', '\r\n', '\r'])('a row is named by its line, whatever ends it: %j', async (end) => {
+test.for(['\n', '\r\n', '\r'])('rows have their line number with every line ending: %j', async (end) => {
   const rows = await read(['\uFEFFa,b', '1,ü', '', '"two', 'lines",""""', '3', '4,'].join(end));
   expect(rows.map(({ line }) => line)).toEqual([2, 5, 6, 7]);
   expect(cellsOf(rows[0])).toEqual({ a: '1', b: 'ü' });
@@ -25,7 +25,7 @@ test.for(['\n', '\r\n', '\r'])('a row is named by its line, whatever ends it: %j
 });
 
 test.each(['"QQ10"x', '"a" ', ' "a"', 'ab"c', '"a"b"c"'])(
-  'a row with a misplaced quote is not read, and the rows around it are: %s',
+  'a row with a misplaced quote is rejected, and the rows around it are read: %s',
   async (cell) => {
     for (const misquoted of [`${cell},1`, `1,${cell}`]) {
       const rows = await read(`a,b\n1,2\n${misquoted}\n\n"3, ""4""\n",5\r\n`);
@@ -43,7 +43,7 @@ test('a header with a misplaced quote cannot be read', async () => {
   await expect(read('a,"b"c\n1,2\n')).rejects.toThrow('The header has a misplaced quote');
 });
 
-test('what is before a quote that is never closed is read, and then it is told where that opens', async () => {
+test('rows before an unclosed quote are read, and then the position of the quote is reported', async () => {
   const rows: CsvRow[] = [];
   const source = Readable.from(
     [`a,b\n1,2\n3,4\n5,"6\n${'7,8\n'.repeat(20_000)}`].map((text) => Buffer.from(text)),
@@ -58,11 +58,11 @@ test('what is before a quote that is never closed is read, and then it is told w
   ]);
 });
 
-test('a file in another encoding is refused, not read with holes in it', async () => {
+test('a file in another encoding is refused, and not read with replaced characters', async () => {
   await expect(read(Buffer.from('a,b\nM\xFCller,1\n', 'latin1'))).rejects.toThrow(CsvUnreadable);
 });
 
-test('what is written as CSV is read again, in pieces of any length', async () => {
+test('written CSV is read back unchanged in chunks of any length', async () => {
   const cell = fc.string({ unit: 'grapheme', maxLength: 12 }).map((text) => text.replaceAll('\0', ''));
   const table = fc.array(fc.tuple(cell, cell), { minLength: 1, maxLength: 8 });
   await fc.assert(
@@ -75,7 +75,7 @@ test('what is written as CSV is read again, in pieces of any length', async () =
   );
 });
 
-test('lines without a quote are read as those behind one are, whatever ends them, in pieces of any length', async () => {
+test('lines without a quote are read like lines after a quote, with every line ending, in chunks of any length', async () => {
   const line = fc.string({ unit: fc.constantFrom('a', 'ü', ',', ' '), maxLength: 6 });
   const end = fc.constantFrom('\n', '\r\n', '\r', '\n\n');
   const file = fc.array(fc.tuple(line, end), { maxLength: 12 });
@@ -91,7 +91,7 @@ test.each([
   ['plain cells', 'a,b\n1,2\n,\n  ,\t\n,,,,\n \n3,4\n'],
   ['quoted cells', '"a",b\n"1",2\n"",\n" ",""\n,,"",,\n" "\n3,4\n'],
   ['rows above the header', '\n,\n" "\n"",""\na,b\n1,2\n3,4\n'],
-])('rows without any text are passed over: %s', async (_, text) => {
+])('rows without any text are skipped: %s', async (_, text) => {
   const rows = await read(text);
   expect(rows.map(cellsOf)).toEqual([
     { a: '1', b: '2' },

@@ -16,7 +16,7 @@ const license = {
 };
 const request = { headers: { authorization: `Bearer ${adminToken}` }, form: { license_key: 'KEY' } };
 
-/** Licensing whose changes wait for `go`, and the signals that they were given. */
+/** Licensing whose changes wait for `go`, and the signals that the changes got. */
 function waitingLicensing(go: Promise<void>): { licensing: Licensing; signals: AbortSignal[] } {
   const signals: AbortSignal[] = [];
   const answer = done({ license, productKey: 'P', provenance: { freshness: 'authoritative' as const } });
@@ -32,7 +32,7 @@ function waitingLicensing(go: Promise<void>): { licensing: Licensing; signals: A
   return { licensing, signals };
 }
 
-test('a caller that waits is still there after its body has been read', async () => {
+test('a waiting caller does not count as disconnected after its body was read', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { licensing, signals } = waitingLicensing(promise);
   await using served = await serveApp({ licensing });
@@ -47,7 +47,7 @@ test('a caller that waits is still there after its body has been read', async ()
   expect(signals[0]?.aborted).toBe(false);
 });
 
-test('what is done for a caller that has left is told so', async () => {
+test('the work for a caller that disconnected is aborted', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { licensing, signals } = waitingLicensing(promise);
   await using served = await serveApp({ licensing });
@@ -62,9 +62,17 @@ test('what is done for a caller that has left is told so', async () => {
 });
 
 test.each([
-  ['what failed because of that is no fault of this process', new Error('given up'), 'malformed_request'],
-  ['a store that failed is', new StorageError('failed', new Error('disk')), 'storage_failed'],
-])('where the caller has left, %s', async (_, error, code) => {
+  [
+    'an error caused by the abort is not an error of this process',
+    new Error('given up'),
+    'malformed_request',
+  ],
+  [
+    'a failed store is an error of this process',
+    new StorageError('failed', new Error('disk')),
+    'storage_failed',
+  ],
+])('after the caller disconnected, %s', async (_, error, code) => {
   const { promise, reject } = Promise.withResolvers<void>();
   const { licensing, signals } = waitingLicensing(promise);
   await using served = await serveApp({ licensing });

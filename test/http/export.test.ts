@@ -40,7 +40,7 @@ test.for<readonly [noun: string, rows: readonly object[]]>([
       notes: ['a\rb', 'a\nb', ' a ', '"'.repeat(16_384), '"a",'][index],
     })),
   ],
-])('%s of any content come through an export and an import', async ([noun, rows]) => {
+])('%s of any content survive an export and an import', async ([noun, rows]) => {
   await using here = await openApp();
   await using elsewhere = await openApp();
   const [server, other] = [serverOf(here.app), serverOf(elsewhere.app)];
@@ -81,7 +81,7 @@ test('states and dates are read as stores write them', async () => {
   ]);
 });
 
-test('an imported coupon leaves room for the ids of all that are created after it', async () => {
+test('an imported coupon id leaves room for the ids of all later coupons', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   const coupon = (code: string, id: number): object => ({ id, code, coupon_type: 'multi', amount_off: 1 });
@@ -104,7 +104,7 @@ test('an imported coupon leaves room for the ids of all that are created after i
 });
 
 test.each(['licenses', 'purchases'])(
-  '%s are exported and imported of one account, where it is named',
+  'an export or import of %s can be restricted to one account',
   async (noun) => {
     await using opened = await openApp();
     const server = serverOf(opened.app);
@@ -142,7 +142,7 @@ test.each([
   ['coupons', 'account_id=nope', 'account_not_found'],
   ['licenses', 'product_key=nope', 'product_not_found'],
   ['purchases', 'product_key=nope', 'product_not_found'],
-])('an export of %s of what does not exist is refused, not empty: %s', async (noun, query, code) => {
+])('an export of %s for an unknown object is refused and not empty: %s', async (noun, query, code) => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   await addProduct(server);

@@ -6,7 +6,7 @@ import { httpClient, type HttpResponse, type HttpClient } from '../support/netwo
 
 const operator = { authorization: `Bearer ${adminToken}` };
 
-describe('of the first version, which names the product, a credential', () => {
+describe('the first version of the API, which names the product', () => {
   let served: Served;
   let http: HttpClient;
   beforeAll(async () => {
@@ -37,7 +37,7 @@ describe('of the first version, which names the product, a credential', () => {
       form: { product_link: product, license_key: `OF-${product}` },
     });
 
-  /** Which of both products it verifies and uses keys of. */
+  /** The products whose keys the credential can verify and use. */
   async function reached(secret: string): Promise<string[]> {
     const found: string[] = [];
     for (const product of ['EDITOR', 'PLAYER']) {
@@ -48,17 +48,17 @@ describe('of the first version, which names the product, a credential', () => {
     return found;
   }
 
-  test('of the account reaches each product', async () => {
+  test("in the first version of the API, an account's API key can use each product", async () => {
     const all = ['verify EDITOR', 'use EDITOR', 'verify PLAYER', 'use PLAYER'];
     expect(await reached(apiKey)).toEqual(all);
   });
 
-  test('of one product reaches that alone', async () => {
+  test('in the first version of the API, a product token can use only its product', async () => {
     const issued = await post('tokens', { scopes: ['verify', 'use'], product_key: 'EDITOR' });
     expect(await reached(String(issued['token']))).toEqual(['verify EDITOR', 'use EDITOR']);
   });
 
-  test('of another account reaches neither', async () => {
+  test("in the first version of the API, another account's API key can use neither product", async () => {
     const account = await post('accounts', { name: 'Other' });
     expect(await reached(String(account['api_key']))).toEqual([]);
   });

@@ -18,7 +18,7 @@ function history(server: FastifyInstance, key: string, query = ''): Promise<Ligh
   return server.inject({ url, headers: admin });
 }
 
-test('what changed a license is listed with who asked for it, and uses and state before and after', async () => {
+test('the history of a license lists each change with its user, and uses and state before and after', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   const key = 'a key / with? everything%';
@@ -59,7 +59,7 @@ test('what changed a license is listed with who asked for it, and uses and state
   expect(second.headers['link']).toContain('?limit=1&cursor=');
 });
 
-test('a change that is older than history.keep is told no more, removed or not', async () => {
+test('a change older than history.keep is not listed, whether or not it is already removed', async () => {
   let since = 0;
   await using opened = await openApp({ historySince: () => since });
   const server = serverOf(opened.app);
@@ -79,7 +79,7 @@ test('a change that is older than history.keep is told no more, removed or not',
   expect([forgotten.headers['x-total-count'], forgotten.json()]).toEqual(['0', { data: { changes: [] } }]);
 });
 
-test('the history of a license that there is not is refused', async () => {
+test('the history of an unknown license is not found', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   for (const key of ['NO-SUCH-KEY', ' ', 'x'.repeat(101)]) {

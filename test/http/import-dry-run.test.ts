@@ -39,13 +39,13 @@ test.each([
   ['a coupon id', 'coupons', [multi('A', { id: 5 }), multi('B', { id: 5 })]],
   ['a code', 'coupons', [multi('A', { id: 5 }), multi('a', { id: 6 })]],
   ['a coupon', 'coupons', [multi('A', { id: 5 }), multi('A', { id: 5 })]],
-])('%s that is given twice is told when it is only tried as when it is done', async (_, noun, rows) => {
+])('a dry run reports %s that occurs twice, as the import does', async (_, noun, rows) => {
   const tried = await post(`${noun}/import?dry_run=true`, { [noun]: rows });
   expect(tried).toMatchObject({ imported: 1 });
   expect(await post(`${noun}/import`, { [noun]: rows })).toEqual(tried);
 });
 
-test('a purchase whose date is not told was made when its license was, so that its export tells it', async () => {
+test('an imported purchase without a date gets the date of its license, so that its export has the date', async () => {
   await post('licenses/import', { licenses: [bought('A', { date: '2024-02-22T11:23:05Z' })] });
   const purchases = [bought('A', { purchase_id: 'p' })];
   expect(await post('purchases/import', { purchases })).toMatchObject({ imported: 1 });

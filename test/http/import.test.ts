@@ -43,14 +43,14 @@ const object = (licenseKey: string, more: object = {}): object => ({
   ...more,
 });
 
-test('an import in another type is told of CSV, any other request of forms', async () => {
+test('an import with an unsupported type mentions CSV, and other requests mention forms', async () => {
   const told = async (path: string): Promise<unknown> =>
     (await postCsv(path, 'license_key', 'text/plain')).json<{ detail: unknown }>().detail;
   expect(await told('licenses/import')).toBe('Send application/json or text/csv.');
   expect(await told('products')).toBe('Send application/x-www-form-urlencoded or application/json.');
 });
 
-test('licenses are taken over with their dates, counts and states', async () => {
+test('licenses are imported with their dates, counts and states', async () => {
   const answer = await post('licenses/import', {
     product_key: 'press',
     licenses: [
@@ -65,7 +65,7 @@ test('licenses are taken over with their dates, counts and states', async () => 
   ]);
 });
 
-test('an import that comes again changes nothing, also after a use that it says nothing about', async () => {
+test('a repeated import changes nothing, even after a use that the import does not mention', async () => {
   const rows = { product_key: 'press', licenses: [license('A', { date: '2024-02-22T11:23:05.250Z' })] };
   await post('licenses/import', rows);
   await opened.write(({ licenses }) => licenses.setState({ licenseKey: 'A', uses: 3, enabled: true }));
@@ -73,7 +73,7 @@ test('an import that comes again changes nothing, also after a use that it says 
   expect(await listed()).toEqual([object('A', { uses: 3, date: '2024-02-22T11:23:05+00:00' })]);
 });
 
-test('each bad row is named, and the good ones are in', async () => {
+test('each invalid row is named, and the valid rows are imported', async () => {
   await post('licenses/import', { product_key: 'press', licenses: [license('TAKEN', { uses: 1 })] });
   const answer = await post('licenses/import', {
     product_key: 'press',
@@ -105,7 +105,7 @@ test('each bad row is named, and the good ones are in', async () => {
   expect(await listed()).toEqual([object('A'), object('F'), object('TAKEN', { uses: 1 })]);
 });
 
-test('all or none: one bad row keeps the others out, too', async () => {
+test('with atomic=true, one invalid row keeps all rows out', async () => {
   const answer = await post('licenses/import?atomic=true', {
     product_key: 'press',
     licenses: [license('A'), license('B', { buyer_email: 'nobody' })],
@@ -122,7 +122,7 @@ test('all or none: one bad row keeps the others out, too', async () => {
   expect(await listed()).toEqual([]);
 });
 
-test('what is only tried finds a key that is given twice, and writes nothing', async () => {
+test('a dry run finds a repeated key, and writes nothing', async () => {
   const answer = await post('licenses/import?dry_run=true', {
     product_key: 'press',
     licenses: [license('A', { uses: 1 }), license('A', { uses: 2 }), license('A', { uses: 1 })],
@@ -131,7 +131,7 @@ test('what is only tried finds a key that is given twice, and writes nothing', a
   expect(await listed()).toEqual([]);
 });
 
-test('CSV is taken as stores export it, each row named by its line', async () => {
+test('CSV is read as stores export it, and each row is named by its line', async () => {
   const csv = [
     '\uFEFFlicense_key,buyer_email,note,uses,enabled',
     'A,buyer@example.com,"a ""quoted"" note, with a comma",4,false',
@@ -153,14 +153,14 @@ test('CSV is taken as stores export it, each row named by its line', async () =>
   expect(await listed()).toEqual([object('A', { uses: 4, enabled: false }), object('D')]);
 });
 
-test('CSV in another charset is refused, and not read as if it were UTF-8', async () => {
+test('CSV in another charset is refused, and not read as UTF-8', async () => {
   const csv = 'license_key,product_key,buyer_email\nA,press,a@example.com\n';
   const answer = await postCsv('licenses/import', csv, 'text/csv; charset=iso-8859-1');
   expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([415, 'unsupported_media_type']);
   expect((await postCsv('licenses/import', csv, 'text/csv; charset=UTF-8')).statusCode).toBe(200);
 });
 
-test('columns without a name are passed over, however many', async () => {
+test('any number of columns without a name is ignored', async () => {
   const csv = 'license_key,,buyer_email,,\nA,x,buyer@example.com,,y\n';
   const answer = await postCsv('licenses/import?product_key=press', csv);
   expect(reportOf(answer)).toEqual({ imported: 1, unchanged: 0, rejected: [] });
@@ -190,12 +190,12 @@ test.for<readonly [csv: string, detail: string]>([
     'license_key,buyer_email\nA,"a@example.com\n',
     'Behind line 1 a quote is not closed, or a row has more than 65536 characters.',
   ],
-])('CSV that cannot be read is refused with the reason: %j', async ([csv, detail]) => {
+])('unreadable CSV is refused with the reason: %j', async ([csv, detail]) => {
   const answer = await postCsv('licenses/import?product_key=press', csv);
   expect([answer.statusCode, answer.json()]).toMatchObject([400, { code: 'malformed_body', detail }]);
 });
 
-test('CSV with a column in other letters than it is known by is refused, and nothing of it is in', async () => {
+test('CSV whose column name has another letter case is refused, and no row is imported', async () => {
   const csv = 'license_key,buyer_email,Enabled,Note\nA,buyer@example.com,false,x\n';
   const answer = await postCsv('licenses/import?product_key=press', csv);
   const detail = 'licenses must name the column enabled as it is written here, not Enabled.';
@@ -206,7 +206,7 @@ test('CSV with a column in other letters than it is known by is refused, and not
   expect(await listed()).toEqual([]);
 });
 
-test('CSV is refused where nothing is imported, and more rows than a request may have as well', async () => {
+test('CSV is refused on other routes, and if it has more rows than a request may have', async () => {
   const elsewhere = await postCsv('products', 'name\nPress\n');
   expect([elsewhere.statusCode, elsewhere.json<{ code: string }>().code]).toEqual([
     415,
@@ -224,7 +224,7 @@ const exported = async (of: FastifyInstance, noun: string): Promise<string> => {
   return answer.body;
 };
 
-test('what is exported and imported into an empty store is exported again byte for byte', async () => {
+test('an export that is imported into an empty store is exported again byte for byte', async () => {
   await using elsewhere = await openApp();
   const other = serverOf(elsewhere.app);
   const payload = { name: 'Press', product_key: 'press' };
@@ -273,12 +273,12 @@ test('what is exported and imported into an empty store is exported again byte f
   }
 });
 
-test.each(['purchases', 'licenses', 'coupons'])('an export of no %s can be imported', async (noun) => {
+test.each(['purchases', 'licenses', 'coupons'])('an empty export of %s can be imported', async (noun) => {
   const answer = await postCsv(`${noun}/import?atomic=true`, await exported(server, noun));
   expect([answer.statusCode, reportOf(answer)]).toEqual([200, { imported: 0, unchanged: 0, rejected: [] }]);
 });
 
-test('a refunded purchase is taken over with its key disabled, and another one of its key is refused', async () => {
+test('a refunded purchase is imported with its key disabled, and another purchase with its key is refused', async () => {
   const row = { license_key: 'A', buyer_email: 'a@example.com', refunded_at: '2024-03-01T00:00:00+00:00' };
   await post('purchases/import', { product_key: 'press', purchases: [row] });
   expect(await listed()).toMatchObject([{ license_key: 'A', enabled: false, refunded_at: row.refunded_at }]);
@@ -292,7 +292,7 @@ test('a refunded purchase is taken over with its key disabled, and another one o
   });
 });
 
-test('a coupon is taken over under its id, and what cannot be is named', async () => {
+test('a coupon is imported under its id, and invalid coupons are named', async () => {
   const multi = (code: string, more: object = {}): object => ({
     code,
     coupon_type: 'multi',
@@ -324,7 +324,7 @@ test('a coupon is taken over under its id, and what cannot be is named', async (
   expect(answer.json<{ code: string }>().code).toBe('account_not_found');
 });
 
-test('coupons without an id get none that a later row of the same import names', async () => {
+test('coupons without an id do not get an id that a later row of the same import names', async () => {
   const multi = { coupon_type: 'multi', amount_off: 100 };
   const coupons = [
     { ...multi, code: 'NEW' },
@@ -341,20 +341,17 @@ test('coupons without an id get none that a later row of the same import names',
   expect(csv.match(/^\d+,[^,]+/gm)).toEqual(['1,FIRST', '2,SECOND', '3,NEW', '4,ALSO-NEW']);
 });
 
-test.each(['licenses', 'purchases'])(
-  'an import of %s for an account that there is not says so',
-  async (noun) => {
-    const rows = { product_key: 'press', [noun]: [license('A')] };
-    const answer = await post(`${noun}/import?account_id=nobody`, rows);
-    expect([answer.statusCode, answer.json()]).toMatchObject([
-      422,
-      { errors: [{ parameter: 'account_id', code: 'account_not_found' }] },
-    ]);
-  },
-);
+test.each(['licenses', 'purchases'])('an import of %s for an unknown account says so', async (noun) => {
+  const rows = { product_key: 'press', [noun]: [license('A')] };
+  const answer = await post(`${noun}/import?account_id=nobody`, rows);
+  expect([answer.statusCode, answer.json()]).toMatchObject([
+    422,
+    { errors: [{ parameter: 'account_id', code: 'account_not_found' }] },
+  ]);
+});
 
 test.each(['licenses', 'purchases'])(
-  'an import of %s takes the product of rows that name none from its body, or else its query',
+  'an import of %s takes the product of rows without one from the body, or else from the query',
   async (noun) => {
     await post('products', { name: 'Other', product_key: 'other' });
     const rows = (key: string): object => ({
@@ -371,7 +368,7 @@ test.each(['licenses', 'purchases'])(
   },
 );
 
-/** Another account with the product `theirs`; gives its id. */
+/** Another account with the product `theirs`; returns its id. */
 async function addOther(): Promise<string> {
   await post('accounts', { name: 'Other' });
   const accounts = await opened.app.reader.accounts.list({}, { limit: 2, offset: 0 });
@@ -381,7 +378,7 @@ async function addOther(): Promise<string> {
 }
 
 test.each(['licenses', 'purchases'])(
-  'an import of %s for one account finds the products of no other',
+  'an import of %s for one account does not find products of other accounts',
   async (noun) => {
     const accountId = await addOther();
     const rows = [
@@ -399,7 +396,7 @@ test.each(['licenses', 'purchases'])(
   },
 );
 
-test('an administrator of one account brings nothing into, and takes nothing out of, another', async () => {
+test('an administrator of one account can neither import into nor export from another account', async () => {
   const account_id = await addOther();
   const theirs = { product_key: 'theirs', licenses: [license('THEIRS')] };
   await post('licenses/import', theirs);
@@ -414,7 +411,7 @@ test('an administrator of one account brings nothing into, and takes nothing out
   expect((await server.inject({ url, headers })).statusCode).toBe(422);
 });
 
-test('a CSV body of more rows than an import takes is refused, whatever its rows are', async () => {
+test('a CSV body with more rows than an import may have is refused, whatever the rows contain', async () => {
   for (const row of ['x"y,z\n', 'A,b\n']) {
     const answer = await postCsv('licenses/import', `license_key,buyer_email\n${row.repeat(100_000)}`);
     expect([answer.statusCode, answer.json()]).toMatchObject([
@@ -436,7 +433,7 @@ test('a row with very many unknown members is rejected with the first of them', 
   expect(rejected.at(-1)?.detail).toBe('There is no parameter m31.');
 });
 
-test('the audit log counts a rejected row once, however many faults the row has', async () => {
+test('the audit log counts a rejected row once, even if the row has several errors', async () => {
   const licenses = [license('A'), { uses: 'many' }, 'no object', license('B', { product_key: 'unknown' })];
   const { rejected } = reportOf(await post('licenses/import', { product_key: 'press', licenses })) as {
     rejected: { row: number }[];
@@ -452,7 +449,7 @@ test('the audit log counts a rejected row once, however many faults the row has'
 });
 
 test.each(['csv', 'json'] as const)(
-  'white space around the cells of a row is dropped: %s',
+  'white space around the cells of a row is removed: %s',
   async (format) => {
     const row = {
       license_key: ' A\u00A0',
@@ -474,7 +471,7 @@ test.each(['csv', 'json'] as const)(
   },
 );
 
-test('white space around the cells of a coupon is dropped, but not around its notes', async () => {
+test('white space around the cells of a coupon is removed, but not around its notes', async () => {
   const csv = 'code,coupon_type,percent_off,product_key,notes\n SPRING , single, 10 , press , for friends \n';
   expect(reportOf(await postCsv('coupons/import', csv))).toEqual({ imported: 1, unchanged: 0, rejected: [] });
   const { body } = await server.inject({ url: '/admin/v1/coupons/export', headers: { authorization } });
@@ -483,7 +480,7 @@ test('white space around the cells of a coupon is dropped, but not around its no
 });
 
 test.each(['csv', 'json'] as const)(
-  'the dates of a coupon are taken without a time or a zone, and a coupon ends with its last day: %s',
+  'the dates of a coupon are read without a time or a zone, and a coupon ends with its last day: %s',
   async (format) => {
     const rows = [
       ['A', '2026-01-01', '2026-01-31'],
@@ -515,7 +512,7 @@ test.each(['csv', 'json'] as const)(
 const damaged = ['1.9E+18', '1,9E+18', '9.99999E+15', '#NAME?', '#REF!', '#N/A', '#DIV/0!', '########'];
 
 test.each(damaged)(
-  'a cell that a spreadsheet has damaged does not become a key, an id or a code: %s',
+  'a cell that a spreadsheet has damaged is not imported as a key, an id or a code: %s',
   async (cell) => {
     const rejected = [
       { row: 1, code: 'malformed', detail: expect.stringContaining('spreadsheet') as string },
@@ -548,30 +545,27 @@ const addresses = [
   'jörg@example.de',
 ];
 
-test.each(addresses)(
-  'an international e-mail address is taken wherever a buyer is named: %s',
-  async (address) => {
-    const decomposed = address.normalize('NFD');
-    const row = license('A', { buyer_email: decomposed });
-    const imported = await post('licenses/import', { product_key: 'press', licenses: [row] });
-    expect(reportOf(imported)).toEqual({ imported: 1, unchanged: 0, rejected: [] });
-    expect(await listed()).toEqual([object('A', { buyer_email: address.normalize('NFC') })]);
-    const purchases = [license('B', { buyer_email: address })];
-    expect(reportOf(await post('purchases/import', { product_key: 'press', purchases }))).toMatchObject({
-      imported: 1,
-    });
-    const sold = await post('purchases', { product_key: 'press', buyer_email: address });
-    expect(sold.statusCode).toBe(201);
-    for (const [path, count] of [
-      ['licenses', 3],
-      ['purchases', 2],
-    ] as const) {
-      const url = `/admin/v1/${path}?buyer_email=${encodeURIComponent(decomposed)}`;
-      const found = await server.inject({ url, headers: { authorization } });
-      expect(found.headers['x-total-count']).toBe(String(count));
-    }
-  },
-);
+test.each(addresses)('an international e-mail address is accepted for every buyer: %s', async (address) => {
+  const decomposed = address.normalize('NFD');
+  const row = license('A', { buyer_email: decomposed });
+  const imported = await post('licenses/import', { product_key: 'press', licenses: [row] });
+  expect(reportOf(imported)).toEqual({ imported: 1, unchanged: 0, rejected: [] });
+  expect(await listed()).toEqual([object('A', { buyer_email: address.normalize('NFC') })]);
+  const purchases = [license('B', { buyer_email: address })];
+  expect(reportOf(await post('purchases/import', { product_key: 'press', purchases }))).toMatchObject({
+    imported: 1,
+  });
+  const sold = await post('purchases', { product_key: 'press', buyer_email: address });
+  expect(sold.statusCode).toBe(201);
+  for (const [path, count] of [
+    ['licenses', 3],
+    ['purchases', 2],
+  ] as const) {
+    const url = `/admin/v1/${path}?buyer_email=${encodeURIComponent(decomposed)}`;
+    const found = await server.inject({ url, headers: { authorization } });
+    expect(found.headers['x-total-count']).toBe(String(count));
+  }
+});
 
 test.each([
   'jörg',
@@ -585,7 +579,7 @@ test.each([
   'jörg@@exämple.de',
   'jörg@ex%61mple.de',
   'jörg@exämple.de/a',
-])('text that is no international e-mail address is refused: %s', async (address) => {
+])('text that is not an international e-mail address is refused: %s', async (address) => {
   const answer = await post('purchases', { product_key: 'press', buyer_email: address });
   expect(answer.json()).toMatchObject({ errors: [{ parameter: 'buyer_email', code: 'not_an_email' }] });
 });

@@ -8,7 +8,7 @@ test.each([
   [403, { url: '/livez', headers: { host: 'elsewhere.example' } }],
   [404, { url: '/nowhere' }],
   [400, { url: '/%' }],
-] as const)('every answer says which instance gives it: %i of %j', async (status, request) => {
+] as const)('every response names the instance that sent it: %i of %j', async (status, request) => {
   await using opened = await openApp();
   const answer = await serverOf(opened.app).inject({ method: 'GET', ...request });
   expect(answer.statusCode).toBe(status);
@@ -19,7 +19,7 @@ test.each([
   ['GET', '/api/v2/license/verify?license_key=A'],
   ['PUT', '/api/v2/license/usage'],
   ['GET', '/livez'],
-] as const)('a request that this very instance has sent is refused at once: %s %s', async (method, url) => {
+] as const)('a request that the same instance has sent is refused at once: %s %s', async (method, url) => {
   await using opened = await openApp();
   const headers = { 'latchkey-instance': authorityStatus.instance };
   const answer = await serverOf(opened.app).inject({ method, url, headers });

@@ -10,7 +10,7 @@ import { openApp, serverOf } from '../support/app/http-app.ts';
 
 const faultOf = (error: unknown): unknown => (error instanceof ListenError ? error.fault : error);
 
-test.each([0o600, 0o660, 0o666])('a socket has the mode asked for: %o', async (mode) => {
+test.each([0o600, 0o660, 0o666])('a socket gets the configured mode: %o', async (mode) => {
   await using opened = await openApp();
   await using directory = temporaryDirectory();
   await using server = serverOf(opened.app, { listener: 'socket' });
@@ -20,7 +20,7 @@ test.each([0o600, 0o660, 0o666])('a socket has the mode asked for: %o', async (m
   expect(statSync(join(directory.path, 'run')).mode & 0o777).toBe(0o700);
 });
 
-test('a socket is its owner’s alone from the first moment', async () => {
+test('from the first moment only the owner can use a socket', async () => {
   await using opened = await openApp();
   await using directory = temporaryDirectory();
   await using server = serverOf(opened.app, { listener: 'socket' });
@@ -35,7 +35,7 @@ test('a socket is its owner’s alone from the first moment', async () => {
   expect(process.umask()).toBe(before);
 });
 
-test('the socket that a killed process left behind is replaced', async () => {
+test('a listener replaces the socket that a killed process left behind', async () => {
   await using opened = await openApp();
   await using directory = temporaryDirectory();
   await using server = serverOf(opened.app, { listener: 'socket' });
@@ -56,7 +56,7 @@ test('the socket that a killed process left behind is replaced', async () => {
   expect(existsSync(path)).toBe(false);
 });
 
-test('a socket that cannot be given to its group is opened to nobody', async () => {
+test('a socket that cannot be given to its group is not opened', async () => {
   await using opened = await openApp();
   await using directory = temporaryDirectory();
   await using server = serverOf(opened.app, { listener: 'socket' });
@@ -69,7 +69,7 @@ test('a socket that cannot be given to its group is opened to nobody', async () 
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test('another file at the path is left alone', async () => {
+test('a listener does not touch another file at the path of its socket', async () => {
   await using opened = await openApp();
   await using directory = temporaryDirectory();
   await using server = serverOf(opened.app, { listener: 'socket' });
@@ -82,7 +82,7 @@ test('another file at the path is left alone', async () => {
   expect(statSync(path).size).toBe(8);
 });
 
-test('a path of 107 bytes is taken, one of 108 refused', async () => {
+test('a socket path of 107 bytes is accepted, and a path of 108 bytes is refused', async () => {
   await using opened = await openApp();
   await using directory = temporaryDirectory();
   await using server = serverOf(opened.app, { listener: 'socket' });
@@ -96,7 +96,7 @@ test('a path of 107 bytes is taken, one of 108 refused', async () => {
   expect(existsSync(longest)).toBe(true);
 });
 
-test('a directory that cannot be made is refused with the reason', async () => {
+test('a socket whose directory cannot be created is refused with the reason', async () => {
   await using opened = await openApp();
   await using directory = temporaryDirectory();
   await using server = serverOf(opened.app, { listener: 'socket' });
@@ -109,7 +109,7 @@ test('a directory that cannot be made is refused with the reason', async () => {
   });
 });
 
-test('a free port is chosen and told; a busy one is refused', async () => {
+test('a free port is chosen and reported, and a port in use is refused', async () => {
   await using opened = await openApp();
   await using first = serverOf(opened.app);
   await using second = serverOf(opened.app);
@@ -121,7 +121,7 @@ test('a free port is chosen and told; a busy one is refused', async () => {
   );
 });
 
-test('an address that is not of this machine is refused with the reason', async () => {
+test('an address of another machine is refused with the reason', async () => {
   await using opened = await openApp();
   await using server = serverOf(opened.app);
   await expect(listenTcp(server, { host: '192.0.2.1', port: 0 })).rejects.toMatchObject({
@@ -130,7 +130,7 @@ test('an address that is not of this machine is refused with the reason', async 
   });
 });
 
-test('an IPv6 address is told in brackets', async () => {
+test('an IPv6 address is reported in brackets', async () => {
   await using opened = await openApp();
   await using server = serverOf(opened.app);
   const address = await listenTcp(server, { host: '::1', port: 0 });

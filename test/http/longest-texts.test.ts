@@ -19,10 +19,10 @@ type Operation = {
 };
 type Body = { method: 'POST' | 'PUT'; url: string; type: string; schema: Schema };
 
-/** A character that takes 12 bytes both in a form (`%F0%9F%94%91`) and as JSON may escape it (`\ud83d\udd11`). */
+/** A character that takes 12 bytes both in a form (`%F0%9F%94%91`) and as escaped JSON (`\ud83d\udd11`). */
 const character = '🔑';
 
-/** How many bytes a character of a text takes at most. */
+/** The maximum number of bytes for a character of a text. */
 function bytesOf(pattern = ''): number {
   return new RegExp(pattern, 'u').test(character) ? 12 : 1;
 }
@@ -52,7 +52,7 @@ const queries = operations.flatMap(({ method, path, operation: { parameters = []
     ),
 );
 
-/** A value with each text at its longest; lists have one item. */
+/** A value in which each text has its maximum length; lists have one item. */
 function longest({ type, maxLength, properties, items }: Schema): unknown {
   if (properties !== undefined)
     return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, longest(schema)]));
@@ -76,7 +76,7 @@ beforeEach(async () => {
 afterEach(() => opened[Symbol.asyncDispose]());
 
 test.each(bodies.filter(({ type }) => type !== 'text/csv'))(
-  'all texts of a body may be as long as the description says: $method $url, $type',
+  'a body in which all texts have their maximum length is not too large: $method $url, $type',
   async ({ method, url, type, schema }) => {
     const headers = { authorization: `Bearer ${adminToken}`, 'content-type': type };
     const answer = await server.inject({ method, url, headers, payload: written(type, longest(schema)) });
@@ -84,7 +84,7 @@ test.each(bodies.filter(({ type }) => type !== 'text/csv'))(
   },
 );
 
-test('the description has bodies of forms and of JSON, and texts in queries', () => {
+test('the OpenAPI description has bodies as forms and JSON, and texts in queries', () => {
   const types = new Set(bodies.map(({ type }) => type));
   expect([...types].sort()).toEqual(['application/json', 'application/x-www-form-urlencoded', 'text/csv']);
   expect(queries.length).toBeGreaterThan(20);
@@ -93,10 +93,10 @@ test('the description has bodies of forms and of JSON, and texts in queries', ()
 const headerBytes = 8 * 1024;
 
 test.each(queries)(
-  'a text of a query may be as long as the description says: $method $path, $name',
+  'a query with a text of its maximum length is not too long: $method $path, $name',
   ({ path, name, longestBytes }) => {
     const target = `${path}?${name}=`.length + longestBytes;
-    // What is left is for the other headers.
+    // The rest is for the other headers.
     expect(target).toBeLessThan(headerBytes - 1024);
   },
 );

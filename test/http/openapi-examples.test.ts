@@ -6,14 +6,14 @@ import { specification } from '../../src/http/dialects/specification.ts';
 import { routes, routesOf } from '../../src/http/routes/all.ts';
 import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
 
-/** What every run makes anew: as what it is known. */
+/** Values that differ in each run, with their patterns. */
 const madeAnew = [
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/,
   /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
   /^lk_tok_[0-9a-f]+$/,
 ].map((pattern) => ({ pattern, like: expect.stringMatching(pattern) as unknown }));
 
-/** The answer of an example with what is made anew left open. */
+/** The response of an example, with matchers for the values that differ in each run. */
 function answerLike(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(answerLike);
   if (typeof node === 'object' && node !== null) {
@@ -29,7 +29,7 @@ function urlOf(path: string, { path: named = {}, query = {} }: Example): string 
   return pairs.length === 0 ? filled : `${filled}?${new URLSearchParams(pairs).toString()}`;
 }
 
-test('each example, sent after those before it, is answered as it says', async () => {
+test('each example, sent after the previous examples, gets its documented response', async () => {
   await using opened = await openApp();
   await using server = serverOf(opened.app);
   for (const [operationId, example] of Object.entries(examples)) {
@@ -50,7 +50,7 @@ test('each example, sent after those before it, is answered as it says', async (
   }
 });
 
-test('the description shows what is sent and what is answered', () => {
+test('the OpenAPI description shows the request and the response of each example', () => {
   const text = JSON.stringify(describeRoutes(routes, { version: '1.2.3', dialect: specification }));
   for (const { body, answer } of Object.values(examples)) {
     expect(text).toContain(`"example":${JSON.stringify(answer)}`);
@@ -65,7 +65,7 @@ type Described = {
   >;
 };
 
-test('each parameter of an example is shown beside its description', () => {
+test('each parameter of an example is shown next to its description', () => {
   const { paths } = describeRoutes(routes, { version: '1.2.3', dialect: specification }) as Described;
   const operations = Object.values(paths).flatMap((path) => Object.values(path));
   for (const [operationId, { path = {}, query = {} }] of Object.entries(examples)) {

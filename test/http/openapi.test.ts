@@ -53,7 +53,7 @@ function parametersIn(place: string, { parameters = [] }: Operation): unknown[] 
     .map(({ name, required }) => [name, required === true]);
 }
 
-/** By the kind of credential that a route takes: how the description calls what may be sent. */
+/** The security schemes of the OpenAPI document for each kind of credential that a route accepts. */
 const schemes = {
   api_key: ['apiKey', 'bearer'],
   product_secret: ['productSecret', 'bearer'],
@@ -72,7 +72,7 @@ test('every JSON body and every object in it has a named schema', () => {
   const look = (node: unknown, path: string): void => {
     if (typeof node !== 'object' || node === null) return;
     const isNamed = /^\/components\/schemas\/[^/]+$/.test(path);
-    // A condition makes no class of its own.
+    // A condition is not a class of its own.
     const isCondition = path.includes('/dependentSchemas/');
     if (!isNamed && 'properties' in node && !path.endsWith('/properties') && !isCondition) unnamed.push(path);
     for (const [name, value] of Object.entries(node)) look(value, `${path}/${name}`);
@@ -144,7 +144,7 @@ test.each(named.filter(([, { body }]) => body !== undefined))(
     expect(csv !== undefined).toBe(route.csvMember !== undefined);
     const empty = route.body?.read(noParameters);
     const missing = empty?.ok === false ? empty.faults.filter(({ code }) => code === 'required') : [];
-    // A coupon's discount is required in one of two ways, which a list of names cannot say.
+    // A coupon requires one of two discounts, which a list of names cannot express.
     const names = missing.map(({ parameter }) => parameter).filter((name) => name !== 'percent_off');
     for (const { schema } of Object.values(parsed)) expect(schema.required ?? []).toEqual(names);
   },
@@ -235,7 +235,7 @@ test('an idempotency key is described as safe only for routes whose response is 
   expect(safe.map(({ path }) => path)).not.toContain('/admin/v1/tokens');
 });
 
-/** The codes that an operation is described to be refused with. */
+/** The error codes in the description of an operation. */
 function codesOf({ responses }: Operation): string[] {
   const told = Object.values(responses).map((response) => response.description);
   return told.flatMap((text) => [...text.matchAll(/^- `(\w+)`: /gm)].map(([, code = '']) => code));
@@ -244,7 +244,7 @@ function codesOf({ responses }: Operation): string[] {
 test('every problem is described at a route that can return it, except for problems without a route', () => {
   const told = new Set(routes.flatMap((route) => codesOf(operationOf(route))));
   const untold = Object.keys(problems).filter((code) => !told.has(code));
-  // The first is of the first version alone, in another dialect.
+  // Only the first version of the API, in another dialect, returns the first code.
   expect(untold).toEqual(['coupon_code_not_found', 'route_not_found', 'method_not_allowed']);
 });
 
@@ -261,7 +261,7 @@ test.each<[string, string, string[]]>([
   ['GET', '/api/v2/coupons', ['upstream_unreachable', 'coupons_not_configured']],
   ['POST', '/admin/v1/products', ['not_the_authority', 'scope_missing', 'body_too_large']],
   ['POST', '/admin/v1/accounts', ['operator_only']],
-])('%s %s is described with what it may be refused with: %j', (method, path, codes) => {
+])('%s %s is described with the errors that it may return: %j', (method, path, codes) => {
   expect(codesOf(operationOf({ method: method as Route['method'], path }))).toEqual(
     expect.arrayContaining(codes),
   );

@@ -7,7 +7,7 @@ import { sendRaw } from '../support/network/raw-http.ts';
 const lines = (...given: string[]): Buffer =>
   Buffer.from([...given, 'Connection: close', '', ''].join('\r\n'));
 
-test('of several faults of a head the first in the order of the book is told', async () => {
+test('of several errors of a head, the first in the documented order is reported', async () => {
   await using served = await serveApp({}, { limits });
   const { instance } = served.app;
   const target = 'GET http://evil.example/nowhere?a=1&a=2 HTTP/1.1';
@@ -46,7 +46,7 @@ test('of several faults of a head the first in the order of the book is told', a
   ]);
 });
 
-test('then the route, whether the process is ready, who asks, the role and the body are looked at in turn', async () => {
+test('after the head, the server checks the route, the readiness, the credential, the role and the body, in this order', async () => {
   const readiness: { now: Readiness['state'] } = { now: 'draining' };
   const state = { readiness: () => ({ state: readiness.now, reasons: [] }) };
   await using agent = await openApp({ role: 'agent', ...state });

@@ -37,9 +37,9 @@ const preflightOf = (origin: string, method = 'GET'): object => ({
   'access-control-request-headers': 'service-api-key',
 });
 
-describe('a page that is listed', () => {
+describe('a page of an allowed origin', () => {
   test.each([page, extension])(
-    '%s is answered, told so by its own name, and may read the headers',
+    'a page of the allowed origin %s is answered with its own name, and may read the headers',
     async (origin) => {
       const got = await send('GET', coupons, { origin, referer: `${origin}/x`, 'service-api-key': apiKey });
       expect(got).toMatchObject({ status: 200, vary: 'Origin' });
@@ -64,7 +64,7 @@ describe('a page that is listed', () => {
     },
   );
 
-  test('can read what it is refused with', async () => {
+  test('a page of an allowed origin can read error responses', async () => {
     for (const [headers, status] of [
       [{}, 401],
       [{ 'service-api-key': 'wrong' }, 401],
@@ -75,7 +75,7 @@ describe('a page that is listed', () => {
     }
   });
 
-  test('gets its preflights for all that is under /api and /agent, with the methods of the path and no credential', async () => {
+  test('a page of an allowed origin gets preflights for all of /api and /agent, with the methods of the path, without a credential', async () => {
     const open = routesOf(dialects.payhip).filter(({ path }) => /^\/(?:api|agent)\//.test(path));
     expect(new Set(open.map(({ path }) => path.split('/', 2)[1]))).toEqual(new Set(['api', 'agent']));
     for (const { method, path } of open) {
@@ -92,7 +92,7 @@ describe('a page that is listed', () => {
     }
   });
 
-  test('gets nothing else: no admin, no status, no metrics, no path that is none, however it is written', async () => {
+  test('a page of an allowed origin cannot use admin, status, metrics or unknown paths in any spelling', async () => {
     const shut = routesOf(dialects.payhip).filter(({ path }) => !/^\/(?:api|agent)\//.test(path));
     const paths = shut.map(({ method, path }) => [method, path.replaceAll(/:\w+/g, '1')] as const);
     const written = [
@@ -123,7 +123,7 @@ describe('a page that is listed', () => {
   });
 });
 
-describe('any other page', () => {
+describe('a page of any other origin', () => {
   test.each([
     'null',
     '*',
@@ -137,7 +137,7 @@ describe('any other page', () => {
     `${page}, https://evil.example`,
     'chrome-extension://other',
     '',
-  ])('%j is refused, and told nothing', async (origin) => {
+  ])('a page of the origin %j is refused, and learns nothing', async (origin) => {
     for (const [method, headers] of [
       ['GET', { origin, 'service-api-key': apiKey }],
       ['OPTIONS', preflightOf(origin)],
@@ -147,12 +147,12 @@ describe('any other page', () => {
     }
   });
 
-  test('is refused that names itself by its Referer alone, even if it is listed', async () => {
+  test('a page that only sends a Referer is refused, even if its origin is allowed', async () => {
     const got = await send('GET', coupons, { referer: `${page}/`, 'service-api-key': apiKey });
     expect([got.status, got.cors]).toEqual([403, {}]);
   });
 
-  test('is refused that is listed beside another', async () => {
+  test('a page that sends an allowed origin together with another is refused', async () => {
     for (const origin of [
       [page, page],
       [page, 'https://evil.example'],
@@ -165,7 +165,7 @@ describe('any other page', () => {
   });
 });
 
-test('null passes where it is listed', async () => {
+test('the origin null is accepted if it is allowed', async () => {
   const lenient = serverOf(opened.app, { allowedOrigins: ['null'] });
   const headers = { origin: 'null', 'service-api-key': apiKey };
   const answer = await lenient.inject({ url: coupons, headers });
@@ -173,7 +173,7 @@ test('null passes where it is listed', async () => {
   await lenient.close();
 });
 
-test('a program without an origin is answered as ever, and caches are told that pages may be answered otherwise', async () => {
+test('a program without an origin is answered as usual, with a Vary header for caches', async () => {
   expect(await send('GET', coupons, { 'service-api-key': apiKey })).toEqual({
     status: 200,
     cors: {},
@@ -183,7 +183,7 @@ test('a program without an origin is answered as ever, and caches are told that 
   expect((await send('GET', '/livez', {})).vary).toBeUndefined();
 });
 
-test('OPTIONS of a program is a method that is not allowed', async () => {
+test('OPTIONS from a program is a method that is not allowed', async () => {
   for (const headers of [{}, { 'access-control-request-method': 'GET' }, { origin: page }]) {
     expect((await send('OPTIONS', coupons, headers)).status).toBe(405);
   }

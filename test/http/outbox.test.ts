@@ -9,7 +9,7 @@ const headers = { authorization: `Bearer ${adminToken}` };
 const operation = (id: string, progress: OperationProgress): Operation =>
   buildOperation({ id, subject: 'KEY', productKey: 'P', attempts: 1, progress });
 
-test('the outbox shows what is not finished, and any state by name', async () => {
+test('the outbox lists unfinished operations, and any state by name', async () => {
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
   operations.add(operation('a', { state: 'pending', maybeApplied: false }));
@@ -88,7 +88,7 @@ test('the outbox of an authority is empty', async () => {
   }
 });
 
-test('the outbox shows what of one license key is not finished', async () => {
+test('the outbox lists the unfinished operations of one license key', async () => {
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
   operations.add({ ...operation('a', { state: 'dead', cause: 'refused' }), kind: 'disable' });
@@ -107,7 +107,7 @@ test('the outbox shows what of one license key is not finished', async () => {
   expect(await list('license_key=NONE')).toEqual(['0']);
 });
 
-test('a person sends a dead operation again, which is the head of its queue then', async () => {
+test('a person resends a dead operation, which becomes the head of its queue', async () => {
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
   operations.add({ ...operation('a', { state: 'dead', cause: 'refused' }), lastError: 'HTTP 422' });
@@ -126,7 +126,7 @@ test('a person sends a dead operation again, which is the head of its queue then
   expect(operations.get('b')?.nextAt).toBeNull();
 });
 
-test('a person gives an operation up, or says that it was applied, and that is its end', async () => {
+test('a person drops an operation or confirms that it was applied, which finishes the operation', async () => {
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
   operations.add(operation('a', { state: 'conflicted' }));
@@ -147,7 +147,7 @@ test('a person gives an operation up, or says that it was applied, and that is i
   ]);
 });
 
-test('what is in flight, or waits its turn, is not confirmed; what is not there cannot be decided', async () => {
+test('an operation that is in flight or waits cannot be confirmed, and a missing operation cannot be decided', async () => {
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
   operations.add(operation('a', { state: 'pending', maybeApplied: false }));
@@ -166,7 +166,7 @@ test('what is in flight, or waits its turn, is not confirmed; what is not there 
   expect(await opened.record()).toEqual([]);
 });
 
-test('a decision that is asked for again under its idempotency key is the same answer, and one act', async () => {
+test('a repeated decision under its idempotency key gets the same response, and is one audit event', async () => {
   await using opened = await openApp({ role: 'agent' });
   opened.agentTables().operations.add(operation('a', { state: 'dead', cause: 'refused' }));
   const first = await decide(opened, 'a', 'drop', { 'idempotency-key': 'k' });
@@ -176,7 +176,7 @@ test('a decision that is asked for again under its idempotency key is the same a
   expect(await opened.record()).toHaveLength(1);
 });
 
-test('a decision wakes what carries the outbox upward', async () => {
+test('a decision wakes the sending of the outbox', async () => {
   let woken = 0;
   const never = (): Promise<never> => Promise.reject(new Error('not asked for'));
   const sync = { now: never, pause: never, resume: never, wake: () => void (woken += 1), preload: never };

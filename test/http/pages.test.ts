@@ -7,7 +7,10 @@ import { buildLicense, product } from '../support/builders/store-builders.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 
-/** A list, how a row is added, and what tells a row in an answer. Rows are sorted by their numbers, up or down. */
+/**
+ * A list, how to add a row, and how to identify a row in a response. Rows are sorted by their numbers, up or
+ * down.
+ */
 type List = {
   path: string;
   member: string;
@@ -15,7 +18,7 @@ type List = {
   role?: 'agent';
   add: (opened: TestApp, number: number) => Promise<unknown>;
   name: (item: Record<string, never>) => unknown;
-  /** Of a list that is sorted by what comes last, new rows have greater numbers. */
+  /** In a list that is sorted by time, new rows have greater numbers. */
   isAppended?: true;
 };
 
@@ -69,7 +72,7 @@ const lists: readonly List[] = [
     add: ({ write }, number) =>
       write(async ({ licenses, purchases }) => {
         await licenses.add(licenseOf(number));
-        // Many are of the same instant, where an import has no time of day.
+        // Many rows have the same time, as after an import without a time of day.
         const createdAt = at - Math.floor(number / 10);
         await purchases.add({
           purchaseId: key(number),
@@ -183,7 +186,7 @@ async function ask(
 }
 
 test.each(lists.map((list) => [list.path, list] as const))(
-  'the pages of %s show each row once and in order, also those that come in between',
+  'the pages of %s show each row once and in order, including rows that are added in between',
   async (path, list) => {
     await using opened = await openShop(list);
     const server = serverOf(opened.app);
@@ -206,7 +209,7 @@ test.each(lists.map((list) => [list.path, list] as const))(
 );
 
 test.each(lists.map((list) => [list.path, list] as const))(
-  'a page of %s that is asked for by its offset is the same as by its cursor',
+  'a page of %s by offset is the same as by cursor',
   async (path, list) => {
     await using opened = await openShop(list);
     const server = serverOf(opened.app);
@@ -247,10 +250,10 @@ const cursorOf = (value: unknown): string => Buffer.from(JSON.stringify(value)).
 const invalid = 'invalid_cursor: cursor must be the one in the Link of a page of this list.';
 
 test.each([
-  ['no base64', '%%'],
-  ['no JSON', 'AAAA'],
-  ['no list', cursorOf({ at: 1 })],
-  ['of another list', cursorOf(['licenses', 'KEY'])],
+  ['not base64', '%%'],
+  ['not JSON', 'AAAA'],
+  ['not a list', cursorOf({ at: 1 })],
+  ['from another list', cursorOf(['licenses', 'KEY'])],
   ['too short', cursorOf(['purchases', 1])],
   ['too long', cursorOf(['purchases', 1, 'x', 'x'])],
   ['of other types', cursorOf(['purchases', '1', 'x'])],
@@ -263,13 +266,13 @@ test.each([
   expect(await faults(`cursor=${encodeURIComponent(cursor)}`)).toEqual([422, invalid]);
 });
 
-test('an offset beyond the bound is refused, and the refusal says how to go on', async () => {
+test('an offset above the limit is refused, and the error says how to continue', async () => {
   const detail = 'out_of_range: offset must be at most 10000: follow the Link of each page instead.';
   expect(await faults('offset=10001')).toEqual([422, detail]);
   expect(await faults('offset=10000')).toEqual([200]);
 });
 
-test('a page by a cursor of a tenant shows nothing of another tenant', async () => {
+test('a cursor of one tenant shows nothing of another tenant', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   const post = async (path: string, payload: object): Promise<Record<string, string>> =>

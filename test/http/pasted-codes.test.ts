@@ -45,7 +45,7 @@ function asCoupon(method: 'GET' | 'POST', path: string, payload?: object): Promi
   return server.inject({ method, url: path, headers, ...(payload !== undefined && { payload }) });
 }
 
-/** Asks by the first version of the interface, which only the dialect of Payhip has. */
+/** Calls the first version of the API, which only the dialect of Payhip has. */
 function firstVersion(path: string): Promise<LightMyRequestResponse> {
   const payhip = serverOf({ ...opened.app, dialect: dialects.payhip });
   return payhip.inject({ url: `/api/v1/${path}`, headers: { 'payhip-api-key': apiKey } });
@@ -58,7 +58,7 @@ const purchase = (licenseKey: string): object => ({
 });
 const terms = (code: string): object => ({ coupon_type: 'multi', percent_off: 20, code });
 
-/** Puts a license past the interface, as an earlier version let an import do. */
+/** Stores a license directly, as an earlier version allowed for imports. */
 async function issueUnusual(licenseKey: string, uses: number): Promise<void> {
   const found = {
     licenseKey,
@@ -86,7 +86,7 @@ describe.each(pasted)('a license key that is pasted with %s', (_, sent) => {
     await admin('POST', 'purchases', purchase(key));
   });
 
-  test('is verified and changed as the key that was issued', async () => {
+  test('a pasted license key is verified and changed as the issued key', async () => {
     for (const [method, act, uses] of [
       ['GET', 'verify', 0],
       ['PUT', 'usage', 1],
@@ -100,13 +100,13 @@ describe.each(pasted)('a license key that is pasted with %s', (_, sent) => {
     }
   });
 
-  test('is verified by the first version of the interface as the key that was issued', async () => {
+  test('the first version of the API verifies a pasted license key as the issued key', async () => {
     const query = new URLSearchParams({ product_link: 'press', license_key: sent }).toString();
     const answer = await firstVersion(`license/verify?${query}`);
     expect([answer.statusCode, answer.json()]).toMatchObject([200, { data: { license_key: key } }]);
   });
 
-  test('finds the license in the lists and its history', async () => {
+  test('a pasted license key finds its license in the lists and its history', async () => {
     await license('PUT', 'usage', key);
     const query = new URLSearchParams({ license_key: sent }).toString();
     const licenses = await admin('GET', `licenses?${query}`);
@@ -118,7 +118,7 @@ describe.each(pasted)('a license key that is pasted with %s', (_, sent) => {
   });
 });
 
-test('a license key that an earlier version stored with such characters is found exactly as it is', async () => {
+test('a license key that an earlier version stored with unusual characters is found exactly', async () => {
   const unusual = 'OLD–1';
   await issueUnusual(unusual, 7);
   expect((await license('GET', 'verify', unusual)).json()).toMatchObject({ data: { license_key: unusual } });
@@ -132,7 +132,7 @@ test('a license key that an earlier version stored with such characters is found
 });
 
 describe.each(pasted.slice(0, 5))('a license key with %s', (_, unusual) => {
-  test('is not issued, and not imported', async () => {
+  test('a license key with unusual characters is neither issued nor imported', async () => {
     const refused = await admin('POST', 'purchases', purchase(unusual));
     expect([refused.statusCode, refused.json()]).toMatchObject([
       422,
@@ -167,7 +167,7 @@ describe.each(pastedCodes)('the coupon code %j', (code) => {
     items: [{ product_key: 'press', amount: 1000 }],
   });
 
-  test('is quoted, redeemed, verified and listed as the coupon SAVE-20, and repeated as the same order', async () => {
+  test('a pasted code is quoted, redeemed, verified and listed as the coupon SAVE-20, and repeated as the same order', async () => {
     await asCoupon('POST', '/api/v2/coupons', terms('SAVE-20'));
     const quoted = await asCoupon('POST', '/agent/v1/quote', cart(code));
     expect([quoted.statusCode, quoted.json()]).toMatchObject([200, { data: { discount: 200 } }]);
@@ -183,7 +183,7 @@ describe.each(pastedCodes)('the coupon code %j', (code) => {
     expect([verified.statusCode, verified.json()]).toMatchObject([200, { data: [{ code: 'SAVE-20' }] }]);
   });
 
-  test('is not created, not imported, and not given to another coupon', async () => {
+  test('a code with unusual characters is not created, not imported, and not given to another coupon', async () => {
     const refused = await asCoupon('POST', '/api/v2/coupons', terms(code));
     const fault = { errors: [{ parameter: 'code', code: 'malformed' }] };
     expect([refused.statusCode, refused.json()]).toMatchObject([422, fault]);
@@ -196,7 +196,7 @@ describe.each(pastedCodes)('the coupon code %j', (code) => {
   });
 });
 
-test('a coupon code that an earlier version stored with such characters is found exactly as it is', async () => {
+test('a coupon code that an earlier version stored with unusual characters is found exactly', async () => {
   const discount = { type: 'percent', percentOff: 50 } as const;
   const rest = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
   const { id } = await opened.write(({ coupons }) =>

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem/problem.ts';
 import { adminToken, openApp, productsOf, serverOf } from '../support/app/http-app.ts';
 
-test('an authority has nothing to fetch ahead', async () => {
+test('an authority cannot preload license keys', async () => {
   await using opened = await openApp();
   const answer = await serverOf(opened.app).inject({
     method: 'POST',
@@ -13,7 +13,7 @@ test('an authority has nothing to fetch ahead', async () => {
   expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([409, 'not_an_agent']);
 });
 
-test('license keys of a product that the agent does not have are not fetched ahead: it would never end', async () => {
+test('license keys of a product that the agent does not have are not preloaded, because the preload would never end', async () => {
   const never = async (): Promise<never> => await Promise.reject(new Error('not asked for'));
   const preload = async () => done({ queued: 1 });
   const sync = { now: never, pause: never, resume: never, wake: () => undefined, preload };

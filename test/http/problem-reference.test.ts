@@ -12,7 +12,7 @@ const source = join(import.meta.dirname, '../../src');
 const book = join(source, 'http/PROBLEMS.md');
 const tables = new Set([join('domain', 'problem-table.ts')]);
 
-/** The book of problems, made from the table and the causes; `npm run docs` writes it. */
+/** The reference of problems, generated from the tables of problems and causes; `npm run docs` writes it. */
 async function problemBook(): Promise<string> {
   const all = Object.entries(problems) as [ProblemCode, (typeof problems)[ProblemCode]][];
   const rows = all.map(([code, { status, title }]) => `| ${status} | [\`${code}\`](#${code}) | ${title} |`);
@@ -32,23 +32,23 @@ ${chapters.join('\n')}`;
   return await format(text, { ...(await resolveConfig(book)), parser: 'markdown' });
 }
 
-test('the book of problems says what the table says', async () => {
+test('the reference of problems matches the table', async () => {
   await expect(await problemBook()).toMatchFileSnapshot(book);
 });
 
-test('every problem of the table is refused with somewhere', () => {
+test('every problem of the table is used in the source', () => {
   const text = readdirSync(source, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts') && !tables.has(path))
     .map((path) => readFileSync(join(source, path), 'utf8'))
     .join('\n');
-  // `refuseParameters` has the one code that is not written out where it is refused.
+  // `refuseParameters` has the only code that is not written out where it is used.
   const unused = Object.keys(problems).filter(
     (code) => code !== 'parameters_invalid' && !text.includes(`'${code}'`),
   );
   expect(unused).toEqual([]);
 });
 
-test('the causes and cures are sentences', () => {
+test('the causes and remedies of problems are sentences', () => {
   for (const text of [
     ...Object.values(problemCauses),
     ...Object.values(problems).map(({ remedy }) => remedy),
@@ -57,7 +57,7 @@ test('the causes and cures are sentences', () => {
   }
 });
 
-test('what they name of the configuration exists', () => {
+test('every setting that a cause or remedy names exists', () => {
   const keys = new Set(
     settingsOf(settings).map(({ path }) => path.filter((step) => step !== '[]').join('.')),
   );

@@ -37,7 +37,7 @@ async function keysOf(query: string): Promise<string[]> {
 
 const codeOf = (answer: LightMyRequestResponse): string => answer.json<{ code: string }>().code;
 
-test('a purchase is found by license key, buyer, product, date and refund, the latest first', async () => {
+test('purchases are found by license key, buyer, product, date and refund, the latest first', async () => {
   const at = (day: number): string => `2025-03-0${day}T12:00:00+00:00`;
   await sell('ONE', { license_key: 'K1', date: at(1) });
   const second = await sell('ONE', { license_key: 'K2', date: at(2), buyer_email: 'Ann.O@Example.com' });
@@ -60,14 +60,14 @@ test('a purchase is found by license key, buyer, product, date and refund, the l
   expect((await send('GET', 'purchases?since=2025-03-02')).statusCode).toBe(422);
 });
 
-test('a license key that is given is never replaced by another, whatever its letters', async () => {
+test('a license key that the request names is never replaced, whatever its characters', async () => {
   const given = '😀'.repeat(100);
   const { license } = await sell('ONE', { license_key: given });
   expect(license.license_key).toBe(given);
   expect(await keysOf(`license_key=${encodeURIComponent(given)}`)).toEqual([given]);
 });
 
-test('what was sold within the second that until names is found', async () => {
+test('a purchase in the second that `until` names is found', async () => {
   const { license } = await sell('ONE');
   const listed = await send('GET', `purchases?license_key=${license.license_key}`);
   const [{ date } = { date: '' }] = listed.json<{ data: { purchases: { date: string }[] } }>().data.purchases;
@@ -75,7 +75,7 @@ test('what was sold within the second that until names is found', async () => {
   expect(await keysOf(`license_key=${license.license_key}&until=${until}`)).toEqual([license.license_key]);
 });
 
-test('a refund is told by the purchase and by the license in the list, not by the API of the specification', async () => {
+test('a refund is shown in the purchase and in the list of licenses, but not in the API of the specification', async () => {
   const { purchase_id: id, license } = await sell('ONE', { license_key: 'KR' });
   const shown = async (): Promise<unknown> => (await send('GET', `purchases/${id}`)).json();
   expect(await shown()).toMatchObject({ data: { purchase_id: id, refunded: false, refunded_at: null } });
@@ -92,7 +92,7 @@ test('a refund is told by the purchase and by the license in the list, not by th
 });
 
 test.each(['x', 'a@b@c', 'two words@example.com', '<b@example.com>', '@example.com', 'b@', 'b@-x.com'])(
-  '%s is no e-mail address',
+  '%s is not accepted as an e-mail address',
   async (buyer) => {
     const answer = await send('POST', 'purchases', { product_key: 'ONE', buyer_email: buyer });
     expect([answer.statusCode, answer.json()]).toMatchObject([
@@ -103,14 +103,14 @@ test.each(['x', 'a@b@c', 'two words@example.com', '<b@example.com>', '@example.c
 );
 
 test.each(["o'neil+shop@sub.example.co.uk", 'A.B_c-d!#$%&*@EXAMPLE.com', '  spaced@example.com '])(
-  '%s is one',
+  '%s is accepted as an e-mail address',
   async (buyer) => {
     const { license } = await sell('ONE', { buyer_email: buyer });
     expect(license).toMatchObject({ buyer_email: buyer.trim() });
   },
 );
 
-test('an archived product is not sold any more, and its keys go on', async () => {
+test('an archived product is no longer sold, and its license keys stay valid', async () => {
   const { license } = await sell('TWO');
   const put = (archived: boolean): Promise<LightMyRequestResponse> =>
     send('PUT', 'products/TWO', { name: 'Second', recurring: false, archived });
@@ -133,7 +133,7 @@ test('an archived product is not sold any more, and its keys go on', async () =>
   expect((await send('POST', 'purchases', body)).statusCode).toBe(201);
 });
 
-test('a change names all that it sets: nothing is changed by being left out', async () => {
+test('a change must name all members, and an omitted member is not changed silently', async () => {
   const answer = await send('PUT', 'products/ONE', { name: 'Renamed', archive: true });
   expect(answer.json()).toMatchObject({
     code: 'parameters_invalid',

@@ -5,7 +5,7 @@ import { adminToken, apiKey, openApp, serverOf } from '../support/app/http-app.t
 const admin = { authorization: `Bearer ${adminToken}` };
 const seller = { 'service-api-key': apiKey };
 
-/** A clock that stands still until it is told. */
+/** A clock that only a test advances. */
 function clock(): { now: number; elapsed: () => number } {
   const time = { now: 0, elapsed: () => time.now };
   return time;
@@ -13,7 +13,7 @@ function clock(): { now: number; elapsed: () => number } {
 
 const none = { rate: 0, failedRate: 1_000 };
 
-test('a credential that asks more often than it may waits, and no other does', async () => {
+test('a credential above its rate waits, and other credentials do not', async () => {
   const time = clock();
   await using opened = await openApp({ rates: new Rates(() => ({ ...none, rate: 3 }), time.elapsed) });
   const server = serverOf(opened.app);
@@ -29,7 +29,7 @@ test('a credential that asks more often than it may waits, and no other does', a
   expect((await ask(seller)).statusCode).toBe(429);
 });
 
-test('a request beyond the rate is told so, whatever its scope: 429 comes before 403', async () => {
+test('a request above the rate is 429 whatever its scope, because 429 comes before 403', async () => {
   await using opened = await openApp({ rates: new Rates(() => ({ ...none, rate: 1 }), clock().elapsed) });
   const server = serverOf(opened.app);
   const codes = [];
@@ -39,7 +39,7 @@ test('a request beyond the rate is told so, whatever its scope: 429 comes before
   expect(codes).toEqual(['scope_missing', 'rate_limited']);
 });
 
-test('a rate below one a second lets one through, and the next when its time has come', () => {
+test('a rate below one per second allows one request, and the next when its time has come', () => {
   const time = clock();
   const rate = new NamedRate(() => 0.5, time.elapsed);
   expect([rate.take('a'), rate.take('a')]).toEqual([0, 2_000]);
@@ -47,7 +47,7 @@ test('a rate below one a second lets one through, and the next when its time has
   expect(rate.take('a')).toBe(0);
 });
 
-test('without a rate nobody waits', async () => {
+test('without a rate no request waits', async () => {
   await using opened = await openApp({ rates: new Rates(() => none, clock().elapsed) });
   const server = serverOf(opened.app);
   for (let count = 0; count < 50; count += 1) {
@@ -55,7 +55,7 @@ test('without a rate nobody waits', async () => {
   }
 });
 
-test('after a few wrong or expired credentials a second the next ones are 429, and right ones are never slowed', async () => {
+test('after a few wrong or expired credentials per second the next ones are 429, and right credentials are never slowed', async () => {
   const time = clock();
   await using opened = await openApp({ rates: new Rates(() => ({ ...none, failedRate: 5 }), time.elapsed) });
   const rest = { productKey: null, accountId: null, label: null, createdAt: 0, lastUsedAt: null };
@@ -75,7 +75,7 @@ test('after a few wrong or expired credentials a second the next ones are 429, a
   expect(await guess('wrong')).toBe(401);
 });
 
-test('a request without a credential is no wrong credential', async () => {
+test('a request without a credential does not count as a wrong credential', async () => {
   await using opened = await openApp({
     rates: new Rates(() => ({ ...none, failedRate: 1 }), clock().elapsed),
   });
@@ -83,7 +83,7 @@ test('a request without a credential is no wrong credential', async () => {
   for (let count = 0; count < 5; count += 1) expect((await server.inject('/statusz')).statusCode).toBe(401);
 });
 
-test('a rate that is configured anew holds from the next request on', () => {
+test('a changed rate applies from the next request', () => {
   let perSecond = 1;
   const rate = new NamedRate(() => perSecond, clock().elapsed);
   expect([rate.take('a'), rate.take('a')]).toEqual([0, 1_000]);
@@ -91,7 +91,7 @@ test('a rate that is configured anew holds from the next request on', () => {
   expect(rate.take('a')).toBe(0);
 });
 
-test('ten thousand names later the first one begins anew: memory is bounded', () => {
+test('after ten thousand other names the first name starts again, because memory is bounded', () => {
   const rate = new NamedRate(() => 1, clock().elapsed);
   expect([rate.take('first'), rate.take('first')]).toEqual([0, 1_000]);
   for (let count = 0; count < 10_000; count += 1) rate.take(`name-${count}`);

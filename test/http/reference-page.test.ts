@@ -7,7 +7,7 @@ import { openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8';
 
-describe.each(Object.values(dialects))('the reference in a browser, dialect $name', (dialect) => {
+describe.each(Object.values(dialects))('the reference page in the dialect $name', (dialect) => {
   let opened: TestApp;
   let server: FastifyInstance;
   beforeAll(async () => {
@@ -20,7 +20,7 @@ describe.each(Object.values(dialects))('the reference in a browser, dialect $nam
   });
 
   test.each([undefined, '*/*', 'application/json', 'text/plain, */*;q=0.1', 'application/xhtml+xml'])(
-    'software that accepts %s is told that nothing is at /, as ever',
+    'software that accepts %s gets 404 for /',
     async (accept) => {
       const answer = await server.inject({ url: '/', headers: accept === undefined ? {} : { accept } });
       expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([404, 'route_not_found']);
@@ -28,14 +28,17 @@ describe.each(Object.values(dialects))('the reference in a browser, dialect $nam
     },
   );
 
-  test.each(['POST', 'PUT', 'DELETE', 'OPTIONS'] as const)('%s finds nothing there', async (method) => {
-    for (const url of ['/', '/docs']) {
-      const answer = await server.inject({ method, url, headers: { accept: browser } });
-      expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([404, 'route_not_found']);
-    }
-  });
+  test.each(['POST', 'PUT', 'DELETE', 'OPTIONS'] as const)(
+    '%s on the reference page is 404',
+    async (method) => {
+      for (const url of ['/', '/docs']) {
+        const answer = await server.inject({ method, url, headers: { accept: browser } });
+        expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([404, 'route_not_found']);
+      }
+    },
+  );
 
-  test('a browser gets the same page at / and /docs, with a policy that lets nothing else in', async () => {
+  test('a browser gets the same page at / and /docs, with a policy that allows no other content', async () => {
     const { body: page } = await server.inject({ url: '/docs' });
     for (const url of ['/', '/docs', '/docs/']) {
       const { statusCode, headers, body } = await server.inject({ url, headers: { accept: browser } });
@@ -54,7 +57,7 @@ describe.each(Object.values(dialects))('the reference in a browser, dialect $nam
     }
   });
 
-  test('HEAD is answered as GET, without a body', async () => {
+  test('HEAD of the reference page gets the response to GET without its body', async () => {
     const { statusCode, body } = await server.inject({
       method: 'HEAD',
       url: '/',
@@ -63,7 +66,7 @@ describe.each(Object.values(dialects))('the reference in a browser, dialect $nam
     expect([statusCode, body]).toEqual([200, '']);
   });
 
-  test('the files of the viewer are those of its package, byte for byte', async () => {
+  test('the files of the viewer are the files of its package, byte for byte', async () => {
     for (const name of viewerFiles) {
       const { statusCode, headers, rawPayload } = await server.inject({ url: `/docs/${name}` });
       const file = readFileSync(viewerPath(name));
@@ -75,7 +78,7 @@ describe.each(Object.values(dialects))('the reference in a browser, dialect $nam
     }
   });
 
-  test('the gate holds for it: no other host, no page that leads here', async () => {
+  test('the reference page refuses other host names and links from other pages', async () => {
     for (const headers of [{ host: 'evil.example' }, { referer: 'https://evil.example/' }]) {
       const answer = await server.inject({ url: '/docs', headers: { ...headers, accept: browser } });
       expect(answer.statusCode).toBe(403);

@@ -33,7 +33,7 @@ function items(text: string): string[] {
 
 type Access = readonly [credential: string, scope: string];
 
-/** The routes in the lists of a section; `access` is that of items without (credential, scope). */
+/** The routes in the lists of a section; `access` applies to items without (credential, scope). */
 function routesIn(heading: string, prefix = '', access: Access = ['', '']): string[][] {
   return items(section(heading)).flatMap((item) => {
     const [, credential = access[0], scope = access[1]] = /\/\S*` \((\w+)(?:, ([\w:]+))?\)/.exec(item) ?? [];
@@ -61,7 +61,7 @@ test('the HTTP reference lists every route with its access, and no other route',
   expect(new Set(written)).toEqual(new Set(real));
 });
 
-test('the HTTP reference lists the admin routes of an authority apart from those of both roles', () => {
+test('the HTTP reference lists the admin routes of an authority separately from the routes of both roles', () => {
   const [, text = ''] = section('Admin routes').split('\n### On an authority only\n');
   const [authority = ''] = text.split('\n### ', 1);
   const written = [...authority.matchAll(/`([A-Z]+) (\/\S*)`/g)].map(
@@ -71,7 +71,7 @@ test('the HTTP reference lists the admin routes of an authority apart from those
   expect(new Set(written)).toEqual(new Set(real));
 });
 
-test('the HTTP reference lists every route that only a dialect has', () => {
+test('the HTTP reference lists every route that exists only in a dialect', () => {
   const written = routesIn('Dialects');
   const everywhere = new Set(routes.map(nameOf));
   const real = routesOf(dialects.payhip)
@@ -118,7 +118,7 @@ test('the HTTP reference names every scope', () => {
   expect(scopes.filter((scope) => !text.includes(`\`${scope}\``))).toEqual([]);
 });
 
-test('the HTTP reference names every member of an operation of the outbox', () => {
+test('the HTTP reference names every member of an outbox operation', () => {
   const { components } = describeRoutes(routes, { version: '1.2.3', dialect: dialects.specification }) as {
     components: { schemas: { Operation: { properties: object } } };
   };

@@ -12,7 +12,7 @@ test.each([
   [404, { url: '/nowhere' }],
   [404, { url: `/admin/v1/products/${'a'.repeat(1_100)}` }],
   [400, { url: '/%' }],
-] as const)('every answer names its request: %i of %j', async (status, request) => {
+] as const)('every response has its own request id: %i of %j', async (status, request) => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   const [first, second] = [
@@ -37,7 +37,7 @@ test.each([
   'Root=1-67891233-abcdef012345678912345678',
   'cGF5bWVudA==',
   'a'.repeat(128),
-])('the id that a caller sends is kept: %s', async (id) => {
+])('the request id of a caller is kept: %s', async (id) => {
   await using opened = await openApp();
   const answer = await serverOf(opened.app).inject({
     method: 'GET',
@@ -56,8 +56,8 @@ test.each([
   ['not ASCII', 'é'],
   ['with quotes', '"id"'],
   ['a license key', licenseKeyFrom(new Uint8Array(20))],
-  ['one that contains a license key', `use-${licenseKeyFrom(new Uint8Array(20)).toLowerCase()}-1`],
-] as const)('an id that is not well-formed is replaced by a new one: %s', async (_, id) => {
+  ['a text that contains a license key', `use-${licenseKeyFrom(new Uint8Array(20)).toLowerCase()}-1`],
+] as const)('a malformed request id is replaced by a new one: %s', async (_, id) => {
   await using opened = await openApp();
   const answer = await serverOf(opened.app).inject({
     method: 'GET',

@@ -29,7 +29,7 @@ async function statusWith(key: string): Promise<number> {
   return (await server.inject({ url: '/api/v2/coupons', headers: { 'service-api-key': key } })).statusCode;
 }
 
-test('an API key that is rolled goes on for as long as it was asked, and the answer says until when', async () => {
+test('a rolled API key stays valid as long as requested, and the response says until when', async () => {
   const { data = {} } = await roll('accounts/default/roll-key', { keep_old_s: 86_400 });
   const left = Date.parse(data['old_key_until'] ?? '') - Date.now();
   expect(Math.round(left / 3_600_000)).toBe(24);
@@ -47,7 +47,7 @@ test('an API key that is rolled goes on for as long as it was asked, and the ans
   ]);
 });
 
-test('a product secret that is rolled goes on for as long as it was asked', async () => {
+test('a rolled product secret stays valid as long as requested', async () => {
   const payload = { name: 'P', product_key: 'P' };
   const made = await server.inject({ method: 'POST', url: '/admin/v1/products', headers, payload });
   const { secret } = made.json<{ data: { secret: string } }>().data;
@@ -74,7 +74,7 @@ test.each([
   expect(await opened.record()).toHaveLength(before);
 });
 
-test('the file of an API key gets the new one where it is, and is not made again where it was taken away', async () => {
+test('the file of an API key is updated in place, and is not created again after it was removed', async () => {
   await using directory = temporaryDirectory();
   const file = join(directory.path, 'api.key');
   keepSecretFile(directory.path, 'apiKey', 'lk_api');

@@ -7,7 +7,7 @@ type Data = Record<string, string>;
 const admin = { authorization: `Bearer ${adminToken}` };
 let opened: TestApp;
 let server: FastifyInstance;
-/** What a shop's server sends: for the whole account, and for its product `press` alone. */
+/** The credentials of a shop's server: one for the whole account, one for the product `press`. */
 let ofAccount: object;
 let ofProduct: object;
 
@@ -43,7 +43,7 @@ async function seller(payload: object): Promise<object> {
   return { authorization: `Bearer ${token}` };
 }
 
-/** How a sale by this seller ends. */
+/** The result of a sale with this credential. */
 async function sale(headers: object, product_key: string): Promise<string> {
   const answer = await post(headers, 'purchases', { product_key, buyer_email: 'b@example.com' });
   const { errors } = answer.json<{ errors?: { parameter: string; code: string }[] }>();
@@ -52,14 +52,14 @@ async function sale(headers: object, product_key: string): Promise<string> {
   );
 }
 
-test('a shop’s server sells what it reaches, and nothing else is there for it', async () => {
+test("a shop's server sells its own products, and other products are unknown to it", async () => {
   const unknown = '422 product_key:product_not_found';
   expect([await sale(ofAccount, 'press'), await sale(ofAccount, 'brush')]).toEqual(['201', '201']);
   expect([await sale(ofAccount, 'theirs'), await sale(ofAccount, 'nothing')]).toEqual([unknown, unknown]);
   expect([await sale(ofProduct, 'press'), await sale(ofProduct, 'brush')]).toEqual(['201', unknown]);
 });
 
-test('it refunds what it reaches, and the purchases of others are not there for it', async () => {
+test("a shop's server refunds its own purchases, and other purchases are unknown to it", async () => {
   const sell = async (product_key: string) =>
     (await made(admin, 'purchases', { product_key, buyer_email: 'b@example.com' }))['purchase_id'];
   const refund = async (headers: object, id: string | undefined) => {
@@ -76,7 +76,7 @@ test('it refunds what it reaches, and the purchases of others are not there for 
   expect(actor.every((line) => /^token:[0-9a-f-]{36} \| /.test(line))).toBe(true);
 });
 
-test('it does nothing else', async () => {
+test("a shop's server can do nothing except sell and refund", async () => {
   for (const path of ['products', 'tokens', 'accounts']) {
     const answer = await post(ofAccount, path, { name: 'X', scopes: ['sell'] });
     expect([path, answer.statusCode]).toEqual([path, 403]);
@@ -88,7 +88,7 @@ test('it does nothing else', async () => {
   expect(verified.statusCode).toBe(403);
 });
 
-test('a token is not issued without an end because that was misspelt', async () => {
+test('a token with a misspelt expiry parameter is not issued', async () => {
   const refused = await post(admin, 'tokens', { scopes: ['sell'], expire_at: '2030-01-01T00:00:00Z' });
   expect([refused.statusCode, refused.json<{ errors: object[] }>().errors]).toEqual([
     422,

@@ -32,7 +32,7 @@ const inChunks = (operation: string): string =>
     .map((each) => `1\r\n${each}\r\n`)
     .join('')}0\r\n\r\n`;
 
-/** Sends requests in one piece, and gives what their answers tell of the key. */
+/** Sends requests in one chunk; returns the states of the key in their responses. */
 async function sendAtOnce(listener: Served['listeners']['tcp'], sent: readonly string[]): Promise<unknown[]> {
   const socket = openSocket(listener);
   let received = '';
@@ -47,7 +47,7 @@ async function sendAtOnce(listener: Served['listeners']['tcp'], sent: readonly s
   return told();
 }
 
-test.each(listeners)('a verify behind changes (%s) tells what they have done', async (kind) => {
+test.each(listeners)('a verify pipelined behind changes (%s) shows their effect', async (kind) => {
   await using served = await serve();
   const sent = [change('usage'), verify, change('disable'), verify, verify, change('usage'), verify];
   const told = ['true 1', 'true 1', 'false 1', 'false 1', 'false 1', 'false 2', 'false 2'];
@@ -56,30 +56,24 @@ test.each(listeners)('a verify behind changes (%s) tells what they have done', a
   expect(await sendAtOnce(served.listeners[kind], sent)).toEqual(again);
 });
 
-test.each(listeners)(
-  'that many verifies wait behind a change (%s) is told to nobody as a leak',
-  async (kind) => {
-    await using served = await serve();
-    using warned = vi.spyOn(process, 'emitWarning');
-    const sent = [change('usage'), ...Array.from({ length: 20 }, () => verify)];
-    expect(await sendAtOnce(served.listeners[kind], sent)).toEqual(sent.map(() => 'true 1'));
-    expect(warned).not.toHaveBeenCalled();
-  },
-);
+test.each(listeners)('many verifies that wait behind a change (%s) cause no leak warning', async (kind) => {
+  await using served = await serve();
+  using warned = vi.spyOn(process, 'emitWarning');
+  const sent = [change('usage'), ...Array.from({ length: 20 }, () => verify)];
+  expect(await sendAtOnce(served.listeners[kind], sent)).toEqual(sent.map(() => 'true 1'));
+  expect(warned).not.toHaveBeenCalled();
+});
 
-test.each(listeners)(
-  'a change that comes in chunks (%s) is not overtaken by the one behind it',
-  async (kind) => {
-    await using served = await serve();
-    const sent = [inChunks('disable'), change('enable'), inChunks('usage'), change('decrease'), verify];
-    const told = ['false 0', 'true 0', 'true 1', 'true 0', 'true 0'];
-    for (let time = 0; time < 3; time += 1) {
-      expect(await sendAtOnce(served.listeners[kind], sent)).toEqual(told);
-    }
-  },
-);
+test.each(listeners)('a chunked change (%s) is not overtaken by the change behind it', async (kind) => {
+  await using served = await serve();
+  const sent = [inChunks('disable'), change('enable'), inChunks('usage'), change('decrease'), verify];
+  const told = ['false 0', 'true 0', 'true 1', 'true 0', 'true 0'];
+  for (let time = 0; time < 3; time += 1) {
+    expect(await sendAtOnce(served.listeners[kind], sent)).toEqual(told);
+  }
+});
 
-test('a change that waits for the one before it is done once its body is there, however that comes', async () => {
+test('a change that waits for the previous one is executed once its body has arrived, however it arrives', async () => {
   await using served = await serve();
   await using http = httpClient(served.listeners.tcp);
   await sendAtOnce(served.listeners.tcp, [change('usage')]);
@@ -96,7 +90,7 @@ test('a change that waits for the one before it is done once its body is there, 
   const begun = change('usage') + headOf('usage', `Content-Length: ${body.length}`);
   for (const part of [begun, body.slice(0, -2), body.slice(-2)]) {
     await new Promise((resolve) => socket.write(part, resolve));
-    // The server has read it before the next is sent.
+    // The server has read this before the next request is sent.
     await http.get('/livez');
   }
   expect(asked).toHaveBeenCalledTimes(1);
@@ -109,7 +103,7 @@ const closing = verify.replace('Host:', 'Connection: close\r\nHost:');
 const statusesIn = (raw: string): string[] => raw.match(/HTTP\/1\.1 \d+/g) ?? [];
 
 test.each(listeners)(
-  'what is sent behind the last verify of a connection (%s) is not answered, however often that was asked',
+  'requests behind the last request of a connection (%s) are not answered, even if its response is cached',
   async (kind) => {
     await using served = await serve();
     for (let time = 0; time < 4; time += 1) {
@@ -121,7 +115,7 @@ test.each(listeners)(
 );
 
 test.each(listeners)(
-  'that a verify expected to be told to go on (%s) closes no connection but its own',
+  'a verify with Expect: 100-continue (%s) closes only its own connection',
   async (kind) => {
     await using served = await serve();
     const listener = served.listeners[kind];
@@ -134,7 +128,7 @@ test.each(listeners)(
     });
     const expecting = verify.replace('Host:', 'Expect: 100-continue\r\nHost:');
     const other = verify.replace('KEY-1', 'KEY-2');
-    // Behind another, its answer is the last one of its connection.
+    // Behind another request, its response is the last of its connection.
     for (let time = 0; time < 3; time += 1) {
       const { raw } = await sendRaw(listener, other.replace('Host:', `X-Head: ${time}\r\nHost:`) + expecting);
       expect(statusesIn(raw)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 200']);

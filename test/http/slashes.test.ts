@@ -19,20 +19,20 @@ test.each([
   ['PUT', '/admin/v1/coupons/export', 'GET, HEAD'],
   ['DELETE', '/admin/v1/coupons/import', 'POST'],
   ['GET', '/admin/v1/purchases/import', 'POST'],
-] as const)('%s %s is not about a thing with such an id', async (method, url, allowed) => {
+] as const)('%s %s is not a request for an object with such an id', async (method, url, allowed) => {
   const answer = await server.inject({ method, url, headers: { authorization: `Bearer ${adminToken}` } });
   expect([answer.statusCode, answer.headers['allow']]).toEqual([405, allowed]);
 });
 
 test.each(['/api/v2/coupons/:id', '/admin/v1/products/:id', '/agent/v1/redemptions/:order'])(
-  'GET %s, as a book writes it, asks for a thing with such an id',
+  'GET %s, as the reference writes it, requests an object with such an id',
   async (url) => {
     const answer = await server.inject({ url, headers: { authorization: `Bearer ${adminToken}` } });
     expect(answer.statusCode).toBe(404);
   },
 );
 
-/** Other ways to write a path that lead to the same route. */
+/** Other spellings of a path that lead to the same route. */
 function spellings(path: string): string[] {
   return [`${path}/`, `/${path}`, path.replaceAll('/', '//'), `${path}///`];
 }
@@ -41,24 +41,27 @@ const routes = routesOf(dialects.payhip).map(
   ({ method, path }) => [method, path.replaceAll(/:\w+/g, 'nothing')] as const,
 );
 
-test.each(routes)('%s %s lets nobody in by a slash more', async (method, path) => {
-  const ask = async (url: string, headers: object): Promise<[number, string | undefined]> => {
-    const answer = await server.inject({ method, url, headers: { ...headers } });
-    return [answer.statusCode, answer.headers['content-type']?.toString()];
-  };
-  for (const headers of [
-    {},
-    { authorization: 'Bearer wrong' },
-    { 'service-api-key': apiKey, 'product-secret-key': 'wrong' },
-    { host: 'evil.example', authorization: `Bearer ${adminToken}` },
-    { origin: 'https://evil.example', authorization: `Bearer ${adminToken}` },
-  ]) {
-    const plain = await ask(path, headers);
-    for (const url of spellings(path)) expect([url, await ask(url, headers)]).toEqual([url, plain]);
-  }
-});
+test.each(routes)(
+  '%s %s refuses the same callers if the path has additional slashes',
+  async (method, path) => {
+    const ask = async (url: string, headers: object): Promise<[number, string | undefined]> => {
+      const answer = await server.inject({ method, url, headers: { ...headers } });
+      return [answer.statusCode, answer.headers['content-type']?.toString()];
+    };
+    for (const headers of [
+      {},
+      { authorization: 'Bearer wrong' },
+      { 'service-api-key': apiKey, 'product-secret-key': 'wrong' },
+      { host: 'evil.example', authorization: `Bearer ${adminToken}` },
+      { origin: 'https://evil.example', authorization: `Bearer ${adminToken}` },
+    ]) {
+      const plain = await ask(path, headers);
+      for (const url of spellings(path)) expect([url, await ask(url, headers)]).toEqual([url, plain]);
+    }
+  },
+);
 
-test('a slash more is the same list, with a link to the next of the plain path, and the same idempotent request', async () => {
+test('a path with additional slashes is the same list, links to the plain path, and counts as the same idempotent request', async () => {
   const headers = { 'service-api-key': apiKey, 'idempotency-key': 'one' };
   const payload = { coupon_type: 'multi', amount_off: 5, code: 'ONE' };
   const first = await server.inject({ method: 'POST', url: '/api/v2/coupons', headers, payload });
@@ -77,12 +80,12 @@ test('a slash more is the same list, with a link to the next of the plain path, 
   expect(list.headers['link']).toMatch(/^<\/api\/v2\/coupons\?limit=1&cursor=[\w-]+>; rel="next"$/);
 });
 
-test('a wrong method by a slash more is told the methods of the path', async () => {
+test('a wrong method on a path with additional slashes gets the methods of the path', async () => {
   const answer = await server.inject({ method: 'DELETE', url: '/api/v2//coupons/' });
   expect([answer.statusCode, answer.headers['allow']]).toEqual([405, 'POST, GET, HEAD']);
 });
 
-test('an encoded slash is none', async () => {
+test('an encoded slash does not separate segments', async () => {
   for (const url of [
     '/api%2Fv2/coupons',
     '/api/v2%2Fcoupons',

@@ -6,7 +6,7 @@ import { missingTool, npmTools, requireTool } from '../support/reference/api-too
 
 type Finding = { code: string | number; message: string; path: readonly (string | number)[] };
 
-/** What Spectral's recommended rules for OpenAPI find in a description. */
+/** The findings of Spectral's recommended OpenAPI rules in a description. */
 async function findings(description: object): Promise<string[]> {
   const { Spectral } = requireTool('@stoplight/spectral-core') as {
     Spectral: new () => {
@@ -25,7 +25,7 @@ const missing = missingTool(`${npmTools}/@stoplight/spectral-core`);
 
 describe.skipIf(missing !== '')(`Spectral${missing}`, () => {
   test.each(['specification', 'payhip'] as const)(
-    'finds nothing in the description in the dialect %s',
+    'Spectral finds nothing in the OpenAPI description in the dialect %s',
     async (name) => {
       const dialect = dialects[name];
       const description = describeRoutes(routesOf(dialect), { version: '1.2.3', dialect });
@@ -33,7 +33,7 @@ describe.skipIf(missing !== '')(`Spectral${missing}`, () => {
     },
   );
 
-  test('finds what is wrong', async () => {
+  test('Spectral finds errors in an invalid description', async () => {
     expect(
       await findings({ openapi: '3.1.0', info: { title: 'Nothing', version: '1' }, paths: {} }),
     ).not.toEqual([]);

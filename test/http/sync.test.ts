@@ -60,7 +60,7 @@ function askedSync(): { sync: SyncControl; asked: [string, WriteOptions][] } {
   };
 }
 
-test.each(acts)('sync %s is done in the name of who asks, and tells how the way up stands', async (act) => {
+test.each(acts)('sync %s is recorded with its user, and returns the state of the upstream', async (act) => {
   const { sync, asked } = askedSync();
   await using opened = await openApp({ role: 'agent', sync, status: () => agentStatus });
   const url = `/admin/v1/sync/${act}`;
@@ -103,14 +103,14 @@ test.each(acts)('sync %s is done in the name of who asks, and tells how the way 
   ]);
 });
 
-test.each(acts)('an authority has nothing to sync %s', async (act) => {
+test.each(acts)('an authority cannot sync %s', async (act) => {
   await using opened = await openApp();
   const url = `/admin/v1/sync/${act}`;
   const answer = await serverOf(opened.app).inject({ method: 'POST', url, headers });
   expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([409, 'not_an_agent']);
 });
 
-test('an answer that was given under an idempotency key is given again, however things stand now', async () => {
+test('a repeated request under an idempotency key gets the first response, even if the state has changed', async () => {
   let status = agentStatus;
   await using opened = await openApp({ role: 'agent', status: () => status });
   const { writer } = opened.app;

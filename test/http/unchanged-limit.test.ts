@@ -10,10 +10,10 @@ const operator = { authorization: `Bearer ${adminToken}` };
 const secret = 'secret-of-the-editor-0123456789';
 const ours = { 'product-secret-key': secret };
 
-/** Stores so many answers to changes that changed nothing. */
+/** Stores `count` responses to changes without an effect. */
 async function fill({ directory, write }: TestApp, count: number): Promise<void> {
   if (postgresOfProject === null) {
-    // The tables of the app commit each row alone, which takes a minute.
+    // The tables of the app commit each row separately, which takes a minute.
     using database = new DatabaseSync(join(directory, stateFiles.database));
     database
       .prepare(
@@ -32,7 +32,7 @@ async function fill({ directory, write }: TestApp, count: number): Promise<void>
   });
 }
 
-test('changes that change nothing are stored up to a limit for each credential on an authority', async () => {
+test('responses to changes without an effect are stored up to a limit for each credential on an authority', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   const post = async (url: string, payload: object): Promise<void> => {
@@ -58,12 +58,12 @@ test('changes that change nothing are stored up to a limit for each credential o
   await fill(opened, unchangedLimit - 2);
   expect(await change('decrease', keyed('third'))).toBe(507);
   expect(await change('enable', keyed('fourth'))).toBe(507);
-  // What was answered before is answered again.
+  // Stored responses are still returned.
   expect(await change('decrease', keyed('first'))).toBe(200);
   expect(await change('decrease', ours)).toBe(200);
   expect(await change('decrease', keyed('fifth', operator))).toBe(200);
 
-  // Those that change something are not held up by those that come with them.
+  // Changes with an effect are not blocked by changes without an effect that arrive at the same time.
   const together = ['usage', 'enable', 'usage', 'enable', 'usage'].map((kind, index) =>
     change(kind, keyed(`together-${index}`)),
   );

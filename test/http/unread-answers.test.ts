@@ -20,7 +20,7 @@ async function serveMetrics(bytes: number): Promise<Served & { made: () => numbe
   return { ...served, made: () => made };
 }
 
-/** A caller that stops reading once the first bytes of its first answer have come. */
+/** A caller that stops reading after the first bytes of its first response. */
 class UnreadCaller {
   readonly #connection: CallerConnection;
   bytes = 0;
@@ -47,7 +47,7 @@ class UnreadCaller {
     this.#connection.socket.resume();
   }
 
-  /** Reads until the connection ends; gives the number of bytes. */
+  /** Reads until the connection ends; returns the number of bytes. */
   async readAll(): Promise<number> {
     this.read();
     await this.#connection.closed;
@@ -56,12 +56,12 @@ class UnreadCaller {
 }
 
 test.each(listeners)(
-  'a caller that sends 99 requests at once (%s) has further ones handled only as it takes its answers',
+  'if a caller sends 99 requests at once (%s), further requests are handled only as it reads its responses',
   async (kind) => {
     await using served = await serveMetrics(6 * mebibyte);
     const last = readMetrics.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
     const caller = await UnreadCaller.send(served.listeners[kind], readMetrics.repeat(98) + last);
-    // What the server has begun is done once another caller has been answered.
+    // When another caller has been answered, the server has finished what it had begun.
     const other = await CallerConnection.open(served.listeners[kind]);
     expect(await other.ask(readMetrics.replace('/metrics', '/statusz'))).toContain(' 200 ');
     expect(served.made()).toBeLessThanOrEqual(20);
@@ -70,7 +70,7 @@ test.each(listeners)(
 );
 
 test.each(listeners)(
-  'a caller that sends 99 requests at once (%s) and reads gets all 99 answers',
+  'a caller that sends 99 requests at once (%s) and reads gets all 99 responses',
   async (kind) => {
     await using served = await serveMetrics(mebibyte);
     const last = readMetrics.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
@@ -81,7 +81,7 @@ test.each(listeners)(
 );
 
 test.each(listeners)(
-  'when more than 64 MiB of answers wait (%s), the connection whose answer waits longest is closed',
+  'if more than 64 MiB of responses wait (%s), the connection whose response waits longest is closed',
   async (kind) => {
     await using served = await serveMetrics(24 * mebibyte);
     const listener = served.listeners[kind];
@@ -95,7 +95,7 @@ test.each(listeners)(
   },
 );
 
-test('a single answer of more than 64 MiB is sent whole', async () => {
+test('a single response of more than 64 MiB is sent completely', async () => {
   await using served = await serveMetrics(80 * mebibyte);
   const last = readMetrics.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
   const caller = await UnreadCaller.send(served.listeners.tcp, last);

@@ -56,7 +56,7 @@ test('each of many concurrent uses counts once, and each response has another co
   expect(await served.uses()).toBe(120);
 });
 
-test('on a full listener, an idle connection that sent uses is replaced by a new one', async () => {
+test('on a full listener, a new connection replaces an idle connection that sent uses', async () => {
   await using served = await serve({ connections: 2 });
   await using callers = new AsyncDisposableStack();
   const [first, second, third] = Array.from({ length: 3 }, () =>
@@ -91,7 +91,7 @@ test('a use counts when another connection sent an equal one before', async () =
   expect(await served.uses()).toBe(2);
 });
 
-test('a disable and a decrease that follow equal uses on one connection are carried out', async () => {
+test('a disable and a decrease after equal uses on one connection are executed', async () => {
   await using served = await serve();
   await using kept = new KeptConnection(served.listeners.tcp);
   for (const _ of Array(2)) await kept.send(use());
@@ -100,7 +100,7 @@ test('a disable and a decrease that follow equal uses on one connection are carr
   expect(await served.uses()).toBe(1);
 });
 
-test('a use counts once per idempotency key, on whatever connection it is repeated', async () => {
+test('a use counts once per idempotency key, on any connection', async () => {
   await using served = await serve();
   await using kept = new KeptConnection(served.listeners.tcp);
   await using other = new KeptConnection(served.listeners.tcp);
@@ -161,7 +161,7 @@ test('pipelined uses are answered in their order', async () => {
   socket.destroy();
 });
 
-test('a use counts when its body arrives late or in pieces', async () => {
+test('a use counts if its body arrives late or in chunks', async () => {
   await using served = await serve();
   const socket = openSocket(served.listeners.tcp);
   let received = '';
@@ -170,7 +170,7 @@ test('a use counts when its body arrives late or in pieces', async () => {
   for (const [index, parts] of pieces.entries()) {
     for (const part of parts) {
       await new Promise((resolve) => socket.write(part, resolve));
-      // The server has read it before the next is sent.
+      // The server has read this before the next chunk is sent.
       await using http = httpClient(served.listeners.tcp);
       await http.get('/livez');
     }
@@ -208,7 +208,7 @@ test('a use whose connection is lost before its body arrives is logged as refuse
   socket.write(use());
   await once(socket, 'data');
   socket.write(headOf());
-  // The server has read it before the connection is lost.
+  // The server has read this before the connection is lost.
   await using http = httpClient(served.listeners.tcp);
   await http.get('/livez');
   socket.resetAndDestroy();
@@ -217,7 +217,7 @@ test('a use whose connection is lost before its body arrives is logged as refuse
   expect(await served.uses()).toBe(1);
 });
 
-test('a use with a token that was revoked meanwhile is refused', async () => {
+test('a use with a revoked token is refused', async () => {
   await using served = await serve();
   await using http = httpClient(served.listeners.tcp);
   const json = { scopes: ['use'], product_key: 'EDITOR' };
@@ -227,7 +227,7 @@ test('a use with a token that was revoked meanwhile is refused', async () => {
   await using kept = new KeptConnection(served.listeners.tcp);
   for (let time = 0; time < 3; time += 1) expect(await kept.send(use(carrier))).toContain(' 200 OK');
   await http.delete(`/admin/v1/tokens/${String(id)}`, { headers: operator });
-  // The writer announces it.
+  // The writer announces the change.
   served.app.changes.announce(['credentials']);
   await using other = new KeptConnection(served.listeners.tcp);
   for (const connection of [kept, other])
@@ -244,7 +244,7 @@ test('a use is refused while the process drains', async () => {
   expect(await served.uses()).toBe(3);
 });
 
-test('a use that the store refuses gets the reason, and the next use counts', async () => {
+test('a use that the store refuses returns the reason, and the next use counts', async () => {
   await using served = await serve();
   await using kept = new KeptConnection(served.listeners.tcp);
   for (let time = 0; time < 2; time += 1) await kept.send(use());

@@ -17,7 +17,7 @@ const license = {
 };
 const answer = done({ license, productKey: 'P', provenance: { freshness: 'authoritative' as const } });
 
-/** An agent whose upstream never answers: changes wait as long as they may, and so do look-ups. */
+/** An agent whose upstream never answers, so that changes and lookups wait as long as possible. */
 class StuckLicensing implements Licensing {
   waiting = 0;
 
@@ -69,7 +69,7 @@ const verify = (token: string | undefined): string =>
 
 type Asking = { connection: CallerConnection; head: Promise<string> };
 
-/** Opens a connection and sends a request that will wait. */
+/** Opens a connection and sends a request that waits. */
 async function ask(
   { licensing, listeners: open }: Stuck,
   kind: keyof Served['listeners'],
@@ -83,7 +83,7 @@ async function ask(
 }
 
 test.each(listeners)(
-  'on a full listener (%s) a new caller gets the place of a caller that waits for the upstream',
+  'on a full listener (%s) a new caller replaces a caller that waits for the upstream',
   async (kind) => {
     await using served = await serveStuck(2);
     const first = await ask(served, kind, use(served.tokens[0], ''));
@@ -98,18 +98,15 @@ test.each(listeners)(
   },
 );
 
-test.each(listeners)(
-  'on a full listener (%s) a look-up that has to give up its place is answered 503',
-  async (kind) => {
-    await using served = await serveStuck(1);
-    const waiting = await ask(served, kind, verify(served.tokens[0]));
-    const caller = await CallerConnection.open(served.listeners[kind]);
-    expect(await caller.ask(status)).toContain(' 200 ');
-    expect(await waiting.head).toContain(' 503 ');
-  },
-);
+test.each(listeners)('on a full listener (%s) a lookup that is replaced is answered 503', async (kind) => {
+  await using served = await serveStuck(1);
+  const waiting = await ask(served, kind, verify(served.tokens[0]));
+  const caller = await CallerConnection.open(served.listeners[kind]);
+  expect(await caller.ask(status)).toContain(' 200 ');
+  expect(await waiting.head).toContain(' 503 ');
+});
 
-test('the credential that holds most places of a full listener gives one up', async () => {
+test('on a full listener, the credential with the most connections loses one', async () => {
   await using served = await serveStuck(3);
   const [one, another] = served.tokens;
   const oldest = await ask(served, 'tcp', use(one, ''));
@@ -126,7 +123,7 @@ test('the credential that holds most places of a full listener gives one up', as
   }
 });
 
-test('callers that wait and read no answer hold at most as many connections again', async () => {
+test('callers that wait and do not read their responses hold at most as many additional connections', async () => {
   await using served = await serveStuck(2);
   const stuck: CallerConnection[] = [];
   for (let count = 0; count < 8; count += 1) {
@@ -139,7 +136,7 @@ test('callers that wait and read no answer hold at most as many connections agai
   for (const { socket } of stuck) socket.destroy();
 });
 
-test('one credential waits by "Prefer" on half of the places at most: its oldest wait ends for a further one', async () => {
+test('waits by "Prefer" of one credential hold at most half of the places, and its oldest wait ends for a new one', async () => {
   await using served = await serveStuck(4);
   const [one, another] = served.tokens;
   const other = await ask(served, 'tcp', use(another));
