@@ -75,7 +75,7 @@ test("A wait longer than the limit of Node's timers does not end at once.", asyn
   const waited = machineTime.sleep(2 ** 31, end.signal);
   end.abort(new Error('long enough'));
   await expect(waited).rejects.toThrow('aborted');
-  // By this Node would say that it waits for a millisecond.
+  // With a timer that is too long, Node would warn and use a millisecond.
   expect(warned).not.toHaveBeenCalled();
   warned.mockRestore();
 });

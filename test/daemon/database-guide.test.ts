@@ -59,12 +59,15 @@ describe.skipIf(!hasPostgres)('The guide for several nodes', () => {
 
     const [text = ''] = blocksOf(chapterOf(guide, 'Move what there is'), 'yaml');
     const stateDir = join(directory, 'state');
-    const told = parse(text) as { listen: object; store: { postgres: object } };
-    const common = { state_dir: stateDir, listen: { ...told.listen, tcp: '127.0.0.1:0', drain_delay: '0s' } };
+    const example = parse(text) as { listen: object; store: { postgres: object } };
+    const common = {
+      state_dir: stateDir,
+      listen: { ...example.listen, tcp: '127.0.0.1:0', drain_delay: '0s' },
+    };
     const config = join(directory, 'config.yaml');
     const store = { postgres: { url_file: join(directory, 'url') } };
     writeFileSync(config, JSON.stringify({ ...common, store }), { mode: 0o600 });
-    expect(Object.keys(told.store.postgres)).toEqual(Object.keys(store.postgres));
+    expect(Object.keys(example.store.postgres)).toEqual(Object.keys(store.postgres));
 
     const onSqlite = embeddedConfiguration(common);
     const apiKey = await during(onSqlite, async (address) => {

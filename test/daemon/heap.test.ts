@@ -7,7 +7,7 @@ import { limitYoungObjects } from '../../src/daemon/system/node.ts';
 
 const heapModule = pathToFileURL(join(import.meta.dirname, '../../src/daemon/system/node.ts')).href;
 
-/** A thread keeps 20,000 objects at any time, and makes many more. */
+/** A thread that keeps 20,000 objects at any time, and creates many more. */
 const thread = `
   import { getHeapSpaceStatistics } from 'node:v8';
   const kept = [];
@@ -16,7 +16,7 @@ const thread = `
   process.stdout.write(String(young.space_size / 2 ** 20));
 `;
 
-/** How large its young generation becomes, in MiB, in a process that runs something before. */
+/** The size that the young generation of the thread reaches, in MiB. `before`: code that the process runs first. */
 function youngMib(before: string): number {
   const program = `${before}
     import { Worker } from 'node:worker_threads';
@@ -35,7 +35,7 @@ test('A thread that starts after limitYoungObjects has a small young generation.
   expect(limited).toBeLessThan(usual / 2);
 });
 
-/** Keeps what it makes at first, and then nothing for long. */
+/** Keeps its first objects, and later objects only briefly. */
 const longLivedFirst = `
   import { getHeapSpaceStatistics } from 'node:v8';
   const oldBytes = () => getHeapSpaceStatistics().find((space) => space.space_name === 'old_space').space_used_size;
@@ -53,10 +53,10 @@ const longLivedFirst = `
   process.stdout.write(String(grown / 2 ** 20));
 `;
 
-/** How much is allocated as old after that, in MiB, in a process that runs something before. */
+/** The bytes allocated in the old generation afterwards, in MiB. `before`: code that the process runs first. */
 function oldMib(before: string): number {
   const program = `${before} ${longLivedFirst}`;
-  // On threads of its own V8 would learn from a part only, and not always from the same.
+  // With compiler threads, V8 would learn from a varying part of the objects.
   const flags = ['--single-threaded', '--max-semi-space-size=1'];
   const text = execFileSync(process.execPath, [...flags, '--input-type=module', '--eval', program], {
     encoding: 'utf8',

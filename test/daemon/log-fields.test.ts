@@ -12,8 +12,8 @@ test('The log withholds a field that is not in the list of fields.', () => {
 });
 
 test('The log writes the fields of products, waiting changes and the place of a key.', () => {
-  const told = { product: 'PRX1', before: 'PRD1', operations: 3, at: 'host:/var/lib/latchkey/api.key' };
-  expect(allowedFields(told)).toEqual(told);
+  const fields = { product: 'PRX1', before: 'PRD1', operations: 3, at: 'host:/var/lib/latchkey/api.key' };
+  expect(allowedFields(fields)).toEqual(fields);
 });
 
 test('The log writes type, code, message, stack and causes of an error, and none of its other properties.', () => {

@@ -12,7 +12,7 @@ import { createTestStore, type TestStore } from '../support/builders/store-build
 const hour = 3_600_000;
 const noon = Date.UTC(2026, 0, 1, 12);
 
-/** What maintenance runs on, over a store; the time stands still. */
+/** The parts of maintenance on a store, with a clock that stands still. */
 function houseOver(store: TestStore, at: number, sleep: () => Promise<void>) {
   const clock = new PersistentClock(null, { read: () => ({ wall: at, monotonic: 0 }), sleep });
   const context = { now: at, elapsed: 0, keepsHistory: true, random: systemRandom, digest: sha256 };
@@ -87,7 +87,7 @@ test('A clock that was days behind and is corrected does not remove stored respo
   const { idempotency } = store.writing.transaction;
   const ending = new AbortController();
   let wall = noon - 20 * 24 * hour;
-  // The clock has jumped, so that it rests once more, and for less long, before it removes anything.
+  // After a jump of the clock, maintenance makes one more, shorter pause before it removes anything.
   const sleep = async (ms: number): Promise<void> => {
     if (ms >= 10_000) ending.abort();
   };
@@ -113,6 +113,6 @@ test('Maintenance checks the listeners once a minute.', async () => {
     looks += 1;
   };
   await runMaintenance({ ...house, checkListeners }, ending.signal);
-  // Each rest takes ten seconds, and the first look is a minute after the start.
+  // Each pause takes ten seconds, and the first check is a minute after the start.
   expect(looks).toBe(2);
 });

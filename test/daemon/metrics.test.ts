@@ -8,7 +8,7 @@ import { StorageError } from '../../src/service/ports.ts';
 import { adminToken, authoritySnapshot, openApp, serverOf } from '../support/app/http-app.ts';
 import { sendRaw } from '../support/network/raw-http.ts';
 
-/** Lets the event loop turn for so many ms: its delay is measured every 20 ms. */
+/** Lets the event loop run for `ms`: its delay is measured every 20 ms. */
 async function spin(ms: number): Promise<void> {
   const until = performance.now() + ms;
   while (performance.now() < until) await turn();
@@ -16,7 +16,7 @@ async function spin(ms: number): Promise<void> {
 
 test('The metrics show the delay of the event loop.', async () => {
   using metrics = new Metrics({ role: 'authority', isSecure: false, hasDatabase: false });
-  // The first measure after a scrape is lost, so that on a busy machine one time is not enough.
+  // The first measurement after a scrape is lost: on a busy machine, one attempt is not enough.
   const lagAfterHold = async (): Promise<number> => {
     await spin(60);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
@@ -32,9 +32,9 @@ const common = `Host: localhost\r\nAuthorization: Bearer ${adminToken}`;
 const verify = `GET /api/v2/license/verify?${body} HTTP/1.1\r\n${common}\r\n\r\n`;
 const form = `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 const change = (name: string): string => `PUT /api/v2/license/${name} HTTP/1.1\r\n${common}\r\n${form}`;
-const asked = ['verify', 'usage', 'decrease', 'enable', 'disable'];
+const routes = ['verify', 'usage', 'decrease', 'enable', 'disable'];
 
-/** An authority whose requests are counted, and so many of each license route as were counted under status 499. */
+/** An authority with metrics, and the number of license requests with status 499 by route. */
 async function countedServer(changes: Parameters<typeof openApp>[0] = {}) {
   const opened = new AsyncDisposableStack();
   const { app } = opened.use(await openApp(changes));
@@ -56,11 +56,11 @@ test.each(['specification', 'payhip'] as const)(
     await using served = await countedServer({ dialect: dialects[dialect] });
     const away = () => Promise.reject(new StorageError('unavailable', new Error('away')));
     Object.assign(served.app.licensing, { verify: away, change: away });
-    for (const name of asked) {
+    for (const name of routes) {
       const { raw } = await sendRaw({ tcp: served.tcp }, name === 'verify' ? verify : change(name));
       expect(raw).toBe('');
     }
-    await expect.poll(served.unanswered).toEqual(asked.map((name) => `${name} 1`));
+    await expect.poll(served.unanswered).toEqual(routes.map((name) => `${name} 1`));
   },
 );
 

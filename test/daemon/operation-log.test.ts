@@ -4,11 +4,11 @@ import { traced } from '../../src/domain/outbox/operation.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
 
-const told: [string, Record<string, unknown>][] = [];
+const logged: [string, Record<string, unknown>][] = [];
 const nothing = (): void => undefined;
 const log: Log = {
   debug: nothing,
-  info: (fields, message) => void told.push([message, fields]),
+  info: (fields, message) => void logged.push([message, fields]),
   warn: nothing,
   error: nothing,
 };
@@ -24,7 +24,7 @@ test('The steps of a start are logged in order after the log can hash keys, even
   >[0]);
   const operation = buildOperation({ id: 'a', credential: 'token:t', requestId: 'r' });
   operationLog.add([traced('uncertain', operation)]);
-  expect(told).toEqual([]);
+  expect(logged).toEqual([]);
   operationLog.begin(log);
   operationLog.add([traced('held', { ...operation, lastError: 'why' })]);
   const common = {
@@ -34,7 +34,7 @@ test('The steps of a start are logged in order after the log can hash keys, even
     credential: 'token:t',
     request_id: 'r',
   };
-  expect(told).toEqual([
+  expect(logged).toEqual([
     ['uncertain', { ...common, state: 'pending' }],
     ['held', { ...common, state: 'pending', error: 'why' }],
   ]);

@@ -58,7 +58,7 @@ test('The reading thread returns the same lists as the reader.', async () => {
   expect(exported).toEqual({ csv: expect.stringContaining('KEY-1,press,') as string, last: null });
 });
 
-/** The statements that the thread of this test has run since it was last asked. */
+/** The statements that the thread of this test has run since the last call. */
 function watchStatements(): () => string[] {
   const run: string[] = [];
   for (const method of ['all', 'get'] as const) {
@@ -112,14 +112,14 @@ test('A running daemon reads no list, count or export in the server thread.', as
   }
 });
 
-/** A reading thread that answers only what the test lets it. */
+/** A reading thread whose responses the test sends. */
 function silentThread() {
-  const started: (EventEmitter & { asked: ReadMessage[]; isEnded: boolean })[] = [];
+  const started: (EventEmitter & { requests: ReadMessage[]; isEnded: boolean })[] = [];
   const thread = new ReadingThread('', () => {
     const worker = Object.assign(new EventEmitter(), {
-      asked: [] as ReadMessage[],
+      requests: [] as ReadMessage[],
       isEnded: false,
-      postMessage: (text: string) => void worker.asked.push(JSON.parse(text) as ReadMessage),
+      postMessage: (text: string) => void worker.requests.push(JSON.parse(text) as ReadMessage),
       terminate: async () => (worker.isEnded = true),
     });
     started.push(worker);
@@ -132,7 +132,7 @@ test('The results of the reading thread may come in any order.', async () => {
   const { thread, started } = silentThread();
   const [one, other] = [thread.lists.licenses.count({}), thread.lists.purchases.count({})];
   const [worker] = started;
-  for (const { id, request } of (worker?.asked ?? []).toReversed()) {
+  for (const { id, request } of (worker?.requests ?? []).toReversed()) {
     const result = 'table' in request ? request.table : null;
     worker?.emit('message', JSON.stringify({ id, outcome: { result } }));
   }

@@ -16,7 +16,7 @@ const isRoot = process.getuid?.() === 0;
 const nowhere = (): void => undefined;
 const silent: Log = { debug: nowhere, info: nowhere, warn: nowhere, error: nowhere };
 
-/** A daemon in this process that listens on its own socket, and on these. */
+/** A daemon in this process that listens on its own socket and on `sockets`. */
 async function daemonOn(
   directory: string,
   sockets: readonly object[],
@@ -80,7 +80,7 @@ test('A client that sends CONNECT and does not read its response does not delay 
   const page = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: localhost\r\n\r\n';
   caller.write(`${page}CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   await once(caller, 'readable');
-  // It waits for him as long as for any other, and no longer.
+  // The stop waits for this client no longer than for others.
   await expect(daemon.stop()).resolves.toBeUndefined();
   caller.destroy();
 });

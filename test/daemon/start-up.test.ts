@@ -65,7 +65,7 @@ test('A store that cannot be checked for damage is not called damaged.', async (
   const state = join(directory.path, 'state');
   const path = join(state, 'latchkey.db');
   const warned = Promise.withResolvers<readonly unknown[]>();
-  // The look begins behind this line.
+  // The check starts after this line is logged.
   const info = (_: object, message: string): void => {
     if (message === 'ready') renameSync(path, `${path}.away`);
   };
@@ -88,14 +88,14 @@ test('A store that cannot be checked for damage is not called damaged.', async (
 test('After its state directory was moved away, a daemon refuses changes.', async () => {
   await using directory = temporaryDirectory();
   const state = join(directory.path, 'state');
-  const told = Promise.withResolvers<unknown>();
-  const log: Log = { ...silent, error: (about) => told.resolve(about) };
+  const logged = Promise.withResolvers<unknown>();
+  const log: Log = { ...silent, error: (about) => logged.resolve(about) };
   const configuration = embeddedConfiguration({ state_dir: state, listen: { tcp: '127.0.0.1:0' } });
   const time = { ...machineTime, sleep: () => nextTurn() };
   const daemon = await startDaemon(configuration, { log, time });
   expect(await daemon.status()).toMatchObject({ storage: 'ok' });
   renameSync(state, join(directory.path, 'elsewhere'));
-  expect(await told.promise).toMatchObject({
+  expect(await logged.promise).toMatchObject({
     part: 'store',
     error: 'its directory was moved or removed',
     hint: expect.stringContaining('restore the directory, or restore a backup') as string,
@@ -177,10 +177,10 @@ test.for([
 });
 
 test('Every error that startDaemon documents is exported as a class.', async () => {
-  // Each that startDaemon says it rejects with.
+  // The errors in the docstring of startDaemon.
   const text = readFileSync('src/daemon/embedding.ts', 'utf8');
-  const [, told = ''] = /rejects with ([^.]+), and leaves nothing/.exec(text) ?? [];
-  const names = [...told.matchAll(/`(\w+)`/g)].map(([, name]) => name);
+  const [, documented = ''] = /rejects with ([^.]+), and leaves nothing/.exec(text) ?? [];
+  const names = [...documented.matchAll(/`(\w+)`/g)].map(([, name]) => name);
   expect(names).toHaveLength(7);
   expect(Object.keys(latchkey)).toEqual(expect.arrayContaining(names));
   await using directory = temporaryDirectory();

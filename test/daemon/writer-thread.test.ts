@@ -16,18 +16,18 @@ import { account, buildLicense, createTestStore, product } from '../support/buil
 
 const commit = { durationMs: 1, size: 1 };
 
-/** A writer whose thread answers only what the test lets it. */
+/** A writer thread whose responses the test sends. */
 function startSilentWriter(): {
   writer: WriterThread;
   thread: EventEmitter;
-  tell: (message: BatchMessage | DiskSpaceMessage) => void;
+  send: (message: BatchMessage | DiskSpaceMessage) => void;
   turnTo: (elapsed: number) => void;
-  rooms: boolean[];
-  told: string[];
+  diskStates: boolean[];
+  steps: string[];
 } {
   let elapsed = 0;
-  const rooms: boolean[] = [];
-  const told: string[] = [];
+  const diskStates: boolean[] = [];
+  const steps: string[] = [];
   const thread = Object.assign(new EventEmitter(), { postMessage: () => undefined });
   const clock = { now: () => elapsed, elapsed: () => elapsed, sleep: () => Promise.resolve() };
   const options = {
@@ -35,32 +35,32 @@ function startSilentWriter(): {
     keepsHistory: () => true,
     onCommit: () => undefined,
     onChanged: () => undefined,
-    onTraced: (happened: readonly Traced[]) => void told.push(...happened.map(({ id }) => id)),
-    onDiskSpace: (isFull: boolean) => void rooms.push(isFull),
+    onTraced: (newSteps: readonly Traced[]) => void steps.push(...newSteps.map(({ id }) => id)),
+    onDiskSpace: (isFull: boolean) => void diskStates.push(isFull),
   };
   const writer = new WriterThread(thread as unknown as Worker, clock, options);
-  const tell = (message: object): void => void thread.emit('message', message);
-  return { writer, thread, tell, rooms, told, turnTo: (at) => (elapsed = at) };
+  const send = (message: object): void => void thread.emit('message', message);
+  return { writer, thread, send, diskStates, steps, turnTo: (at) => (elapsed = at) };
 }
 
 test('A write that waits for more than a minute shows that the disk hangs.', async () => {
-  const { writer, tell, turnTo } = startSilentWriter();
+  const { writer, send, turnTo } = startSilentWriter();
   const write = writer.write('pruneIdempotency', { removalTime: 0, limit: 10 });
   turnTo(60_000);
   expect(writer.isStuck).toBe(false);
   turnTo(60_001);
   expect(writer.isStuck).toBe(true);
-  tell({ outcomes: '[{"result":null}]', traced: [], commit, broken: null });
+  send({ outcomes: '[{"result":null}]', traced: [], commit, broken: null });
   await write;
   expect(writer.isStuck).toBe(false);
 });
 
 test('The writer thread reports a full disk and free space as they occur.', () => {
-  const { writer, tell, rooms } = startSilentWriter();
-  tell({ isFull: true });
+  const { writer, send, diskStates } = startSilentWriter();
+  send({ isFull: true });
   expect(writer.storage).toBe('full');
-  tell({ isFull: false });
-  expect([writer.storage, rooms]).toEqual(['ok', [true, false]]);
+  send({ isFull: false });
+  expect([writer.storage, diskStates]).toEqual(['ok', [true, false]]);
 });
 
 test('After refuse, every write is rejected and the thread is not lost.', async () => {
@@ -92,65 +92,65 @@ test('The unanswered writes of a lost thread have an unknown outcome, and every 
 });
 
 test('A write that the thread had not started when its storage failed was certainly not done.', async () => {
-  const { writer, tell } = startSilentWriter();
+  const { writer, send } = startSilentWriter();
   const [begun, waiting] = ['begun', 'waiting'].map(() =>
     writer.write('pruneIdempotency', { removalTime: 0, limit: 10 }),
   );
   const outcomes = JSON.stringify([{ storageFault: 'commit_failed', detail: 'disk I/O error' }]);
-  tell({ outcomes, traced: [], commit, broken: 'disk I/O error' });
+  send({ outcomes, traced: [], commit, broken: 'disk I/O error' });
   await expect(begun).rejects.toMatchObject({ fault: 'commit_failed' });
   await expect(waiting).rejects.toMatchObject({ fault: 'failed' });
 });
 
 test('An error of a write reaches its caller with message and stack.', async () => {
-  const { writer, tell } = startSilentWriter();
+  const { writer, send } = startSilentWriter();
   const write = writer.write('pruneIdempotency', { removalTime: 0, limit: 10 });
   const error = new TypeError('not an operation');
   const outcomes = JSON.stringify([outcomeMessage({ error })]);
-  tell({ outcomes, traced: [], commit, broken: null });
+  send({ outcomes, traced: [], commit, broken: null });
   await expect(write).rejects.toMatchObject({ message: 'not an operation', stack: error.stack });
 });
 
-/** The message of a batch with one write, which happened to so many operations, numbered from the first. */
+/** The message of a batch with one write that changed `count` operations, numbered from `first`. */
 function batchAbout(count: number, first = 0): BatchMessage {
-  const happened = Array.from({ length: count }, (_, index) =>
+  const steps = Array.from({ length: count }, (_, index) =>
     traced('reconciled', buildOperation({ id: String(first + index) })),
   );
   const outcomes = JSON.stringify([{ result: null }]);
-  return { outcomes, traced: piecesOf([{ result: null, traced: happened }]), commit, broken: null };
+  return { outcomes, traced: piecesOf([{ result: null, traced: steps }]), commit, broken: null };
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 test('The steps of very many operations are reported in order over many turns, and other requests are answered in between.', async () => {
-  const { tell, told } = startSilentWriter();
-  tell(batchAbout(2));
-  expect(told).toHaveLength(2);
-  tell(batchAbout(1_200, 2));
-  tell(batchAbout(1, 1_202));
-  const counts = [told.length];
-  while (told.length < 1_203 && counts.length < 100) {
+  const { send, steps } = startSilentWriter();
+  send(batchAbout(2));
+  expect(steps).toHaveLength(2);
+  send(batchAbout(1_200, 2));
+  send(batchAbout(1, 1_202));
+  const counts = [steps.length];
+  while (steps.length < 1_203 && counts.length < 100) {
     await turn();
-    counts.push(told.length);
+    counts.push(steps.length);
   }
-  const steps = counts.map((count, index) => count - (counts[index - 1] ?? 0));
-  expect(Math.max(...steps)).toBeLessThanOrEqual(502);
-  expect(told).toEqual(Array.from({ length: 1_203 }, (_, index) => String(index)));
+  const increases = counts.map((count, index) => count - (counts[index - 1] ?? 0));
+  expect(Math.max(...increases)).toBeLessThanOrEqual(502);
+  expect(steps).toEqual(Array.from({ length: 1_203 }, (_, index) => String(index)));
 });
 
 test('The remaining steps of operations are reported before the end, also over many turns.', async () => {
-  const { writer, thread, tell, told } = startSilentWriter();
-  tell(batchAbout(1_800));
+  const { writer, thread, send, steps } = startSilentWriter();
+  send(batchAbout(1_800));
   const end = writer[Symbol.asyncDispose]();
   thread.emit('exit', 0);
   await turn();
-  // At once it would be more than the log keeps.
-  expect(told.length).toBeLessThan(1_800);
+  // All steps at once would exceed the buffer of the log.
+  expect(steps.length).toBeLessThan(1_800);
   await end;
-  expect(told).toHaveLength(1_800);
+  expect(steps).toHaveLength(1_800);
 });
 
-/** What JSON gives back as it was; what another program sent, as `unknown`, came as JSON. */
+/** Types that survive JSON unchanged. `unknown` values from other programs arrived as JSON. */
 type Json<Value> = unknown extends Value
   ? Value
   : Value extends string | number | boolean | null | undefined

@@ -27,6 +27,6 @@ test('The public declarations need the types of zod and of no other package.', a
   for (const entry of ['index.d.ts', 'testing.d.ts']) {
     expect(['zod'], entry).toEqual(expect.arrayContaining([...packagesOf(join(temporary.path, entry))]));
   }
-  // The walk finds the packages of a file that has some.
+  // Proves that the walk finds packages.
   expect(packagesOf(join(temporary.path, 'daemon/metrics.d.ts'))).toContain('fastify');
 });

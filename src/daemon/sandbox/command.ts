@@ -53,13 +53,13 @@ type SandboxFacts = FileCredentials & {
  * Throws `SandboxRefused`.
  */
 export async function runSandbox(options: SandboxCommand): Promise<never> {
-  const given = options.credentialsFile === null ? null : readCredentials(options.credentialsFile);
+  const fixed = options.credentialsFile === null ? null : readCredentials(options.credentialsFile);
   const { configurationDirectory } = options;
   const configuration = configurationDirectory === null ? null : newConfigurationFile(configurationDirectory);
   const directory = makeTemporaryDirectory('latchkey-sandbox-');
   const log = await makeLog({ level: 'warn', format: 'pretty' });
   const shared = { dialect: options.dialect, time: new AdvancingTime(), log };
-  const store = openStore(options, given, { ...shared, directory: join(directory.path, 'authority') });
+  const store = openStore(options, fixed, { ...shared, directory: join(directory.path, 'authority') });
   const agent = new SandboxAgent({
     ...shared,
     directory: join(directory.path, 'agent'),
@@ -75,9 +75,9 @@ export async function runSandbox(options: SandboxCommand): Promise<never> {
   onEndingSignal(() => ending.close());
   try {
     await store.comeBack();
-    const licenseKey = await store.sellOne(given === null ? {} : { licenseKey: given.license_key });
+    const licenseKey = await store.sellOne(fixed === null ? {} : { licenseKey: fixed.license_key });
     const facts = { ...factsOf(store, licenseKey), state: join(directory.path, 'authority'), configuration };
-    if (options.credentialsFile !== null && given === null)
+    if (options.credentialsFile !== null && fixed === null)
       writeCredentials(options.credentialsFile, credentialsOf(facts));
     if (options.withAgent) await agent.start();
     if (configuration !== null) writeAgentConfiguration(store, configuration);
@@ -94,13 +94,13 @@ export async function runSandbox(options: SandboxCommand): Promise<never> {
 
 function openStore(
   options: SandboxCommand,
-  given: FileCredentials | null,
+  fixed: FileCredentials | null,
   parts: SandboxParts,
 ): SandboxStore {
-  const credentials: SandboxCredentials | null = given && {
-    apiKey: given.api_key,
-    productKey: given.product_key,
-    productSecret: given.product_secret,
+  const credentials: SandboxCredentials | null = fixed && {
+    apiKey: fixed.api_key,
+    productKey: fixed.product_key,
+    productSecret: fixed.product_secret,
   };
   return new SandboxStore({ ...parts, port: options.port, credentials, faults: options });
 }
