@@ -36,8 +36,8 @@ const history = array(nat(50), { maxLength: 60, size: 'max' }).chain((gaps) => {
 });
 const policy = record({ failures: integer({ min: 1, max: 5 }), openMs: nat(100) });
 
-describe('a breaker, whatever happens', () => {
-  it('lets one probe through when it is due, and no second one before its outcome or as long again', () => {
+describe('a breaker, after any events', () => {
+  it('a breaker lets one probe through when it is due, and no second probe before the outcome or the same wait again', () => {
     assert(
       property(policy, history, (how, events) => {
         let breaker = closedBreaker;
@@ -55,7 +55,7 @@ describe('a breaker, whatever happens', () => {
     );
   });
 
-  it('is closed after any answer, and never waits longer than it is told to', () => {
+  it('a breaker is closed after any response, and never waits longer than its limit', () => {
     assert(
       property(policy, history, (how, events) => {
         let breaker = closedBreaker;
@@ -69,7 +69,7 @@ describe('a breaker, whatever happens', () => {
     );
   });
 
-  it('opens after so many failures in a row, those of one subject after the other taken as one', () => {
+  it('a breaker opens after a number of failures in a row, where failures of one subject in a row count once', () => {
     assert(
       property(policy, array(subject, { maxLength: 20 }), (how, subjects) => {
         const breaker = subjects.reduce<Breaker>(
@@ -91,7 +91,7 @@ describe('the wait after failures', () => {
     maxMs: integer({ min: 1, max: 1_000_000 }),
   });
 
-  it('is a whole number of ms, at least one, at most the cap and what the failures allow', () => {
+  it('a wait is a whole number of ms from 1 up to the cap and the limit for its failures', () => {
     assert(
       property(waits, integer({ min: 0, max: 5000 }), draw, (how, failures, drawn) => {
         const waitMs = backoffMs(how, failures, drawn);
@@ -103,7 +103,7 @@ describe('the wait after failures', () => {
     );
   });
 
-  it('never falls with more failures, for the same draw', () => {
+  it('a wait never gets shorter with more failures, for the same draw', () => {
     assert(
       property(waits, integer({ min: 1, max: 100 }), draw, (how, failures, drawn) => {
         expect(backoffMs(how, failures + 1, drawn)).toBeGreaterThanOrEqual(backoffMs(how, failures, drawn));

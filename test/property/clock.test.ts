@@ -14,7 +14,7 @@ const day = 86_400_000;
 const policy = { freshMs: day, staleMs: 7 * day, graceMs: 14 * day };
 const ages = ['fresh', 'stale', 'grace', 'expired'] as const;
 
-/** What can be done to a machine and its process; nothing of it is an answer of the upstream. */
+/** Inputs to a machine and its process, except responses of the upstream. */
 type Input =
   { input: 'pass'; ms: number } | { input: 'turn'; byMs: number } | { input: 'restart'; offMs: number };
 
@@ -23,7 +23,7 @@ const turn = (most: number) =>
   record({ input: constantFrom('turn' as const), byMs: integer({ min: -400 * day, max: most }) });
 const restart = record({ input: constantFrom('restart' as const), offMs: nat(3 * day) });
 
-/** A machine, a process on it that looks at the clock after each input, and what its store remembers. */
+/** A machine, a process that reads the clock after each input, and the stored time. */
 class Machine {
   keeping: TimeState;
   #reading: ClockReading = { wall: Date.UTC(2026, 0, 1), monotonic: 0 };
@@ -66,9 +66,9 @@ function badness(confirmedAt: number, now: number): number {
   return ages.indexOf(freshnessAt(confirmedAt, policy, now));
 }
 
-describe('a verdict, without a new answer', () => {
-  it('is improved by no clock: neither turned while it runs, nor turned and started again', () => {
-    // A jump of up to 30 days is remembered; a longer one is not, and a start cannot know of it.
+describe('a verdict without a new response', () => {
+  it('a verdict is not improved by a clock that is changed, neither while the process runs nor across a restart', () => {
+    // A jump of up to 30 days is stored; a start cannot know of a longer one.
     const inputs = array(oneof(pass, turn(29 * day), restart), { maxLength: 40 });
     assert(
       property(inputs, (all) => {
@@ -85,7 +85,7 @@ describe('a verdict, without a new answer', () => {
     );
   });
 
-  it('is improved by no jump of any length while the process runs', () => {
+  it('a verdict is not improved by a clock jump of any length while the process runs', () => {
     const inputs = array(oneof(pass, turn(4000 * day)), { maxLength: 40 });
     assert(
       property(inputs, (all) => {
@@ -100,7 +100,7 @@ describe('a verdict, without a new answer', () => {
     );
   });
 
-  it('is after any start no better than by the time that the store remembers', () => {
+  it('a verdict after a start is no better than the stored time allows', () => {
     const inputs = array(oneof(pass, turn(4000 * day), restart), { maxLength: 40 });
     assert(
       property(inputs, (all) => {
@@ -117,8 +117,8 @@ describe('a verdict, without a new answer', () => {
   });
 });
 
-describe('an answer of the upstream', () => {
-  it('is never older than the time that it and the next one say, and takes back no time that an answer had confirmed', () => {
+describe('a response of the upstream', () => {
+  it('a response is never older than the dates of it and the next response, and takes back no confirmed time', () => {
     const inputs = array(oneof(pass, turn(4000 * day), restart), { maxLength: 20 });
     assert(
       property(inputs, integer({ min: -100 * day, max: 100 * day }), (all, off) => {
@@ -126,14 +126,14 @@ describe('an answer of the upstream', () => {
         machine.learn(machine.now);
         for (const input of all) machine.suffer(input);
         const { base } = machine.keeping;
-        // One alone is not believed when it is far ahead.
+        // A single date far ahead is not accepted.
         for (let said = 0; said < 2; said += 1) machine.learn(base + off);
         expect(machine.now).toBe(Math.max(base, base + off));
       }),
     );
   });
 
-  it('makes a wall clock that is right again count as right', () => {
+  it('a response makes a corrected wall clock count as correct', () => {
     assert(
       property(nat(20 * day), (ahead) => {
         const machine = new Machine();

@@ -81,7 +81,7 @@ function outcomeOf(agent: AgentHarness, what: Said): Applied<License> | NotAppli
   return what.kind === 'lost' ? lost : no(what.reason);
 }
 
-/** Carries out an act where it makes sense. */
+/** Carries out an action if it is possible. */
 async function perform(agent: AgentHarness, one: Exclude<Act, { act: 'change' }>): Promise<void> {
   const { operations } = agent.store;
   switch (one.act) {
@@ -125,11 +125,11 @@ async function perform(agent: AgentHarness, one: Exclude<Act, { act: 'change' }>
   }
 }
 
-describe('a key on an agent, whatever is done and answered in whatever order', () => {
+describe('a key on an agent, after any commands and responses in any order', () => {
   const writers = constantFrom<SyncPolicy['writers']>('single', 'many');
   const onUncertain = constantFrom<SyncPolicy['onUncertain']>('infer', 'hold');
 
-  it('shows what the upstream last said with what waits, keeps its queues in order, and loses no change', async () => {
+  it('a key shows the upstream’s last response with the waiting changes, keeps its queues in order, and loses no change', async () => {
     await assert(
       asyncProperty(record({ writers, onUncertain }), acts, async (policy, all) => {
         await using agent = await createAgent({ uses: 3 }, policy);

@@ -35,7 +35,7 @@ const parameters = record<CouponParameters & { code: string }>({
   notes: option(string(), sent),
 });
 
-/** Those with one discount and one scope: of what is drawn freely they are one in twenty. */
+/** Parameters with one discount and one scope. In free draws these are one in twenty. */
 const described = parameters.map((all) => ({
   ...all,
   amountOff: all.percentOff === undefined ? (all.amountOff ?? 1) : undefined,
@@ -43,8 +43,8 @@ const described = parameters.map((all) => ({
   collectionId: all.couponType === 'collection' ? (all.collectionId ?? 'C') : undefined,
 }));
 
-describe('the parameters of a coupon, whatever was sent', () => {
-  it('are without fault exactly when they describe one coupon', () => {
+describe('the parameters of a coupon', () => {
+  it('coupon parameters are valid exactly if they describe one coupon', () => {
     assert(
       property(oneof(parameters, described), (all) => {
         const { couponType, percentOff, amountOff, productKey, collectionId, startDate, endDate } = all;
@@ -52,7 +52,7 @@ describe('the parameters of a coupon, whatever was sent', () => {
         const hasItsScope =
           (couponType === 'single') === (productKey !== undefined) &&
           (couponType === 'collection') === (collectionId !== undefined);
-        // In whole seconds, in which answers tell them.
+        // Responses have whole seconds.
         const [start = -1, end = Infinity] = [startDate, endDate].map((at) => at && Math.floor(at / 1000));
         const isInOrder = start < end;
         expect(couponFaults(all).length === 0).toBe(hasOneDiscount && hasItsScope && isInOrder);
@@ -60,7 +60,7 @@ describe('the parameters of a coupon, whatever was sent', () => {
     );
   });
 
-  it('make terms that have either a percentage or an amount, and one scope', () => {
+  it('coupon parameters make terms with either a percentage or an amount, and one scope', () => {
     assert(
       property(described, (all) => {
         const { discount, scope } = couponTerms(all);
@@ -74,7 +74,7 @@ describe('the parameters of a coupon, whatever was sent', () => {
     );
   });
 
-  it('name each fault once, by a parameter of the interface', () => {
+  it('coupon parameters name each error once, by a parameter of the API', () => {
     assert(
       property(parameters, (all) => {
         const names = couponFaults(all).map(({ parameter }) => parameter);
@@ -86,7 +86,7 @@ describe('the parameters of a coupon, whatever was sent', () => {
 });
 
 describe('a coupon code', () => {
-  it('is compared by a form that is its own form', () => {
+  it('the folded form of a folded coupon code is the same', () => {
     assert(
       property(string({ unit: 'grapheme' }), (code) => {
         const folded = foldCouponCode(code);
@@ -105,7 +105,7 @@ describe('a datetime', () => {
   };
   const instant = date(years).map((one) => Math.floor(one.getTime() / 1000) * 1000);
 
-  it('is read as it was written', () => {
+  it('a datetime is parsed as it was formatted', () => {
     assert(
       property(instant, (at) => {
         expect(parseDatetime(formatDatetime(at))).toBe(at);
@@ -113,7 +113,7 @@ describe('a datetime', () => {
     );
   });
 
-  it('is the same instant from every place on earth', () => {
+  it('a datetime is the same instant in every time zone', () => {
     const offset = integer({ min: -23 * 60, max: 23 * 60 });
     assert(
       property(instant, offset, (at, minutes) => {
@@ -126,7 +126,7 @@ describe('a datetime', () => {
     );
   });
 
-  it('is read only from what it is written as: no day, hour or minute that there is not', () => {
+  it('a datetime with a day, hour or minute that does not exist is rejected', () => {
     const two = (most: number) => nat(most).map((value) => String(value).padStart(2, '0'));
     assert(
       property(two(13), two(32), two(25), two(61), (month, day, hour, minute) => {

@@ -13,7 +13,7 @@ import { Machine } from './simulation/machine.ts';
 import { SeededRandom } from './simulation/seeded-random.ts';
 
 const day = 86_400_000;
-/** A crash may lose what the store had not yet remembered of the time (src/sync/README.md, The clock). */
+/** A crash may lose the time since the last mark (src/sync/README.md, The clock). */
 const unmarkedMs = 60_000;
 const { signal } = new AbortController();
 
@@ -27,7 +27,7 @@ const policy = {
   graceMs: 14 * day,
 } as const;
 
-/** What can happen to a machine, its process, and the answers that it gets. Dates are ms ahead of the truth. */
+/** Events of a machine, its process and its responses. Dates are ms ahead of the true time. */
 type Input =
   | { input: 'pass'; ms: number }
   | { input: 'turn'; byMs: number }
@@ -66,7 +66,7 @@ const texts = {
   }),
 } as const;
 
-/** A machine whose wall clock is turned, and a process on it with the clock, the client and the store of the daemon. */
+/** A machine whose wall clock changes, and a process with the clock, client and store of the daemon. */
 class Desk implements Disposable {
   readonly machine = new Machine();
   readonly writer: Writer;
@@ -170,7 +170,7 @@ class Desk implements Disposable {
   }
 }
 
-it('no answer of the upstream or of a cache is ever dated in the future, whatever the clocks show, also after a crash', async () => {
+it('no response of the upstream or of a cache is ever dated in the future, whatever the clocks show, even after a crash', async () => {
   const inputs = array(oneof(pass, turn, crash, answer, answer), { maxLength: 12 });
   await assert(
     asyncProperty(inputs, async (all) => {

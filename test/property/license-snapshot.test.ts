@@ -39,7 +39,7 @@ function license(uses: number, enabled: boolean): License {
   return { licenseKey: 'KEY', productKey: 'p', buyerEmail: 'a@example.com', uses, enabled, createdAt: 1 };
 }
 
-/** What an agent answers, in the plainest words there are (src/sync/README.md, Operation states). */
+/** The responses of an agent, as a simple model (src/sync/README.md, Operation states). */
 function model(uses: number, enabled: boolean, all: readonly Operation[]): ReturnType<typeof localState> {
   const unfinished = all.filter(({ progress: { state } }) =>
     ['pending', 'in_flight', 'uncertain'].includes(state),
@@ -55,7 +55,7 @@ function model(uses: number, enabled: boolean, all: readonly Operation[]): Retur
   return { uses: shown, enabled: enabled && !isDisabledHere, pending: unfinished.length };
 }
 
-/** How many there are of each sort, as the store counts them. */
+/** The counts per sort, as the store counts. */
 function backlogOf(all: readonly Operation[]): Backlog {
   const alone = all.map((each) => ({ ...each, seen: localState(license(1, true), [each]) }));
   const count = (isOne: (each: (typeof alone)[number]) => boolean): number => alone.filter(isOne).length;
@@ -72,8 +72,8 @@ const counterKind = constantFrom<'usage' | 'decrease'>('usage', 'decrease');
 const turns = array(counterKind, { maxLength: 30 });
 const waiting = (what: 'usage' | 'decrease'): Operation => buildOperation({ kind: what, subject: 'KEY' });
 
-describe('what callers see of a key, whatever waits', () => {
-  it('is what the contract says, step by step', () => {
+describe('what callers see of a key', () => {
+  it('what callers see of a key is the contract, applied step by step', () => {
     assert(
       property(uses, boolean(), operations, (count, enabled, all) => {
         expect(localState(license(count, enabled), all)).toEqual(model(count, enabled, all));
@@ -81,7 +81,7 @@ describe('what callers see of a key, whatever waits', () => {
     );
   });
 
-  it('can be kept up with one change at a time', () => {
+  it('what callers see of a key can be updated with one change at a time', () => {
     assert(
       property(uses, boolean(), operations, operations, (count, enabled, before, behind) => {
         const present = localState(license(count, enabled), before);
@@ -91,7 +91,7 @@ describe('what callers see of a key, whatever waits', () => {
     );
   });
 
-  it('is told by their numbers, or else by each of them', () => {
+  it('what callers see of a key follows from the counts of operations, or else from each operation', () => {
     assert(
       property(uses, boolean(), operations, (count, enabled, all) => {
         const told = localStateFromBacklog(license(count, enabled), backlogOf(all), null);
@@ -100,7 +100,7 @@ describe('what callers see of a key, whatever waits', () => {
     );
   });
 
-  it('is told by their numbers once the first of them is answered, whoever else has changed the count', () => {
+  it('what callers see of a key follows from the counts of operations after the first response, even if others changed the count', () => {
     assert(
       property(
         tuple(uses, uses),
@@ -119,7 +119,7 @@ describe('what callers see of a key, whatever waits', () => {
     );
   });
 
-  it('needs no look at each of them while nobody else lowers the count, however often it was taken and given back', () => {
+  it('what callers see of a key needs no read of each operation while no other writer lowers the count', () => {
     assert(
       property(uses, turns, (count, kinds) => {
         const queue = kinds.map(waiting);
@@ -136,7 +136,7 @@ describe('what callers see of a key, whatever waits', () => {
     );
   });
 
-  it('is never enabled where the upstream last said disabled', () => {
+  it('a key is never enabled where the upstream last said disabled', () => {
     assert(
       property(uses, operations, (count, all) => {
         expect(localState(license(count, false), all).enabled).toBe(false);

@@ -30,8 +30,8 @@ function countOf(base: number, kinds: readonly CounterKind[]): number {
   return kinds.reduce(countAfter, base);
 }
 
-describe('a license, whatever happens to it', () => {
-  it('never has fewer than 0 uses, and moves by one at most', () => {
+describe('a license after any changes', () => {
+  it('a license never has fewer than 0 uses, and changes by at most one at a time', () => {
     assert(
       property(license, array(trigger), (before, triggers) => {
         let present = before;
@@ -45,7 +45,7 @@ describe('a license, whatever happens to it', () => {
     );
   });
 
-  it('is enabled as the last trigger that says anything of it says', () => {
+  it('a license is enabled or disabled as the last trigger about its state says', () => {
     assert(
       property(license, array(trigger), (before, triggers) => {
         const last = triggers.findLast((one) => one !== 'usage' && one !== 'decrease');
@@ -55,7 +55,7 @@ describe('a license, whatever happens to it', () => {
     );
   });
 
-  it('counts in order: the floor makes it matter, and nothing else does', () => {
+  it('the order of changes of a license matters only at the floor of 0 uses', () => {
     expect(countOf(0, ['decrease', 'usage'])).not.toBe(countOf(0, ['usage', 'decrease']));
     assert(
       property(array(counterKind, { maxLength: 20 }), (kinds) => {
@@ -66,10 +66,10 @@ describe('a license, whatever happens to it', () => {
   });
 });
 
-describe('reconciling uncertainty by a count', () => {
+describe('reconciling uncertain operations by a count', () => {
   const kinds = array(counterKind, { maxLength: 12 });
 
-  it('leads to the count that is true, whatever run of the operations had been applied', () => {
+  it('reconciling by a count leads to the true count, whichever first operations had been applied', () => {
     assert(
       property(nat(4), kinds, nat(12), (base, all, cut) => {
         const arrived = Math.min(cut, all.length);
@@ -81,7 +81,7 @@ describe('reconciling uncertainty by a count', () => {
     );
   });
 
-  it('finds none only where no run explains the count', () => {
+  it('reconciling by a count finds no explanation only if none exists', () => {
     assert(
       property(nat(4), kinds, integer({ min: -2, max: 20 }), (base, all, read) => {
         const reached = all.map((_, index) => countOf(base, all.slice(0, index + 1)));
@@ -90,7 +90,7 @@ describe('reconciling uncertainty by a count', () => {
     );
   });
 
-  it('is exact where all of them count the same way', () => {
+  it('reconciling by a count is exact if all operations count the same way', () => {
     assert(
       property(nat(4), nat(12), nat(12), (base, count, cut) => {
         const all = Array.from({ length: count }, (): CounterKind => 'usage');
@@ -106,7 +106,7 @@ describe('a license key', () => {
   const space = constantFrom(' ', '\t', '\n', '\r', '\u00a0', '\u2003', '\ufeff');
   const white = array(space, { maxLength: 4 }).map((spaces) => spaces.join(''));
 
-  it('that is generated has the format, and is its own stored form', () => {
+  it('a generated license key has the format, and is its own stored form', () => {
     assert(
       property(bytes, (random) => {
         const key = licenseKeyFrom(random);
@@ -116,7 +116,7 @@ describe('a license key', () => {
     );
   });
 
-  it('that is generated is found in any letter case, with any white space around it', () => {
+  it('a generated license key is found in any letter case and with surrounding white space', () => {
     assert(
       property(
         bytes,
@@ -134,7 +134,7 @@ describe('a license key', () => {
     );
   });
 
-  it('that is generated differs for different low five bits, and for nothing else', () => {
+  it('a generated license key depends on the low five bits of each byte only', () => {
     assert(
       property(bytes, bytes, (one, other) => {
         const isSame = one.every((byte, index) => (byte & 31) === ((other[index] ?? 0) & 31));
@@ -143,7 +143,7 @@ describe('a license key', () => {
     );
   });
 
-  it('of any kind has one stored form: reading it again changes nothing', () => {
+  it('a license key has one stored form: parsing it again changes nothing', () => {
     assert(
       property(string({ unit: 'grapheme', maxLength: 120 }), (text) => {
         const key = parseLicenseKey(text);

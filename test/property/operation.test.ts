@@ -9,7 +9,7 @@ import {
   type OperationEventType,
 } from '../../src/domain/outbox/operation.ts';
 
-/** What may happen next: which of the events that can, and with what. */
+/** One of the possible next events, with its data. */
 const happening = record({
   choice: nat(),
   at: nat(),
@@ -51,7 +51,7 @@ const often = { numRuns: 3_000 };
 
 const start: OperationProgress = { state: 'pending', maybeApplied: false };
 
-/** Every place that a walk comes to, and the event that led there. */
+/** Every state of a walk, and the event that led to it. */
 function placesOf(happenings: readonly Happening[]): { progress: OperationProgress; by: OperationEvent }[] {
   const places: { progress: OperationProgress; by: OperationEvent }[] = [];
   let progress = start;
@@ -70,8 +70,8 @@ function placesOf(happenings: readonly Happening[]): { progress: OperationProgre
 
 const finished = new Set<OperationState>(['delivered', 'inferred', 'cancelled', 'dropped']);
 
-describe('an operation, whatever happens to it', () => {
-  it('is always in one of its states, with what belongs to that state alone', () => {
+describe('an operation after any events', () => {
+  it('an operation is always in one of its states, with the data of that state only', () => {
     const members: Record<OperationState, string[]> = {
       pending: ['maybeApplied'],
       in_flight: ['baseUses', 'maybeApplied', 'sentAt'],
@@ -95,7 +95,7 @@ describe('an operation, whatever happens to it', () => {
     );
   });
 
-  it('leaves a finished state by nothing', () => {
+  it('an operation never leaves a finished state', () => {
     assert(
       property(walk, (events) => {
         const places = placesOf(events);
@@ -106,7 +106,7 @@ describe('an operation, whatever happens to it', () => {
     );
   });
 
-  it('is given up by a person alone, and cancelled only when it is undone or overtaken', () => {
+  it('an operation is dropped only by a person, and cancelled only when undone or superseded', () => {
     const undoes = new Set<OperationEventType>(['cancel', 'superseded']);
     assert(
       property(walk, (events) => {
@@ -119,7 +119,7 @@ describe('an operation, whatever happens to it', () => {
     );
   });
 
-  it('ends delivered only where nothing was left uncertain, or a person has said so', () => {
+  it('an operation ends delivered only if nothing was uncertain, or if a person has said so', () => {
     assert(
       property(walk, (events) => {
         let inDoubt = false;
@@ -139,7 +139,7 @@ describe('an operation, whatever happens to it', () => {
     );
   });
 
-  it('is not called unapplied once an attempt of it was lost, but by a read or a person', () => {
+  it('an operation with a lost attempt is called not applied only after a read or a decision of a person', () => {
     const unapplied = new Set<OperationState>(['dead', 'cancelled', 'conflicted']);
     const settlesDoubt = new Set<OperationEventType>([
       'read_absent',
@@ -162,7 +162,7 @@ describe('an operation, whatever happens to it', () => {
     );
   });
 
-  it('has always a way to an end', () => {
+  it('an operation always has a way to a final state', () => {
     const wayOut: Record<OperationState, OperationEvent | null> = {
       pending: { type: 'drop', at: 1 },
       in_flight: { type: 'refused', cause: 'refused' },

@@ -38,7 +38,7 @@ const carts: Arbitrary<Cart> = record({
   currency: constant(null),
   lines: array(lines, { minLength: 1, maxLength: 12 }),
 });
-/** Percentages as people write them, and as a machine may. */
+/** Percentages as people and programs write them. */
 const percentages = oneof(
   integer({ min: 1, max: 1000 }).map((tenths) => tenths / 10),
   double({ min: Number.MIN_VALUE, max: 100, noNaN: true }),
@@ -76,8 +76,8 @@ function lineContent({ lines: quoted }: Quote): string[] {
   return quoted.map((line) => JSON.stringify(line)).toSorted();
 }
 
-describe('a quote, whatever the coupon and the cart', () => {
-  it('takes off no less than nothing and no more than it is taken from, of the cart and of each line', () => {
+describe('a quote for any coupon and cart', () => {
+  it('a discount is between zero and the price, for the cart and for each line', () => {
     assert(
       property(coupons, carts, moments, (coupon, cart, moment) => {
         const quote = quoteCart(coupon, cart, moment);
@@ -94,7 +94,7 @@ describe('a quote, whatever the coupon and the cart', () => {
     );
   });
 
-  it('adds up: the lines to the discount, the pieces to the subtotal', () => {
+  it('a quote adds up: the lines to the discount, the pieces to the subtotal', () => {
     assert(
       property(coupons, carts, moments, (coupon, cart, moment) => {
         const quote = quoteCart(coupon, cart, moment);
@@ -104,7 +104,7 @@ describe('a quote, whatever the coupon and the cart', () => {
     );
   });
 
-  it('stays within a cent of the exact share on every line', () => {
+  it('the discount of every line is within a cent of its exact share', () => {
     assert(
       property(coupons, carts, moments, (coupon, cart, moment) => {
         const quote = quoteCart(coupon, cart, moment);
@@ -122,7 +122,7 @@ describe('a quote, whatever the coupon and the cart', () => {
     );
   });
 
-  it('is redeemable exactly when date, limit, minimum and scope allow it', () => {
+  it('a quote is redeemable exactly if date, limit, minimum and scope allow it', () => {
     assert(
       property(coupons, carts, moments, (coupon, cart, moment) => {
         const { startAt, endAt, usageLimit, minimumPurchaseAmount, scope } = coupon;
@@ -139,7 +139,7 @@ describe('a quote, whatever the coupon and the cart', () => {
     );
   });
 
-  it('does not depend on the order of the lines', () => {
+  it('a quote does not depend on the order of the lines', () => {
     const reordered = carts.chain((cart) =>
       tuple(
         constant(cart),
@@ -156,7 +156,7 @@ describe('a quote, whatever the coupon and the cart', () => {
     );
   });
 
-  it('gives no less for a larger percentage', () => {
+  it('a larger percentage never gives a smaller discount', () => {
     assert(
       property(percentages, percentages, carts, (one, other, cart) => {
         const [less, more] = [one, other].toSorted((left, right) => left - right);
@@ -170,7 +170,7 @@ describe('a quote, whatever the coupon and the cart', () => {
     );
   });
 
-  it('rounds a percentage half up exactly at the cent', () => {
+  it('a percentage that gives exactly half a cent is rounded up', () => {
     const tenths = integer({ min: 1, max: 1000 });
     assert(
       property(oneof(constant(333), tenths), nat(9_007_199_254_740), (tenth, amount) => {

@@ -147,7 +147,7 @@ test.each(dialectNames)(
           expect(one).toEqual(other);
         }
       }),
-      // What was done is not undone for another try.
+      // Earlier steps are not undone for another attempt.
       { numRuns: 8, endOnFailure: true },
     );
   },

@@ -158,8 +158,12 @@ describe('the count in the response to a disable', () => {
   });
 
   it.each([
-    ['is not taken within the reconcile delay of a use that was given up', minute - 1, 5],
-    ['is taken after that reconcile delay, and is no sign of another writer', minute, 6],
+    ['the count is not used within the reconcile delay of a dropped use', minute - 1, 5],
+    [
+      'the count is used after the reconcile delay of a dropped use, and is no sign of another writer',
+      minute,
+      6,
+    ],
   ])('%s', async (_, passed, uses) => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');

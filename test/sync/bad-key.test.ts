@@ -19,7 +19,7 @@ describe('one key at which the upstream always fails', () => {
   it.each([
     ['with an error', broken],
     ['by never answering', silence],
-  ])('%s does not keep the uses of the others', async (_, how) => {
+  ])('a key that fails %s does not delay the uses of other keys', async (_, how) => {
     using harness = await createBadKey(how);
     await harness.change('BAD', 'usage');
     await harness.time.advance(10 * minute);
@@ -30,7 +30,7 @@ describe('one key at which the upstream always fails', () => {
     expect(await harness.verify('NEW')).toMatchObject({ ok: true });
   });
 
-  it('is not asked for again and again because the others are answered', async () => {
+  it('a key that always fails is not retried because other keys are answered', async () => {
     using harness = await createBadKey(broken);
     await harness.change('BAD', 'usage');
     await harness.time.advance(minute);
@@ -42,11 +42,11 @@ describe('one key at which the upstream always fails', () => {
     const about = (key: string): number =>
       harness.vendor.asked.slice(before).filter((asked) => asked.endsWith(key)).length;
     expect(harness.vendor.licenses.get('GOOD')?.uses).toBe(60);
-    // Every other probe is about it, when nothing else goes up for half a minute; its own tries are rare.
+    // If nothing else is sent for half a minute, every other probe reads this key; its own attempts are rare.
     expect(about('BAD')).toBeLessThan(60);
   });
 
-  it('is delivered when the upstream has been mended', async () => {
+  it('a key that always failed is delivered once the upstream is repaired', async () => {
     using harness = await createBadKey(broken);
     await harness.change('BAD', 'usage');
     await harness.time.advance(60 * minute);
@@ -57,7 +57,7 @@ describe('one key at which the upstream always fails', () => {
   });
 });
 
-describe('a change that the upstream refuses for now, though it tells of its key', () => {
+describe('a change that the upstream refuses for now, while it answers reads of the key', () => {
   const refusals = [
     ['usage', 'missing', 404],
     ['decrease', 'missing', 404],
@@ -68,28 +68,31 @@ describe('a change that the upstream refuses for now, though it tells of its key
     ['enable', 'challenged', 403],
   ] as const;
 
-  it.each(refusals)('%s, %s: goes up ever more rarely', async (kind, reason, status) => {
-    using harness = await startSyncHarness(['BAD', 'GOOD']);
-    for (const key of ['GOOD', 'BAD']) await harness.verify(key);
-    await harness.change('BAD', kind === 'enable' ? 'disable' : 'usage');
-    await harness.time.advance(minute);
-    const detail = `HTTP ${status}`;
-    harness.vendor.instead = (what, key) =>
-      key === 'BAD' && what !== 'verify'
-        ? { outcome: 'not_applied', reason, status, detail, retryAfterMs: null }
-        : null;
-    await harness.change('BAD', kind);
-    await harness.time.advance(60 * minute);
-    const before = harness.vendor.asked.length;
-    await harness.time.advance(60 * minute);
-    const asked = harness.vendor.asked.slice(before).filter((each) => each === `${kind} BAD`);
-    expect(asked.length).toBeGreaterThan(0);
-    expect(asked.length).toBeLessThan(30);
-  });
+  it.each(refusals)(
+    'a change that is refused for now (%s, %s) is sent at longer and longer intervals',
+    async (kind, reason, status) => {
+      using harness = await startSyncHarness(['BAD', 'GOOD']);
+      for (const key of ['GOOD', 'BAD']) await harness.verify(key);
+      await harness.change('BAD', kind === 'enable' ? 'disable' : 'usage');
+      await harness.time.advance(minute);
+      const detail = `HTTP ${status}`;
+      harness.vendor.instead = (what, key) =>
+        key === 'BAD' && what !== 'verify'
+          ? { outcome: 'not_applied', reason, status, detail, retryAfterMs: null }
+          : null;
+      await harness.change('BAD', kind);
+      await harness.time.advance(60 * minute);
+      const before = harness.vendor.asked.length;
+      await harness.time.advance(60 * minute);
+      const asked = harness.vendor.asked.slice(before).filter((each) => each === `${kind} BAD`);
+      expect(asked.length).toBeGreaterThan(0);
+      expect(asked.length).toBeLessThan(30);
+    },
+  );
 });
 
-describe('look-ups of odd keys at which the upstream fails', () => {
-  it('close nothing for the others, however often one is looked up', async () => {
+describe('look-ups of unknown keys at which the upstream fails', () => {
+  it('a failing look-up does not open the breaker, however often its key is looked up', async () => {
     using harness = await startSyncHarness(['NEW']);
     harness.vendor.instead = (_, key) => (key === 'NEW' ? null : broken);
     for (let count = 0; count < 20; count += 1) await harness.verify("'; DROP TABLE");
@@ -97,7 +100,7 @@ describe('look-ups of odd keys at which the upstream fails', () => {
     expect(await harness.verify('NEW')).toMatchObject({ ok: true });
   });
 
-  it('close nothing for long when there are many: a known key shows that the upstream is there', async () => {
+  it('many failing look-ups do not block for long, because a known key shows that the upstream is up', async () => {
     using harness = await startSyncHarness(['GOOD', 'FINE', 'NEW']);
     for (const key of ['GOOD', 'FINE']) await harness.verify(key);
     harness.vendor.instead = (_, key) => (key.startsWith('ODD') ? broken : null);
@@ -108,8 +111,8 @@ describe('look-ups of odd keys at which the upstream fails', () => {
   });
 });
 
-describe('an upstream that fails at everything, with an error', () => {
-  it('is left alone but for probes, and its return is noticed', async () => {
+describe('an upstream that answers everything with an error', () => {
+  it('an upstream that answers everything with an error gets only probes, and its recovery is noticed', async () => {
     using harness = await startSyncHarness(['A', 'B', 'C']);
     for (const key of ['A', 'B', 'C']) await harness.verify(key);
     harness.vendor.instead = () => broken;
@@ -127,7 +130,7 @@ describe('an upstream that fails at everything, with an error', () => {
   });
 });
 
-describe('a quiet that the upstream asked for', () => {
+describe('Retry-After', () => {
   const busy: Outcome<never> = {
     outcome: 'not_applied',
     reason: 'throttled',
@@ -147,7 +150,7 @@ describe('a quiet that the upstream asked for', () => {
     return harness;
   }
 
-  it('is kept by reads, probes and a person in a hurry', async () => {
+  it('Retry-After is respected by reads, probes and sync now', async () => {
     using harness = await createQuiet();
     await harness.writer.write('retryNow', {});
     harness.sync.limiter.closeBreaker();
@@ -160,8 +163,8 @@ describe('a quiet that the upstream asked for', () => {
 
   it.each([
     ['', 0],
-    [', also one before which the clock was turned back', -20 * 60 * minute],
-  ])('is kept across a restart%s', async (_, turnedByMs) => {
+    [', even if the clock was set back before it', -20 * 60 * minute],
+  ])('Retry-After is respected across a restart%s', async (_, turnedByMs) => {
     using harness = await createQuiet();
     await harness.restart({ turnedByMs });
     await harness.writer.write('retryNow', {});
@@ -174,8 +177,8 @@ describe('a quiet that the upstream asked for', () => {
   });
 });
 
-describe('a cache on the way that answers every read', () => {
-  it('keeps a use from being sent, rather than letting it be counted from the wrong base', async () => {
+describe('a cache that answers every read', () => {
+  it('a cache that answers every read delays a use instead of giving it a wrong base', async () => {
     using harness = await startSyncHarness(['KEY']);
     await harness.verify('KEY');
     await harness.restart();

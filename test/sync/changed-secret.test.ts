@@ -5,7 +5,7 @@ import { buildTerms } from '../support/builders/coupon-builders.ts';
 
 const refused = no('unauthorized');
 
-it('a refusal of the former secret, which comes after a reload, does not stop requests under the new one', async () => {
+it('a rejection of the old secret that arrives after a reload does not stop requests with the new secret', async () => {
   await using harness = await createManualHarness();
   const { limiter } = harness.sync;
   harness.sync.push.run(harness.ending.signal).catch(() => undefined);
@@ -26,7 +26,7 @@ it('a refusal of the former secret, which comes after a reload, does not stop re
   expect(limiter.status().pausedProducts).toEqual([productKey]);
 });
 
-it('a refusal of the former API key, which comes after a reload, does not stop coupons under the new one', async () => {
+it('a rejection of the old API key that arrives after a reload does not stop requests for coupons with the new key', async () => {
   await using harness = await createManualHarness();
   const { limiter, coupons } = harness.sync;
   const listing = coupons.list(never);

@@ -7,15 +7,15 @@ import { buildTerms } from '../support/builders/coupon-builders.ts';
 const terms = buildTerms();
 
 type ListOptions = {
-  /** The most coupons that it gives at once, whatever is asked for. */
+  /** The largest page, whatever is requested. */
   cap?: number;
-  /** Whether it heeds the offset. */
+  /** Whether the upstream respects the offset. */
   pages?: boolean;
-  /** Called before each answer, to change the list. */
+  /** Called before each response, to change the list. */
   before?: (ids: number[]) => void;
 };
 
-/** An upstream with so many coupons. */
+/** An upstream with this number of coupons. */
 function withCoupons(total: number, { cap = 100, pages = true, before }: ListOptions = {}) {
   const ids = total === Infinity ? null : Array.from({ length: total }, (_, index) => index + 1);
   const asked: number[] = [];
@@ -44,11 +44,11 @@ it('a list of several pages is as old as its oldest page', async () => {
     return { ...(await ask(page)), confirmedAt: at };
   };
   expect(await readCouponList(later, 1_000)).toMatchObject({ confirmedAt: 101 });
-  // What was created after it began may be missing, whatever clock the upstream has.
+  // A coupon that was created after the listing began may be missing, whatever clock the upstream has.
   expect(await readCouponList(later, 50)).toMatchObject({ confirmedAt: 50 });
 });
 
-it.each([0, 1, 99, 100, 101, 250])('a list of %i coupons is read whole', async (total) => {
+it.each([0, 1, 99, 100, 101, 250])('a list of %i coupons is read completely', async (total) => {
   const list = await readCouponList(withCoupons(total).ask, 1);
   expect(list).toMatchObject({ outcome: 'applied', value: { coupons: { length: total } } });
 });
@@ -58,12 +58,12 @@ it.each([
   [10, 10],
   [10, 95],
   [50, 120],
-])('a list of which the upstream gives %i at once, and has %i, is read whole', async (cap, total) => {
+])('a list is read completely if the upstream sends %i coupons per page and has %i', async (cap, total) => {
   const list = await readCouponList(withCoupons(total, { cap }).ask, 1);
   expect(list).toMatchObject({ outcome: 'applied', value: { coupons: { length: total } } });
 });
 
-it('a list of which a page is too large is asked for in smaller ones', async () => {
+it('a list with a page that is too large is read in smaller pages', async () => {
   const { ask, asked } = withCoupons(95);
   const isTooLarge: Outcome<never> = {
     outcome: 'ambiguous',
@@ -81,7 +81,7 @@ it('a list of which a page is too large is asked for in smaller ones', async () 
 it.each([
   [100, 101],
   [10, 21],
-])('a list that loses a coupon between two pages of %i misses none of the others', async (cap, total) => {
+])('a list that loses a coupon between two pages of %i misses no other coupon', async (cap, total) => {
   const upstream = withCoupons(total, {
     cap,
     before: (ids) => {
@@ -93,7 +93,7 @@ it.each([
   expect(list.value.coupons.map(({ id }) => id)).toContain(total);
 });
 
-it('a list that is told at once, whatever is asked for, is read whole', async () => {
+it('a list that is sent at once, whatever is requested, is read completely', async () => {
   for (const total of [7, 150]) {
     const { ask, asked } = withCoupons(total, { cap: Infinity, pages: false });
     const list = await readCouponList((page) => ask({ ...page, limit: Infinity }), 1);
@@ -102,7 +102,7 @@ it('a list that is told at once, whatever is asked for, is read whole', async ()
   }
 });
 
-it('a full page that is shown at another offset too is not taken for a list', async () => {
+it('an upstream that sends the same full page at another offset has no readable list', async () => {
   expect(await readCouponList(withCoupons(150, { pages: false }).ask, 1)).toMatchObject({
     outcome: 'not_applied',
     detail: expect.stringContaining('the same coupons at every offset') as string,
@@ -112,28 +112,31 @@ it('a full page that is shown at another offset too is not taken for a list', as
 it.each([
   [7, 'applied'],
   [100, 'not_applied'],
-] as const)('a list of %i, behind whose end the upstream refuses to read, is %s', async (total, outcome) => {
-  const { ask } = withCoupons(total);
-  const refused = { ...notApplied('missing', 'no such page'), status: 404 };
-  const list = await readCouponList(async (page) => (page.offset > 0 ? refused : await ask(page)), 1);
-  expect(list.outcome).toBe(outcome);
-});
+] as const)(
+  'a list of %i coupons, after which the upstream refuses to read further, is %s',
+  async (total, outcome) => {
+    const { ask } = withCoupons(total);
+    const refused = { ...notApplied('missing', 'no such page'), status: 404 };
+    const list = await readCouponList(async (page) => (page.offset > 0 ? refused : await ask(page)), 1);
+    expect(list.outcome).toBe(outcome);
+  },
+);
 
-it('a list of which a page does not come is not told: it is asked for again', async () => {
+it('a list with a page that cannot be read is not used, and is requested again', async () => {
   const { ask } = withCoupons(7);
   const throttled = notApplied('throttled', 'later');
   const list = await readCouponList(async (page) => (page.offset > 0 ? throttled : await ask(page)), 1);
   expect(list).toBe(throttled);
 });
 
-it('a list without an end is not taken for whole, since the coupon that is looked for may be beyond', async () => {
+it('a list without an end is not complete, because the coupon may be on a later page', async () => {
   expect(await readCouponList(withCoupons(Infinity).ask, 1)).toMatchObject({
     outcome: 'not_applied',
     detail: expect.stringContaining('more than 100000 coupons') as string,
   });
 });
 
-it('a list whose pages tell a cursor is read by it, however far it goes', async () => {
+it('a list with cursors is read by its cursors, however long it is', async () => {
   const asked: UpstreamPage[] = [];
   const pages = 150;
   const ask = async (page: UpstreamPage): Promise<Applied<CouponPage>> => {
@@ -150,7 +153,7 @@ it('a list whose pages tell a cursor is read by it, however far it goes', async 
   };
   const list = await readCouponList(ask, 1);
   expect(list).toMatchObject({ outcome: 'applied', value: { coupons: { length: 100 * pages } } });
-  // Twice, as every list of several pages; no page is asked for behind the last one.
+  // Read twice, like every list of several pages, and never past the last page.
   expect(asked.map(({ cursor }) => cursor)).toEqual(
     [1, 2].flatMap(() => [undefined, ...Array.from({ length: pages - 1 }, (_, index) => String(index + 1))]),
   );

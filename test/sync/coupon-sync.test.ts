@@ -24,7 +24,7 @@ class Office extends AgentHarness {
   readonly time: VirtualTime = new VirtualTime();
   readonly lists: HeldLists = new HeldLists();
   readonly listings: ((coupons: Coupon[], ageMs?: number) => Promise<void>)[] = [];
-  /** Those of each page that cannot be read. */
+  /** The coupons of each page that cannot be parsed. */
   unreadable: readonly UnreadableCoupon[] = [];
   readonly warnings: unknown[] = [];
 
@@ -59,7 +59,7 @@ class Office extends AgentHarness {
     });
   }
 
-  /** A creation whose answer was lost, with its reconcile delay over. */
+  /** A creation whose response was lost, after its reconcile delay. */
   async lose(): Promise<string> {
     const command = { terms, isSentNow: true, maxPending: 10 };
     const { operationId } = valueOf(await this.writer.write('queueCoupon', command));
@@ -96,11 +96,16 @@ class Office extends AgentHarness {
   }
 }
 
-describe('a coupon of which a person says that it was created', () => {
+describe('a coupon that a person says was created', () => {
   it.each([
-    ['is gone where the list does not have it', 0, [], 0],
-    ['stays where a cache has not heard of it', minute, [], 1],
-    ['stays where one of the list cannot be read: it may be this one', 0, [{ id: 7, code: 'Spring' }], 1],
+    ['a confirmed coupon is removed if the list lacks it', 0, [], 0],
+    ['a confirmed coupon stays if a cached list lacks it', minute, [], 1],
+    [
+      'a confirmed coupon stays if a listed coupon cannot be parsed, which may be this one',
+      0,
+      [{ id: 7, code: 'Spring' }],
+      1,
+    ],
   ])('%s', async (_, ageMs, unreadable, left) => {
     await using office = new Office();
     const coupons = await office.open();
@@ -114,8 +119,8 @@ describe('a coupon of which a person says that it was created', () => {
   });
 });
 
-describe('a creation whose answer was lost', () => {
-  it('is reconciled by no listing that was under way before its reconcile delay was over', async () => {
+describe('a creation whose response was lost', () => {
+  it('a creation is not reconciled by a listing that began before the end of its reconcile delay', async () => {
     await using office = new Office();
     const coupons = await office.open();
     void coupons.list(forEver);
@@ -131,7 +136,7 @@ describe('a creation whose answer was lost', () => {
     expect(office.listings.length).toBe(2);
   });
 
-  it('stays uncertain where the upstream shows the same coupons at each offset, which is found out at once', async () => {
+  it('a creation stays uncertain if the upstream shows the same coupons at each offset, which is detected at once', async () => {
     await using office = new Office();
     office.lists.byPage = true;
     const coupons = await office.open();
@@ -146,7 +151,7 @@ describe('a creation whose answer was lost', () => {
     expect(mirroredSince(office.store)).toBeNull();
   });
 
-  it('shares a listing with another that waits for the same', async () => {
+  it('a creation shares a listing with another creation that waits for the list', async () => {
     await using office = new Office();
     const coupons = await office.open();
     const id = await office.lose();
@@ -158,7 +163,7 @@ describe('a creation whose answer was lost', () => {
     expect(office.stateOf(id)).toBe('delivered');
   });
 
-  it('is found beside another whose code differs in letter case alone', async () => {
+  it('a creation is found next to a coupon whose code differs only in case', async () => {
     await using office = new Office();
     const coupons = await office.open();
     const id = await office.lose();
@@ -169,7 +174,7 @@ describe('a creation whose answer was lost', () => {
     expect(office.stateOf(id)).toBe('delivered');
   });
 
-  it('is reconciled by a listing for which a full disk has no room', async () => {
+  it('a creation is reconciled by a listing that the full disk cannot store', async () => {
     await using office = new Office();
     const coupons = await office.open();
     const id = await office.lose();
@@ -186,7 +191,7 @@ describe('a creation whose answer was lost', () => {
     expect(office.stateOf(id)).toBe('delivered');
   });
 
-  it('is reconciled by no listing out of a cache, which callers see as old as it is', async () => {
+  it('a creation is not reconciled by a cached listing, which callers see with its age', async () => {
     await using office = new Office();
     const coupons = await office.open();
     const id = await office.lose();
@@ -199,7 +204,7 @@ describe('a creation whose answer was lost', () => {
     expect(office.store.mirror.get(7)?.confirmedAt).toBe(office.now - minute);
   });
 
-  it('is found although another coupon leaves the list between two of its pages', async () => {
+  it('a creation is found even if another coupon leaves the list between two pages', async () => {
     await using office = new Office();
     office.lists.byPage = true;
     const coupons = await office.open();
@@ -213,7 +218,7 @@ describe('a creation whose answer was lost', () => {
     }));
     const ours = { ...terms, id: 101 };
     await office.listings[0]?.(others);
-    // One of the first page was deleted: what stood behind it has moved to the page that was read already.
+    // A coupon of the first page was deleted, so the next coupon moved to the page that was already read.
     await office.listings[1]?.([]);
     await office.listings[2]?.([...others.slice(1), ours]);
     await office.listings[3]?.([]);
@@ -221,7 +226,7 @@ describe('a creation whose answer was lost', () => {
   });
 });
 
-it('coupons that the upstream has deleted are gone with its next list, whichever page of the mirror has them', async () => {
+it('coupons that the upstream has deleted are removed at the next list, whichever page of the mirror has them', async () => {
   await using office = new Office();
   const coupons = await office.open();
   const all = Array.from({ length: 101 }, (_, index) => ({ ...terms, code: `C${index}`, id: index + 1 }));
@@ -235,10 +240,10 @@ it('coupons that the upstream has deleted are gone with its next list, whichever
   expect(office.store.mirror.count({})).toBe(50);
 });
 
-describe('a coupon that cannot be read', () => {
+describe('a coupon that cannot be parsed', () => {
   const odd: UnreadableCoupon = { id: 6, code: 'ODD', fault: 'amount_off: …' };
 
-  it('is left out of the mirror and told of once, by its id', async () => {
+  it('a coupon that cannot be parsed is left out of the mirror and logged once by its id', async () => {
     await using office = new Office();
     office.unreadable = [odd];
     const coupons = await office.open();
@@ -252,7 +257,7 @@ describe('a coupon that cannot be read', () => {
     expect(office.warnings).toEqual([{ coupon: 6, error: 'amount_off: …' }]);
   });
 
-  it('stays as it was last read: the list still shows it, so nobody asks whether it is gone', async () => {
+  it('a coupon that cannot be parsed any more stays as last read, because the list still contains it', async () => {
     await using office = new Office();
     const coupons = await office.open();
     for (const listed of [[{ ...terms, id: 6 }], []]) {
@@ -267,20 +272,23 @@ describe('a coupon that cannot be read', () => {
   it.each([
     ['its code', { ...odd, code: 'SPRING' }],
     ['no code that can be read', { ...odd, code: null }],
-  ])('and has %s may be the one whose answer was lost: that is not sent again', async (_, unreadable) => {
-    await using office = new Office();
-    office.unreadable = [unreadable];
-    const coupons = await office.open();
-    const id = await office.lose();
-    void coupons.reconcile(office.operation(id));
-    await office.time.settle();
-    await office.listings[0]?.([{ ...terms, id: 7, code: 'OTHER' }]);
-    expect(office.stateOf(id)).toBe('uncertain');
-    const why = `cannot be read, and may be this one: ${odd.fault}`;
-    expect(office.operation(id).lastError).toContain(why);
-  });
+  ])(
+    'a coupon that cannot be parsed and has %s may be the uncertain coupon, which is not sent again',
+    async (_, unreadable) => {
+      await using office = new Office();
+      office.unreadable = [unreadable];
+      const coupons = await office.open();
+      const id = await office.lose();
+      void coupons.reconcile(office.operation(id));
+      await office.time.settle();
+      await office.listings[0]?.([{ ...terms, id: 7, code: 'OTHER' }]);
+      expect(office.stateOf(id)).toBe('uncertain');
+      const why = `cannot be read, and may be this one: ${odd.fault}`;
+      expect(office.operation(id).lastError).toContain(why);
+    },
+  );
 
-  it('and has another code keeps nothing from being sent again', async () => {
+  it('a coupon that cannot be parsed and has another code does not prevent sending again', async () => {
     await using office = new Office();
     office.unreadable = [odd];
     const coupons = await office.open();
@@ -291,7 +299,7 @@ describe('a coupon that cannot be read', () => {
     expect(office.stateOf(id)).toBe('pending');
   });
 
-  it('counts towards the length of its page: the next one is read', async () => {
+  it('a coupon that cannot be parsed counts for the length of its page, so that the next page is read', async () => {
     await using office = new Office();
     office.lists.byPage = true;
     office.unreadable = [odd];

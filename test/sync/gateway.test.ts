@@ -10,8 +10,8 @@ const notFound: Outcome<never> = {
   retryAfterMs: null,
 };
 
-describe('a gateway that has lost its routes, and answers 404 with a JSON object to everything', () => {
-  it('costs no acknowledged change, however soon a key would be given up', async () => {
+describe('a gateway that answers 404 with a JSON object to everything', () => {
+  it('a gateway that answers 404 costs no accepted change, however short the limit for gone keys', async () => {
     const keys = Array.from({ length: 20 }, (_, index) => `KEY-${index}`);
     using harness = await startSyncHarness(keys, { rate: 50 });
     for (const key of keys) await harness.verify(key);
@@ -30,7 +30,7 @@ describe('a gateway that has lost its routes, and answers 404 with a JSON object
 });
 
 describe('a key that the upstream has deleted', () => {
-  it('is gone once reads say so twice, since another known key is still answered', async () => {
+  it('a deleted key is gone after two 404s, because another known key is still answered', async () => {
     using harness = await startSyncHarness(['KEY', 'OTHER']);
     await harness.verify('KEY');
     await harness.verify('OTHER');
@@ -42,7 +42,7 @@ describe('a key that the upstream has deleted', () => {
     expect(harness.store.operations.depth()).toMatchObject({ pending: 0, dead: 1 });
   });
 
-  it('is gone also where no other key is known that could bear witness', async () => {
+  it('a deleted key is gone even if no other key is known', async () => {
     using harness = await startSyncHarness(['KEY']);
     await harness.verify('KEY');
     harness.vendor.licenses.delete('KEY');
@@ -51,7 +51,7 @@ describe('a key that the upstream has deleted', () => {
     expect(harness.store.snapshots.get('KEY')).toMatchObject({ gone: true });
   });
 
-  it('comes back with its uses when a caller asks for it and the upstream has it again', async () => {
+  it('a deleted key returns with its uses if a caller asks for it and the upstream has it again', async () => {
     using harness = await startSyncHarness(['KEY', 'OTHER']);
     await harness.verify('OTHER');
     await harness.verify('KEY');
@@ -68,8 +68,8 @@ describe('a key that the upstream has deleted', () => {
   });
 });
 
-describe('one key for which the upstream answers 403 with a JSON object', () => {
-  it('does not hold up the uses of the other keys of its product', async () => {
+describe('a key for which the upstream answers 403 with a JSON object', () => {
+  it('a key with 403 does not delay uses of other keys of its product', async () => {
     const keys = Array.from({ length: 40 }, (_, index) => `KEY-${index}`);
     using harness = await startSyncHarness([...keys, 'REFUSED']);
     for (const key of ['REFUSED', ...keys]) await harness.verify(key);
@@ -87,8 +87,8 @@ describe('one key for which the upstream answers 403 with a JSON object', () => 
   });
 });
 
-describe('an upstream to which the letter case of a key is all the same', () => {
-  it('counts each use once, under whichever spelling it was recorded', async () => {
+describe('an upstream that ignores the letter case of keys', () => {
+  it('each use is counted once, under whichever spelling it was recorded', async () => {
     using harness = await startSyncHarness(['team-key']);
     harness.vendor.spells = (key) => key.toLowerCase();
     await harness.verify('team-key');
@@ -106,7 +106,7 @@ describe('an upstream to which the letter case of a key is all the same', () => 
 });
 
 describe('a request that is repeated under its idempotency key', () => {
-  it('has the same answer, also when it is willing to wait this time', async () => {
+  it('a repeated request gets the same response, even if it waits this time', async () => {
     using harness = await startSyncHarness(['KEY']);
     await harness.verify('KEY');
     const first = await harness.change('KEY', 'usage', { idempotencyKey: 'k' });

@@ -7,7 +7,7 @@ import { VirtualTime } from '../support/harness/virtual-clock.ts';
 const forEver = new AbortController().signal;
 const time = new VirtualTime();
 
-/** Queues, and who is in them by name. */
+/** Queues, with the names of those that are in. */
 class Gate {
   readonly mutex: KeyedMutex = new KeyedMutex();
   readonly log: string[] = [];
@@ -54,7 +54,7 @@ class Gate {
 const both: readonly QueueName[] = ['counter', 'state'];
 
 describe('the queues of a key', () => {
-  it('let in one for each queue', async () => {
+  it('a queue lets in one at a time', async () => {
     const gate = new Gate();
     await gate.come('a', ['counter']);
     await gate.come('b', ['counter']);
@@ -64,14 +64,14 @@ describe('the queues of a key', () => {
     expect(gate.log).toEqual(['a in', 'a out', 'b in', 'c in']);
   });
 
-  it('let one of each queue in side by side', async () => {
+  it('one of each queue can be in at the same time', async () => {
     const gate = new Gate();
     await gate.come('a', ['counter']);
     await gate.come('b', ['state']);
     expect(gate.log).toEqual(['a in', 'b in']);
   });
 
-  it('keep a read by itself', async () => {
+  it('a read is in alone', async () => {
     const gate = new Gate();
     await gate.come('use', ['counter']);
     await gate.come('read', both);
@@ -83,7 +83,7 @@ describe('the queues of a key', () => {
     expect(gate.log.at(-1)).toBe('disable in');
   });
 
-  it('let in first who came first: nobody overtakes one that waits', async () => {
+  it('a waiter is never overtaken', async () => {
     const gate = new Gate();
     await gate.come('use', ['counter']);
     await gate.come('read', both);
@@ -98,14 +98,14 @@ describe('the queues of a key', () => {
     ]);
   });
 
-  it('of other keys are of no concern', async () => {
+  it('queues of other keys are independent', async () => {
     const gate = new Gate();
     await gate.come('a', both);
     await gate.come('b', both, { key: 'OTHER' });
     expect(gate.log).toEqual(['a in', 'b in']);
   });
 
-  it('tell who was there together with another, before or after it came', async () => {
+  it('a queue reports who overlapped, whether before or after', async () => {
     const gate = new Gate();
     await gate.come('alone', ['counter']);
     await gate.leave('alone');
@@ -123,7 +123,7 @@ describe('the queues of a key', () => {
     ]);
   });
 
-  it('forget one that gives up, and let in those behind it', async () => {
+  it('a waiter that gives up is forgotten, and the next ones are let in', async () => {
     const gate = new Gate();
     const ending = new AbortController();
     await gate.come('use', ['counter']);
@@ -134,7 +134,7 @@ describe('the queues of a key', () => {
     expect(gate.log).toEqual(['use in', 'disable in', 'read gives up: it was told to']);
   });
 
-  it('leave nothing at a signal that lives as long as the process', async () => {
+  it('queues leave no listener on the signal of the process', async () => {
     const gate = new Gate();
     const { signal } = new AbortController();
     await gate.come('use', both, { signal });
@@ -144,7 +144,7 @@ describe('the queues of a key', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  it('keep one that is in, whatever its signal says then', async () => {
+  it('an abort does not end the turn of one that is in', async () => {
     const gate = new Gate();
     const ending = new AbortController();
     await gate.come('use', ['counter'], { signal: ending.signal });
@@ -153,7 +153,7 @@ describe('the queues of a key', () => {
     expect(gate.log).toEqual(['use in']);
   });
 
-  it('do not let in one that has given up before it came', async () => {
+  it('a waiter that has given up before it came is not let in', async () => {
     const gate = new Gate();
     await gate.come('use', ['counter'], { signal: AbortSignal.abort('too late') });
     expect(gate.log).toEqual(['use gives up: too late']);

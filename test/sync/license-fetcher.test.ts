@@ -18,7 +18,7 @@ function find(harness: ManualHarness, sought: Sought = {}) {
 }
 
 describe('a key that a caller asks for', () => {
-  it('is known once the answer is in the store', async () => {
+  it('a requested key is known once the response is stored', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const found = find(harness);
     const request = await harness.request();
@@ -28,7 +28,7 @@ describe('a key that a caller asks for', () => {
     expect(harness.snapshot.license.uses).toBe(7);
   });
 
-  it('is asked for once for all who wait for it, and anew after that', async () => {
+  it('a requested key is read once for all callers who wait, and again after that', async () => {
     await using harness = await createManualHarness();
     const all = [find(harness), find(harness)];
     await (await harness.request()).answer(harness.says(5));
@@ -37,7 +37,7 @@ describe('a key that a caller asks for', () => {
     expect(await harness.requested()).toEqual([`verify ${key}`]);
   });
 
-  it('is looked for under one product after the other until one has it', async () => {
+  it('a requested key is looked up under each product until one has it', async () => {
     await using harness = await createManualHarness();
     const found = find(harness, { productIds: ['first', 'second', 'third'] });
     for (const [product, outcome] of [
@@ -52,7 +52,7 @@ describe('a key that a caller asks for', () => {
     expect(await harness.requested()).toEqual([]);
   });
 
-  it('is missing when no product has it; nobody asks again for a while', async () => {
+  it('a requested key is missing if no product has it, and is not looked up again for a while', async () => {
     await using harness = await createManualHarness();
     const found = find(harness, { licenseKey: 'NONE' });
     await (await harness.request()).answer(no('missing'));
@@ -65,14 +65,14 @@ describe('a key that a caller asks for', () => {
     expect(await harness.requested()).toEqual(['verify NONE']);
   });
 
-  it('is asked for by nobody else once the answer is there, also where who asked for it has left', async () => {
+  it('a requested key is not looked up again after the response, even if the caller has left', async () => {
     await using harness = await createManualHarness();
     const leaving = new AbortController();
     const leaver = find(harness, { licenseKey: 'NONE', signal: leaving.signal });
     const request = await harness.request();
     leaving.abort(new Error('gone'));
     await expect(leaver).rejects.toThrow('gone');
-    // Who comes in the very moment of the answer.
+    // This caller comes at the moment of the response.
     const next = harness.sync.fetcher
       .fetch(productKey, 'NONE', 'caller')
       .then(() => find(harness, { licenseKey: 'NONE' }));
@@ -82,7 +82,7 @@ describe('a key that a caller asks for', () => {
     expect(await find(harness, { licenseKey: 'NONE' })).toEqual({ found: 'missing' });
   });
 
-  it('is remembered as unknown by a caller who joined a refresh of it', async () => {
+  it('a requested key is remembered as unknown even if its caller joined a refresh', async () => {
     await using harness = await createManualHarness();
     const refreshed = harness.sync.fetcher.fetch(productKey, 'NONE', 'refresh');
     const found = find(harness, { licenseKey: 'NONE' });
@@ -94,18 +94,17 @@ describe('a key that a caller asks for', () => {
     expect(await again).toEqual({ found: 'missing' });
   });
 
-  it('is not missing as long as one product could not be asked', async () => {
+  it('a requested key is not missing while one product could not be asked', async () => {
     await using harness = await createManualHarness();
     const found = find(harness, { productIds: ['first', 'second'], licenseKey: 'NONE' });
     await (await harness.request()).answer(no('unreachable'));
     await (await harness.request()).answer(no('missing'));
     expect(await found).toEqual({ found: 'unreachable', detail: 'no: unreachable' });
-    // Only what was answered is remembered.
     void find(harness, { productIds: ['first', 'second'], licenseKey: 'NONE' });
     expect(await harness.request()).toMatchObject({ productKey: 'first' });
   });
 
-  it('keeps no caller who leaves; who stays has the answer', async () => {
+  it('a caller who leaves does not wait, and the other callers get the response', async () => {
     await using harness = await createManualHarness();
     const leaving = new AbortController();
     const leaver = find(harness, { signal: leaving.signal });
@@ -118,7 +117,7 @@ describe('a key that a caller asks for', () => {
     await expect(find(harness, { signal: leaving.signal })).rejects.toThrow('gone');
   });
 
-  it('cannot be had while the upstream is away, and is not waited for', async () => {
+  it('a requested key is unreachable while the upstream is down, without a wait', async () => {
     await using harness = await createManualHarness();
     for (let time = 0; time < 3; time += 1) {
       void find(harness);
@@ -129,7 +128,7 @@ describe('a key that a caller asks for', () => {
     expect(await harness.requested()).toEqual([]);
   });
 
-  it('cannot be had under a secret that was refused, which costs nobody a turn', async () => {
+  it('a requested key is unreachable with a rejected secret, without using a turn', async () => {
     await using harness = await createManualHarness();
     harness.options = { ...harness.options, rate: 0.5 };
     void find(harness, { productIds: ['refused'] });
@@ -143,7 +142,7 @@ describe('a key that a caller asks for', () => {
     expect(await harness.requested()).toEqual([`verify ${key}`]);
   });
 
-  it('cannot be had of a product that is not configured, which costs nobody a turn', async () => {
+  it('a requested key of a product that is not configured is unreachable, without using a turn', async () => {
     await using harness = await createManualHarness();
     harness.options = { ...harness.options, productIds: [], rate: 0.5 };
     for (let time = 0; time < 3; time += 1) {
@@ -155,7 +154,7 @@ describe('a key that a caller asks for', () => {
     expect(await harness.requested()).toEqual([`verify ${key}`]);
   });
 
-  it('takes its turn at the rate', async () => {
+  it('a requested key takes its turn at the rate', async () => {
     await using harness = await createManualHarness();
     harness.options = { ...harness.options, rate: 0.5 };
     void find(harness);
@@ -165,7 +164,7 @@ describe('a key that a caller asks for', () => {
     expect(await harness.requested()).toEqual(['verify OTHER']);
   });
 
-  it('is not kept waiting for room on a full disk', async () => {
+  it('a requested key does not wait for room on a full disk', async () => {
     await using harness = await createManualHarness();
     harness.fault = new StorageError('full', null);
     const found = find(harness);
@@ -176,7 +175,7 @@ describe('a key that a caller asks for', () => {
     });
   });
 
-  it('that the upstream does not know is missing, although the disk is full', async () => {
+  it('a requested key that the upstream does not know is missing, although the disk is full', async () => {
     await using harness = await createManualHarness();
     harness.fault = new StorageError('full', null);
     const found = find(harness, { licenseKey: 'OTHER' });
@@ -186,7 +185,7 @@ describe('a key that a caller asks for', () => {
 });
 
 describe('a stale key', () => {
-  it('is read behind its answer, unless a thousand others wait for that already', async () => {
+  it('a stale key is refreshed in the background, unless a thousand others wait', async () => {
     await using harness = await createManualHarness();
     const keys = Array.from({ length: 1_002 }, (_, index) => `KEY-${index + 10}`);
     for (const licenseKey of keys) harness.sync.fetcher.refresh(productKey, licenseKey);
@@ -200,7 +199,7 @@ describe('a stale key', () => {
 
 describe('a read of a key', () => {
   it.each(['counter', 'state'] as const)(
-    'waits for the request that is under way in its %s queue',
+    'a read waits for the request that is under way in the %s queue of its key',
     async (queue) => {
       await using harness = await createManualHarness();
       const other = await harness.mutex.enter(key, [queue], never);
@@ -212,7 +211,7 @@ describe('a read of a key', () => {
   );
 
   it.each(['counter', 'state'] as const)(
-    'lets nothing into the %s queue until it is in the store',
+    'a read lets nothing into the %s queue until its response is stored',
     async (queue) => {
       await using harness = await createManualHarness();
       void find(harness);
@@ -226,7 +225,7 @@ describe('a read of a key', () => {
     },
   );
 
-  it('reconciles no uncertainty when it was sent before the reconcile delay was over', async () => {
+  it('a read reconciles nothing if it was sent before the end of the reconcile delay', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const use = await harness.record('usage');
     await harness.answer(await harness.send('counter'), lost);
@@ -244,19 +243,22 @@ describe('a read of a key', () => {
   it.each([
     ['as a warning where there should be none', 'single', ['another writer changed the count of a key']],
     ['and does not warn where there may be one', 'many', []],
-  ] as const)('tells when another writer has changed the count, %s', async (_, writers, warnings) => {
-    await using harness = await createManualHarness({ uses: 5 });
-    harness.policy = { ...harness.policy, writers };
-    void find(harness);
-    await (await harness.request()).answer(harness.says(8));
-    expect(harness.unexpected).toEqual([{ licenseKey: key, expected: 5, got: 8 }]);
-    expect(harness.warnings).toEqual(warnings);
-    void find(harness);
-    await (await harness.request()).answer(harness.says(8));
-    expect(harness.unexpected).toHaveLength(1);
-  });
+  ] as const)(
+    'a read reports that another writer has changed the count, %s',
+    async (_, writers, warnings) => {
+      await using harness = await createManualHarness({ uses: 5 });
+      harness.policy = { ...harness.policy, writers };
+      void find(harness);
+      await (await harness.request()).answer(harness.says(8));
+      expect(harness.unexpected).toEqual([{ licenseKey: key, expected: 5, got: 8 }]);
+      expect(harness.warnings).toEqual(warnings);
+      void find(harness);
+      await (await harness.request()).answer(harness.says(8));
+      expect(harness.unexpected).toHaveLength(1);
+    },
+  );
 
-  it('under the queues of the loops waits for room on a full disk', async () => {
+  it('a read in a queue of a loop waits for room on a full disk', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.fault = new StorageError('full', null);
     const read = harness.sync.fetcher.fetchNow(productKey, key);
@@ -268,7 +270,7 @@ describe('a read of a key', () => {
     expect(harness.snapshot.license.uses).toBe(7);
   });
 
-  it('under the queues of the loops ends with a store that failed', async () => {
+  it('a read in a queue of a loop ends if the store fails', async () => {
     await using harness = await createManualHarness();
     harness.fault = new StorageError('failed', null);
     const read = harness.sync.fetcher.fetchNow(productKey, key);
@@ -277,7 +279,7 @@ describe('a read of a key', () => {
     expect(await ended).toBe('StorageError: the storage failed');
   });
 
-  it('that is answered 404 asks for another known key, and believes nothing for a minute when that is 404 too', async () => {
+  it('a 404 to a read causes a read of another known key, and counts for nothing for a minute if that is 404 too', async () => {
     await using harness = await createManualHarness();
     await harness.learn('OTHER');
     const read = () => void harness.sync.fetcher.fetch(productKey, key, 'caller');
@@ -297,7 +299,7 @@ describe('a read of a key', () => {
     expect(harness.snapshot.missingSince).toBe(harness.now);
   });
 
-  it('that is answered 404 is not believed when no other key may be asked for any more', async () => {
+  it('a 404 to a read does not count if no other key may be read any more', async () => {
     await using harness = await createManualHarness();
     await harness.learn('OTHER');
     void harness.sync.fetcher.fetch(productKey, key, 'caller');
@@ -307,7 +309,7 @@ describe('a read of a key', () => {
     expect([await harness.requested(), harness.snapshot.missingSince]).toEqual([[], null]);
   });
 
-  it('that is answered 404 asks for none that was 404 itself', async () => {
+  it('a 404 to a read causes no read of a key that was 404 itself', async () => {
     await using harness = await createManualHarness();
     await harness.learn('THIRD');
     await harness.passes(second);
@@ -321,7 +323,7 @@ describe('a read of a key', () => {
     expect(await harness.requested()).toEqual(['verify THIRD']);
   });
 
-  it('behind an answer is made once, and is in the store', async () => {
+  it('a background read is made once and stored', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.sync.fetcher.refresh(productKey, key);
     harness.sync.fetcher.refresh(productKey, key);

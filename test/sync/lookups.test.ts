@@ -27,7 +27,7 @@ function codeOf(answer: Result<LicenseResponse>): string {
   return answer.ok ? 'ok' : answer.problem.code;
 }
 
-/** What each of these keys was answered by now, in order of the answers. */
+/** The responses for these keys so far, in order. */
 function ask(harness: SyncHarness, licenseKeys: readonly string[], requester = 'till', signal?: AbortSignal) {
   const answered: { licenseKey: string; code: string; afterMs: number }[] = [];
   const startedAt = harness.time.elapsed;
@@ -51,7 +51,7 @@ function askedUpstream(harness: SyncHarness, name: string): number {
   return harness.vendor.asked.filter((asked) => asked.includes(name)).length;
 }
 
-/** Guesses without end, so many at once, and rests after each refusal for a second, as `Retry-After` says. */
+/** Guesses endlessly with this concurrency, and waits a second after each refusal, as `Retry-After` says. */
 function guess(harness: SyncHarness, atOnce: number): void {
   const clock = harness.time.clock();
   let guesses = 0;
@@ -65,18 +65,18 @@ function guess(harness: SyncHarness, atOnce: number): void {
 }
 
 describe('a look-up of an unknown license key', () => {
-  it('finds 87 new valid keys that are asked for at once, as fast as sync.rate allows', async () => {
+  it('87 new valid keys that are requested at once are found as fast as sync.rate allows', async () => {
     const licenseKeys = keys('NEW', 87);
     using harness = await startSyncHarness(licenseKeys);
     const answered = ask(harness, licenseKeys);
     await harness.time.advance(second);
-    // A burst of two seconds' worth, and what has been gained since.
+    // A burst of two seconds, and the turns since.
     expect(harness.vendor.asked.length).toBeLessThanOrEqual(15);
     await harness.time.advance(20 * second);
     expect(count(answered, 'ok')).toBe(87);
   });
 
-  it('waits for its turn: guesses that are sent all at once gain nothing', async () => {
+  it('look-ups wait for their turn, so that guesses sent all at once gain nothing', async () => {
     using harness = await startSyncHarness([]);
     const answered = ask(harness, keys('GUESS', 100));
     await harness.time.advance(10 * second);
@@ -86,7 +86,7 @@ describe('a look-up of an unknown license key', () => {
     expect(count(answered, 'rate_limited')).toBe(20);
   });
 
-  it('waits for 30 s at most', async () => {
+  it('a look-up waits for 30 s at most', async () => {
     using harness = await startSyncHarness([]);
     const answered = ask(harness, keys('GUESS', 100));
     await harness.time.advance(29.9 * second);
@@ -97,7 +97,7 @@ describe('a look-up of an unknown license key', () => {
     );
   });
 
-  it('costs nothing for a key that is remembered as unknown', async () => {
+  it('a look-up of a key that is remembered as unknown costs no turn', async () => {
     using harness = await startSyncHarness([]);
     await harness.verify('REMEMBERED', 'till');
     ask(harness, keys('GUESS', 60));
@@ -107,7 +107,7 @@ describe('a look-up of an unknown license key', () => {
     expect(answered).toMatchObject([{ code: 'license_not_found', afterMs: 0 }]);
   });
 
-  it('costs nothing for a key that exists, also if its caller leaves before the answer', async () => {
+  it('a look-up of a key that exists costs no turn, even if its caller leaves before the response', async () => {
     const licenseKeys = keys('NEW', 20);
     using harness = await startSyncHarness(licenseKeys, { rate: 100 });
     const leaving = new AbortController();
@@ -121,7 +121,7 @@ describe('a look-up of an unknown license key', () => {
     expect(count(answered, 'license_not_found')).toBe(20);
   });
 
-  it('costs as many turns as products are asked', async () => {
+  it('a look-up costs one turn for each product that is asked', async () => {
     using harness = await startSyncHarness([], { productIds: products, rate: 100 });
     await harness.verify('GUESS', 'till');
     expect(harness.vendor.asked.length).toBe(60);
@@ -135,7 +135,7 @@ describe('a look-up of an unknown license key', () => {
     expect(answered.map(({ code }) => code)).toEqual(['license_not_found', 'rate_limited']);
   });
 
-  it('costs only the products that were asked where one of the first has the key', async () => {
+  it('a look-up costs turns only for the products that were asked if one of the first has the key', async () => {
     using harness = await startSyncHarness(['NEW'], { productIds: products, rate: 100 });
     expect(await harness.verify('NEW', 'till')).toMatchObject({ ok: true });
     ask(harness, ['GUESS']);
@@ -143,7 +143,7 @@ describe('a look-up of an unknown license key', () => {
     expect(askedUpstream(harness, 'GUESS')).toBe(60);
   });
 
-  it('costs nothing while the upstream is away, and nobody waits for it', async () => {
+  it('a look-up costs no turn and no wait while the upstream is down', async () => {
     using harness = await startSyncHarness([]);
     ask(harness, keys('GUESS', 60));
     await harness.time.advance(second);
@@ -158,7 +158,7 @@ describe('a look-up of an unknown license key', () => {
     expect(harness.vendor.asked.length).toBe(asked);
   });
 
-  it('sends nothing before the Retry-After of the upstream has passed', async () => {
+  it('a look-up sends nothing before the Retry-After of the upstream has passed', async () => {
     using harness = await startSyncHarness(['NEW']);
     const answered = ask(harness, [...keys('GUESS', 40), 'NEW']);
     await harness.time.advance(second);
@@ -169,7 +169,7 @@ describe('a look-up of an unknown license key', () => {
     expect(answered.length).toBe(41);
   });
 
-  it('keeps nobody with another credential waiting, nor keys that are known', async () => {
+  it('look-ups of one credential delay neither another credential nor known keys', async () => {
     using harness = await startSyncHarness(['KNOWN', 'NEW']);
     await harness.verify('KNOWN');
     ask(harness, keys('GUESS', 100), 'crawler');
@@ -179,7 +179,7 @@ describe('a look-up of an unknown license key', () => {
     expect(await harness.verify('KNOWN', 'crawler')).toMatchObject({ ok: true });
   });
 
-  it('shares the request with callers who ask for the same key meanwhile, and is counted once', async () => {
+  it('a look-up is shared with callers who ask for the same key meanwhile, and counts once', async () => {
     using harness = await startSyncHarness([]);
     const answers = ['first', 'second', 'first'].map((requester) => ask(harness, ['GUESS'], requester));
     ask(harness, keys('MORE', 19), 'first');
@@ -191,7 +191,7 @@ describe('a look-up of an unknown license key', () => {
 });
 
 describe('the queue of look-ups', () => {
-  it('answers new customers within a second while a guesser with the same credential has 50 keys waiting', async () => {
+  it('the queue answers new customers within a second while a guesser with the same credential has 50 keys waiting', async () => {
     const customers = keys('NEW', 20);
     using harness = await startSyncHarness(customers);
     guess(harness, 50);
@@ -211,7 +211,7 @@ describe('the queue of look-ups', () => {
     expect(atOnce).toBeGreaterThanOrEqual(15);
   });
 
-  it('answers a customer who asks again at once, though guesses keep it full', async () => {
+  it('the queue answers a customer who asks again at once, although guesses keep it full', async () => {
     using harness = await startSyncHarness(['NEW']);
     guess(harness, 200);
     await harness.time.advance(35 * second);
@@ -223,7 +223,7 @@ describe('the queue of look-ups', () => {
     expect(again).toMatchObject([{ code: 'ok' }]);
   });
 
-  it('serves keys that are asked for again in the order in which they were first asked for', async () => {
+  it('the queue serves repeated keys in the order of their first requests', async () => {
     const licenseKeys = keys('NEW', 6);
     using harness = await startSyncHarness(licenseKeys, { lookups: { perSecond: 0.1, maxWaiting: 128 } });
     await harness.verify('GUESS', 'till');
@@ -238,7 +238,7 @@ describe('the queue of look-ups', () => {
     expect(answered.map(({ licenseKey }) => licenseKey)).toEqual(licenseKeys);
   });
 
-  it('gives every other turn to keys that are asked for the first time', async () => {
+  it('the queue gives every other turn to keys that are requested for the first time', async () => {
     using harness = await startSyncHarness([], { lookups: { perSecond: 1, maxWaiting: 128 } });
     const leaving = new AbortController();
     ask(harness, keys('USED', 10));
@@ -257,7 +257,7 @@ describe('the queue of look-ups', () => {
     );
   });
 
-  it('holds no more callers than there may be, and refuses one of the key with the most callers', async () => {
+  it('the queue limits its callers, and rejects one of the key with the most callers', async () => {
     using harness = await startSyncHarness([], { lookups: { perSecond: 2, maxWaiting: 30 } });
     ask(harness, keys('USED', 20));
     await harness.time.advance(100);
@@ -268,7 +268,7 @@ describe('the queue of look-ups', () => {
     expect(count(many, 'rate_limited')).toBe(30);
   });
 
-  it('refuses one of the credential with the most callers, when it is full', async () => {
+  it('a full queue rejects a caller of the credential with the most callers', async () => {
     using harness = await startSyncHarness([], { lookups: { perSecond: 0.1, maxWaiting: 30 } });
     for (const requester of ['crawler', 'till']) await harness.verify('USED', requester);
     const crawler = ask(harness, keys('GUESS', 50), 'crawler');
@@ -279,7 +279,7 @@ describe('the queue of look-ups', () => {
     expect(till).toEqual([]);
   });
 
-  it('gives the place of a caller who leaves to others, and remembers nothing else of that caller', async () => {
+  it('the queue gives the place of a caller who leaves to others, and keeps nothing about that caller', async () => {
     using harness = await startSyncHarness(['NEW'], { rate: 100, lookups: { perSecond: 2, maxWaiting: 30 } });
     ask(harness, keys('USED', 20));
     await harness.time.advance(100);
@@ -292,7 +292,7 @@ describe('the queue of look-ups', () => {
     expect(askedUpstream(harness, 'GUESS')).toBe(0);
   });
 
-  it('counts for another spelling of a known key, once many spellings of the key are known', async () => {
+  it('a look-up of another spelling of a known key counts once the key has many aliases', async () => {
     using harness = await startSyncHarness(['KEY'], { rate: 100 });
     harness.vendor.spells = () => 'KEY';
     for (const spelling of keys('first', maxAliases)) await harness.verify(spelling);
@@ -304,7 +304,7 @@ describe('the queue of look-ups', () => {
     expect(count(answered, 'ok')).toBe(answered.length - count(answered, 'rate_limited'));
   });
 
-  it('goes faster as soon as a reload allows more look-ups', async () => {
+  it('the queue gets faster as soon as a reload allows more look-ups', async () => {
     const lookups = { perSecond: 0.1, maxWaiting: 128 };
     using harness = await startSyncHarness([], { lookups, rate: 100 });
     ask(harness, keys('GUESS', 20));
@@ -315,7 +315,7 @@ describe('the queue of look-ups', () => {
     expect(harness.vendor.asked.length).toBeGreaterThan(10);
   });
 
-  it('is empty when the process ends', async () => {
+  it('the queue is empty when the process ends', async () => {
     using harness = await startSyncHarness([]);
     const answered = ask(harness, keys('GUESS', 60));
     await harness.time.advance(second);

@@ -11,7 +11,7 @@ const away: Outcome<never> = {
   detail: 'connection refused',
   retryAfterMs: null,
 };
-/** One failure makes a change wait for half an hour. */
+/** After one failure, a change waits for half an hour. */
 const policy: SyncPolicy = {
   reconcileAfterMs: minute,
   writers: 'single',
@@ -22,7 +22,7 @@ const policy: SyncPolicy = {
   graceMs: 6_000 * minute,
 };
 
-it('the end of an outage ends the waits that it had set, also where the disk is full at that moment', async () => {
+it('the end of an outage ends the waits because of it, even if the disk is full at that moment', async () => {
   using harness = await startSyncHarness(['KEY'], { policy });
   await harness.verify('KEY');
   harness.vendor.instead = () => away;

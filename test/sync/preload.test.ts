@@ -23,7 +23,7 @@ async function preload(harness: SyncHarness, licenseKeys: readonly string[]): Pr
 
 const isKnown = (harness: SyncHarness, key: string): boolean => harness.store.snapshots.get(key) !== null;
 
-test('license keys that are fetched ahead are answered while the upstream is away', async () => {
+test('preloaded license keys are answered while the upstream is down', async () => {
   using harness = await startSyncHarness(['A', 'B']);
   await preload(harness, ['A', 'UNKNOWN', 'B']);
   await harness.time.advance(10 * second);
@@ -33,7 +33,7 @@ test('license keys that are fetched ahead are answered while the upstream is awa
   expect((await harness.verify('B')).ok).toBe(true);
 });
 
-test('a license key that was pasted is fetched ahead as the key that the upstream has', async () => {
+test('a pasted license key is preloaded as the key that the upstream has', async () => {
   using harness = await startSyncHarness(['A-1', 'OLD–1']);
   await preload(harness, ['A–1\u200b', 'OLD–1']);
   await harness.time.advance(10 * second);
@@ -41,7 +41,7 @@ test('a license key that was pasted is fetched ahead as the key that the upstrea
   expect([isKnown(harness, 'A-1'), isKnown(harness, 'OLD–1')]).toEqual([true, true]);
 });
 
-test('a license key that is given twice is queued, fetched and counted once', async () => {
+test('a license key that is given twice is queued, preloaded and counted once', async () => {
   using harness = await startSyncHarness(['A', 'B']);
   const command = { licenseKeys: ['A', 'A', 'B'], productKey: null };
   expect(await harness.writer.write('queuePreload', command)).toMatchObject({ value: { queued: 2 } });
@@ -50,7 +50,7 @@ test('a license key that is given twice is queued, fetched and counted once', as
   expect(harness.store.preload.progress()).toEqual({ done: 2, failed: 0, left: 0 });
 });
 
-test('fetching goes on after a restart, and asks for nothing twice', async () => {
+test('preloading continues after a restart, and reads nothing twice', async () => {
   const keys = Array.from({ length: 120 }, (_, index) => `KEY-${index}`);
   using harness = await startSyncHarness(keys);
   await preload(harness, keys);
@@ -61,11 +61,11 @@ test('fetching goes on after a restart, and asks for nothing twice', async () =>
   await harness.restart();
   await harness.time.advance(2 * minute);
   expect(harness.store.preload.progress()).toEqual({ done: 120, failed: 0, left: 0 });
-  // Those that were under way when it died are asked for again.
+  // Look-ups that were in flight at the crash are sent again.
   expect(harness.vendor.asked.length).toBeLessThan(120 + 55);
 });
 
-test('it waits while the upstream is away, and goes on when it is back', async () => {
+test('preloading waits while the upstream is down, and continues when it is back', async () => {
   using harness = await startSyncHarness(['A']);
   harness.vendor.instead = () => unreachable;
   await preload(harness, ['A']);
@@ -76,7 +76,7 @@ test('it waits while the upstream is away, and goes on when it is back', async (
   expect([harness.store.preload.progress().left, isKnown(harness, 'A')]).toEqual([0, true]);
 });
 
-test('however long the upstream was away, fetching goes on seconds after it is back', async () => {
+test('preloading continues seconds after the upstream is back, however long it was down', async () => {
   using harness = await startSyncHarness(['A']);
   harness.vendor.instead = () => unreachable;
   await preload(harness, ['A']);
@@ -87,7 +87,7 @@ test('however long the upstream was away, fetching goes on seconds after it is b
   expect(isKnown(harness, 'A')).toBe(true);
 });
 
-test('after a pause it goes on at once', async () => {
+test('preloading continues at once after a pause', async () => {
   using harness = await startSyncHarness(['A']);
   const control = syncControl({ reader: harness.store, writer: harness.writer }, harness.sync);
   await control.pause(byNobody);
@@ -98,7 +98,7 @@ test('after a pause it goes on at once', async () => {
   expect(isKnown(harness, 'A')).toBe(true);
 });
 
-test('a person who asks for it now need not wait for the next turn', async () => {
+test('preloading does not wait for its next turn after sync now', async () => {
   using harness = await startSyncHarness(['A']);
   const control = syncControl({ reader: harness.store, writer: harness.writer }, harness.sync);
   harness.vendor.instead = () => throttled;
@@ -110,7 +110,7 @@ test('a person who asks for it now need not wait for the next turn', async () =>
   expect(isKnown(harness, 'A')).toBe(true);
 });
 
-test('keys that the upstream cannot answer for do not keep the others waiting', async () => {
+test('preloading is not delayed by keys that the upstream cannot answer', async () => {
   const bad = Array.from({ length: 60 }, (_, index) => `BAD-${index}`);
   using harness = await startSyncHarness([...bad, 'GOOD'], { rate: 100 });
   const broken: Outcome<never> = {
@@ -125,7 +125,7 @@ test('keys that the upstream cannot answer for do not keep the others waiting', 
   expect([harness.store.preload.progress().left, isKnown(harness, 'GOOD')]).toEqual([60, true]);
 });
 
-test('a product whose secret is refused keeps no key of another waiting', async () => {
+test('preloading is not delayed by a product whose secret is rejected', async () => {
   using harness = await startSyncHarness(['A'], { productIds: ['brush', 'press'] });
   const verify = harness.vendor.verify.bind(harness.vendor);
   const unauthorized: Outcome<never> = { ...unreachable, reason: 'unauthorized', status: 401 };
@@ -134,14 +134,14 @@ test('a product whose secret is refused keeps no key of another waiting', async 
   );
   await preload(harness, ['A', 'OF-BRUSH']);
   await harness.time.advance(minute);
-  // Nobody can tell whether the other one is a key of that product.
+  // The other key may or may not belong to that product.
   expect([harness.store.preload.progress(), isKnown(harness, 'A')]).toEqual([
     { done: 1, failed: 0, left: 1 },
     true,
   ]);
 });
 
-test('the counts begin anew with the first keys after all are fetched', async () => {
+test('the progress of preloading restarts with the first keys after all are fetched', async () => {
   using harness = await startSyncHarness(['A', 'B']);
   await preload(harness, ['A']);
   await harness.time.advance(10 * second);
@@ -150,7 +150,7 @@ test('the counts begin anew with the first keys after all are fetched', async ()
   expect(harness.store.preload.progress()).toEqual({ done: 2, failed: 0, left: 0 });
 });
 
-test('more keys than can be kept are refused, and nothing of them is queued', async () => {
+test('too many keys for preloading are refused, and none of them is queued', async () => {
   using harness = await startSyncHarness([]);
   harness.sync.limiter.pause();
   const keys = (count: number): string[] => Array.from({ length: count }, (_, index) => `${count}-${index}`);
@@ -160,7 +160,7 @@ test('more keys than can be kept are refused, and nothing of them is queued', as
   expect(harness.store.preload.progress().left).toBe(99_999);
 });
 
-test('a full disk ends nothing: what was fetched is recorded when there is room again', async () => {
+test('a full disk does not end preloading, and results are stored when there is room again', async () => {
   using harness = await startSyncHarness(['A']);
   const { writer } = harness;
   const write = writer.write.bind(writer);

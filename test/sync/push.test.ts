@@ -9,13 +9,13 @@ import {
   type ManualHarness,
 } from '../support/harness/manual-harness.ts';
 
-/** Lets the outbox be carried up; gives what ends it, and its end. */
+/** Starts the push loop; returns a function that stops it, and a promise of its end. */
 function run(harness: ManualHarness): { ending: AbortController; ended: Promise<unknown> } {
   const ending = new AbortController();
   return { ending, ended: harness.sync.push.run(ending.signal).catch(String) };
 }
 
-/** Whether a promise has reconciled by now. */
+/** Whether a promise has settled. */
 async function isOver(harness: ManualHarness, promise: Promise<unknown>): Promise<boolean> {
   let over = false;
   void promise.finally(() => (over = true));
@@ -30,8 +30,8 @@ async function createFlying(harness: ManualHarness) {
   return { use, request: await harness.request(), ...running };
 }
 
-describe('what waits in the outbox', () => {
-  it('goes up, and its answer is recorded', async () => {
+describe('operations in the outbox', () => {
+  it('an operation is sent, and its response is recorded', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const { use, request } = await createFlying(harness);
     expect(request).toMatchObject({ kind: 'usage', productKey, licenseKey: key });
@@ -40,7 +40,7 @@ describe('what waits in the outbox', () => {
     expect(harness.stateOf(use)).toBe('delivered');
   });
 
-  it('goes up when it is told of, without waiting for anything else', async () => {
+  it('an operation is sent at once when the loop is woken', async () => {
     await using harness = await createManualHarness();
     run(harness);
     await harness.time.settle();
@@ -50,7 +50,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('goes up within half a minute when nobody tells of it', async () => {
+  it('an operation is sent within half a minute without a wake-up', async () => {
     await using harness = await createManualHarness();
     run(harness);
     await harness.time.settle();
@@ -59,7 +59,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('goes up one by one in its queue, each at once after the answer before it', async () => {
+  it('operations of a queue are sent one by one, each at once after the response before it', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const { request } = await createFlying(harness);
     await harness.record('decrease');
@@ -69,7 +69,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`decrease ${key}`]);
   });
 
-  it('behind one that is under way does not have the outbox read for it', async () => {
+  it('an operation behind one in flight does not cause a read of the outbox', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const { request } = await createFlying(harness);
     const reads = vi.spyOn(harness.store.operations, 'due');
@@ -81,7 +81,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('costs the loop nothing while no queue is free, and goes up when one is', async () => {
+  it('operations cost the loop nothing while no queue is free, and are sent when one is', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.options = { ...harness.options, concurrency: 1 };
     const { request } = await createFlying(harness);
@@ -95,7 +95,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual(['usage OTHER']);
   });
 
-  it('costs the loop nothing during a pause, and goes up after it', async () => {
+  it('operations cost the loop nothing during a pause, and are sent after it', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.sync.limiter.pause();
     run(harness);
@@ -109,7 +109,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('that comes while the upstream asks to wait goes up when that is over', async () => {
+  it('an operation that arrives during a Retry-After is sent after it', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     run(harness);
     await harness.time.settle();
@@ -120,7 +120,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('goes up at once when its queue is told of, and nothing of it is under way', async () => {
+  it('an operation is sent at once when its queue is named and has nothing in flight', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     await createFlying(harness);
     await harness.learn('OTHER');
@@ -129,7 +129,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual(['usage OTHER']);
   });
 
-  it('goes up beside the other queue of its key; an answer that overlapped says nothing of that one', async () => {
+  it('an operation is sent next to the other queue of its key, and the overlapping response does not change the other queue', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     await harness.record('usage');
     await harness.record('disable');
@@ -137,19 +137,19 @@ describe('what waits in the outbox', () => {
     expect((await harness.requested()).toSorted()).toEqual([`disable ${key}`, `usage ${key}`]);
     const requests = harness.arrived.splice(0);
     await requests.find(({ kind }) => kind === 'disable')?.answer(harness.says(5, { enabled: false }));
-    // It was made before the disable arrived.
+    // The response was made before the disable arrived.
     await requests.find(({ kind }) => kind === 'usage')?.answer(harness.says(6, { enabled: true }));
     expect(harness.local).toEqual({ uses: 6, enabled: false, pending: 0 });
   });
 
-  it('goes up alone; its answer tells that somebody has disabled the key', async () => {
+  it('an operation that is sent alone shows that another writer has disabled the key', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const { request } = await createFlying(harness);
     await request.answer(harness.says(6, { enabled: false }));
     expect(harness.local).toEqual({ uses: 6, enabled: false, pending: 0 });
   });
 
-  it('goes up in as many queues at once as are configured', async () => {
+  it('operations are sent from as many queues at once as configured', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.options = { ...harness.options, concurrency: 2 };
     for (const licenseKey of ['A', 'B', 'C', 'D']) {
@@ -163,7 +163,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toHaveLength(1);
   });
 
-  it('goes up in no more queues than are configured meanwhile', async () => {
+  it('operations are sent from no more queues at once than configured meanwhile', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     for (const licenseKey of ['A', 'B', 'C', 'D', 'E', 'F', 'G']) {
       await harness.learn(licenseKey);
@@ -176,7 +176,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toHaveLength(4);
   });
 
-  it('goes up in the place of what has been answered, before that is recorded, but not of ever more', async () => {
+  it('an answered operation frees its place before its response is stored, but only up to a limit', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.options = { ...harness.options, concurrency: 1 };
     for (const licenseKey of ['A', 'B', 'C']) {
@@ -197,7 +197,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual(['usage C']);
   });
 
-  it('is not looked for in the store once for each that was delivered', async () => {
+  it('the outbox is not read once for each delivered operation', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.options = { ...harness.options, concurrency: 2 };
     const keys = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H'];
@@ -213,11 +213,11 @@ describe('what waits in the outbox', () => {
       await first?.answer(harness.saysOf(first.licenseKey));
     }
     expect(await harness.requested()).toEqual([]);
-    // Once for all, and twice at the end to find nothing more.
+    // One read for all operations, and two at the end that find nothing more.
     expect(due.mock.calls.length).toBeLessThanOrEqual(3);
   });
 
-  it('of a product whose secret has been refused meanwhile stays, and holds up no other', async () => {
+  it('an operation of a product whose secret was rejected stays queued, and delays no other product', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.options = { ...harness.options, concurrency: 1 };
     for (const licenseKey of ['A', 'B']) {
@@ -231,7 +231,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([]);
   });
 
-  it('is warned of in the log when it was not delivered', async () => {
+  it('an operation that was not delivered is logged as a warning', async () => {
     for (const [outcome, warnings] of [
       [no('refused'), ['an operation was not delivered']],
       ['delivered', []],
@@ -243,7 +243,7 @@ describe('what waits in the outbox', () => {
     }
   });
 
-  it('is not called undelivered once it is taken as applied, though without proof', async () => {
+  it('an inferred operation is not logged as undelivered', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.policy = { ...harness.policy, writers: 'many' };
     const use = await harness.record('usage');
@@ -255,7 +255,7 @@ describe('what waits in the outbox', () => {
     expect([harness.stateOf(use), harness.warnings]).toEqual(['inferred', []]);
   });
 
-  it('is read back after its reconcile delay, for which a plan that sends nothing costs no turn', async () => {
+  it('an operation is read back after its reconcile delay, and a plan that sends nothing uses no turn', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.options = { ...harness.options, rate: 0.5 };
     const use = await harness.record('usage');
@@ -273,7 +273,7 @@ describe('what waits in the outbox', () => {
   });
 
   it.each(['counter', 'state'] as const)(
-    'is read back while nothing else may enter the %s queue of its key',
+    'an operation is read back while nothing else can enter the %s queue of its key',
     async (queue) => {
       await using harness = await createManualHarness({ uses: 5 });
       await harness.record('usage');
@@ -288,7 +288,7 @@ describe('what waits in the outbox', () => {
     },
   );
 
-  it('that a caller read back meanwhile is sent at once', async () => {
+  it('an operation that a caller’s read reconciled is sent at once', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     await harness.record('usage');
     await harness.answer(await harness.send('counter'), lost);
@@ -303,7 +303,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toContain(`usage ${key}`);
   });
 
-  it('is tried again after its wait, without being told of', async () => {
+  it('an operation is retried after its wait without a wake-up', async () => {
     await using harness = await createManualHarness();
     const { request } = await createFlying(harness);
     await request.answer(no('throttled'));
@@ -313,7 +313,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('waits while a person has paused everything, and goes up when it may go on', async () => {
+  it('an operation waits during a pause by a person, and is sent after it', async () => {
     await using harness = await createManualHarness();
     harness.sync.limiter.pause();
     await harness.record('usage');
@@ -324,7 +324,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('goes up when it may go on, although the full disk keeps that from being written down', async () => {
+  it('an operation is sent after a pause although the full disk cannot store the end of the pause', async () => {
     await using harness = await createManualHarness();
     harness.sync.limiter.pause();
     await harness.record('usage');
@@ -338,7 +338,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('is no fault of the store where the end of a stop comes before room for its answer', async () => {
+  it('a stop that ends before the full disk has room for a response is not a failure of the store', async () => {
     await using harness = await createManualHarness();
     await harness.record('usage');
     const running = harness.sync.run(harness.ending.signal);
@@ -351,7 +351,7 @@ describe('what waits in the outbox', () => {
     await expect(running).resolves.toBeUndefined();
   });
 
-  it('goes up at once when a caller finds that its key is there again', async () => {
+  it('an operation is sent at once when a caller finds that its key exists again', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const use = await harness.record('usage');
     await harness.read(no('missing'));
@@ -366,7 +366,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('waits no longer than the outage for which it waits', async () => {
+  it('an operation waits no longer than the outage that it waits for', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.policy = { ...harness.policy, backoff: { firstMs: hour, maxMs: hour } };
     const { request } = await createFlying(harness);
@@ -379,7 +379,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('waits under a secret that was refused', async () => {
+  it('an operation waits while its secret is rejected', async () => {
     await using harness = await createManualHarness();
     const { request } = await createFlying(harness);
     await request.answer(no('unauthorized'));
@@ -389,7 +389,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('waits unsent while its product is not configured, and goes up once it is put back', async () => {
+  it('an operation waits while its product is not configured, and is sent once the product is configured again', async () => {
     await using harness = await createManualHarness();
     const use = await harness.record('usage');
     const { options } = harness;
@@ -403,7 +403,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('is not sent on a read that was refused for the secret', async () => {
+  it('an operation is not sent after a read whose secret was rejected', async () => {
     await using harness = await createManualHarness();
     await harness.read(harness.says(5, { enabled: false }));
     await harness.record('enable');
@@ -414,7 +414,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([]);
   });
 
-  it('keeps its answer until the full disk has room for it', async () => {
+  it('the response to an operation is kept until the full disk has room', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const { use, request } = await createFlying(harness);
     harness.fault = new StorageError('full', null);
@@ -426,7 +426,7 @@ describe('what waits in the outbox', () => {
     expect(harness.stateOf(use)).toBe('delivered');
   });
 
-  it('whose answer the full disk kept back takes nothing back of what was answered to a disable meanwhile', async () => {
+  it('a delayed response to a use does not undo the response to a later disable', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const { use, request } = await createFlying(harness);
     harness.fault = new StorageError('full', null);
@@ -441,7 +441,7 @@ describe('what waits in the outbox', () => {
     expect(harness.snapshot.local).toEqual({ uses: 6, enabled: false, pending: 0 });
   });
 
-  it('a disable whose answer the full disk kept back calls no use that was counted meanwhile another writer’s', async () => {
+  it('a delayed response to a disable does not make a later use look like another writer’s', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     await harness.record('disable');
     run(harness);
@@ -457,7 +457,7 @@ describe('what waits in the outbox', () => {
     expect(harness.snapshot.manyWriters).toBe(false);
   });
 
-  it('that the full disk keeps from being sent costs nobody a turn', async () => {
+  it('an operation that the full disk keeps from being sent uses no turn', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.options = { ...harness.options, rate: 0.5 };
     await harness.record('usage');
@@ -469,7 +469,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('is not sent after a wait for room on a full disk, when the upstream has asked for quiet meanwhile', async () => {
+  it('an operation is not sent after a wait for the full disk if the upstream has sent Retry-After meanwhile', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     await harness.record('usage');
     harness.fault = new StorageError('full', null);
@@ -483,7 +483,7 @@ describe('what waits in the outbox', () => {
     expect(await harness.requested()).toEqual([`usage ${key}`]);
   });
 
-  it('tells of a count that another writer has changed', async () => {
+  it('the response to an operation reports a count that another writer has changed', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const { use, request } = await createFlying(harness);
     await request.answer(harness.says(9));
@@ -491,8 +491,8 @@ describe('what waits in the outbox', () => {
   });
 });
 
-describe('carrying up', () => {
-  it('ends when it is told to, once what is in flight has been answered', async () => {
+describe('the push loop', () => {
+  it('the push loop ends when it is stopped, after the operation in flight is answered', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const { use, request, ending, ended } = await createFlying(harness);
     ending.abort();
@@ -502,7 +502,7 @@ describe('carrying up', () => {
     expect(harness.stateOf(use)).toBe('delivered');
   });
 
-  it('keeps an answer for which the full disk has no room also when it is told to end', async () => {
+  it('the push loop keeps a response that the full disk cannot store, even when it is stopped', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const { use, request, ending, ended } = await createFlying(harness);
     harness.fault = new StorageError('full', null);
@@ -515,7 +515,7 @@ describe('carrying up', () => {
     expect(await isOver(harness, ended)).toBe(true);
   });
 
-  it('ends without a fault where an operation has not had its turn', async () => {
+  it('the push loop ends without a failure if an operation has not had its turn', async () => {
     await using harness = await createManualHarness();
     using _reading = await harness.mutex.enter(key, ['counter', 'state'], never);
     const use = await harness.record('usage');
@@ -526,7 +526,7 @@ describe('carrying up', () => {
     expect(harness.stateOf(use)).toBe('pending');
   });
 
-  it('ends with a store that failed, and leaves it alone from then on', async () => {
+  it('the push loop ends if the store fails, and does not use the store again', async () => {
     await using harness = await createManualHarness();
     harness.fault = new StorageError('failed', null);
     await harness.record('usage');
@@ -541,7 +541,7 @@ describe('a caller who waits for an operation', () => {
   const wait = (harness: ManualHarness, id: string, untilFailure = false, signal = never): Promise<void> =>
     harness.sync.push.waitFor(id, { waitMs: 10 * second, untilFailure }, signal);
 
-  it('waits until it is delivered, and no longer', async () => {
+  it('a caller waits until the operation is delivered, and no longer', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     const { use, request } = await createFlying(harness);
     const waiting = wait(harness, use);
@@ -551,7 +551,7 @@ describe('a caller who waits for an operation', () => {
     expect(await isOver(harness, wait(harness, use))).toBe(true);
   });
 
-  it('waits for as long as was asked', async () => {
+  it('a caller waits as long as requested', async () => {
     await using harness = await createManualHarness();
     const { use } = await createFlying(harness);
     const waiting = wait(harness, use);
@@ -561,7 +561,7 @@ describe('a caller who waits for an operation', () => {
     expect(await isOver(harness, waiting)).toBe(true);
   });
 
-  it('waits on after an attempt that failed, unless the failure is what matters', async () => {
+  it('a caller keeps waiting after a failed attempt, unless the failure matters', async () => {
     for (const outcome of [no('unreachable'), no('unauthorized'), lost]) {
       await using harness = await createManualHarness();
       const { use, request } = await createFlying(harness);
@@ -572,7 +572,7 @@ describe('a caller who waits for an operation', () => {
     }
   });
 
-  it('who minds failure does not wait for an upstream that is away', async () => {
+  it('a caller for whom a failure matters does not wait for an upstream that is down', async () => {
     await using harness = await createManualHarness();
     harness.sync.limiter.pause();
     const use = await harness.record('usage');
@@ -580,7 +580,7 @@ describe('a caller who waits for an operation', () => {
     expect(await isOver(harness, wait(harness, use))).toBe(false);
   });
 
-  it('does not wait for what only a person can decide', async () => {
+  it('a caller does not wait for an operation that only a person can decide', async () => {
     await using harness = await createManualHarness({ uses: 5 });
     harness.policy = { ...harness.policy, writers: 'many', onUncertain: 'hold' };
     const use = await harness.record('usage');
@@ -591,7 +591,7 @@ describe('a caller who waits for an operation', () => {
     expect(await isOver(harness, wait(harness, use))).toBe(true);
   });
 
-  it('is let go when it leaves', async () => {
+  it('a caller who leaves stops waiting', async () => {
     await using harness = await createManualHarness();
     const { use } = await createFlying(harness);
     const leaving = new AbortController();
@@ -601,7 +601,7 @@ describe('a caller who waits for an operation', () => {
     expect(await isOver(harness, waiting)).toBe(true);
   });
 
-  it('does not wait for what is not there', async () => {
+  it('a caller does not wait for an operation that does not exist', async () => {
     await using harness = await createManualHarness();
     expect(await isOver(harness, wait(harness, 'none'))).toBe(true);
   });

@@ -6,7 +6,7 @@ import { VirtualTime, type VirtualClock } from '../support/harness/virtual-clock
 const forEver = new AbortController().signal;
 const second = 1000;
 
-/** A rate on virtual time, and when whose turn came, in seconds from the start. */
+/** A rate on virtual time, and a record of turns, in seconds from the start. */
 class Shop {
   readonly time: VirtualTime = new VirtualTime();
   readonly clock: VirtualClock = this.time.clock({ wall: 0 });
@@ -29,14 +29,14 @@ class Shop {
     }
   }
 
-  /** Whose turns came, without their time. */
+  /** The turns without their times. */
   get order(): string[] {
     return this.turns.map((turn) => turn.split(' ')[0] ?? '');
   }
 }
 
-describe('the rate of requests upward', () => {
-  it('lets through two seconds worth at once, then as many as a second allows', async () => {
+describe('the rate of requests to the upstream', () => {
+  it('the rate allows a burst of two seconds, then as many as one second allows', async () => {
     const shop = new Shop(5);
     shop.come('push', 13);
     await shop.time.settle();
@@ -45,7 +45,7 @@ describe('the rate of requests upward', () => {
     expect(shop.turns.slice(10)).toEqual(['push 0.2', 'push 0.4', 'push 0.6']);
   });
 
-  it('is held over any length of time, with no request more than the burst', async () => {
+  it('the rate is kept over any time, with no more requests than the burst in addition', async () => {
     const shop = new Shop(3);
     shop.come('push', 1000);
     for (let passed = 1; passed <= 60; passed += 1) {
@@ -55,7 +55,7 @@ describe('the rate of requests upward', () => {
     expect(shop.turns.length).toBeGreaterThanOrEqual(6 + 3 * 60 - 1);
   });
 
-  it('saves up no more than the burst', async () => {
+  it('the rate saves no more than the burst', async () => {
     const shop = new Shop(5);
     await shop.time.advance(3600 * second);
     shop.come('push', 20);
@@ -63,14 +63,14 @@ describe('the rate of requests upward', () => {
     expect(shop.turns.length).toBe(10);
   });
 
-  it('lets one through at once even where a second allows less than one', async () => {
+  it('the rate lets one request through at once even if it is less than one per second', async () => {
     const shop = new Shop(0.25);
     shop.come('push', 3);
     await shop.time.advance(8 * second);
     expect(shop.turns).toEqual(['push 0', 'push 4', 'push 8']);
   });
 
-  it('serves callers first, then pushes, then refreshes, each with a reserve', async () => {
+  it('the rate serves callers first, then pushes, then refreshes, each with a reserve', async () => {
     const shop = new Shop(1);
     shop.come('refresh', 2);
     await shop.time.settle();
@@ -81,14 +81,14 @@ describe('the rate of requests upward', () => {
     expect([counted('caller'), counted('push'), counted('refresh')]).toEqual([10, 4, 2]);
   });
 
-  it('wastes no turn on a reserve of which nobody makes use', async () => {
+  it('the rate wastes no turn on an unused reserve', async () => {
     const shop = new Shop(1);
     shop.come('refresh', 18);
     await shop.time.advance(16 * second);
     expect(shop.order.length).toBe(18);
   });
 
-  it('serves first who came first, among equals', async () => {
+  it('the rate serves equals in the order of their arrival', async () => {
     const shop = new Shop(1);
     const names: string[] = [];
     for (const name of ['a', 'b', 'c', 'd'])
@@ -97,7 +97,7 @@ describe('the rate of requests upward', () => {
     expect(names).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('gives no turn to one that has given up', async () => {
+  it('the rate gives no turn to a waiter that has given up', async () => {
     const shop = new Shop(1);
     const leaving = new AbortController();
     shop.come('push', 2);
@@ -110,7 +110,7 @@ describe('the rate of requests upward', () => {
     await expect(shop.rate.turn('push', leaving.signal)).rejects.toBe('gone');
   });
 
-  it('lets another go at once for a turn that is given back', async () => {
+  it('a returned turn is given to another waiter at once', async () => {
     const shop = new Shop(1);
     shop.come('push', 3);
     await shop.time.settle();
@@ -120,7 +120,7 @@ describe('the rate of requests upward', () => {
     expect(shop.turns).toEqual(['push 0', 'push 0', 'push 0']);
   });
 
-  it('is not widened by turns that are given back', async () => {
+  it('returned turns do not raise the rate', async () => {
     const shop = new Shop(1);
     for (let index = 0; index < 10; index += 1) shop.rate.giveBack();
     shop.come('push', 5);
@@ -128,7 +128,7 @@ describe('the rate of requests upward', () => {
     expect(shop.turns.length).toBe(2);
   });
 
-  it('follows the configuration as it is now', async () => {
+  it('the rate follows the current configuration', async () => {
     const shop = new Shop(1);
     shop.come('push', 12);
     await shop.time.settle();
@@ -137,7 +137,7 @@ describe('the rate of requests upward', () => {
     expect(shop.turns.length).toBe(12);
   });
 
-  it('sleeps only while somebody waits, and ends with the process', async () => {
+  it('the rate sleeps only while a request waits, and ends with the process', async () => {
     const shop = new Shop(1);
     shop.come('push', 2);
     await shop.time.settle();
@@ -150,7 +150,7 @@ describe('the rate of requests upward', () => {
     expect(shop.time.sleeping).toBe(0);
   });
 
-  it('lets askers take turns: who asks for much does not hold up who asks for one', async () => {
+  it('the rate lets callers take turns, so that a busy caller does not delay another', async () => {
     const shop = new Shop(1);
     const turns: string[] = [];
     const ask = (requester: string): void => {
@@ -164,7 +164,7 @@ describe('the rate of requests upward', () => {
     expect(turns).toEqual(['crawler', 'crawler', 'crawler', 'till', 'shop', 'crawler', 'till', 'crawler']);
   });
 
-  it('leaves nothing at a signal that lives as long as the process', async () => {
+  it('the rate leaves no listener on the signal of the process', async () => {
     const shop = new Shop(1);
     const { signal } = new AbortController();
     shop.come('push', 4, signal);
@@ -173,7 +173,7 @@ describe('the rate of requests upward', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  it('lets nobody pass who comes when the rate was raised: whoever waits goes first', async () => {
+  it('the rate serves waiters first after it was raised', async () => {
     const shop = new Shop(1);
     shop.come('push', 3);
     await shop.time.advance(second / 10);
@@ -184,7 +184,7 @@ describe('the rate of requests upward', () => {
     expect(shop.order).toEqual(['push', 'push', 'push', 'refresh']);
   });
 
-  it('forgets an asker who has given up', async () => {
+  it('the rate forgets a caller who has given up', async () => {
     const shop = new Shop(1);
     const leaving = new AbortController();
     shop.come('caller', 2);

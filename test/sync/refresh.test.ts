@@ -9,10 +9,10 @@ import {
   type ManualHarness,
 } from '../support/harness/manual-harness.ts';
 
-/** One more than are looked up at a time. */
+/** One more than a batch. */
 const manyKeys = Array.from({ length: 51 }, (_, index) => `KEY-${index + 10}`);
 
-/** Keys are refreshed an hour after they were read, and looked for every three minutes. */
+/** Keys are refreshed an hour after a read; due keys are looked for every three minutes. */
 async function createRefreshing(keys: readonly string[]): Promise<ManualHarness> {
   const harness = await createManualHarness();
   harness.policy = { ...harness.policy, refreshMs: hour };
@@ -24,7 +24,7 @@ async function createRefreshing(keys: readonly string[]): Promise<ManualHarness>
 }
 
 describe('a key that is due for a refresh', () => {
-  it('is read once, and then rests until its next time', async () => {
+  it('a due key is read once, and then rests until its next time', async () => {
     await using harness = await createRefreshing(['A']);
     await harness.passes(hour - 1);
     expect(await harness.requested()).toEqual([]);
@@ -38,7 +38,7 @@ describe('a key that is due for a refresh', () => {
     expect(await harness.requested()).toEqual(['verify A']);
   });
 
-  it('is read again, and sooner, where the read brought nothing', async () => {
+  it('a due key is read again, and earlier, if the read failed', async () => {
     await using harness = await createRefreshing(['A']);
     await harness.passes(hour);
     const { answer } = await harness.request();
@@ -49,7 +49,7 @@ describe('a key that is due for a refresh', () => {
     expect(await harness.requested()).toEqual(['verify A']);
   });
 
-  it('does not wait for a rest when more are due than are looked up at a time', async () => {
+  it('a due key does not wait for a rest if more keys are due than one batch has', async () => {
     await using harness = await createRefreshing(manyKeys);
     await harness.passes(hour + 3 * minute);
     expect(await harness.requested()).toHaveLength(50);
@@ -57,7 +57,7 @@ describe('a key that is due for a refresh', () => {
     expect(await harness.requested()).toHaveLength(1);
   });
 
-  it('rests on a full disk, however many there are, since it would be due again at once', async () => {
+  it('due keys rest on a full disk, however many there are, because they would be due again at once', async () => {
     await using harness = await createRefreshing(manyKeys);
     await harness.passes(hour + 3 * minute);
     expect(await harness.requested()).toHaveLength(50);
@@ -69,7 +69,7 @@ describe('a key that is due for a refresh', () => {
     expect(await harness.requested()).toHaveLength(50);
   });
 
-  it('waits while the upstream is away, however many there are, and is read when it is back', async () => {
+  it('due keys wait while the upstream is down, however many there are, and are read when it is back', async () => {
     await using harness = await createRefreshing(manyKeys);
     harness.sync.limiter.pause();
     await harness.passes(2 * hour);
@@ -79,7 +79,7 @@ describe('a key that is due for a refresh', () => {
     expect(await harness.requested()).toHaveLength(50);
   });
 
-  it('is read after what a caller waits for', async () => {
+  it('a due key is read after the keys that callers wait for', async () => {
     await using harness = await createRefreshing(['A', 'B']);
     harness.options = { ...harness.options, rate: 0.5 };
     await harness.passes(hour);
@@ -90,7 +90,7 @@ describe('a key that is due for a refresh', () => {
     expect(await harness.requested()).toEqual(['verify C']);
   });
 
-  it('is read no more once the process ends', async () => {
+  it('a due key is not read once the process ends', async () => {
     await using harness = await createRefreshing(['A']);
     harness.ending.abort();
     await harness.passes(2 * hour);

@@ -4,7 +4,7 @@ import { buildTerms } from '../support/builders/coupon-builders.ts';
 import { createManualHarness, never, type ManualHarness } from '../support/harness/manual-harness.ts';
 import { lost, minute, no, second, valueOf } from '../support/harness/service-harness.ts';
 
-describe('coupons whose creation is uncertain while a listing of theirs is not admitted', () => {
+describe('uncertain coupons whose listing was not admitted', () => {
   it.each([
     [
       'asks to wait',
@@ -18,40 +18,43 @@ describe('coupons whose creation is uncertain while a listing of theirs is not a
         void harness.clock.sleep(10 * second, never).then(() => harness.sync.limiter.retryCredentials());
       },
     ],
-  ])('are looked for as soon as that is over, where the upstream %s', async (_, hinder) => {
-    await using harness = await createManualHarness({ uses: 5 });
-    const ids = [await createDoubt(harness, 'SPRING'), await createDoubt(harness, 'AUTUMN')];
-    await harness.passes(minute);
-    void harness.sync.coupons.list(never);
-    await harness.time.settle();
-    const [listing] = harness.arrivedCoupons.splice(0);
-    harness.sync.push.run(harness.ending.signal).catch(() => undefined);
-    await harness.time.settle();
-    hinder(harness);
-    const looks = vi.spyOn(harness.store.operations, 'due');
-    if (listing?.kind !== 'list') throw new Error('nothing was listed');
-    await listing.answer(lost);
-    await harness.passes(10 * second - 1);
-    expect(harness.arrivedCoupons).toEqual([]);
-    expect(looks.mock.calls.length).toBeLessThan(10);
-    await harness.passes(second);
-    // The second waits for the listing of the first: this listing may have been answered before the reconcile delay was over.
-    for (let count = 0; count < ids.length; count += 1) {
-      const [asked, ...others] = harness.arrivedCoupons.splice(0);
-      if (asked?.kind !== 'list' || others.length > 0) throw new Error('not one listing was asked for');
-      await asked.answer({
-        outcome: 'applied',
-        value: { coupons: ids.map(({ coupon }) => coupon), unreadable: [] },
-        confirmedAt: harness.now,
-        isCached: false,
-      });
+  ])(
+    'uncertain coupons are looked for as soon as the listing is admitted, where the upstream %s',
+    async (_, hinder) => {
+      await using harness = await createManualHarness({ uses: 5 });
+      const ids = [await createDoubt(harness, 'SPRING'), await createDoubt(harness, 'AUTUMN')];
+      await harness.passes(minute);
+      void harness.sync.coupons.list(never);
       await harness.time.settle();
-    }
-    expect(ids.map(({ id }) => harness.stateOf(id))).toEqual(['delivered', 'delivered']);
-  });
+      const [listing] = harness.arrivedCoupons.splice(0);
+      harness.sync.push.run(harness.ending.signal).catch(() => undefined);
+      await harness.time.settle();
+      hinder(harness);
+      const looks = vi.spyOn(harness.store.operations, 'due');
+      if (listing?.kind !== 'list') throw new Error('nothing was listed');
+      await listing.answer(lost);
+      await harness.passes(10 * second - 1);
+      expect(harness.arrivedCoupons).toEqual([]);
+      expect(looks.mock.calls.length).toBeLessThan(10);
+      await harness.passes(second);
+      // The second waits for the listing of the first, which may have been answered before the end of the reconcile delay.
+      for (let count = 0; count < ids.length; count += 1) {
+        const [asked, ...others] = harness.arrivedCoupons.splice(0);
+        if (asked?.kind !== 'list' || others.length > 0) throw new Error('not one listing was asked for');
+        await asked.answer({
+          outcome: 'applied',
+          value: { coupons: ids.map(({ coupon }) => coupon), unreadable: [] },
+          confirmedAt: harness.now,
+          isCached: false,
+        });
+        await harness.time.settle();
+      }
+      expect(ids.map(({ id }) => harness.stateOf(id))).toEqual(['delivered', 'delivered']);
+    },
+  );
 });
 
-/** A creation whose answer was lost, after many failures. */
+/** A creation whose response was lost, after many failures. */
 async function createDoubt(harness: ManualHarness, code: string): Promise<{ id: string; coupon: Coupon }> {
   const terms = buildTerms({ code });
   const queued = await harness.writer.write('queueCoupon', { terms, isSentNow: true, maxPending: 10 });

@@ -20,7 +20,7 @@ function no(reason: NotAppliedReason, retryAfterMs: number | null = null): Outco
   return { outcome: 'not_applied', reason, status, detail: `no: ${reason}`, retryAfterMs };
 }
 
-/** Nothing was sent, for want of a credential. */
+/** Nothing was sent, because the credential is missing. */
 const unsent: Outcome<null> = {
   outcome: 'not_applied',
   reason: 'unauthorized',
@@ -29,18 +29,17 @@ const unsent: Outcome<null> = {
   retryAfterMs: null,
 };
 
-/** An limiter that opens its breaker after three failures, for ten seconds. */
+/** A limiter that opens its breaker after three failures, for ten seconds. */
 class Line {
   readonly time: VirtualTime = new VirtualTime();
   readonly clock: VirtualClock = this.time.clock({ wall: 0 });
   recoveries = 0;
   changes = 0;
-  /** What a restart would have to keep. */
+  /** What is stored for a restart. */
   readonly waits: number[] = [];
-  /** What people read in the log. */
   readonly told: string[] = [];
   readonly counted: string[] = [];
-  /** What is configured; SIGHUP may change it. */
+  /** The configuration; a reload can change it. */
   credentials: { productIds: readonly string[]; hasApiKey: boolean } = {
     productIds: ['press', 'other'],
     hasApiKey: true,
@@ -94,19 +93,19 @@ class Line {
   }
 }
 
-/** The upstream answered, with a page or a status that says nothing. */
+/** The upstream answered with a page or status without a meaning. */
 const broken: Outcome<null> = { ...lost, status: 500, detail: 'HTTP 500' };
 
 const admitted: Admission = { admitted: true };
 
-describe('the way to an upstream', () => {
-  it('is open before anything is known of it', () => {
+describe('the upstream limiter', () => {
+  it('the limiter is open before anything is known of the upstream', () => {
     const line = new Line();
     expect(line.limiter.admission()).toEqual(admitted);
     expect(line.limiter.status()).toMatchObject({ state: 'unknown', breaker: 'closed', lastSuccessAt: null });
   });
 
-  it('is down at the first outage, and closed to all but a probe after enough in a row', async () => {
+  it('the upstream is down at the first outage, and only probes pass after several in a row', async () => {
     const line = new Line();
     line.observe(lost);
     expect(line.limiter.status()).toMatchObject({ state: 'down', breaker: 'closed' });
@@ -118,7 +117,7 @@ describe('the way to an upstream', () => {
   });
 
   it.each(['refused', 'missing', 'throttled', 'rejected'] as const)(
-    'is up when the upstream answers, whatever it answers: %s',
+    'the upstream is up if it answers, whatever the answer: %s',
     async (reason) => {
       const line = new Line();
       await line.fail();
@@ -128,7 +127,7 @@ describe('the way to an upstream', () => {
     },
   );
 
-  it('is told to those who wait once, when it is back', () => {
+  it('waiters are notified once when the upstream is back', () => {
     const line = new Line();
     line.observe(lost);
     expect(line.recoveries).toBe(0);
@@ -136,14 +135,14 @@ describe('the way to an upstream', () => {
     expect(line.recoveries).toBe(1);
   });
 
-  it('is told to those whom the process before had made wait, by the first answer after the start', () => {
+  it('waiters of the previous process are notified by the first response after the start', () => {
     const line = new Line();
     expect(line.limiter.status().state).toBe('unknown');
     line.observe(applied, applied);
     expect(line.recoveries).toBe(1);
   });
 
-  it('knows since when it is as it is, and when it last did what was asked', async () => {
+  it('the limiter knows since when the upstream has its state, and the time of the last success', async () => {
     const line = new Line();
     await line.time.advance(second);
     line.observe(applied);
@@ -157,7 +156,7 @@ describe('the way to an upstream', () => {
     expect(line.limiter.status()).toMatchObject({ since: 3 * second, lastSuccessAt: 3 * second });
   });
 
-  it('is told of in the log when it is lost, and when it is there again, once each', () => {
+  it('the loss and the return of the upstream are logged once each', () => {
     const line = new Line();
     line.observe(applied, lost, lost, lost, applied, applied);
     expect(line.told).toEqual([
@@ -166,7 +165,7 @@ describe('the way to an upstream', () => {
     ]);
   });
 
-  it('is measured by what comes of the requests', () => {
+  it('outcomes of requests are counted', () => {
     const line = new Line();
     line.observe(applied, lost, no('throttled'));
     expect(line.counted).toEqual(['applied', 'ambiguous', 'not_applied']);
@@ -174,7 +173,7 @@ describe('the way to an upstream', () => {
 });
 
 describe('a key at which the upstream always fails', () => {
-  it('harms itself alone: nothing is closed, and the upstream is not away', () => {
+  it('a key that always fails affects only itself, and the upstream stays up', () => {
     const line = new Line();
     line.observeAbout('GOOD', applied);
     for (let count = 0; count < 20; count += 1) line.observeAbout('BAD', broken);
@@ -183,7 +182,7 @@ describe('a key at which the upstream always fails', () => {
     expect(line.recoveries).toBe(1);
   });
 
-  it('is told from an upstream that fails at everything by a probe at once, of another key', async () => {
+  it('a key that always fails is told from a failing upstream by an immediate probe of another key', async () => {
     const line = new Line();
     line.observeAbout('GOOD', applied);
     for (const key of ['BAD', 'WORSE', 'BAD']) line.observeAbout(key, broken);
@@ -197,7 +196,7 @@ describe('a key at which the upstream always fails', () => {
     expect([line.changes - changes, line.recoveries - recoveries]).toEqual([1, 0]);
   });
 
-  it('is not blamed when the probe of another key fails as well: the upstream is away', async () => {
+  it('a key is not blamed if the probe of another key fails as well: the upstream is down', async () => {
     const line = new Line();
     for (const key of ['A', 'B', 'C']) line.observeAbout(key, broken);
     await line.limiter.admitProbe(forEver);
@@ -211,10 +210,10 @@ describe('a key at which the upstream always fails', () => {
   });
 });
 
-describe('an answer out of a cache', () => {
+describe('a cached response', () => {
   const cached: Outcome<null> = { ...applied, isCached: true };
 
-  it('does not show that the upstream is there, or that it accepts a credential', async () => {
+  it('a cached response does not show that the upstream is up or accepts a credential', async () => {
     const line = new Line();
     line.observe(no('unauthorized'));
     await line.fail();
@@ -226,7 +225,7 @@ describe('an answer out of a cache', () => {
     expect(line.recoveries).toBe(recoveries);
   });
 
-  it('is no outage either', () => {
+  it('a cached response is no outage', () => {
     const line = new Line();
     line.observe(cached, no('cached'), cached, no('cached'));
     expect(line.limiter.status()).toMatchObject({ state: 'unknown', breaker: 'closed', lastSuccessAt: null });
@@ -234,7 +233,7 @@ describe('an answer out of a cache', () => {
 });
 
 describe('a probe', () => {
-  it('is due when the breaker says so, and is let through then', async () => {
+  it('a probe is due when the breaker says so, and is let through then', async () => {
     const line = new Line();
     await line.fail();
     expect(line.limiter.nextProbe(30 * second)).toEqual({ at: 10 * second, of: 'upstream' });
@@ -245,7 +244,7 @@ describe('a probe', () => {
     expect(line.isOpen).toBe(false);
   });
 
-  it('that is answered opens the way; one that is not, closes it as long again', async () => {
+  it('an answered probe closes the breaker, and a failed probe opens it for the same time again', async () => {
     const line = new Line();
     await line.fail();
     await line.time.advance(10 * second);
@@ -259,14 +258,14 @@ describe('a probe', () => {
     expect(line.recoveries).toBe(1);
   });
 
-  it('is due when nothing went up for a while', async () => {
+  it('a probe is due if nothing was sent for a while', async () => {
     const line = new Line();
     await line.time.advance(5 * second);
     line.observe(applied);
     expect(line.limiter.nextProbe(30 * second)).toEqual({ at: 35 * second, of: 'upstream' });
   });
 
-  it('waits for as long as the upstream asked, like everything else', async () => {
+  it('a probe waits for Retry-After like other requests', async () => {
     const line = new Line();
     await line.fail();
     line.observe({ ...lost, retryAfterMs: minute });
@@ -278,7 +277,7 @@ describe('a probe', () => {
     expect(await line.limiter.admitProbe(forEver)).toEqual(admitted);
   });
 
-  it('that waits for its turn while the upstream asks for quiet is not sent, and leaves nothing half open', async () => {
+  it('a probe that waits for its turn when Retry-After arrives is not sent, and leaves the breaker as it was', async () => {
     const line = new Line();
     await line.fail();
     await line.time.advance(10 * second);
@@ -289,7 +288,7 @@ describe('a probe', () => {
     expect(line.limiter.status().breaker).toBe('open');
   });
 
-  it('that is held back meanwhile wastes no turn', async () => {
+  it('a probe that is held back uses no turn', async () => {
     const { limiter, time } = new Line(0.5);
     const first = limiter.admitProbe(forEver);
     const second_ = limiter.admitProbe(forEver);
@@ -301,7 +300,7 @@ describe('a probe', () => {
     expect(await limiter.admitProbe(forEver)).toEqual(admitted);
   });
 
-  it('of which nothing is ever heard is followed by another', async () => {
+  it('a probe without any outcome is followed by another', async () => {
     const line = new Line();
     await line.fail();
     await line.time.advance(10 * second);
@@ -311,7 +310,7 @@ describe('a probe', () => {
     expect(await line.limiter.admitProbe(forEver)).toEqual(admitted);
   });
 
-  it('is due at once when the machine has slept', async () => {
+  it('a probe is due at once after the machine has slept', async () => {
     const line = new Line();
     await line.fail();
     line.limiter.probeNow();
@@ -320,8 +319,8 @@ describe('a probe', () => {
   });
 });
 
-describe('a wait that the upstream asks for', () => {
-  it('is a floor for everything, callers included', async () => {
+describe('Retry-After', () => {
+  it('Retry-After is a minimum for everything, callers included', async () => {
     const line = new Line();
     line.observe(no('throttled', 20 * second));
     const waits = { admitted: false, detail: 'the upstream asked to wait', againAt: 20 * second };
@@ -331,7 +330,7 @@ describe('a wait that the upstream asks for', () => {
     expect(line.isOpen).toBe(true);
   });
 
-  it('is not shortened by another, nor by an answer, nor by a person', () => {
+  it('Retry-After is not shortened by another one, a response or a person', () => {
     const line = new Line();
     line.observe(no('throttled', 20 * second), no('throttled', second), applied);
     line.limiter.closeBreaker();
@@ -339,13 +338,13 @@ describe('a wait that the upstream asks for', () => {
     expect(line.limiter.admission()).toMatchObject({ admitted: false, againAt: 20 * second });
   });
 
-  it('is handed over to be kept across restarts, when it became longer', () => {
+  it('a longer Retry-After is stored for the next start', () => {
     const line = new Line();
     line.observe(no('throttled', 20 * second), no('throttled', second), { ...lost, retryAfterMs: minute });
     expect(line.waits).toEqual([20 * second, minute]);
   });
 
-  it('holds in the next process too', async () => {
+  it('Retry-After holds in the next process, too', async () => {
     const line = new Line();
     line.limiter.waitUntil(20 * second);
     line.limiter.closeBreaker();
@@ -357,15 +356,15 @@ describe('a wait that the upstream asks for', () => {
     expect(line.isOpen).toBe(true);
   });
 
-  it('keeps the read back by which a refused credential is tried again', () => {
+  it('Retry-After delays the read that retries a rejected credential', () => {
     const line = new Line();
     line.observe(no('unauthorized', 60 * minute));
     expect(line.limiter.nextProbe(24 * 60 * minute)).toMatchObject({ at: 60 * minute, of: 'credential' });
   });
 });
 
-describe('a credential that the upstream refuses', () => {
-  it('pauses what goes up under it, and nothing else', () => {
+describe('a credential that the upstream rejects', () => {
+  it('a rejected credential pauses only its own requests', () => {
     const line = new Line();
     line.observe(no('unauthorized'));
     expect(line.limiter.refusedCredentials()).toEqual(['press']);
@@ -375,7 +374,7 @@ describe('a credential that the upstream refuses', () => {
     expect(line.limiter.status()).toMatchObject({ pausedProducts: ['press'], couponsPaused: true });
   });
 
-  it('is asked again by a read soon, since one key alone may be refused, and then every quarter of an hour', async () => {
+  it('a rejected credential is retried soon by a read, because only one key may be rejected, and then every 15 minutes', async () => {
     const line = new Line();
     line.observe(no('unauthorized'));
     const soon = line.limiter.nextProbe(24 * 60 * minute);
@@ -391,13 +390,13 @@ describe('a credential that the upstream refuses', () => {
     expect(line.recoveries).toBe(recoveries + 1);
   });
 
-  it('is asked again as soon where several requests were on their way when it was refused', () => {
+  it('a rejected credential is retried as soon if several requests were in flight at the rejection', () => {
     const line = new Line();
     line.observe(no('unauthorized'), no('unauthorized'), no('unauthorized'));
     expect(line.limiter.nextProbe(24 * 60 * minute)).toMatchObject({ at: second, owner: 'press' });
   });
 
-  it('is told of in the log when it is refused, and when it is accepted again, once each', () => {
+  it('the rejection and the later acceptance of a credential are logged once each', () => {
     const line = new Line();
     line.observe(no('unauthorized'), no('unauthorized'), applied, applied);
     expect(line.told).toEqual([
@@ -406,13 +405,13 @@ describe('a credential that the upstream refuses', () => {
     ]);
   });
 
-  it('stays refused through an outage, which says nothing about it', () => {
+  it('a rejected credential stays rejected during an outage, which proves nothing about it', () => {
     const line = new Line();
     line.observe(no('unauthorized'), lost, no('unreachable'));
     expect(line.limiter.refusedCredentials()).toEqual(['press']);
   });
 
-  it('is tried again when it was changed, or when a person says so', () => {
+  it('a rejected credential is retried when it was changed or a person asks for it', () => {
     const line = new Line();
     line.observe(applied, no('unauthorized'));
     const { recoveries } = line;
@@ -425,8 +424,8 @@ describe('a credential that the upstream refuses', () => {
   });
 });
 
-describe('a credential that is not configured any more', () => {
-  it('is not called refused, nor asked for: nobody refused it', () => {
+describe('a credential that is no longer configured', () => {
+  it('a credential that is no longer configured is neither rejected nor retried', () => {
     const line = new Line();
     line.credentials = { productIds: ['other'], hasApiKey: false };
     line.observe(unsent);
@@ -440,7 +439,7 @@ describe('a credential that is not configured any more', () => {
     expect(line.limiter.nextProbe(24 * 60 * minute)).toMatchObject({ of: 'upstream' });
   });
 
-  it('lets nothing go up under it, and says why', () => {
+  it('a credential that is no longer configured sends nothing, with the reason', () => {
     const line = new Line();
     line.credentials = { productIds: ['other'], hasApiKey: true };
     expect(['press', 'other', null].map((owner) => line.limiter.isAccepted(owner))).toEqual([
@@ -453,7 +452,7 @@ describe('a credential that is not configured any more', () => {
   });
 });
 
-it('tells when its last error came, and since when nothing is left of it', async () => {
+it('the limiter reports when its last error came and when it ended', async () => {
   const line = new Line();
   await line.fail();
   expect(line.limiter.status()).toMatchObject({ lastErrorAt: line.clock.now(), recoveredAt: null });
@@ -465,7 +464,7 @@ it('tells when its last error came, and since when nothing is left of it', async
   expect(line.limiter.status()).toMatchObject({ lastErrorAt: recoveredAt - minute, recoveredAt });
 });
 
-it('has not recovered while a credential is refused', () => {
+it('the limiter has not recovered while a credential is rejected', () => {
   const line = new Line();
   line.observe(no('unauthorized'));
   line.limiter.observe(applied, { owner: 'other', subject: 'K' });
@@ -474,7 +473,7 @@ it('has not recovered while a credential is refused', () => {
   expect(line.limiter.status().recoveredAt).not.toBeNull();
 });
 
-it('tells what holds everything up, what a person can end before what passes by itself', () => {
+it('the limiter reports what blocks requests, and first what a person can end', () => {
   const line = new Line();
   expect(line.limiter.blocker('press')).toBeNull();
   line.observe(no('throttled', 20 * second));
@@ -486,7 +485,7 @@ it('tells what holds everything up, what a person can end before what passes by 
   expect(line.limiter.blocker('press')).toEqual({ cause: 'paused' });
 });
 
-it('tells until when the upstream asked to be left alone, by the clock that people read', async () => {
+it('the limiter reports the end of Retry-After by the wall clock', async () => {
   const line = new Line();
   expect(line.limiter.status().retryAfterUntil).toBeNull();
   line.observe(no('throttled', 24 * 60 * minute));
@@ -497,14 +496,14 @@ it('tells until when the upstream asked to be left alone, by the clock that peop
   expect(line.limiter.status().retryAfterUntil).toBeNull();
 });
 
-it('tells of an upstream that is away with the time of the next look at it', async () => {
+it('the limiter reports the time of the next probe if the upstream is down', async () => {
   const line = new Line();
   await line.fail();
   const { at } = line.limiter.nextProbe(0);
   expect(line.limiter.blocker('press')).toEqual({ cause: 'upstream_away', until: at });
 });
 
-it('tells when an upstream that is away is asked again, by the clock that people read', async () => {
+it('the limiter reports the next attempt at an upstream that is down by the wall clock', async () => {
   const line = new Line();
   expect(line.limiter.status().nextAttemptAt).toBeNull();
   await line.fail();
@@ -517,7 +516,7 @@ it('tells when an upstream that is away is asked again, by the clock that people
 });
 
 describe('a person', () => {
-  it('stops everything, probes included, until it may go on', async () => {
+  it('a pause by a person stops everything, probes included, until it is ended', async () => {
     const line = new Line();
     line.limiter.pause();
     const paused = { admitted: false, detail: 'sync is paused', againAt: null };
@@ -530,7 +529,7 @@ describe('a person', () => {
     expect(line.isOpen).toBe(true);
   });
 
-  it('overrides the breaker', async () => {
+  it('sync now overrides the breaker', async () => {
     const line = new Line();
     await line.fail();
     line.limiter.closeBreaker();
@@ -538,7 +537,7 @@ describe('a person', () => {
     expect(line.recoveries).toBe(1);
   });
 
-  it('who pauses while one waits for its turn keeps it from going, and wastes no turn', async () => {
+  it('a pause while a request waits for its turn stops the request and uses no turn', async () => {
     const { limiter, time } = new Line(1);
     await limiter.admit('push', forEver);
     await limiter.admit('push', forEver);

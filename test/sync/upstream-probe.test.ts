@@ -12,7 +12,7 @@ const notFound = { ...no('missing'), status: 404 };
 const refused = { ...no('unauthorized'), status: 401 };
 const probeKey = 'LATCHKEY-PROBE';
 
-/** An agent that asks its upstream for something after a minute without a request. */
+/** An agent that probes its upstream after a minute without a request. */
 async function createRunning(
   productIds: readonly string[] = [productKey],
   keys: readonly string[] = [],
@@ -25,7 +25,7 @@ async function createRunning(
   return harness;
 }
 
-/** What the next probes ask for, one a minute, each answered as the upstream would. */
+/** The next probes, one a minute, each answered as usual. */
 async function probes(harness: ManualHarness, count: number): Promise<string[]> {
   const asked: string[] = [];
   for (let each = 0; each < count; each += 1) {
@@ -38,8 +38,8 @@ async function probes(harness: ManualHarness, count: number): Promise<string[]> 
   return asked;
 }
 
-describe('an upstream that nobody asked for anything for a while', () => {
-  it('is asked for a known key, and what it says is in the store', async () => {
+describe('an upstream without requests for a while', () => {
+  it('an idle upstream gets a read of a known key, whose response is stored', async () => {
     await using harness = await createRunning();
     await harness.passes(minute - 1);
     expect(await harness.requested()).toEqual([]);
@@ -48,26 +48,26 @@ describe('an upstream that nobody asked for anything for a while', () => {
     expect(harness.snapshot.license.uses).toBe(8);
   });
 
-  it('is asked about every product in turn, and about one key of each after the other', async () => {
+  it('an idle upstream gets reads of every product in turn, with one key of each after the other', async () => {
     await using harness = await createRunning([productKey, 'brush'], ['A']);
     const [first, second_, third, fourth] = await probes(harness, 4);
     expect(new Set([first, third])).toEqual(new Set([`${productKey} A`, `${productKey} ${key}`]));
     expect([second_, fourth]).toEqual([`brush ${probeKey}`, `brush ${probeKey}`]);
   });
 
-  it('is asked for a key that nobody has where only one is known, so that this one alone decides nothing', async () => {
+  it('an idle upstream gets a read of a key that does not exist if only one key is known, so that one key alone decides nothing', async () => {
     await using harness = await createRunning();
     expect(await probes(harness, 2)).toEqual([`${productKey} ${key}`, `${productKey} ${probeKey}`]);
   });
 
-  it('is asked for coupons where no product is configured', async () => {
+  it('an idle upstream gets a request for coupons if no product is configured', async () => {
     await using harness = await createRunning([]);
     await harness.passes(minute);
     expect(harness.arrivedCoupons).toMatchObject([{ kind: 'list', offset: 0 }]);
     expect(await harness.requested()).toEqual([]);
   });
 
-  it('is asked nothing while a person has paused everything, and again once it may go on', async () => {
+  it('an idle upstream gets no request during a pause, and one after it', async () => {
     await using harness = await createRunning();
     harness.sync.limiter.pause();
     await harness.passes(10 * minute);
@@ -77,13 +77,13 @@ describe('an upstream that nobody asked for anything for a while', () => {
     expect(await harness.requested()).toEqual([`verify ${key}`]);
   });
 
-  it('is asked at once when the machine has slept', async () => {
+  it('an idle upstream gets a request at once after the machine has slept', async () => {
     await using harness = await createRunning();
     harness.sync.limiter.probeNow();
     expect(await harness.requested()).toEqual([`verify ${key}`]);
   });
 
-  it('is asked no more once the process ends', async () => {
+  it('an idle upstream gets no request once the process ends', async () => {
     await using harness = await createRunning();
     harness.ending.abort();
     await harness.passes(10 * minute);
@@ -93,7 +93,7 @@ describe('an upstream that nobody asked for anything for a while', () => {
 
 describe('a probe', () => {
   it.each(['counter', 'state'] as const)(
-    'lets nothing into the %s queue of its key meanwhile',
+    'a probe lets nothing into the %s queue of its key meanwhile',
     async (queue) => {
       await using harness = await createRunning();
       await harness.passes(minute);
@@ -107,7 +107,7 @@ describe('a probe', () => {
     },
   );
 
-  it('that waits for its key as the process ends leaves time for the answer to what is in flight', async () => {
+  it('a probe that waits for its key when the process ends leaves time for the operation in flight', async () => {
     await using harness = await createManualHarness();
     const use = await harness.record('usage');
     let end = 'none yet';
@@ -124,7 +124,7 @@ describe('a probe', () => {
     expect([end, harness.stateOf(use)]).toEqual(['in good order', 'delivered']);
   });
 
-  it('that is answered opens the way again, whatever it asked for', async () => {
+  it('an answered probe closes the breaker, whatever it asked for', async () => {
     await using harness = await createRunning();
     const { limiter } = harness.sync;
     for (let time = 0; time < 3; time += 1) limiter.observe(lost, { owner: productKey, subject: key });
@@ -139,8 +139,8 @@ describe('a probe', () => {
   });
 });
 
-describe('a secret that the upstream refuses', () => {
-  it('is tried again by reads of that product, the others meanwhile by theirs', async () => {
+describe('a secret that the upstream rejects', () => {
+  it('a rejected secret is retried by reads of its product, and other products by their own reads', async () => {
     await using harness = await createRunning([productKey, 'brush']);
     const { limiter } = harness.sync;
     limiter.observe(refused, { owner: productKey, subject: key });
@@ -152,7 +152,7 @@ describe('a secret that the upstream refuses', () => {
     expect(limiter.refusedCredentials()).toEqual([productKey]);
   });
 
-  it('is tried again after a quarter of an hour also where there is no other product to ask about', async () => {
+  it('a rejected secret is retried after 15 minutes even if no other product is configured', async () => {
     await using harness = await createRunning();
     harness.sync.limiter.observe(refused, { owner: productKey, subject: key });
     await harness.passes(second);
@@ -164,7 +164,7 @@ describe('a secret that the upstream refuses', () => {
     expect(harness.sync.limiter.refusedCredentials()).toEqual([]);
   });
 
-  it('is used all the same to see whether an upstream that is away is back', async () => {
+  it('a rejected secret is still used to see whether an upstream that is down is back', async () => {
     await using harness = await createRunning();
     const { limiter } = harness.sync;
     limiter.observe(refused, { owner: productKey, subject: key });
@@ -173,7 +173,7 @@ describe('a secret that the upstream refuses', () => {
     expect(await harness.requested()).toEqual([`verify ${key}`]);
   });
 
-  it('is not used to see whether an upstream is there that answers', async () => {
+  it('a rejected secret is not used to probe an upstream that answers', async () => {
     await using harness = await createRunning();
     const { limiter } = harness.sync;
     limiter.observe(refused, { owner: productKey, subject: key });
@@ -184,8 +184,8 @@ describe('a secret that the upstream refuses', () => {
   });
 });
 
-describe('an API key that the upstream refuses', () => {
-  it('is tried again by listing coupons, and used again once that is answered', async () => {
+describe('an API key that the upstream rejects', () => {
+  it('a rejected API key is retried by listing coupons, and used again once that is answered', async () => {
     await using harness = await createRunning();
     const { limiter } = harness.sync;
     limiter.observe(refused, { owner: null, subject: 'coupons' });

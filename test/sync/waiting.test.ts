@@ -17,14 +17,14 @@ function createSleeper(): { time: VirtualTime; wake: Wake; sleep: Sleep; woken: 
 type Sleep = (ms: number, signal?: AbortSignal) => void;
 
 describe('a sleep that can be ended early', () => {
-  it('ends by itself when its time has come', async () => {
+  it('a sleep ends at its time', async () => {
     const { time, sleep, woken } = createSleeper();
     sleep(100);
     await time.advance(200);
     expect(woken).toEqual([100]);
   });
 
-  it('ends when it is woken', async () => {
+  it('a sleep ends when it is woken', async () => {
     const { time, wake, sleep, woken } = createSleeper();
     sleep(Infinity);
     await time.advance(50);
@@ -34,7 +34,7 @@ describe('a sleep that can be ended early', () => {
     expect(time.sleeping).toBe(0);
   });
 
-  it('leaves nothing at a signal that lives as long as the process', async () => {
+  it('a sleep leaves no listener on the signal of the process', async () => {
     const { time, wake, sleep, woken } = createSleeper();
     const { signal } = new AbortController();
     sleep(Infinity, signal);
@@ -44,7 +44,7 @@ describe('a sleep that can be ended early', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  it('does not begin when it was woken while nobody slept, and only that once', async () => {
+  it('a sleep is skipped once if it was woken before it began', async () => {
     const { time, wake, sleep, woken } = createSleeper();
     wake.up();
     wake.up();
@@ -56,7 +56,7 @@ describe('a sleep that can be ended early', () => {
     expect(woken).toEqual([0, 100]);
   });
 
-  it('ends, and does not fail, when its signal says so', async () => {
+  it('a sleep ends without an error when its signal is aborted', async () => {
     const { time, sleep, woken } = createSleeper();
     const ending = new AbortController();
     sleep(100, ending.signal);
@@ -68,7 +68,7 @@ describe('a sleep that can be ended early', () => {
     expect(woken).toEqual([10, 10]);
   });
 
-  it('does not begin for no time at all', async () => {
+  it('a sleep of no time does not begin', async () => {
     const { time, sleep, woken } = createSleeper();
     sleep(0);
     sleep(-5);

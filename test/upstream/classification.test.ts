@@ -34,8 +34,8 @@ function understanding(isRead: boolean): Understanding<string> {
   };
 }
 
-describe('an answer', () => {
-  test.each([200, 201, 202])('%i in the right shape is applied', (status) => {
+describe('a response', () => {
+  test.each([200, 201, 202])('a response %i in the right shape is applied', (status) => {
     expect(outcomeOf(status, '{"data":"x"}')).toEqual({
       outcome: 'applied',
       value: 'x',
@@ -48,14 +48,19 @@ describe('an answer', () => {
     ['2025-12-31T23:00:00+00:00', now - 3_600_000],
     ['2026-01-01T01:00:00+00:00', now],
     ['yesterday', now],
-  ])('confirmed by an agent at %s counts from there, never from the future', (text, confirmedAt) => {
-    expect(outcomeOf(200, '{"data":"x"}', { 'latchkey-confirmed-at': text })).toMatchObject({ confirmedAt });
-  });
+  ])(
+    'a response that an agent confirmed at %s counts from there, never from the future',
+    (text, confirmedAt) => {
+      expect(outcomeOf(200, '{"data":"x"}', { 'latchkey-confirmed-at': text })).toMatchObject({
+        confirmedAt,
+      });
+    },
+  );
 
   test.each([
     ['2', { isPending: true }],
     ['0', {}],
-  ])('of an agent that has %s changes of it to deliver itself says so', (pending, said) => {
+  ])('a response of an agent with %s pending changes of the key says so', (pending, said) => {
     const whole = { outcome: 'applied', value: 'x', confirmedAt: now, isCached: false, ...said };
     expect(outcomeOf(200, '{"data":"x"}', { 'latchkey-pending': pending })).toEqual(whole);
   });
@@ -66,7 +71,7 @@ describe('an answer', () => {
     ['</api/v2/coupons?cursor=>; rel="next"', {}],
     ['</api/v2/coupons?cursor=abc>; rel="prev"', {}],
     [`</api/v2/coupons?cursor=${'x'.repeat(1_025)}>; rel="next"`, {}],
-  ])('a page whose Link is %s tells the cursor of the next page, if there is one', (link, said) => {
+  ])('a page whose Link is %s has the cursor of the next page, if there is one', (link, said) => {
     const whole = { outcome: 'applied', value: 'x', confirmedAt: now, isCached: false, ...said };
     expect(outcomeOf(200, '{"data":"x"}', { link })).toEqual(whole);
   });
@@ -81,7 +86,7 @@ describe('an answer', () => {
     [402, 'rejected'],
     [409, 'rejected'],
     [499, 'rejected'],
-  ])('%i with a JSON object is not applied: %s', (status, reason) => {
+  ])('a response %i with a JSON object is not applied: %s', (status, reason) => {
     expect(outcomeOf(status, '{"error":"KEY-1 is bad"}')).toEqual({
       outcome: 'not_applied',
       reason,
@@ -101,28 +106,34 @@ describe('an answer', () => {
     ['{"error":', 'the response is not JSON'],
     ['not found', 'the response is not JSON'],
     ['\n<!doctype html><p>', 'the response is HTML, not JSON: a firewall or proxy?'],
-  ])('of 4xx or 2xx saying %j is ambiguous: %s', (text, fault) => {
+  ])('a response 4xx or 2xx with %j is ambiguous: %s', (text, fault) => {
     expect(outcomeOf(404, text)).toMatchObject({ outcome: 'ambiguous', detail: `HTTP 404: ${fault}` });
     expect(outcomeOf(200, text)).toMatchObject({ outcome: 'ambiguous', detail: `HTTP 200: ${fault}` });
   });
 
-  test.each(['gzip', 'br'])('in %s, which nobody asked for, is ambiguous, and says so', (coding) => {
-    const compressed = { outcome: 'ambiguous', detail: expect.stringContaining('is compressed') };
-    expect(outcomeOf(200, '\u001f\ufffd', { 'content-encoding': coding })).toMatchObject(compressed);
-    expect(outcomeOf(404, '\u001f\ufffd', { 'content-encoding': coding })).toMatchObject(compressed);
-    expect(outcomeOf(200, '{"data":"x"}', { 'content-encoding': coding })).toMatchObject({ value: 'x' });
-    expect(outcomeOf(200, 'x', { 'content-encoding': 'identity' })).toMatchObject({
-      detail: 'HTTP 200: the response is not JSON',
-    });
-  });
+  test.each(['gzip', 'br'])(
+    'a response in %s, which was not requested, is ambiguous, and the detail says so',
+    (coding) => {
+      const compressed = { outcome: 'ambiguous', detail: expect.stringContaining('is compressed') };
+      expect(outcomeOf(200, '\u001f\ufffd', { 'content-encoding': coding })).toMatchObject(compressed);
+      expect(outcomeOf(404, '\u001f\ufffd', { 'content-encoding': coding })).toMatchObject(compressed);
+      expect(outcomeOf(200, '{"data":"x"}', { 'content-encoding': coding })).toMatchObject({ value: 'x' });
+      expect(outcomeOf(200, 'x', { 'content-encoding': 'identity' })).toMatchObject({
+        detail: 'HTTP 200: the response is not JSON',
+      });
+    },
+  );
 
-  test('of 2xx in another shape is ambiguous, and says what is wrong', () => {
+  test('a response 2xx in another shape is ambiguous, and the detail says what is wrong', () => {
     expect(outcomeOf(200, '{}')).toMatchObject({ outcome: 'ambiguous', detail: 'HTTP 200: no such member' });
   });
 
-  test.each([300, 301, 304, 307, 308, 500, 502, 503, 504, 599, 600, 999])('%i is ambiguous', (status) => {
-    expect(outcomeOf(status, '{"data":"x"}')).toMatchObject({ outcome: 'ambiguous' });
-  });
+  test.each([300, 301, 304, 307, 308, 500, 502, 503, 504, 599, 600, 999])(
+    'a response %i is ambiguous',
+    (status) => {
+      expect(outcomeOf(status, '{"data":"x"}')).toMatchObject({ outcome: 'ambiguous' });
+    },
+  );
 
   test.each([
     ['https://shop.example/api?license_key=KEY-1', ': this one leads to https://shop.example'],
@@ -130,22 +141,22 @@ describe('an answer', () => {
     ['https://key-1.example/', ': this one leads to https://***.example'],
     ['/login', ''],
     ['urn:x', ''],
-  ])('that redirects to %s says where to, and repeats nothing of the request', (location, where) => {
+  ])('a response that redirects to %s shows the target, but nothing of the request', (location, where) => {
     const detail = `HTTP 301: redirects are not followed${where}`;
     expect(outcomeOf(301, '', { location })).toMatchObject({ outcome: 'ambiguous', detail });
   });
 
-  test('304 is told as a cache’s, since it leads nowhere', () => {
+  test('a response 304 is reported as a cache’s, because it redirects nowhere', () => {
     const detail = 'HTTP 304: a cache answered 304 to an unconditional request';
     expect(outcomeOf(304, '')).toMatchObject({ outcome: 'ambiguous', detail });
   });
 
-  test('of 5xx repeats the message of its JSON object', () => {
+  test('a response 5xx contains the message of its JSON object', () => {
     expect(outcomeOf(502, '<html>')).toMatchObject({ detail: 'HTTP 502' });
     expect(outcomeOf(503, '{"message":"down"}')).toMatchObject({ detail: 'HTTP 503: down' });
   });
 
-  test.each([429, 503, 200, 302])('%i carries Retry-After', (status) => {
+  test.each([429, 503, 200, 302])('a response %i carries Retry-After', (status) => {
     expect(outcomeOf(status, '{}', { 'retry-after': '7' })).toMatchObject({ retryAfterMs: 7_000 });
   });
 
@@ -154,13 +165,13 @@ describe('an answer', () => {
     ['<html>busy</html>', 900_000],
     ['', 900_000],
     ['[]', 900_000],
-  ])('saying %j can ask for so much quiet: %i ms', (text, retryAfterMs) => {
+  ])('a response with %j asks for a limited wait: %i ms', (text, retryAfterMs) => {
     const headers = { 'retry-after': '999999' };
     expect(outcomeOf(503, text, headers)).toMatchObject({ retryAfterMs });
     expect(outcomeOf(429, text, headers)).toMatchObject({ retryAfterMs });
   });
 
-  test('whose body did not end asks for at most a quarter of an hour, since it may be anybody’s', () => {
+  test('a response with an incomplete body asks for 15 minutes at most, because a gateway may have sent it', () => {
     const came = {
       type: 'failed',
       sent: true,
@@ -173,7 +184,7 @@ describe('an answer', () => {
     });
   });
 
-  test("a date in Retry-After counts from the answer's own clock, else from ours", () => {
+  test('a date in Retry-After counts from the clock of the response, else from ours', () => {
     const retry = { 'retry-after': 'Thu, 01 Jan 2026 00:01:00 GMT' };
     expect(outcomeOf(503, '', retry)).toMatchObject({ retryAfterMs: 60_000 });
     const dated = { ...retry, date: 'Thu, 01 Jan 2026 00:00:50 GMT' };
@@ -181,7 +192,7 @@ describe('an answer', () => {
   });
 });
 
-describe('an answer out of a cache', () => {
+describe('a cached response', () => {
   const ok = '{"data":"x"}';
   const second = 1_000;
 
@@ -191,7 +202,7 @@ describe('an answer out of a cache', () => {
     [['0', '5'], 5 * second],
     ['0, 9', 9 * second],
     ['99999999999999', 2 ** 31 * second],
-  ])('with Age %j is as old as that, and said to be cached', (age, olderMs) => {
+  ])('a cached response with Age %j is as old as that, and marked as cached', (age, olderMs) => {
     expect(outcomeOf(200, ok, { age })).toEqual({
       outcome: 'applied',
       value: 'x',
@@ -200,17 +211,17 @@ describe('an answer out of a cache', () => {
     });
   });
 
-  test('is no newer than its Date says, when the clock here runs ahead', () => {
+  test('a cached response is no newer than its Date, if our clock is ahead', () => {
     const date = new Date(now - 60 * 86_400 * second).toUTCString();
     expect(outcomeOf(200, ok, { age: '5', date })).toMatchObject({ confirmedAt: Date.parse(date) });
   });
 
-  test.each(['0', '', 'x', '-5', '1.5'])('is none with Age %j', (age) => {
+  test.each(['0', '', 'x', '-5', '1.5'])('a response is not cached with Age %j', (age) => {
     expect(outcomeOf(200, ok, { age })).toMatchObject({ confirmedAt: now, isCached: false });
     expect(outcomeOf(404, '{}', { age })).toMatchObject({ reason: 'missing' });
   });
 
-  test("is none when it is an upstream agent's own, whose Age is that of its snapshot", () => {
+  test('a response of an upstream agent is not cached, because its Age is the age of its snapshot', () => {
     const agent = {
       age: '60',
       'latchkey-freshness': 'fresh',
@@ -221,23 +232,26 @@ describe('an answer out of a cache', () => {
     expect(outcomeOf(404, '{}', agent)).toMatchObject({ reason: 'missing' });
   });
 
-  test.each([400, 401, 403, 404, 422, 429])('of %i is no verdict of the upstream', (status) => {
-    expect(outcomeOf(status, '{"error":"no"}', { age: '1' })).toEqual({
-      outcome: 'not_applied',
-      reason: 'cached',
-      status,
-      detail: `HTTP ${status}: a cache answered, not the upstream`,
-      retryAfterMs: null,
-    });
-  });
+  test.each([400, 401, 403, 404, 422, 429])(
+    'a cached response %i is no verdict of the upstream',
+    (status) => {
+      expect(outcomeOf(status, '{"error":"no"}', { age: '1' })).toEqual({
+        outcome: 'not_applied',
+        reason: 'cached',
+        status,
+        detail: `HTTP ${status}: a cache answered, not the upstream`,
+        retryAfterMs: null,
+      });
+    },
+  );
 
-  test('is dated by the time that no later answer takes back, not by a clock that may be ahead', () => {
+  test('a cached response is dated by the confirmed time, not by a clock that may be ahead', () => {
     const ahead = { ...understanding(true), now: now + 60 * 86_400_000 };
     const came = { type: 'answered', status: 200, headers: { age: '60' }, text: ok } as const;
     expect(classify(came, ahead)).toMatchObject({ confirmedAt: now - 60_000, isCached: true });
   });
 
-  test('is not taken before the upstream itself has said what time it is', () => {
+  test('a cached response is not used before the upstream itself has sent a date', () => {
     const came = { type: 'answered', status: 200, headers: { age: '60' }, text: ok } as const;
     expect(classify(came, { ...understanding(true), confirmed: null })).toEqual({
       outcome: 'not_applied',
@@ -248,17 +262,20 @@ describe('an answer out of a cache', () => {
     });
   });
 
-  test.each([200, 404])('of %i to a change leaves open whether it counted: a cache cannot have', (status) => {
-    expect(outcomeOf(status, ok, { age: '1' }, false)).toEqual({
-      outcome: 'ambiguous',
-      status,
-      detail: `HTTP ${status}: a cache answered a request to change something`,
-      retryAfterMs: null,
-    });
-  });
+  test.each([200, 404])(
+    'a cached response %i to a change is ambiguous, because a cache cannot count',
+    (status) => {
+      expect(outcomeOf(status, ok, { age: '1' }, false)).toEqual({
+        outcome: 'ambiguous',
+        status,
+        detail: `HTTP ${status}: a cache answered a request to change something`,
+        retryAfterMs: null,
+      });
+    },
+  );
 });
 
-describe("the upstream's own message", () => {
+describe('the upstream’s own message', () => {
   test.each([
     [{ error: 'c', message: 'b', detail: 'a' }, 'a'],
     [{ error: 'c', message: 'b', detail: null }, 'b'],
@@ -274,14 +291,16 @@ describe("the upstream's own message", () => {
     [{ detail: 'a', errors: ['b', null, {}, { detail: 7 }, [{ detail: 'c' }]] }, 'a'],
     [{ detail: 'a', errors: 'b' }, 'a'],
     [{ detail: 'a', errors: [{ detail: 'a' }] }, 'a'],
-  ])('of %j is %j', (body, expected) => expect(messageOf(body, [])).toBe(expected));
+  ])('the upstream’s own message of %j is %j', (body, expected) =>
+    expect(messageOf(body, [])).toBe(expected),
+  );
 
-  test('stands on one line, without control characters, and is cut to 200 characters', () => {
+  test('the upstream’s own message is one line without control characters, cut to 200 characters', () => {
     expect(messageOf({ error: 'a\r\nb\u001B[31m\u202Ec' }, [])).toBe('a b [31m c');
     expect(messageOf({ error: 'x'.repeat(500) }, [])).toHaveLength(200);
   });
 
-  test('repeats no hidden text in any letter case, also where the cut would run through it', () => {
+  test('the upstream’s own message never contains a hidden text, ignoring case, even where the cut would divide it', () => {
     expect(messageOf({ error: 'no key ab(1)* here' }, ['AB(1)*', ''])).toBe('no key *** here');
     expect(messageOf({ detail: 'a', errors: [{ detail: 'AB(1)* is odd' }] }, ['AB(1)*'])).toBe(
       'a *** is odd',
@@ -293,7 +312,7 @@ describe("the upstream's own message", () => {
 });
 
 describe('a failure', () => {
-  test('is named by its code, else by its message, else by its name', () => {
+  test('a failure is named by its code, else by its message, else by its name', () => {
     expect(describeFailure(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }))).toBe(
       'connection refused',
     );
@@ -305,7 +324,7 @@ describe('a failure', () => {
   test.each([
     ['UND_ERR_HEADERS_OVERFLOW', 'the response headers are too large'],
     ['ERR_ASSERTION', 'the answer breaks HTTP'],
-  ])('of the answer, %s, is told without what undici adds for its own people', (code, expected) => {
+  ])('a failure of the response, %s, is reported without the internal words of undici', (code, expected) => {
     const message = 'The expression evaluated to a falsy value:\n\n  assert(upgrade)\n';
     expect(describeFailure(Object.assign(new Error(message), { code }))).toBe(expected);
   });
@@ -315,7 +334,7 @@ describe('a failure', () => {
     ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'TLS failed: tlsv1 alert protocol version'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'a self-signed certificate that is not trusted here'],
     ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'a certificate of an authority that is not trusted here'],
-  ])('of TLS, %s, is told without what Node and OpenSSL add for their own people', (code, expected) => {
+  ])('a failure of TLS, %s, is reported without the internal words of Node and OpenSSL', (code, expected) => {
     const message = '4013E41F:error:0A00010B:SSL routines:x:../deps/openssl/x.c:78: try --use-system-ca';
     expect(describeFailure(Object.assign(new Error(message), { code }))).toBe(expected);
   });
@@ -325,12 +344,13 @@ const instant = Date.UTC(1994, 10, 6, 8, 49, 37);
 
 describe('an HTTP date', () => {
   test.each(['Sun, 06 Nov 1994 08:49:37 GMT', 'Sunday, 06-Nov-94 08:49:37 GMT', 'Sun Nov  6 08:49:37 1994'])(
-    'is read in the form %s',
+    'an HTTP date is parsed in the form %s',
     (text) => expect(parseHttpDate(text)).toBe(instant),
   );
 
-  test.each(['', '1994', '-5', 'tomorrow', 'Sunday', '1994-11-06T08:49:37Z'])('is not %j', (text) =>
-    expect(parseHttpDate(text)).toBeNull(),
+  test.each(['', '1994', '-5', 'tomorrow', 'Sunday', '1994-11-06T08:49:37Z'])(
+    'an HTTP date is not %j',
+    (text) => expect(parseHttpDate(text)).toBeNull(),
   );
 });
 
@@ -349,5 +369,7 @@ describe('Retry-After', () => {
     ['soon', null],
     ['1.5e3', null],
     ['12, 13', null],
-  ])('%j is a wait of %j ms', (text, expected) => expect(parseRetryAfter(text, instant)).toBe(expected));
+  ])('Retry-After %j is a wait of %j ms', (text, expected) =>
+    expect(parseRetryAfter(text, instant)).toBe(expected),
+  );
 });

@@ -8,7 +8,7 @@ const data = { license_key: 'KEY', enabled: true, product_link: 'p1', buyer_emai
 const text = JSON.stringify({ data: { ...data, uses: 1, date: '2025-12-01T00:00:00Z' } });
 const dayMs = 86_400_000;
 
-test('an answer that shows the clock to run ahead is confirmed by the time that it tells, not by the wrong one', async () => {
+test('a response that shows that the clock is ahead is confirmed at its own date, not at the wrong time', async () => {
   const upstreamNow = Date.UTC(2026, 0, 1);
   const clock = new VirtualTime().clock({ wall: upstreamNow });
   clock.jumpWall(60 * dayMs);

@@ -46,7 +46,7 @@ describe('NO_PROXY', () => {
     ['store.example:80', 'http://store.example', true],
     ['[2001:db8::1]:443', 'https://[2001:db8::1]', true],
     ['[2001:db8::1]:8443', 'https://[2001:db8::1]', false],
-  ])('%s: whether %s is reached without the proxy is %s', (noProxy, url, isReachedDirectly) => {
+  ])('NO_PROXY %s: whether %s is reached without the proxy is %s', (noProxy, url, isReachedDirectly) => {
     expect(isException(new URL(url), noProxy)).toBe(isReachedDirectly);
   });
 });
@@ -67,7 +67,7 @@ test.each<[environment: Record<string, string>, baseUrl: string, source: string 
   expect(chosen).toEqual(source === null ? null : { url: proxy, source });
 });
 
-test('upstream.proxy comes before the environment and its exceptions, and connect_to before any proxy', () => {
+test('upstream.proxy overrides the environment and its exceptions, and connect_to overrides any proxy', () => {
   const environment = { HTTPS_PROXY: 'http://other.example', NO_PROXY: '*' };
   const settings = { baseUrl: 'https://store.example', proxy, connectTo: null };
   expect(chooseProxy(settings, environment)).toEqual({ url: proxy, source: 'upstream.proxy' });

@@ -44,8 +44,8 @@ const terms: CouponTerms = {
   notes: null,
 };
 
-describe('a license answer', () => {
-  test('becomes the license of the domain', () => {
+describe('a license response', () => {
+  test('a license response becomes a license of the domain', () => {
     expect(readLicense({ data: license }, key)).toEqual({
       value: {
         licenseKey: key,
@@ -58,19 +58,19 @@ describe('a license answer', () => {
     });
   });
 
-  test('may spell the key without the invisible and typographic characters with which it was asked for', () => {
+  test('a license response may have the key without the invisible and typographic characters of the request', () => {
     const asked = `${key.replaceAll('-', '–')}\u200b`;
     expect(readLicense({ data: license }, asked)).toMatchObject({ value: { licenseKey: key } });
     expect(readLicense({ data: license }, `${key}X`)).toHaveProperty('fault');
   });
 
-  test('is read without a member that is nested too deeply to be kept', () => {
+  test('a license response is parsed without a member that is nested too deeply', () => {
     const deep: unknown = JSON.parse('['.repeat(200_000) + ']'.repeat(200_000));
     const reading = readLicense({ data: { deep, ...license, seats: 1 } }, key);
     expect('value' in reading && reading.value.extra).toEqual({ seats: 1 });
   });
 
-  test('keeps what a store tells beyond the specification, as far as 1 KiB goes', () => {
+  test('a license response keeps additional members up to 1 KiB', () => {
     const others =
       '"product_name":"Press","__proto__":{"a":1},"long":"' + 'x'.repeat(1_024) + '","seats":[1]';
     const data: unknown = JSON.parse(`{${others},${JSON.stringify(license).slice(1)}`);
@@ -82,7 +82,7 @@ describe('a license answer', () => {
   test.each([
     [1_024, true],
     [1_025, false],
-  ])('keeps %i bytes of it: %s', (bytes, isKept) => {
+  ])('a license response keeps %i bytes of additional members: %s', (bytes, isKept) => {
     const notes = 'x'.repeat(bytes - '{"notes":""}'.length);
     const reading = readLicense({ data: { ...license, notes } }, key);
     expect('value' in reading && reading.value.extra).toEqual(isKept ? { notes } : undefined);
@@ -92,19 +92,22 @@ describe('a license answer', () => {
     ['a negative count', { uses: -1 }],
     ['members that the specification does not know', { refunded: false, __proto__: null }],
     ['a datetime without zone', { date: '2024-02-22 11:23:05' }],
-  ])('may have %s', (_, change) => {
+  ])('a license response may have %s', (_, change) => {
     expect(readLicense({ data: { ...license, ...change } }, key)).toMatchObject({
       value: { licenseKey: key, createdAt: at },
     });
   });
 
-  test.each(['buyer_email', 'product_link'])('keeps a %s of 1,024 characters and no more', (name) => {
-    const readingOf = (length: number): object =>
-      readLicense({ data: { ...license, [name]: 'x'.repeat(length) } }, key);
-    const member = name === 'buyer_email' ? 'buyerEmail' : 'productKey';
-    expect(readingOf(1_024)).toMatchObject({ value: { [member]: 'x'.repeat(1_024) } });
-    expect(readingOf(1_025)).toMatchObject({ value: { [member]: '' } });
-  });
+  test.each(['buyer_email', 'product_link'])(
+    'a license response keeps a %s of up to 1,024 characters',
+    (name) => {
+      const readingOf = (length: number): object =>
+        readLicense({ data: { ...license, [name]: 'x'.repeat(length) } }, key);
+      const member = name === 'buyer_email' ? 'buyerEmail' : 'productKey';
+      expect(readingOf(1_024)).toMatchObject({ value: { [member]: 'x'.repeat(1_024) } });
+      expect(readingOf(1_025)).toMatchObject({ value: { [member]: '' } });
+    },
+  );
 
   test.each([
     ['product_link', null, { productKey: '' }],
@@ -123,18 +126,21 @@ describe('a license answer', () => {
     ['uses', '3', { uses: 3 }],
     ['uses', '-2', { uses: -2 }],
     ['uses', '3.0', { uses: 3 }],
-  ])('whose %s is %j is read: the verdict does not depend on this', (name, value, change) => {
-    const { licenseKey, enabled, ...rest } = { licenseKey: key, enabled: true, ...change };
-    const reading = readLicense({ data: { ...license, [name]: value } }, key);
-    expect(reading).toMatchObject({ value: { licenseKey, enabled, uses: 3, ...rest } });
-  });
+  ])(
+    'a license response whose %s is %j is accepted, because the verdict does not depend on it',
+    (name, value, change) => {
+      const { licenseKey, enabled, ...rest } = { licenseKey: key, enabled: true, ...change };
+      const reading = readLicense({ data: { ...license, [name]: value } }, key);
+      expect(reading).toMatchObject({ value: { licenseKey, enabled, uses: 3, ...rest } });
+    },
+  );
 
-  test('may have its key as a number', () => {
+  test('a license response may have its key as a number', () => {
     const reading = readLicense({ data: { ...license, license_key: 1234567 } }, '1234567');
     expect(reading).toMatchObject({ value: { licenseKey: '1234567' } });
   });
 
-  test('names the key as the upstream spells it', () => {
+  test('a license response has the key in the upstream’s spelling', () => {
     const own = key.toLowerCase();
     expect(readLicense({ data: { ...license, license_key: ` ${own}\n` } }, key)).toMatchObject({
       value: { licenseKey: own },
@@ -156,22 +162,22 @@ describe('a license answer', () => {
     ['uses', null],
     ['license_key', undefined],
     ['license_key', null],
-  ])('whose %s is %j cannot be read, and the fault names the place', (name, value) => {
+  ])('a license response whose %s is %j is rejected, and the error names the place', (name, value) => {
     const reading = readLicense({ data: { ...license, [name]: value } }, key);
     expect(reading).toEqual({ fault: expect.stringMatching(new RegExp(`^data\\.${name}: (?:Invalid|Too)`)) });
   });
 
-  test('about another key is none, and the fault repeats neither', () => {
+  test('a license response about another key is rejected, and the error repeats neither key', () => {
     const reading = readLicense({ data: license }, 'OTHER');
     expect(reading).toEqual({ fault: 'the response is about another license key' });
   });
 
-  test.each([{}, { data: null }, { data: [license] }, license])('is not %j', (body) => {
+  test.each([{}, { data: null }, { data: [license] }, license])('a license response is not %j', (body) => {
     expect(readLicense(body, key)).toHaveProperty('fault');
   });
 });
 
-describe('a coupon answer', () => {
+describe('a coupon response', () => {
   const anyCoupon = (): boolean => true;
 
   test.each([
@@ -180,11 +186,11 @@ describe('a coupon answer', () => {
     ['no notes', { notes: undefined }],
     ['no product and no collection', { product_key: undefined, collection_id: undefined }],
     ['the other discount left out', { amount_off: undefined }],
-  ])('may have %s', (_, change) => {
+  ])('a coupon response may have %s', (_, change) => {
     expect(readCoupon({ data: { ...coupon, ...change } }, anyCoupon)).toEqual({ value: { ...terms, id: 7 } });
   });
 
-  test('becomes the coupon of the domain', () => {
+  test('a coupon response becomes a coupon of the domain', () => {
     expect(readCoupon({ data: coupon }, anyCoupon)).toEqual({ value: { ...terms, id: 7 } });
   });
 
@@ -196,11 +202,11 @@ describe('a coupon answer', () => {
       { type: 'collection', collectionId: 'C' },
     ],
     ['multi beside a product key', { product_key: 'P' }, { type: 'multi' }],
-  ])('may be %s', (_, change, scope) => {
+  ])('a coupon response may be %s', (_, change, scope) => {
     expect(readCoupon({ data: { ...coupon, ...change } }, anyCoupon)).toMatchObject({ value: { scope } });
   });
 
-  test('may take a fixed amount', () => {
+  test('a coupon response may take a fixed amount', () => {
     const amount = { ...coupon, percent_off: null, amount_off: 500 };
     expect(readCoupon({ data: amount }, anyCoupon)).toMatchObject({
       value: { discount: { type: 'amount', amountOff: 500 } },
@@ -218,17 +224,17 @@ describe('a coupon answer', () => {
     ['a type that the specification does not know', { coupon_type: 'all' }],
     ['a field left out', { usage_limit: undefined }],
     ['the id that an agent gives a coupon before its upstream does', { id: -1 }],
-  ])('with %s cannot be read', (_, change) => {
+  ])('a coupon response with %s is rejected', (_, change) => {
     expect(readCoupon({ data: { ...coupon, ...change } }, anyCoupon)).toHaveProperty('fault');
   });
 
-  test('about another coupon is none', () => {
+  test('a coupon response about another coupon is rejected', () => {
     expect(readCoupon({ data: coupon }, ({ id }) => id === 8)).toHaveProperty('fault');
   });
 });
 
 describe('a list of coupons', () => {
-  test('is read whole or not at all, and the fault says where', () => {
+  test('a list of coupons is rejected as a whole if its shape is wrong, and the error names the place', () => {
     expect(readCoupons({ data: { coupons: [coupon, { ...coupon, id: 8 }] } })).toEqual({
       value: {
         coupons: [
@@ -248,7 +254,7 @@ describe('a list of coupons', () => {
     expect(readCoupons({ data: [] })).toHaveProperty('fault');
   });
 
-  test('of an agent that waits for its own upstream names those that have no id yet, and has the others', () => {
+  test('a list of an upstream agent names the coupons that have no id yet, and contains the others', () => {
     const waiting = { ...coupon, id: -1, code: 'WAITING' };
     expect(readCoupons({ data: { coupons: [waiting, coupon] } })).toEqual({
       value: {
@@ -260,7 +266,7 @@ describe('a list of coupons', () => {
     expect(readCoupons({ data: { coupons: [waiting, odd] } })).toHaveProperty('fault');
   });
 
-  test('is read as far as it can be, with the names of the others', () => {
+  test('a list of coupons contains the valid coupons, and names the others', () => {
     const odd = { ...coupon, amount_off: 1, id: 8, code: 'ODD' };
     const listed = [odd, coupon, { ...odd, id: 'x', code: 1 }, 'nothing', null];
     const fault = expect.stringMatching(/./);
@@ -279,7 +285,7 @@ describe('a list of coupons', () => {
   });
 });
 
-test('a coupon is asked for with its set terms alone', () => {
+test('the request for a coupon contains only the terms that are set', () => {
   expect(writeCoupon(terms)).toEqual({
     coupon_type: 'multi',
     percent_off: '12.5',
@@ -334,7 +340,7 @@ describe('a date of another system', () => {
     [String(at / 1_000), at],
     [at, at],
     [at / 1_000 + 0.25, at + 250],
-  ])('%j is read', (given, expected) => {
+  ])('a date of another system, %j, is accepted', (given, expected) => {
     expect(parseForeignDate(given)).toBe(expected);
   });
 
@@ -355,7 +361,7 @@ describe('a date of another system', () => {
     undefined,
     true,
     {},
-  ])('%j is not read', (given) => {
+  ])('a date of another system, %j, is rejected', (given) => {
     expect(parseForeignDate(given)).toBeNull();
   });
 });

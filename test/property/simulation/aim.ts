@@ -3,10 +3,10 @@ import type { SeededRandom } from './seeded-random.ts';
 import { troubles } from './trouble.ts';
 import type { TroubleName, World } from './world.ts';
 
-/** What an aim strikes: a world, the software beside its agent, and a license key. */
+/** The target of an aim: a world, the callers of its agent, and a license key. */
 type Target = { world: World; callers: Callers; key: string };
 
-/** Two troubles that are made to meet, the second while what the first has begun is under way. */
+/** Two troubles that meet: the second begins while the effects of the first last. */
 export type Aim = {
   name: string;
   troubles: readonly TroubleName[];
@@ -16,7 +16,7 @@ export type Aim = {
 const hourMs = 3_600_000;
 const kinds = ['usage', 'usage', 'decrease', 'disable', 'enable'] as const;
 
-/** Lets so little time pass that a request which has begun is most often still under way. */
+/** Advances so little that a request in flight usually stays in flight. */
 async function soon({ world }: Target): Promise<void> {
   await world.pass(world.random.pick([0, 1, 50, 200, 1_000]));
 }
@@ -34,7 +34,7 @@ function list({ world }: Target): void {
   if (!world.agent.isDead) world.agent.sync.coupons.refresh();
 }
 
-/** A change of which the answer is often lost. */
+/** A change whose response is often lost. */
 function changeInDoubt({ world, callers, key }: Target): void {
   world.network.change({ trouble: 0.8, away: null });
   callers.change(key, world.random.pick(kinds));

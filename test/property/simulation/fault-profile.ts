@@ -1,36 +1,36 @@
 import type { Asked } from './ledger.ts';
 
-/** Requests that one trouble is for; null: any. */
+/** The requests that a trouble affects; null: any. */
 export type Target = { subject: string | null; what: Asked['what'] | null };
 
-/** What the network and the upstream do to requests at the moment. Shares are from 0 to 1. */
+/** How the network and the upstream treat requests now. Shares are from 0 to 1. */
 export type FaultProfile = {
   /** The share of requests that meet one of the common troubles. */
   trouble: number;
-  /** Nothing gets there at all: refused, or silence. */
+  /** Nothing arrives: connections are refused, or time out. */
   away: 'refused' | 'lost_request' | null;
-  /** The share that is told that its secret is wrong. */
+  /** The share of requests whose secret is rejected. */
   unauthorized: number;
-  /** The share of changes that the upstream declines for good (400, 422). */
+  /** The share of changes that the upstream refuses permanently (400, 422). */
   declining: number;
-  /** What fails every time. */
+  /** Requests that fail every time. */
   poison: (Target & { how: 'error_before' | 'error_after' | 'garbage_after' }) | null;
-  /** What a gateway without routes answers, with 404 and an object. */
+  /** Requests that a gateway without routes answers, with 404 and an object. */
   noRoute: Target | null;
-  /** The share of reads that a cache answers, where it may or does not care. */
+  /** The share of reads that a cache answers, whether or not it is allowed to. */
   caching: number;
   cacheIsStubborn: boolean;
   /** Late requests arrive as late as the reconcile delay allows. */
   lateArrivals: boolean;
-  /** The share that is answered 429, with a `Retry-After`. */
+  /** The share of requests that get 429 with `Retry-After`. */
   throttling: number;
   /** The longest `Retry-After`, in seconds. */
   longestWaitS: number;
-  /** How far the clock of the upstream is from the truth, in ms. */
+  /** How far the clock of the upstream is from the true time, in ms. */
   datesAheadMs: number;
-  /** No answer has a `Date`. */
+  /** Responses have no `Date`. */
   isUndated: boolean;
-  /** Which instance of a Latchkey the upstream is; null: it does not tell. */
+  /** The instance that the upstream names; null: none. */
   instance: number | null;
 };
 

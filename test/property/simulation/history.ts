@@ -1,4 +1,4 @@
-/** What callers and people did and were told, and what the upstream said, as the simulation remembers it. */
+/** What the simulation recorded: actions and responses of callers, people and the upstream. */
 export type History = {
   /** By "key kind": changes that were answered 2xx. */
   answered: Map<string, number>;
@@ -6,19 +6,19 @@ export type History = {
   issued: Map<string, number>;
   /** By key: the numbers of the upstream's latest answers of either kind that reached the store. */
   said: Map<string, { enabled: number; disabled: number }>;
-  /** How many answers of the upstream told the time. */
+  /** How many responses of the upstream had a date. */
   answers: number;
   /** By key: how fresh the verdict was, and after how many answers. */
   ranks: Map<string, { rank: number; answers: number }>;
-  /** Codes of coupons that were answered 201. */
+  /** Codes of coupons with a 201 response. */
   coupons: string[];
-  /** By idempotency key: what was answered, null before the first answer. */
+  /** By idempotency key: the response, null before the first one. */
   once: Map<string, string | null>;
   /** Operations that a person decided about, and whether they were known to be uncertain then. */
   decided: Map<string, { inDoubt: boolean }>;
   /** Operations that were not finished in a store that was restored or copied. */
   restored: Set<string>;
-  /** What was found broken at the moment of an answer. */
+  /** Violations that were found at a response. */
   broken: string[];
 };
 

@@ -3,7 +3,7 @@ import type { LedgerEntry } from './ledger.ts';
 import { freshness, type Machine } from './machine.ts';
 import type { World } from './world.ts';
 
-/** An operation as its row in the outbox tells it. */
+/** An operation as in its row of the outbox. */
 type OperationRow = {
   id: string;
   kind: string;
@@ -26,7 +26,7 @@ export function checkStep(world: World): void {
   if (broken !== undefined) throw new Error(broken);
 }
 
-/** Throws at the first invariant that does not hold once everything has healed. */
+/** Throws at the first invariant that does not hold after all troubles have ended. */
 export function checkAtRest(world: World): void {
   checkStep(world);
   const operations = queriesOf(world.machine).all() as OperationRow[];
@@ -62,7 +62,7 @@ function queriesOf(machine: Machine): Queries {
   return queries;
 }
 
-/** Invariant 1: every answered change is in the outbox; nothing is there that nobody asked for. */
+/** Invariant 1: the outbox contains every accepted change, and nothing else. */
 function checkNothingLost(world: World): void {
   const kept = new Map<string, number>();
   for (const row of world.machine.kept()) {
@@ -226,7 +226,7 @@ function wasEver({ ledger, initial }: World, subject: string, how?: (standing: S
   return [...first, ...ledger.entries].some((standing) => standing.key === key && how(standing));
 }
 
-/** Where nobody else counts and nothing is ever refused, no uncertainty is left at all. */
+/** Without other writers and refusals, no operation stays uncertain. */
 function checkAllDelivered(operations: readonly OperationRow[]): void {
   const left = operations.find(
     ({ kind, state }) => (kind === 'usage' || kind === 'decrease') && state !== 'delivered',
@@ -238,7 +238,7 @@ function checkAllDelivered(operations: readonly OperationRow[]): void {
   }
 }
 
-/** At rest callers see what the upstream has, but for what waits for a person. */
+/** At rest, callers see the upstream's state, except for operations that wait for a person. */
 function checkShown(world: World, key: string): void {
   const snapshot = world.machine.transaction.snapshots.get(key);
   if (snapshot === null || world.isStuck(key)) return;
@@ -264,7 +264,7 @@ function isListed({ ledger }: World, subject: string): boolean {
   return ledger.coupons.some(({ code }) => code.toLowerCase() === subject);
 }
 
-/** Every coupon that was answered exists, unless a person is told of it. */
+/** Every accepted coupon exists, unless it is reported to a person. */
 function checkCoupons({ ledger, history }: World, operations: readonly OperationRow[]): void {
   const told = new Set(
     operations

@@ -32,7 +32,7 @@ type CouponRecord = { id: number; code: string } & Record<string, string | numbe
 
 export type Reply = { status: number; body: Record<string, unknown> };
 
-/** Who sent a request, as only the simulation knows. */
+/** The sender of a request, which only the simulation knows. */
 export type Carried = Pick<LedgerEntry, 'operation' | 'seq' | 'incarnation'>;
 
 export const nobody: Carried = { operation: null, seq: 0, incarnation: 0 };

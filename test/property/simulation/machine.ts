@@ -29,7 +29,7 @@ export type Faults = {
   afterCommit: 'keep' | 'read' | null;
 };
 
-/** The longest wait of an operation that brought nothing, in ms. */
+/** The longest wait after a failed attempt, in ms. */
 export const longestBackoffMs = 900_000;
 /** How long after a read a key is read again, in ms. */
 export const refreshMs = 600_000;
@@ -40,7 +40,7 @@ const unknown = { operation: null, seq: 0 };
 export class Machine implements Disposable {
   readonly database: DatabaseSync;
   readonly transaction: Transaction;
-  /** Told apart from the stores that it was restored from. */
+  /** Differs from the ids of the stores that it was restored from. */
   readonly incarnation: number;
   readonly #inFlight: StatementSync;
   readonly #kept: StatementSync;
@@ -92,7 +92,7 @@ export class Machine implements Disposable {
     return rows.map(({ id }) => String(id));
   }
 
-  /** The time that the store remembers. */
+  /** The stored time. */
   async remembered(): Promise<TimeMark | null> {
     return await rememberedTime(this.transaction);
   }

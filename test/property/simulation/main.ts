@@ -49,7 +49,7 @@ async function playHere(): Promise<number> {
   return count;
 }
 
-/** Hands out stretches of seeds to as many processes as there are processors. */
+/** Distributes ranges of seeds to one process per processor. */
 async function playApart(): Promise<number> {
   const starts = Array.from(
     { length: Math.ceil(seeds / seedsOfAProcess) },

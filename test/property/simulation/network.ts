@@ -30,15 +30,15 @@ export interface Sender {
   carries(asked: Asked): Carried;
 }
 
-/** Told of every request, before it leaves and when its answer is there. */
+/** Called for every request, before it leaves and at its response. */
 export type Observer = {
   onSend: (sent: Sent, sender: Sender) => void;
   onResponse: (sent: Sent, waitMs: number | null, sender: Sender, now: number) => void;
 };
 
-/** No answer of the upstream comes. */
+/** The upstream does not answer. */
 type Loss = 'refused' | 'lost_request' | 'lost_answer' | 'late' | 'late_reset' | 'late_gateway';
-/** An answer comes, though not always the upstream's own. */
+/** A response arrives, but not always from the upstream. */
 type RouteResponse =
   | 'ok'
   | 'slow'
@@ -86,7 +86,7 @@ const settles: ReadonlySet<Fate> = new Set<Fate>([
 
 type Way = { asked: Asked; carried: Carried; fate: Fate };
 
-/** What lies between agents and one upstream: latency, losses, gateways, firewalls and caches. */
+/** The network between agents and one upstream: latency, losses, gateways, firewalls and caches. */
 export class Network {
   faultProfile: FaultProfile = noFaults;
   /** By what a page of the firewall is known for one: nothing went past it. Without, nobody can tell. */
@@ -294,7 +294,7 @@ export class Network {
     return this.#clock.now() + this.faultProfile.datesAheadMs;
   }
 
-  /** What only the upstream itself says. */
+  /** Headers that only the upstream itself sends. */
   #ownHeaders(): Record<string, string> {
     const { instance } = this.faultProfile;
     return instance === null ? {} : { 'latchkey-instance': `instance-${instance}` };
@@ -325,7 +325,7 @@ const refused: Exchange = {
 const reset: Exchange = { type: 'failed', sent: true, error: new Error('connection reset'), headers: {} };
 const silent: Exchange = { type: 'failed', sent: true, error: new Error('no answer in time'), headers: {} };
 
-/** Whether a request is to change something. */
+/** Whether a request is a change. */
 export function isChange({ what }: Pick<Asked, 'what'>): boolean {
   return what !== 'verify' && what !== 'list_coupons' && what !== 'get_coupon';
 }

@@ -7,7 +7,7 @@ const uses = 400;
 const rate = 20;
 const openMs = 5_000;
 
-test('through a long outage only probes go up; after it the backlog drains at the rate, and a new key does not wait behind it', async () => {
+test('only probes are sent during a long outage; afterwards the backlog drains at the rate, and a new key does not wait behind it', async () => {
   using play = new Play({ seed: 5, troubles: [], sabotage: null });
   const { world, callers } = play;
   world.faults.crashes = 0;

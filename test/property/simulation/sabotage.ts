@@ -32,7 +32,7 @@ export const honest: Required<Sabotage> = {
   beforeStart: () => undefined,
 };
 
-/** Ways to corrupt the protocol, each of which the simulation must find. */
+/** Corruptions of the protocol that the simulation must find. */
 export const sabotages: Readonly<Record<SabotageName, Sabotage>> = {
   'the reconcile delay removed': withPolicy({ reconcileAfterMs: 0 }),
   'a reconcile delay that is a second short': withPolicy({ reconcileAfterMs: reconcileAfterMs - 1_000 }),
@@ -178,7 +178,7 @@ function forgetful(writer: Writer, machine: Machine): Writer {
   });
 }
 
-/** A client to which a refusal is as good as an answer. */
+/** A client that takes a refusal for success. */
 function blithely(upstream: Upstream): Upstream {
   return new Proxy(upstream, {
     get(target, name) {
@@ -193,7 +193,7 @@ function blithely(upstream: Upstream): Upstream {
   });
 }
 
-/** A clock that takes whatever it shows for confirmed. */
+/** A clock that claims that every time is confirmed. */
 function credulous(clock: VirtualClock): UpstreamClock {
   return { now: () => clock.now(), elapsed: () => clock.elapsed(), confirmed: () => clock.now() };
 }
@@ -242,7 +242,7 @@ function unmark({ database }: Machine): void {
   );
 }
 
-/** Queues that let reads pass whenever they like. */
+/** Queues that do not hold reads back. */
 class LooseMutex extends KeyedMutex {
   override enter(
     ...[subject, queues, signal]: Parameters<KeyedMutex['enter']>

@@ -46,11 +46,11 @@ export type AgentParts = {
   sabotage: Sabotage | null;
   /** Where the state directory is. */
   place: string;
-  /** Called when what the upstream said of a key is in the store. */
+  /** Called when the upstream's response about a key is stored. */
   onObserved: (seen: { licenseKey: string; enabled: boolean; buyerEmail: string }) => void;
-  /** Called when the upstream has told the time. */
+  /** Called when the upstream has sent a date. */
   onDate: () => void;
-  /** Called when the process ends of its own. */
+  /** Called when the process ends by itself. */
   onFailure: (error: unknown) => void;
 };
 

@@ -19,13 +19,13 @@ export type SimulationOptions = {
   seed: number;
   steps: number;
   sabotage?: Sabotage | null;
-  /** Which troubles there are; null: the seed draws them. */
+  /** The troubles; null: the seed draws them. */
   troubles?: readonly TroubleName[] | null;
-  /** Whether two troubles are made to meet, again and again; which two is for the seed to say. */
+  /** Whether two troubles, drawn by the seed, meet again and again. */
   isAimed?: boolean;
 };
 
-/** Plays one seed; resolves to what was violated and under which troubles, or null. */
+/** Plays one seed; resolves to the violated invariant and the troubles, or null. */
 export async function simulate({
   seed,
   steps,
@@ -56,7 +56,7 @@ export async function simulate({
   }
 }
 
-/** What happens in a world, one step after another, as its seed has it. */
+/** The steps of a world, as its seed draws them. */
 export class Play implements Disposable {
   readonly world: World;
   readonly callers: Callers;
@@ -100,7 +100,7 @@ export class Play implements Disposable {
     await world.unharmed(() => world.agent.markTime());
   }
 
-  /** Everything heals; the outbox must empty itself but for what a person must decide. */
+  /** All troubles end; then only operations that a person must decide may stay in the outbox. */
   async rest(): Promise<void> {
     const { world } = this;
     const { faults, network, random } = world;

@@ -14,7 +14,7 @@ export function asRequest<RouteResponse>(ask: () => Promise<RouteResponse>): Pro
   return requests.run({ isCommitted: false }, ask);
 }
 
-/** Whether an error is that of a step that was made to fail. */
+/** Whether the simulation made the step fail. */
 export function isFaultAfterCommit(error: unknown): boolean {
   return error instanceof StorageError && error.cause === cause;
 }

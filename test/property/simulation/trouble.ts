@@ -11,14 +11,14 @@ export type Trouble = {
 
 const somebody = { actor: 'somebody', requestId: null, idempotency: null };
 
-/** Other programs change the counts of the same keys. */
+/** Other programs count uses of the same keys. */
 const others: Trouble = {
   make({ ledger, random, configuration }, key) {
     if (configuration.writers === 'many') ledger.changeElsewhere(key, random.pick(['usage', 'decrease']));
   },
 };
 
-/** A person decides about operations, hurries, pauses. Nobody confirms what was not applied. */
+/** A person decides about operations, uses sync now, and pauses, but never confirms an operation that was not applied. */
 const people: Trouble = {
   async make(world) {
     const { agent, random } = world;
@@ -48,7 +48,7 @@ async function decide({ agent, machine, random, ledger, history }: World): Promi
   await heard(written.then(() => agent.control.wake()));
 }
 
-/** Nobody waits for an answer that a dead process will never give. */
+/** Callers of a dead process stop waiting. */
 async function heard(answer: Promise<unknown>): Promise<void> {
   const turn = new Promise<void>((resolve) => {
     setImmediate(resolve);
@@ -122,7 +122,7 @@ function newKey({ catalogue, random }: World): string {
 /** The upstream finds a key in any letter case, and callers type it in several. */
 const spellings: Trouble = {};
 
-/** The upstream refuses changes for good: 400 and 422. */
+/** The upstream refuses changes permanently: 400 and 422. */
 const refusals: Trouble = {
   make: ({ network, random }) => network.change({ declining: random.pick([0, 0, 0.1, 0.5]) }),
 };
@@ -221,7 +221,7 @@ const cache: Trouble = {
   make: ({ network, random }) => network.change({ caching: random.pick([0, 0.3, 1]) }),
 };
 
-/** The upstream asks to be left alone for minutes. */
+/** The upstream sends Retry-After of minutes. */
 const patience: Trouble = {
   begin: ({ network }) => network.change({ longestWaitS: 600 }),
 };

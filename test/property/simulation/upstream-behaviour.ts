@@ -4,7 +4,7 @@ import type { Exchange, Transport } from '../../../src/upstream/exchange.ts';
 import { missing } from './ledger.ts';
 import { SeededRandom } from './seeded-random.ts';
 
-/** How an upstream says what the specification leaves open. */
+/** How an upstream behaves where the specification leaves a choice. */
 export type UpstreamBehaviour = { dialect: DialectName; unknown: 'bad request' | 'empty' | 'no data' };
 
 /** The behaviour of a seed's upstream, by random choices of their own: the rest of the seed plays as without them. */

@@ -12,14 +12,14 @@ const queueOf = {
 export class Watch implements Observer {
   /** What was found broken. */
   readonly broken: string[] = [];
-  /** Everything that was sent, whether or not it arrived. */
+  /** All requests that were sent, whether or not they arrived. */
   readonly sent: Sent[] = [];
-  /** By queue: what was sent and may still be on its way. */
+  /** By queue: requests that may still arrive. */
   readonly #uncertain = new Map<string, Sent[]>();
   /** Until when the upstream asked to be left alone, in ms of virtual time, since when, and whom it told. */
   #wait: { from: number; until: number; told: Sender } | null = null;
 
-  /** Until when the upstream asked to be left alone, in ms of virtual time. */
+  /** The end of `Retry-After`, in ms of virtual time. */
   get notBefore(): number {
     return this.#wait?.until ?? 0;
   }

@@ -33,7 +33,7 @@ export type TroubleName =
   | 'coupons'
   | 'commit';
 
-/** Those after which every count is delivered, and nothing else. */
+/** Troubles after which every use is delivered, and nothing else. */
 const leaveNoDoubt: ReadonlySet<TroubleName> = new Set<TroubleName>([
   'wait',
   'late_arrival',
@@ -49,7 +49,7 @@ const leaveNoDoubt: ReadonlySet<TroubleName> = new Set<TroubleName>([
   'commit',
 ]);
 
-/** Those in which a count is changed by something that the agent's store does not remember. */
+/** Troubles in which something that the agent's store does not know changes a count. */
 const bringOthers: ReadonlySet<TroubleName> = new Set<TroubleName>(['others', 'restore', 'copy']);
 
 /** A product as the agent is configured with it. */
@@ -60,7 +60,7 @@ export type WorldOptions = { seed: number; troubles: readonly TroubleName[]; sab
 /** A copy of the store, and what callers had been told until then. */
 type Backup = { bytes: Uint8Array } & Pick<History, 'answered' | 'once' | 'coupons'>;
 
-/** One machine with an agent, one upstream, the network between them, and what callers were told. */
+/** One machine with an agent, one upstream, the network between them, and the callers. */
 export class World implements Disposable {
   readonly random: SeededRandom;
   readonly troubles: ReadonlySet<TroubleName>;
@@ -137,7 +137,7 @@ export class World implements Disposable {
     return this.troubles.isSubsetOf(leaveNoDoubt);
   }
 
-  /** Whether nobody but this agent changes a count, and it remembers all that it did. */
+  /** Whether only this agent changes counts, and its store is complete. */
   get isAlone(): boolean {
     return this.troubles.isDisjointFrom(bringOthers);
   }
