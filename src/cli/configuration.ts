@@ -12,7 +12,7 @@ export function toLoadOptions({ config, stateDir, warn }: GlobalOptions, flags: 
     file: config,
     flags: { ...flags, state_dir: stateDir },
     environment: process.env,
-    onPassedOver: (path, reason) => {
+    onSkippedFile: (path, reason) => {
       const advice = `if you trust it: --config ${quoteForShell(formatPath(path))}`;
       warn?.(`latchkey: ${formatPath(path)} is skipped: ${reason}; ${advice}`);
     },

@@ -45,7 +45,7 @@ type Entries = ReadonlyMap<string, Entry>;
  * the same answer a day later, because a store that loses its catalogue for an hour gives this answer, too. A file that
  * cannot be read or written counts as empty, and causes no error.
  *
- * This is no protection against the user: whoever can write the file can write a verdict.
+ * This does not protect against the user, who can write any verdict into the file.
  *
  * @example
  * const lastKnown = new LastKnown({ file: './last-known.json' });
@@ -158,7 +158,7 @@ export class LastKnown {
     await this.#writing;
   }
 
-  /** Replaces the whole file, so that nobody reads half of it, and keeps what other processes wrote. */
+  /** Replaces the whole file, so that no process reads half of the file, and keeps what other processes wrote. */
   async #replace(): Promise<void> {
     this.#isWriteQueued = false;
     await this.#read();

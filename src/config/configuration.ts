@@ -68,27 +68,27 @@ export const settings = section(
       log,
     })
     .refine(
-      (given) => given.store.postgres === null || given.upstream === null,
+      (input) => input.store.postgres === null || input.upstream === null,
       rule(
         ['store', 'upstream'],
         'is only for an authority: remove it, since an agent keeps its data in state_dir',
       ),
     )
     .refine(
-      (given) => given.upstream !== null || given.products.length === 0,
+      (input) => input.upstream !== null || input.products.length === 0,
       rule(
         ['products', 'upstream'],
         'are only for an agent: set upstream.base_url, or remove them (an authority keeps its products in its own store)',
       ),
     )
     .refine(
-      (given) =>
-        given.upstream === null ||
-        given.listen.sockets.every(
+      (input) =>
+        input.upstream === null ||
+        input.listen.sockets.every(
           ({ grant }) =>
             grant === null ||
             grant.product === null ||
-            given.products.some(({ key }) => key === grant.product),
+            input.products.some(({ key }) => key === grant.product),
         ),
       rule(['listen', 'products', 'upstream'], 'a socket grants a product that is not in products'),
     ),

@@ -6,7 +6,7 @@ import { type ConfigError, formatKey } from './errors.ts';
 import { readCertificates } from './file/certificates.ts';
 import { homeDirectory } from './home.ts';
 import { localFileName } from './file/file.ts';
-import { judgeLocalFile } from './file/local-file.ts';
+import { checkLocalFile } from './file/local-file.ts';
 import { readNamedFile } from './file/named-file.ts';
 import { type LocationResult, parseLocation } from './location.ts';
 import { readSecretFiles } from './file/secret-file.ts';
@@ -27,7 +27,7 @@ export interface LoadOptions {
   /** Default: the environment of this process. */
   readonly environment?: Environment | undefined;
   /** Called if `./latchkey.yaml` is skipped as untrusted, with the reason. */
-  readonly onPassedOver?: ((path: string, reason: string) => void) | undefined;
+  readonly onSkippedFile?: ((path: string, reason: string) => void) | undefined;
 }
 
 /** A valid configuration, and its files. */
@@ -133,7 +133,7 @@ function checkTlsFiles(tls: TlsSettings | null, raw: Raw, { readFile }: Sources)
   return [{ key: formatKey(at), text: read.text, origin: raw.originOf(at) }];
 }
 
-function processSources({ file, text, flags, environment, onPassedOver }: LoadOptions): Sources {
+function processSources({ file, text, flags, environment, onSkippedFile }: LoadOptions): Sources {
   const unwritten = new Map(file === undefined || text === undefined ? [] : [[resolve(file), text]]);
   return {
     file,
@@ -144,10 +144,10 @@ function processSources({ file, text, flags, environment, onPassedOver }: LoadOp
     directory: process.cwd(),
     isTerminal: process.stdout.isTTY,
     readFile: (path) => unwritten.get(path) ?? readNamedFile(path),
-    judgeLocalFile: (path) => {
-      const judged = judgeLocalFile(path, process.getuid?.() ?? null);
-      if (typeof judged === 'object') onPassedOver?.(path, judged.distrust);
-      return judged;
+    checkLocalFile: (path) => {
+      const checked = checkLocalFile(path, process.getuid?.() ?? null);
+      if (typeof checked === 'object') onSkippedFile?.(path, checked.unsafe);
+      return checked;
     },
     isWorldReadable: (path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0,
   };

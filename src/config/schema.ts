@@ -25,7 +25,7 @@ export function section<S extends Shape>(object: z.ZodObject<S, z.core.$strict>)
     ([key, type]) => [key, nameInside(key, type as z.ZodType)] as const,
   );
   return z.codec(object, z.custom<Section<S>>(), {
-    decode: (given) => renamed(given, names) as Section<S>,
+    decode: (input) => renamed(input, names) as Section<S>,
     encode: (value) =>
       renamed(
         value,

@@ -56,8 +56,8 @@ export function readSources(sources: Sources): {
   ];
   const file = readConfigurationFile(sources, strongest.some(namesState));
   const layers: readonly Layer[] = [...strongest, { name: 'file', ...file }];
-  const given = normalized(layers.reduceRight<unknown>((base, layer) => overlay(base, layer.tree), {}));
-  const tree = isTree(given) ? given : {};
+  const input = normalized(layers.reduceRight<unknown>((base, layer) => overlay(base, layer.tree), {}));
+  const tree = isTree(input) ? input : {};
   return {
     raw: {
       tree: overlay(defaultsOf(sources, tree), tree) as Tree,

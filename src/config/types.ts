@@ -54,15 +54,15 @@ function textual<T>(
   format: (value: T) => z.output<typeof written> = (value) => value as string,
 ) {
   const message = `must be ${meta.expected}`;
-  const input = z.union(written.options, {
+  const type = z.union(written.options, {
     error: (issue) => (issue.input === undefined ? 'is missing' : message),
   });
   return z
-    .codec(input, z.custom<T>(), {
-      decode: (given, context) => {
-        const value = given === '' ? undefined : parse(String(given));
+    .codec(type, z.custom<T>(), {
+      decode: (input, context) => {
+        const value = input === '' ? undefined : parse(String(input));
         if (value !== undefined) return value;
-        context.issues.push({ code: 'custom', message, input: given });
+        context.issues.push({ code: 'custom', message, input: input });
         return z.NEVER;
       },
       encode: format,
@@ -93,20 +93,20 @@ export function optional<T extends z.ZodType>(type: T) {
   return type.nullable().prefault(null);
 }
 
-export const text = textual({ expected: 'text (in quotes if it is true, false or null)' }, (given) => given);
+export const text = textual({ expected: 'text (in quotes if it is true, false or null)' }, (input) => input);
 
-export const path = textual({ expected: 'a path', isPath: true }, (given) =>
-  isAbsolute(given) ? given : undefined,
+export const path = textual({ expected: 'a path', isPath: true }, (input) =>
+  isAbsolute(input) ? input : undefined,
 );
 
 // The kernel limits the path of a Unix socket to 108 bytes, including the closing zero.
-export const socketPath = textual({ expected: 'a path of at most 107 bytes', isPath: true }, (given) =>
-  isAbsolute(given) && Buffer.byteLength(given) <= 107 ? given : undefined,
+export const socketPath = textual({ expected: 'a path of at most 107 bytes', isPath: true }, (input) =>
+  isAbsolute(input) && Buffer.byteLength(input) <= 107 ? input : undefined,
 );
 
 export const mode = textual(
   { expected: 'permission bits in octal, such as "0660"' },
-  (given) => (/^(0|0o)?[0-7]{3}$/.test(given) ? Number.parseInt(given.replace('0o', ''), 8) : undefined),
+  (input) => (/^(0|0o)?[0-7]{3}$/.test(input) ? Number.parseInt(input.replace('0o', ''), 8) : undefined),
   (bits) => bits.toString(8).padStart(4, '0'),
 );
 
@@ -132,17 +132,17 @@ export const origin = textual(
   parseOrigin,
 );
 
-export const headerName = textual({ expected: 'the name of an HTTP header' }, (given) =>
-  /^[\w!#$%&'*+.^`|~-]+$/.test(given) ? given.toLowerCase() : undefined,
+export const headerName = textual({ expected: 'the name of an HTTP header' }, (input) =>
+  /^[\w!#$%&'*+.^`|~-]+$/.test(input) ? input.toLowerCase() : undefined,
 );
 
-export const headerValue = textual({ expected: 'one line of visible ASCII' }, (given) =>
-  isHeaderValue(given) ? given : undefined,
+export const headerValue = textual({ expected: 'one line of visible ASCII' }, (input) =>
+  isHeaderValue(input) ? input : undefined,
 );
 
 export const secret = textual(
   { expected: 'one line of visible ASCII', isSecret: true },
-  (given) => (isHeaderValue(given) ? new Secret(given) : undefined),
+  (input) => (isHeaderValue(input) ? new Secret(input) : undefined),
   () => mask,
 );
 
@@ -164,8 +164,8 @@ export const duration = textual(
     expected: 'a duration, 0 or above, such as 500ms, 30s, 15m, 24h or 7d, at most 1000000d',
     unit: durationUnit,
   },
-  (given) => {
-    const durationMs = parseDuration(given);
+  (input) => {
+    const durationMs = parseDuration(input);
     return durationMs !== undefined && durationMs <= longestDurationMs
       ? (durationMs as Milliseconds)
       : undefined;
@@ -179,8 +179,8 @@ export const wait = textual(
     expected: 'a duration such as 500ms, 30s, 15m or 24h, above 0 and at most 24d',
     unit: durationUnit,
   },
-  (given) => {
-    const durationMs = parseDuration(given) ?? 0;
+  (input) => {
+    const durationMs = parseDuration(input) ?? 0;
     return durationMs > 0 && durationMs <= longestWaitMs ? (durationMs as Milliseconds) : undefined;
   },
   formatDuration,
@@ -188,8 +188,8 @@ export const wait = textual(
 
 export const size = textual(
   { expected: 'a size above 0, such as 4096, 16KiB or 64MiB', unit: 'B, KiB, MiB, GiB' },
-  (given) => {
-    const bytes = parseSize(given) ?? 0;
+  (input) => {
+    const bytes = parseSize(input) ?? 0;
     return bytes > 0 ? bytes : undefined;
   },
   formatSize,
@@ -203,27 +203,27 @@ export const rate = numeric('a number above 0', (number) => number > 0);
 export const rateOrZero = numeric('a number, 0 or above', (number) => number >= 0);
 
 /** Whether a text can be sent as the value of a header without being changed. */
-export function isHeaderValue(given: string): boolean {
-  return /^[!-~]([ -~]*[!-~])?$/.test(given);
+export function isHeaderValue(input: string): boolean {
+  return /^[!-~]([ -~]*[!-~])?$/.test(input);
 }
 
-function parseBaseUrl(given: string): string | undefined {
-  const url = parseHttpUrl(given);
-  if (url === undefined || url.username !== '' || url.password !== '' || /[?#]/.test(given)) return undefined;
+function parseBaseUrl(input: string): string | undefined {
+  const url = parseHttpUrl(input);
+  if (url === undefined || url.username !== '' || url.password !== '' || /[?#]/.test(input)) return undefined;
   const base = url.href.replace(/(?<!\/)\/+$/, '');
   return base.endsWith('/api/v2') ? undefined : base;
 }
 
 /** An origin as browsers write it: in lower case, and without the default port of its scheme. */
-function parseOrigin(given: string): string | undefined {
-  if (given === 'null') return given;
-  const found = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]*(?=\/?$)/i.exec(given)?.[0].toLowerCase();
+function parseOrigin(input: string): string | undefined {
+  if (input === 'null') return input;
+  const found = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]*(?=\/?$)/i.exec(input)?.[0].toLowerCase();
   if (found === undefined || !/^https?:/.test(found)) return found;
   return URL.parse(found)?.origin;
 }
 
-function parseProxyUrl(given: string): Secret | undefined {
-  const url = parseHttpUrl(given);
+function parseProxyUrl(input: string): Secret | undefined {
+  const url = parseHttpUrl(input);
   return url === undefined ? undefined : new Secret(url.href);
 }
 
@@ -234,7 +234,7 @@ function formatProxyUrl(proxy: Secret): string {
   return url.href;
 }
 
-function parseHttpUrl(given: string): URL | undefined {
-  const url = URL.parse(given);
+function parseHttpUrl(input: string): URL | undefined {
+  const url = URL.parse(input);
   return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : undefined;
 }

@@ -55,7 +55,7 @@ type RouteFacts = {
   summary: string;
   /** What is told in headers of a success, beside what every answer and every list tells. */
   headers?: readonly ('location' | 'provenance')[];
-  /** What only this route refuses; src/http/openapi/refusals.ts adds what others refuse too. */
+  /** What only this route refuses; src/http/openapi/responses.ts adds what others refuse too. */
   refusals?: readonly ProblemCode[];
   access: Access;
   /** When true, no credential is needed at this moment; the principal is null then. */

@@ -45,13 +45,13 @@ const longestS = 30 * 86_400;
 /** How long the old secret stays valid, in seconds; undefined: it stops at once. */
 export type Roll = { keepOldS?: number | undefined };
 
-/** How an API key or a secret is rolled. Unknown parameters are refused: a misspelt one would stop the old secret at once. */
+/** How an API key or a secret is rolled. Unknown parameters are refused: a misspelt parameter would stop the old secret at once. */
 export const rollParameters = parameters(
   { keep_old_s: integer(1, longestS).optional() },
   { unknown: 'refused', id: 'Roll' },
 );
 
 /** Until when the old secret stays valid, in epoch ms; null: it stops at once. */
-export function endOfOld({ keepOldS }: Roll, now: number): number | null {
+export function oldSecretUntil({ keepOldS }: Roll, now: number): number | null {
   return keepOldS === undefined ? null : now + keepOldS * 1000;
 }

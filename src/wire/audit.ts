@@ -21,15 +21,15 @@ export type ActObject = z.infer<typeof actObject>;
 export const actList = z.object({ acts: z.array(actObject) }).meta({ id: 'ActList' });
 
 /** Fits into the headers of a request even if each character takes 12 bytes. */
-const soughtText = text(500);
+const textFilter = text(500);
 
 /** `GET /admin/v1/audit`. */
 export const actQuery = parameters({
   since: datetime.optional(),
   until: datetime.optional(),
-  actor: soughtText.optional(),
-  act: soughtText.optional(),
-  subject: soughtText.optional(),
+  actor: textFilter.optional(),
+  act: textFilter.optional(),
+  subject: textFilter.optional(),
   ...pageShape('acts'),
 });
 

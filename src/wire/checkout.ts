@@ -9,13 +9,13 @@ import {
   type Quote,
 } from '../domain/checkout/quote.ts';
 import type { RoleName } from '../domain/role.ts';
-import { boolean, identifier, integer, listOf, orDefault, textLike, texts, instant } from './types.ts';
+import { boolean, identifier, integer, listOf, withDefault, textMatching, texts, instant } from './types.ts';
 import { parameters, type ParameterSet, type ParsedParameters, without } from './parameters.ts';
 import { formatDatetime } from '../domain/datetime.ts';
 import { maximumOrderLength, orderPattern, type Redemption } from '../domain/checkout/redemption.ts';
 import { pageShape } from './page.ts';
 
-/** A body with a cart may be this long, whatever `limits.body_bytes`: a thousand lines of ordinary length. */
+/** The limit for a body with a cart, instead of `limits.body_bytes`: room for a thousand lines. */
 export const cartBytes = 262_144;
 
 const quotedLine = z
@@ -35,12 +35,12 @@ const quoteShape = {
   scope: z.literal('this_agent').optional(),
 };
 
-/** A quote; `scope` is there on an agent alone. */
+/** Only agents send `scope`. */
 export const quoteObject = z.object(quoteShape).meta({ id: 'Quote' });
 
 export type QuoteObject = z.infer<typeof quoteObject>;
 
-/** Writes a quote; an agent adds that it knows only its own redemptions. */
+/** An agent knows only its own redemptions, and says so in `scope`. */
 export function serializeQuote(quote: Quote, role: RoleName): QuoteObject {
   return {
     code: quote.code,
@@ -61,7 +61,11 @@ export function serializeQuote(quote: Quote, role: RoleName): QuoteObject {
 const head = parameters(
   {
     code: identifier,
-    currency: textLike(/^[A-Za-z]{3}$/, 3, 'must be the three letters of a currency (ISO 4217)').optional(),
+    currency: textMatching(
+      /^[A-Za-z]{3}$/,
+      3,
+      'must be the three letters of a currency (ISO 4217)',
+    ).optional(),
     items: listOf(maximumCartLines),
   },
   { unknown: 'refused' },
@@ -71,9 +75,9 @@ const line = parameters(
   {
     product_key: identifier,
     amount: integer(0),
-    quantity: orDefault(integer(1), 1),
+    quantity: withDefault(integer(1), 1),
     collection_ids: texts.optional(),
-    recurring: orDefault(boolean, false),
+    recurring: withDefault(boolean, false),
   },
   { unknown: 'refused', id: 'CartLine' },
 );
@@ -118,7 +122,6 @@ function lineOf({ collectionIds = [], ...rest }: LineParameters): CartLine {
   return { ...rest, collectionIds };
 }
 
-/** A redemption: the quote that it was made by, and when. */
 export const redemptionObject = z
   .object({
     order: z.string(),
@@ -136,7 +139,6 @@ export const redemptionList = z
   })
   .meta({ id: 'RedemptionList' });
 
-/** Writes a redemption. */
 export function serializeRedemption(
   { order, quote, redeemedAt }: Redemption,
   role: RoleName,
@@ -151,14 +153,13 @@ export function serializeRedemption(
 }
 
 const order = parameters({
-  order: textLike(
+  order: textMatching(
     orderPattern,
     maximumOrderLength,
     `must have 1 to ${maximumOrderLength} characters, no control characters, and not be . or ..`,
   ),
 });
 
-/** The parameters of a redemption: an order and its cart. */
 export const redemptionParameters: ParameterSet<{ order: string; cart: Cart }> = {
   schema: order.schema.extend(cartParameters.schema.shape).strict().meta({ id: 'Order' }),
   read(raw) {
@@ -170,7 +171,7 @@ export const redemptionParameters: ParameterSet<{ order: string; cart: Cart }> =
   },
 };
 
-/** Selects the redemptions of a coupon. */
+/** `GET /agent/v1/redemptions`. */
 export const redemptionQuery = parameters({
   coupon_id: integer(Number.MIN_SAFE_INTEGER),
   ...pageShape('redemptions'),

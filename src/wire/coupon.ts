@@ -13,9 +13,9 @@ import {
 } from '../domain/checkout/coupon.ts';
 import { formatDatetime } from '../domain/datetime.ts';
 import type { RoleName } from '../domain/role.ts';
-import { datetime, identifier, integer, oneOf, percentage, text, textLike, instant } from './types.ts';
+import { datetime, identifier, integer, oneOf, percentage, text, textMatching, instant } from './types.ts';
 import { pageShape } from './page.ts';
-import { parameters, type ParameterSet, type Readable } from './parameters.ts';
+import { parameters, type ParameterSet, type ParameterSource } from './parameters.ts';
 
 const couponTypes: readonly CouponScope['type'][] = ['single', 'multi', 'collection'];
 
@@ -45,7 +45,7 @@ export const couponList = z
   })
   .meta({ id: 'CouponList' });
 
-/** How many of the orders that redeemed a coupon are shown with it. */
+/** The maximum number of orders that are shown with a coupon. */
 export const shownOrders = 100;
 
 const countedShape = {
@@ -55,7 +55,7 @@ const countedShape = {
   scope: z.literal('this_agent').optional(),
 };
 
-/** A coupon, how often it is redeemed now, and whether it can be; only agents send `scope`. */
+/** A coupon with the number of its redemptions and its state; only agents send `scope`. */
 export const countedCouponObject = z.object(countedShape).meta({ id: 'CountedCoupon' });
 
 export type CountedCouponObject = z.infer<typeof countedCouponObject>;
@@ -66,7 +66,7 @@ export const countedCouponList = z
   })
   .meta({ id: 'CountedCouponList' });
 
-/** `orders`: the newest first, at most `shownOrders`. */
+/** A counted coupon with its last orders: the newest first, at most `shownOrders`. */
 export const redeemedCouponObject = z
   .object({ ...countedShape, orders: z.array(z.string()) })
   .meta({ id: 'RedeemedCoupon' });
@@ -79,7 +79,7 @@ export const countedCouponQuery = parameters({
   ...pageShape('coupons'),
 });
 
-/** Writes a coupon with how often it is redeemed, and its state; an agent says that it counts its own alone. */
+/** An agent counts only its own redemptions, and says so in `scope`. */
 export function serializeCounted(
   coupon: Coupon,
   redemptions: number,
@@ -93,7 +93,6 @@ export function serializeCounted(
   };
 }
 
-/** Writes a coupon as specification 2.1 shows it. */
 export function serializeCoupon(coupon: Coupon): CouponObject {
   const { scope, discount } = coupon;
   return {
@@ -112,7 +111,7 @@ export function serializeCoupon(coupon: Coupon): CouponObject {
   };
 }
 
-/** A coupon, whether it can be redeemed now by some cart, and how often it was redeemed. */
+/** A coupon, whether it is valid now for any cart, and how often it was redeemed. */
 export const verifiedCouponObject = z
   .object({
     ...couponShape,
@@ -132,20 +131,19 @@ export function serializeVerifiedCoupon(
 
 /** `GET /api/v1/coupons/verify`; white space around a code is dropped, as in a cart. */
 export const couponCodeParameters = parameters({
-  code: identifier.transform((given) => given.trim()),
+  code: identifier.transform((input) => input.trim()),
 });
 
-/** The id of a coupon in a path; null when no coupon can have it. */
-export function couponId(given: string): number | null {
-  const number = /^-?\d{1,16}$/.test(given) ? Number(given) : Number.NaN;
+/** Reads the id of a coupon in a path; null if no coupon can have this id. */
+export function couponId(input: string): number | null {
+  const number = /^-?\d{1,16}$/.test(input) ? Number(input) : Number.NaN;
   return Number.isSafeInteger(number) ? number : null;
 }
 
-/** A body with a coupon may be this long, whatever `limits.body_bytes`: notes take up to 12 bytes a character. */
+/** The limit for a body with a coupon, instead of `limits.body_bytes`: notes take up to 12 bytes a character. */
 export const couponBytes = 262_144;
 
-/** The code of a coupon that is to be created. */
-export const couponCode: z.ZodType<string> = textLike(
+export const couponCode: z.ZodType<string> = textMatching(
   couponCodePattern,
   maximumCouponCodeLength,
   `must have 1 to ${maximumCouponCodeLength} characters, no white space and no control characters`,
@@ -163,7 +161,7 @@ const scopes = [
   { coupon_type: { const: 'collection' }, product_key: absent, collection_id: present },
 ];
 
-/** One of some shapes, whose members are there unless they are `absent`. */
+/** Requires one of several shapes, with all members that are not `absent`. */
 function oneShape(shapes: readonly Readonly<Record<string, object>>[]): object {
   const alternatives = shapes.map((properties) => ({
     properties,
@@ -173,8 +171,8 @@ function oneShape(shapes: readonly Readonly<Record<string, object>>[]): object {
 }
 
 /**
- * Adds to the JSON Schema of a coupon's creation what goes with what: all that `couponFaults` finds but the order
- * of the dates. It stands where generators of clients pass over it: they would make a class of each branch.
+ * Adds to the JSON Schema of a coupon's creation which members exclude or require each other, as `couponFaults` checks,
+ * except the order of the dates. Client generators ignore `dependentSchemas`: they would make a class of each branch.
  */
 export function describeConditions({ jsonSchema }: { jsonSchema: object }): void {
   const allOf = [oneShape(discounts), oneShape(scopes)];
@@ -182,11 +180,11 @@ export function describeConditions({ jsonSchema }: { jsonSchema: object }): void
 }
 
 /**
- * Makes the parameters of a coupon's creation (specification 4.1); `given` replaces how some are read. Reports
- * every fault at once, of single parameters and between them, and keeps the scope when something else is at fault, so
- * that it can be checked too. Unknown parameters are refused: a misspelt one must not make a wrong coupon.
+ * Declares the parameters of a coupon's creation (specification 4.1); `overrides` replaces the types of some. Reports
+ * all errors at once. If the scope is valid, the caller gets it in spite of other errors, and can check it, too.
+ * Unknown parameters are refused: a misspelt parameter must not make a wrong coupon.
  */
-export function couponCreationWith(given: {
+export function couponCreationWith(overrides: {
   code?: z.ZodType<string>;
   start_date?: z.ZodType<number>;
   end_date?: z.ZodType<number>;
@@ -196,9 +194,9 @@ export function couponCreationWith(given: {
       coupon_type: oneOf(couponTypes),
       percent_off: percentage.optional(),
       amount_off: integer(1).optional(),
-      code: given.code ?? couponCode,
-      start_date: (given.start_date ?? datetime).optional(),
-      end_date: (given.end_date ?? datetime).optional(),
+      code: overrides.code ?? couponCode,
+      start_date: (overrides.start_date ?? datetime).optional(),
+      end_date: (overrides.end_date ?? datetime).optional(),
       product_key: identifier.optional(),
       collection_id: identifier.optional(),
       minimum_purchase_amount: integer(1).optional(),
@@ -231,8 +229,8 @@ export const couponCreation: ParameterSet<CouponTerms> = {
   schema: creation.schema.meta({ id: 'CouponTerms', override: describeConditions }),
 };
 
-/** Puts any value for a discount or scope that was sent but is malformed: it is not missing. */
-function sentParameters(raw: Readable, values: Partial<CouponParameters>): CouponParameters {
+/** Fills in any value for a malformed discount or scope, so that it is not reported as missing as well. */
+function sentParameters(raw: ParameterSource, values: Partial<CouponParameters>): CouponParameters {
   return {
     ...values,
     percentOff: values.percentOff ?? (raw.get('percent_off') !== undefined ? 1 : undefined),

@@ -4,7 +4,7 @@ export type Example = {
   query?: Readonly<Record<string, string | number>>;
   body?: object;
   status: number;
-  answer: object;
+  response: object;
 };
 
 const licenseKey = 'WTKP4-66NL5-9G2QH-MZ3XD';
@@ -80,43 +80,43 @@ const byKey = { license_key: licenseKey };
 
 /** By operation id; sent in this order, each request gets its response. */
 export const examples: Readonly<Record<string, Example>> = {
-  getLiveness: { status: 200, answer: { status: 'ok', reasons: [] } },
-  getReadiness: { status: 200, answer: { status: 'ok', reasons: [] } },
+  getLiveness: { status: 200, response: { status: 'ok', reasons: [] } },
+  getReadiness: { status: 200, response: { status: 'ok', reasons: [] } },
   addProduct: {
     body: { name: 'Editor', product_key: 'RGsF', secret: 'lk_prod_5cbd0f6a' },
     status: 201,
-    answer: { data: { ...product, secret: 'lk_prod_5cbd0f6a' } },
+    response: { data: { ...product, secret: 'lk_prod_5cbd0f6a' } },
   },
-  getProduct: { path: { id: 'RGsF' }, status: 200, answer: { data: product } },
-  listProducts: { query: { limit: 10 }, status: 200, answer: { data: { products: [product] } } },
+  getProduct: { path: { id: 'RGsF' }, status: 200, response: { data: product } },
+  listProducts: { query: { limit: 10 }, status: 200, response: { data: { products: [product] } } },
   addCollection: {
     body: { name: 'Tools', collection_id: 'tools', product_keys: ['RGsF'] },
     status: 201,
-    answer: { data: collection },
+    response: { data: collection },
   },
-  getCollection: { path: { id: 'tools' }, status: 200, answer: { data: collection } },
+  getCollection: { path: { id: 'tools' }, status: 200, response: { data: collection } },
   addPurchase: {
     body: { product_key: 'RGsF', buyer_email: 'buyer@example.com', license_key: licenseKey },
     status: 201,
-    answer: { data: purchase },
+    response: { data: purchase },
   },
   listPurchases: {
     query: { license_key: licenseKey },
     status: 200,
-    answer: { data: { purchases: [purchase] } },
+    response: { data: { purchases: [purchase] } },
   },
   listLicenses: {
     query: { product_key: 'RGsF' },
     status: 200,
-    answer: {
+    response: {
       data: { licenses: [{ ...license, purchase_id: purchase.purchase_id, refunded_at: null }] },
     },
   },
-  verifyLicense: { query: byKey, status: 200, answer: { data: license } },
-  recordUse: { body: byKey, status: 200, answer: { data: { ...license, uses: 1 } } },
-  undoUse: { body: byKey, status: 200, answer: { data: license } },
-  disableLicense: { body: byKey, status: 200, answer: { data: { ...license, enabled: false } } },
-  enableLicense: { body: byKey, status: 200, answer: { data: license } },
+  verifyLicense: { query: byKey, status: 200, response: { data: license } },
+  recordUse: { body: byKey, status: 200, response: { data: { ...license, uses: 1 } } },
+  undoUse: { body: byKey, status: 200, response: { data: license } },
+  disableLicense: { body: byKey, status: 200, response: { data: { ...license, enabled: false } } },
+  enableLicense: { body: byKey, status: 200, response: { data: license } },
   createCoupon: {
     body: {
       coupon_type: 'single',
@@ -127,22 +127,22 @@ export const examples: Readonly<Record<string, Example>> = {
       usage_limit: 100,
     },
     status: 201,
-    answer: { data: coupon },
+    response: { data: coupon },
   },
-  listCoupons: { query: { limit: 10, offset: 0 }, status: 200, answer: { data: { coupons: [coupon] } } },
-  getCoupon: { path: { id: 1 }, status: 200, answer: { data: coupon } },
-  quoteCoupon: { body: cart, status: 200, answer: { data: quote } },
-  redeemCoupon: { body: { order: '2026-0042', ...cart }, status: 201, answer: { data: redemption } },
-  getRedemption: { path: { order: '2026-0042' }, status: 200, answer: { data: redemption } },
+  listCoupons: { query: { limit: 10, offset: 0 }, status: 200, response: { data: { coupons: [coupon] } } },
+  getCoupon: { path: { id: 1 }, status: 200, response: { data: coupon } },
+  quoteCoupon: { body: cart, status: 200, response: { data: quote } },
+  redeemCoupon: { body: { order: '2026-0042', ...cart }, status: 201, response: { data: redemption } },
+  getRedemption: { path: { order: '2026-0042' }, status: 200, response: { data: redemption } },
   listRedemptions: {
     query: { coupon_id: 1 },
     status: 200,
-    answer: { data: { redemptions: [redemption] } },
+    response: { data: { redemptions: [redemption] } },
   },
   getCheckoutCoupon: {
     path: { id: 1 },
     status: 200,
-    answer: { data: { ...coupon, redemptions: 1, state: 'active', orders: ['2026-0042'] } },
+    response: { data: { ...coupon, redemptions: 1, state: 'active', orders: ['2026-0042'] } },
   },
   importLicenses: {
     body: {
@@ -150,11 +150,11 @@ export const examples: Readonly<Record<string, Example>> = {
       licenses: [{ license_key: 'OLD-1', buyer_email: 'b@example.com', uses: 3 }],
     },
     status: 200,
-    answer: { data: { imported: 1, unchanged: 0, rejected: [] } },
+    response: { data: { imported: 1, unchanged: 0, rejected: [] } },
   },
   issueToken: {
     body: { scopes: ['verify', 'use'], product_key: 'RGsF', label: 'checkout' },
     status: 201,
-    answer: { data: { ...token, token: 'lk_tok_0d2f' } },
+    response: { data: { ...token, token: 'lk_tok_0d2f' } },
   },
 };

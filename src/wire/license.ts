@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { formatDatetime } from '../domain/datetime.ts';
 import { maximumLicenseKeyLength, parseLicenseKey } from '../domain/license-key.ts';
 import type { License, SoldLicense } from '../domain/license.ts';
-import { boolean, identifier, refined, refuse, soughtEmail, text, texts, instant } from './types.ts';
+import { boolean, identifier, refined, refuse, emailFilter, text, texts, instant } from './types.ts';
 import { pageShape } from './page.ts';
 import { parameters } from './parameters.ts';
 import type { HistoryEntry } from '../domain/history.ts';
@@ -21,7 +21,6 @@ export const licenseObject = z.object(licenseMembers).meta({ id: 'License' });
 
 export type LicenseObject = z.infer<typeof licenseObject>;
 
-/** Writes a license as specification 2.2 shows it. */
 export function serializeLicense(license: License): LicenseObject {
   return {
     license_key: license.licenseKey,
@@ -72,12 +71,12 @@ export function serializeNamedLicense(license: License, productName: string | nu
 /** A license key in its stored form; null if no key can look like this. White space alone counts as missing. */
 export function licenseKeyText(maximum?: number): z.ZodType<string | null> {
   const schema = { maxLength: maximumLicenseKeyLength, pattern: String.raw`\S` };
-  return refined(text(maximum), schema, (given, issues) =>
-    given.trim() === '' ? refuse(issues, 'required', 'is required') : parseLicenseKey(given),
+  return refined(text(maximum), schema, (input, issues) =>
+    input.trim() === '' ? refuse(issues, 'required', 'is required') : parseLicenseKey(input),
   );
 }
 
-/** The one parameter of every license operation (specification 4.4). */
+/** The parameter of every license operation (specification 4.4). */
 export const licenseParameters = parameters(
   {
     license_key: licenseKeyText(),
@@ -85,21 +84,21 @@ export const licenseParameters = parameters(
   { id: 'LicenseKey' },
 );
 
-/** A license key to search for; a text that cannot be a key becomes '', which no license has. */
-export const soughtLicenseKey: z.ZodType<string> = licenseKeyText()
+/** A license key to filter by; a text that cannot be a key becomes '', which no license has. */
+export const licenseKeyFilter: z.ZodType<string> = licenseKeyText()
   .transform((key) => key ?? '')
   .meta({ override: ({ jsonSchema }) => delete jsonSchema.maxLength });
 
 /**
- * A product by its key, or by a link whose last part is the key. The link fits into the headers of a request also when
- * each character takes 12 bytes.
+ * A product key, or a link that ends in the key. The link fits into the headers of a request even if each character
+ * takes 12 bytes.
  */
-const productLink: z.ZodType<string> = text(500).transform((given) => {
-  const [path = ''] = given.trim().split(/[?#]/, 1);
+const productLink: z.ZodType<string> = text(500).transform((input) => {
+  const [path = ''] = input.trim().split(/[?#]/, 1);
   return path.split('/').findLast((part) => part !== '') ?? '';
 });
 
-/** The parameters of the first version's license operations; they come by query or by body. */
+/** License operations of the first version of the API, in the query or the body. */
 export const firstVersionParameters = parameters(
   { product_link: productLink, license_key: licenseKeyText() },
   { id: 'LicenseKeyOfProduct' },
@@ -109,9 +108,9 @@ export const firstVersionParameters = parameters(
 export const licenseQuery = parameters({
   account_id: identifier.optional(),
   product_key: identifier.optional(),
-  license_key: soughtLicenseKey.optional(),
+  license_key: licenseKeyFilter.optional(),
   enabled: boolean.optional(),
-  buyer_email: soughtEmail.optional(),
+  buyer_email: emailFilter.optional(),
   ...pageShape('licenses'),
 });
 
@@ -145,15 +144,15 @@ export function serializeChange({ at, change, credential, before, after }: Histo
   return { at: formatDatetime(at), change, credential, before, after };
 }
 
-/** The most license keys of one request. */
+/** The maximum number of license keys in a request. */
 const maximumKeys = 10_000;
 
 const licenseKeys = texts
-  .refine((given) => given.length > 0 && given.length <= maximumKeys, {
+  .refine((input) => input.length > 0 && input.length <= maximumKeys, {
     message: `must have 1 to ${maximumKeys} license keys`,
     params: { code: 'out_of_range' },
   })
-  .transform((given) => given.map(parseLicenseKey))
+  .transform((input) => input.map(parseLicenseKey))
   .refine((keys): keys is string[] => keys.every((key) => key !== null), {
     message: `must hold license keys of 1 to ${maximumLicenseKeyLength} characters`,
     params: { code: 'malformed' },
@@ -171,7 +170,7 @@ const licenseKeys = texts
     },
   });
 
-/** `POST /admin/v1/preload`; without `product_key`, each configured product is asked for the keys. */
+/** `POST /admin/v1/preload`; without `product_key`, the keys are looked up in every configured product. */
 export const preloadParameters = parameters(
   { license_keys: licenseKeys, product_key: identifier.optional() },
   { id: 'LicenseKeys' },

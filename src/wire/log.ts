@@ -1,6 +1,6 @@
 /** The fields of the log line of a request: never a license key, a secret or a query. */
 export type RequestLine = {
-  /** Null when the request could not be parsed; the route is null where there is none. */
+  /** Null if the request could not be parsed; the route is also null if no route matches. */
   method: string | null;
   route: string | null;
   status: number;

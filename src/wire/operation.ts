@@ -3,7 +3,7 @@ import { formatDatetime } from '../domain/datetime.ts';
 import { isHeld, operationStates, type Operation } from '../domain/outbox/operation.ts';
 import { waitCauses, type Explanation } from '../domain/outbox/explanation.ts';
 import { oneOf, instant } from './types.ts';
-import { soughtLicenseKey } from './license.ts';
+import { licenseKeyFilter } from './license.ts';
 import { pageShape } from './page.ts';
 import { parameters } from './parameters.ts';
 
@@ -23,7 +23,7 @@ const shape = z.object({
   last_error: z.string().nullable(),
 });
 
-/** One operation of the outbox; `license_key` is null for those that are not about one. */
+/** An operation of the outbox; `license_key` is null if the operation is not about a license key. */
 export const operationObject = shape.meta({ id: 'Operation' });
 
 export type OperationObject = z.infer<typeof operationObject>;
@@ -40,7 +40,7 @@ const effects = z
   .object({ retry: z.string().nullable(), drop: z.string().nullable(), confirm: z.string().nullable() })
   .meta({ id: 'DecisionEffects' });
 
-/** How an operation stands, for the person who decides about it. */
+/** Explains the state of an operation to the person who decides about it. */
 const explanation = z
   .object({
     meaning: z.string(),
@@ -56,7 +56,6 @@ const explanation = z
 
 export type ExplanationObject = z.infer<typeof explanation>;
 
-/** An operation with how it stands. */
 export const explainedOperation = shape.extend({ explanation }).meta({ id: 'ExplainedOperation' });
 
 export type ExplainedOperation = z.infer<typeof explainedOperation>;
@@ -67,14 +66,14 @@ export const operationList = z
   })
   .meta({ id: 'OperationList' });
 
-/** `GET /admin/v1/outbox`; without a state: all unfinished ones. Of a license key: unfinished ones alone. */
+/** `GET /admin/v1/outbox`; without a state, or with a license key, only unfinished operations. */
 export const operationQuery = parameters({
   state: oneOf(operationStates).optional(),
-  license_key: soughtLicenseKey.optional(),
+  license_key: licenseKeyFilter.optional(),
   ...pageShape('operations'),
 });
 
-/** `products` says how people know the credential of a product. */
+/** `products` gives the credential of a product its display name. */
 export function serializeOperation(
   operation: Operation,
   products: { credentialName(credential: string): string } | null,

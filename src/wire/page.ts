@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { maxOffset, type Page, type PageKey } from '../domain/page.ts';
-import { integer, kind, orDefault, refined, refuse } from './types.ts';
+import { integer, parameterType, withDefault, refined, refuse } from './types.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
 /** The types of the sort key of each list: cursors contain them. */
@@ -31,15 +31,15 @@ type PageShape = {
   cursor: z.ZodOptional<z.ZodType<PageKey>>;
 };
 
-const offset = refined(integer(0), { maximum: maxOffset }, (given, issues) =>
-  given > maxOffset
+const offset = refined(integer(0), { maximum: maxOffset }, (input, issues) =>
+  input > maxOffset
     ? refuse(issues, 'out_of_range', `must be at most ${maxOffset}: follow the Link of each page instead`)
-    : given,
+    : input,
 );
 
 /** The parameters of every list (specification 4.2 and 8), and its cursor. */
 export function pageShape(list: ListName): PageShape {
-  const cursor = kind(
+  const cursor = parameterType(
     {
       type: 'string',
       minLength: 1,
@@ -47,11 +47,15 @@ export function pageShape(list: ListName): PageShape {
       pattern: cursorPattern.source,
       description: 'From the `Link` of the page before. Its form may change.',
     },
-    (given, issues) =>
-      readCursor(list, given) ??
+    (input, issues) =>
+      readCursor(list, input) ??
       refuse(issues, 'invalid_cursor', 'must be the one in the Link of a page of this list'),
   );
-  return { limit: orDefault(integer(1, 100), 10), offset: orDefault(offset, 0), cursor: cursor.optional() };
+  return {
+    limit: withDefault(integer(1, 100), 10),
+    offset: withDefault(offset, 0),
+    cursor: cursor.optional(),
+  };
 }
 
 /** The parameters of a list without filters. */
@@ -65,9 +69,9 @@ export function writeCursor(list: ListName, key: PageKey): string {
 }
 
 /** The key of a row; null if the cursor is not of this list. */
-function readCursor(list: ListName, given: unknown): PageKey | null {
-  if (typeof given !== 'string' || given.length > maxCursorLength || !cursorPattern.test(given)) return null;
-  const [name, ...key] = parseArray(Buffer.from(given, 'base64url').toString());
+function readCursor(list: ListName, input: unknown): PageKey | null {
+  if (typeof input !== 'string' || input.length > maxCursorLength || !cursorPattern.test(input)) return null;
+  const [name, ...key] = parseArray(Buffer.from(input, 'base64url').toString());
   const types = sortKeys[list];
   const isKey = name === list && key.length === types.length && key.every(isOf(types));
   return isKey ? (key as PageKey) : null;

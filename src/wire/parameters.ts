@@ -6,7 +6,7 @@ import { readerOf, type Issue, type Issues } from './types.ts';
 export type RawParameters = ReadonlyMap<string, unknown>;
 
 /** The part of a map that is read. */
-export type Readable = { get(name: string): unknown; keys(): Iterable<string> };
+export type ParameterSource = { get(name: string): unknown; keys(): Iterable<string> };
 
 export const noParameters: RawParameters = new Map();
 
@@ -18,7 +18,7 @@ export type ParsedParameters<Values> =
 export type ParameterSet<Values> = {
   readonly schema: z.ZodObject;
   /** `within`: a prefix of the names in errors. */
-  read(raw: Readable, within?: string): ParsedParameters<Values>;
+  read(raw: ParameterSource, within?: string): ParsedParameters<Values>;
 };
 
 type Shape = Readonly<Record<string, z.ZodType>>;
@@ -37,10 +37,10 @@ export function parameters<S extends Shape>(
   shape: S,
   { unknown = 'ignored', id }: { unknown?: 'ignored' | 'refused'; id?: string } = {},
 ): ParameterSet<ValuesOf<S>> {
-  const fields = Object.entries(shape).map(([name, kind]) => ({
+  const fields = Object.entries(shape).map(([name, type]) => ({
     name,
     inside: camelCase(name),
-    read: readerOf(kind),
+    read: readerOf(type),
   }));
   const known = new Set(Object.keys(shape));
   let schema: z.ZodObject | null = null;
@@ -81,7 +81,7 @@ function parameterFault(parameter: string, { code, message, params }: Issue): Pa
 /** A row of an import may have hundreds of thousands of unknown members. */
 const maximumUnknown = 32;
 
-function unknownFaults(raw: Readable, known: ReadonlySet<string>, within: string): ParameterFault[] {
+function unknownFaults(raw: ParameterSource, known: ReadonlySet<string>, within: string): ParameterFault[] {
   const faults: ParameterFault[] = [];
   for (const name of raw.keys()) {
     if (known.has(name)) continue;
@@ -94,7 +94,7 @@ function unknownFaults(raw: Readable, known: ReadonlySet<string>, within: string
 }
 
 /** All parameters except one. */
-export function without(raw: Readable, name: string): Readable {
+export function without(raw: ParameterSource, name: string): ParameterSource {
   const others = [...raw.keys()].filter((each) => each !== name);
   return new Map(others.map((each) => [each, raw.get(each)]));
 }

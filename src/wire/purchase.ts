@@ -3,8 +3,8 @@ import { maxInitialUses } from '../domain/license.ts';
 import { maximumLicenseKeyLength } from '../domain/license-key.ts';
 import type { PurchaseWithLicense } from '../domain/purchase.ts';
 import { formatDatetime } from '../domain/datetime.ts';
-import { boolean, datetime, email, identifier, integer, soughtEmail, instant } from './types.ts';
-import { licenseKeyText, licenseObject, serializeLicense, soughtLicenseKey } from './license.ts';
+import { boolean, datetime, email, identifier, integer, emailFilter, instant } from './types.ts';
+import { licenseKeyText, licenseObject, serializeLicense, licenseKeyFilter } from './license.ts';
 import { pageShape } from './page.ts';
 import { parameters } from './parameters.ts';
 
@@ -27,14 +27,14 @@ export const purchaseList = z
   .meta({ id: 'PurchaseList' });
 
 /** The end of the given second: responses contain dates in whole seconds. */
-const wholeSecond: z.ZodType<number> = datetime.transform((given) => Math.floor(given / 1000) * 1000 + 999);
+const wholeSecond: z.ZodType<number> = datetime.transform((input) => Math.floor(input / 1000) * 1000 + 999);
 
 /** `GET /admin/v1/purchases`. */
 export const purchaseQuery = parameters({
   account_id: identifier.optional(),
   product_key: identifier.optional(),
-  license_key: soughtLicenseKey.optional(),
-  buyer_email: soughtEmail.optional(),
+  license_key: licenseKeyFilter.optional(),
+  buyer_email: emailFilter.optional(),
   since: datetime.optional(),
   until: wholeSecond.optional(),
   refunded: boolean.optional(),

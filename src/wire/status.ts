@@ -23,7 +23,9 @@ const upstreamObject = z
       ),
     next_attempt_at: instant
       .nullable()
-      .describe('When an upstream that is away is tried again; null if it is not away, or is being tried.'),
+      .describe(
+        'When an unavailable upstream is tried again; null if it is available, or is being tried now.',
+      ),
     proxy: z
       .string()
       .nullable()

@@ -31,7 +31,7 @@ export const tokenParameters = parameters(
     label: text(200).optional(),
     expires_at: datetime.optional(),
   },
-  // A misspelt end would make a token without one.
+  // A misspelt `expires_at` would make a token that never expires.
   { unknown: 'refused', id: 'NewToken' },
 );
 

@@ -232,8 +232,8 @@ test('an unreadable CSV row is sent as null, so that the audit log counts it', a
   const file = join(daemon.stateDir, 'licenses.csv');
   await writeFile(file, 'license_key,buyer_email\nA"B,a@example.com\nC,c@example.com\nD\nE,e\n');
   const rejected = [
-    { row: 1, code: 'malformed', detail: 'The row is no object.' },
-    { row: 3, code: 'malformed', detail: 'The row is no object.' },
+    { row: 1, code: 'malformed', detail: 'The row is not an object.' },
+    { row: 3, code: 'malformed', detail: 'The row is not an object.' },
     { row: 4, code: 'not_an_email', detail: 'buyer_email must be an e-mail address.' },
   ];
   daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected } } });

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { judgeLocalFile, type LocalFile } from '../../src/config/file/local-file.ts';
+import { checkLocalFile, type LocalFile } from '../../src/config/file/local-file.ts';
 
 const me = process.getuid?.() ?? -1;
 const stranger = 54_321;
@@ -28,7 +28,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-const judge = (): LocalFile => judgeLocalFile(file, me);
+const judge = (): LocalFile => checkLocalFile(file, me);
 
 test('a file that only this user can write is used', () => {
   expect(judge()).toBe('safe');
@@ -39,51 +39,51 @@ test('a file that only this user can write is used', () => {
 test('a missing file and an unreadable directory count as absent', () => {
   rmSync(file);
   expect(judge()).toBe('absent');
-  expect(judgeLocalFile(join(file, 'beyond', 'latchkey.yaml'), me)).toBe('absent');
+  expect(checkLocalFile(join(file, 'beyond', 'latchkey.yaml'), me)).toBe('absent');
 });
 
 test('a file that all users can write is not used', () => {
   chmodSync(file, 0o606);
-  expect(judge()).toEqual({ distrust: 'other users can write to it' });
+  expect(judge()).toEqual({ unsafe: 'other users can write to it' });
 });
 
 test('a file in a world-writable directory is not used', () => {
   chmodSync(directory, 0o1777);
-  expect(judge()).toEqual({ distrust: 'other users can write to its directory' });
+  expect(judge()).toEqual({ unsafe: 'other users can write to its directory' });
 });
 
 test('a directory in place of the file is not used', () => {
   rmSync(file);
   mkdirSync(file, { mode: 0o700 });
-  expect(judge()).toEqual({ distrust: 'it is not a regular file' });
+  expect(judge()).toEqual({ unsafe: 'it is not a regular file' });
 });
 
 test('a link is followed only to a file that only this user can write', () => {
   const target = join(directory, 'target.yaml');
   rmSync(file);
   symlinkSync(target, file);
-  expect(judge()).toEqual({ distrust: 'no such file or directory' });
+  expect(judge()).toEqual({ unsafe: 'no such file or directory' });
   writeFileSync(target, '', { mode: 0o600 });
   expect(judge()).toBe('safe');
   chmodSync(target, 0o602);
-  expect(judge()).toEqual({ distrust: 'other users can write to it' });
+  expect(judge()).toEqual({ unsafe: 'other users can write to it' });
 });
 
 test('permission bits are ignored on Windows', () => {
   chmodSync(file, 0o666);
-  expect(judgeLocalFile(file, null)).toBe('safe');
+  expect(checkLocalFile(file, null)).toBe('safe');
 });
 
 test.skipIf(!isRoot)('a user uses a file of root, but root does not use a file of a user', () => {
-  expect(judgeLocalFile(file, stranger)).toBe('safe');
+  expect(checkLocalFile(file, stranger)).toBe('safe');
   chownSync(file, stranger, stranger);
-  expect(judge()).toEqual({ distrust: `it belongs to user ${stranger}, and this is user 0` });
-  expect(judgeLocalFile(file, stranger)).toBe('safe');
+  expect(judge()).toEqual({ unsafe: `it belongs to user ${stranger}, and this is user 0` });
+  expect(checkLocalFile(file, stranger)).toBe('safe');
 });
 
 test.skipIf(!isRoot)('no file is used in the directory of another user', () => {
   chownSync(directory, stranger, stranger);
-  expect(judge()).toEqual({ distrust: `its directory belongs to user ${stranger}, and this is user 0` });
+  expect(judge()).toEqual({ unsafe: `its directory belongs to user ${stranger}, and this is user 0` });
 });
 
 test.skipIf(!isRoot)('a link of another user is not followed, even to a file of this user', () => {
@@ -92,7 +92,7 @@ test.skipIf(!isRoot)('a link of another user is not followed, even to a file of 
   rmSync(file);
   symlinkSync(target, file);
   lchownSync(file, stranger, stranger);
-  expect(judge()).toEqual({ distrust: `the link belongs to user ${stranger}, and this is user 0` });
+  expect(judge()).toEqual({ unsafe: `the link belongs to user ${stranger}, and this is user 0` });
 });
 
 test.skipIf(!isRoot)(
@@ -100,10 +100,10 @@ test.skipIf(!isRoot)(
   () => {
     chmodSync(file, 0o660);
     chownSync(file, stranger, stranger);
-    expect(judgeLocalFile(file, stranger)).toBe('safe');
+    expect(checkLocalFile(file, stranger)).toBe('safe');
     chownSync(file, stranger, 100);
-    expect(judgeLocalFile(file, stranger)).toEqual({ distrust: 'other users can write to it' });
+    expect(checkLocalFile(file, stranger)).toEqual({ unsafe: 'other users can write to it' });
     chmodSync(file, 0o640);
-    expect(judgeLocalFile(file, stranger)).toBe('safe');
+    expect(checkLocalFile(file, stranger)).toBe('safe');
   },
 );

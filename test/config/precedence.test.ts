@@ -151,7 +151,7 @@ describe('the file is found in this order', () => {
   };
   const variable = { LATCHKEY_CONFIG: 'b.yaml' };
   const named = { flags: { state_dir: 's' } };
-  const distrusted = { local: { distrust: 'it belongs to user 7' } } as const;
+  const distrusted = { local: { unsafe: 'it belongs to user 7' } } as const;
   const without = (...gone: string[]): Record<string, string> =>
     Object.fromEntries(Object.entries(files).filter(([path]) => !gone.includes(path)));
 

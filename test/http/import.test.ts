@@ -99,7 +99,7 @@ test('each invalid row is named, and the valid rows are imported', async () => {
       { row: 5, code: 'too_long', detail: 'license_key must have at most 100 characters.' },
       { row: 6, code: 'license_key_taken', detail: 'There already is another license with this key.' },
       { row: 7, code: 'unknown', detail: 'There is no parameter ues.' },
-      { row: 8, code: 'malformed', detail: 'The row is no object.' },
+      { row: 8, code: 'malformed', detail: 'The row is not an object.' },
     ],
   });
   expect(await listed()).toEqual([object('A'), object('F'), object('TAKEN', { uses: 1 })]);

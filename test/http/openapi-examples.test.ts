@@ -45,15 +45,15 @@ test('each example, sent after the previous examples, gets its documented respon
     expect([operationId, answer.statusCode, answer.json()]).toEqual([
       operationId,
       example.status,
-      answerLike(example.answer),
+      answerLike(example.response),
     ]);
   }
 });
 
 test('the OpenAPI description shows the request and the response of each example', () => {
   const text = JSON.stringify(describeRoutes(routes, { version: '1.2.3', dialect: specification }));
-  for (const { body, answer } of Object.values(examples)) {
-    expect(text).toContain(`"example":${JSON.stringify(answer)}`);
+  for (const { body, response } of Object.values(examples)) {
+    expect(text).toContain(`"example":${JSON.stringify(response)}`);
     expect(text).toContain(body === undefined ? '' : `"example":${JSON.stringify(body)}`);
   }
 });

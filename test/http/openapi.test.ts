@@ -3,7 +3,7 @@ import { problems } from '../../src/domain/problem/problem-table.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import type { Dialect } from '../../src/http/dialects/dialect.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
-import { refusalsOf } from '../../src/http/openapi/refusals.ts';
+import { refusalsOf } from '../../src/http/openapi/responses.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes, routesOf } from '../../src/http/routes/all.ts';
 import { noParameters } from '../../src/wire/parameters.ts';

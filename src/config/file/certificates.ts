@@ -20,12 +20,12 @@ const derStart = '0\u{FFFD}';
  * Reads a file of certificates (PEM). Every certificate in the file must be readable, because OpenSSL ignores a broken
  * certificate and all that follow.
  *
- * `besides`: the labels of other PEM blocks that the file may contain.
+ * `otherLabels`: the labels of other PEM blocks that the file may contain.
  */
 export function readCertificates(
   path: string,
   readFile: (path: string) => string,
-  besides: RegExp | null = null,
+  otherLabels: RegExp | null = null,
 ): CertificatesResult {
   let text: string;
   try {
@@ -33,7 +33,7 @@ export function readCertificates(
   } catch (error) {
     return unusable(`cannot read ${path}: ${formatReason(error)}`);
   }
-  const blocks = blocksIn(text).filter(({ label }) => besides?.test(label) !== true);
+  const blocks = blocksIn(text).filter(({ label }) => otherLabels?.test(label) !== true);
   const other = blocks.find(({ label }) => !certificateLabels.has(label));
   if (other?.label.endsWith('PRIVATE KEY') === true) {
     return unusable(`${path} contains a private key: it must contain certificates only`);

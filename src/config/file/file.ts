@@ -15,7 +15,7 @@ export interface FileSources extends Machine {
   readonly directory: string;
   readonly readFile: (path: string) => string;
   /** Checks the file in the working directory before it is read; without this check no file is searched there. */
-  readonly judgeLocalFile?: (path: string) => LocalFile;
+  readonly checkLocalFile?: (path: string) => LocalFile;
 }
 
 /** The name of the configuration file in the working directory. */
@@ -49,9 +49,9 @@ export function readConfigurationFile(sources: FileSources, isStateNamed: boolea
 
 function searchFile(sources: FileSources, isStateNamed: boolean): FileValues {
   const local = join(sources.directory, localFileName);
-  const judged = isStateNamed ? undefined : sources.judgeLocalFile?.(local);
-  const places = judged === undefined ? [] : [local];
-  if (judged === 'safe') return parseFile(open(sources, local), 'default', places);
+  const checked = isStateNamed ? undefined : sources.checkLocalFile?.(local);
+  const places = checked === undefined ? [] : [local];
+  if (checked === 'safe') return parseFile(open(sources, local), 'default', places);
   for (const path of findConfigurationFiles(sources)) {
     places.push(path);
     const opened = open(sources, path);

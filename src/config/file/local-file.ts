@@ -2,8 +2,8 @@ import { lstatSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { formatReason } from '../errors.ts';
 
-/** The state of a file in the working directory that was not named; `distrust`: why the file must not be used. */
-export type LocalFile = 'absent' | 'safe' | { readonly distrust: string };
+/** The state of a file in the working directory that was not named; `unsafe`: why the file must not be used. */
+export type LocalFile = 'absent' | 'safe' | { readonly unsafe: string };
 
 const root = 0;
 const writableByGroup = 0o020;
@@ -16,23 +16,23 @@ const writableByAll = 0o002;
  * can write to the directory can replace the file, and files that it names by a relative path. `user`: the number of
  * this user; null on Windows, which has no such numbers.
  */
-export function judgeLocalFile(path: string, user: number | null): LocalFile {
-  const named = lookAt(path);
+export function checkLocalFile(path: string, user: number | null): LocalFile {
+  const named = lstatOrNull(path);
   if (named === null) return 'absent';
   if (user === null) return 'safe';
   try {
-    const distrust =
-      distrustStats(statSync(dirname(path)), 'its directory', user) ??
-      (named.isSymbolicLink() ? distrustOwner(named, 'the link', user) : null) ??
-      distrustFile(statSync(path), user);
-    return distrust === null ? 'safe' : { distrust };
+    const unsafe =
+      unsafeStats(statSync(dirname(path)), 'its directory', user) ??
+      (named.isSymbolicLink() ? unsafeOwner(named, 'the link', user) : null) ??
+      unsafeFile(statSync(path), user);
+    return unsafe === null ? 'safe' : { unsafe };
   } catch (error) {
-    return { distrust: formatReason(error) };
+    return { unsafe: formatReason(error) };
   }
 }
 
 /** Also null if this user may not read the directory. */
-function lookAt(path: string): Stats | null {
+function lstatOrNull(path: string): Stats | null {
   try {
     return lstatSync(path);
   } catch {
@@ -40,16 +40,16 @@ function lookAt(path: string): Stats | null {
   }
 }
 
-function distrustFile(stats: Stats, user: number): string | null {
-  return stats.isFile() ? distrustStats(stats, 'it', user) : 'it is not a regular file';
+function unsafeFile(stats: Stats, user: number): string | null {
+  return stats.isFile() ? unsafeStats(stats, 'it', user) : 'it is not a regular file';
 }
 
-function distrustStats(stats: Stats, name: string, user: number): string | null {
+function unsafeStats(stats: Stats, name: string, user: number): string | null {
   if (isWritableByOthers(stats)) return `other users can write to ${name}`;
-  return distrustOwner(stats, name, user);
+  return unsafeOwner(stats, name, user);
 }
 
-function distrustOwner({ uid }: Stats, name: string, user: number): string | null {
+function unsafeOwner({ uid }: Stats, name: string, user: number): string | null {
   return uid === user || uid === root ? null : `${name} belongs to user ${uid}, and this is user ${user}`;
 }
 

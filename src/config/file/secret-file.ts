@@ -42,11 +42,11 @@ export function readSecretFiles(
 
   function replaceFile(tree: Record<string, unknown>, key: string, at: KeyPath): void {
     const fileKey = `${key}_file`;
-    const { [key]: given, [fileKey]: path } = tree;
+    const { [key]: value, [fileKey]: path } = tree;
     if (path === undefined) return;
     const pathAt = [...at, fileKey];
     const read =
-      given === undefined
+      value === undefined
         ? readSecret(path, pathAt)
         : { error: `is given as well as ${key}: remove one of them` };
     if ('error' in read)

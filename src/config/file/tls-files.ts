@@ -7,18 +7,17 @@ import { readCertificates } from './certificates.ts';
 
 export type TlsSettings = NonNullable<Configuration['listen']['tls']>;
 
-/** What the files of `listen.tls` hold (PEM); `leaf` is the first certificate of the chain, the server's own. */
+/** The content of the files of `listen.tls` (PEM); `leaf` is the certificate of the server. */
 export type TlsIdentity = { readonly chain: string; readonly key: string; readonly leaf: X509Certificate };
 
-/** One file may hold the certificates and their key, as HAProxy wants it. */
+/** One file may contain the certificates and their key, as for HAProxy. */
 const keyLabels = /PRIVATE KEY$|PARAMETERS$/;
 
-/** The files read, or which of them cannot be used and why. */
 export type TlsFilesResult =
   | { readonly ok: true; readonly identity: TlsIdentity }
   | { readonly ok: false; readonly key: 'cert_file' | 'key_file'; readonly text: string };
 
-/** Reads the files of `listen.tls` and looks whether a server can show them: certificate and key belong together. */
+/** Reads the files of `listen.tls` and checks that a server can use them together. */
 export function readTlsFiles(
   { certFile, keyFile }: TlsSettings,
   readFile: (path: string) => string,
@@ -34,7 +33,7 @@ export function readTlsFiles(
   if (!leaf.checkPrivateKey(privateKey.value)) {
     return unusable('key_file', `${keyFile} is not the key of the certificate in ${certFile}`);
   }
-  // Loaded where it is needed: it takes 10 ms of the start of every command.
+  // Loaded on first use: loading it would slow the start of every command by 10 ms.
   const { createSecureContext } = createRequire(import.meta.url)('node:tls') as typeof tls;
   // OpenSSL refuses a key that is too weak.
   const usable = attempt(() => createSecureContext({ cert: chain.pem, key: key.value }));

@@ -183,15 +183,15 @@ export const listen = section(
       ),
     )
     .refine(
-      (given) => given.tcp !== null || given.socket !== null || given.sockets.length > 0,
+      (value) => value.tcp !== null || value.socket !== null || value.sockets.length > 0,
       rule(['tcp', 'socket', 'sockets'], 'is switched off, and so is listen.socket: nobody could connect'),
     )
     .refine(
-      (given) => given.tls === null || given.tcp !== null,
+      (value) => value.tls === null || value.tcp !== null,
       rule(['tls', 'tcp'], 'needs listen.tcp, which is switched off'),
     )
     .refine(
-      (given) => isDistinct([given.socket ?? '', ...given.sockets.map((each) => each.path)]),
+      (value) => isDistinct([value.socket ?? '', ...value.sockets.map((each) => each.path)]),
       rule(['sockets', 'socket'], 'has the same path twice'),
     ),
 ).meta({

@@ -106,10 +106,10 @@ const product = section(
 
 export const products = z
   .array(product)
-  .refine((given) => isDistinct(given.map(({ key }) => key)), 'the same key is given twice')
+  .refine((value) => isDistinct(value.map(({ key }) => key)), 'the same key is given twice')
   // A request that carries a secret means one product, and a renamed product is recognized by its secret.
   .refine(
-    (given) => isDistinct(given.map((each) => comparable(each.secret))),
+    (value) => isDistinct(value.map((each) => comparable(each.secret))),
     'the same secret is given twice',
   )
   .prefault([])
@@ -119,6 +119,6 @@ export const products = z
   });
 
 /** The mask stands for a secret whose file could not be read: it equals no other secret. */
-function comparable(given: Secret): unknown {
-  return given.reveal() === mask ? given : given.reveal();
+function comparable(value: Secret): unknown {
+  return value.reveal() === mask ? value : value.reveal();
 }

@@ -19,8 +19,8 @@ const usualPort = 5432;
  * for a Unix socket; null if the URL is not valid. The connection uses TLS with the certificate verified, unless the URL says
  * `sslmode=disable` and the host is this machine, or the host is a socket. The environment is ignored.
  */
-export function parseDatabaseUrl(given: string): DatabaseLocation | null {
-  const url = URL.parse(given);
+export function parseDatabaseUrl(text: string): DatabaseLocation | null {
+  const url = URL.parse(text);
   if (url === null || !['postgres:', 'postgresql:'].includes(url.protocol)) return null;
   const { host: socket = null, sslmode = 'verify-full', ...others } = Object.fromEntries(url.searchParams);
   if (Object.keys(others).length > 0) return null;

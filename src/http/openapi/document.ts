@@ -10,7 +10,7 @@ import { tags } from './tags.ts';
 import { examples } from '../../wire/examples.ts';
 import { describeOperation, type Operation, describeSchemas, namesWithin } from './schemas.ts';
 
-const description = `Checks license keys and counts their uses beside your software.
+const description = `Checks license keys and counts their uses on the machine of your software.
 
 Bodies are JSON, or forms where the route lists them. A parameter that is sent empty in a form or a query counts as not sent, and so does null in JSON; numbers and booleans may be sent as text. Every error has a stable \`code\`; \`latchkey explain CODE\` explains it.`;
 

@@ -3,7 +3,7 @@ import { createSchema, type ZodOpenApiOperationObject, type ZodOpenApiRequestBod
 import { idempotencyKeyHeader } from '../../domain/header-names.ts';
 import { idempotencyKeyPattern } from '../request.ts';
 import type { Route } from '../route.ts';
-import { keepsResponses } from './refusals.ts';
+import { keepsResponses } from './responses.ts';
 import { formSuffix } from './schemas.ts';
 
 export const formType = 'application/x-www-form-urlencoded';
@@ -80,13 +80,13 @@ const described: Readonly<Record<string, z.ZodType>> = {
   'collections/:id': z.string().meta({ description: 'The id of a collection.' }),
   'purchases/:id': z.string().meta({ description: 'The id of a purchase.' }),
   'coupons/:id': z.int().meta({
-    description: 'The id of a coupon; of one that an agent’s upstream has not seen yet it is negative.',
+    description: 'The id of a coupon; negative while the upstream of an agent has not created the coupon.',
   }),
   'redemptions/:order': z.string().meta({ description: 'The order that redeemed a coupon.' }),
   'licenses/:key': z.string().meta({ description: 'A license key, in any spelling.' }),
   'outbox/:id': z.string().meta({ description: 'The id of an operation.' }),
   'tokens/:id': z.string().meta({ description: 'The id of a token.' }),
-  'audit/:id': z.int().min(0).meta({ description: 'The number of an act.' }),
+  'audit/:id': z.int().min(0).meta({ description: 'The id of an event in the audit log.' }),
 };
 
 /** The parameters of a route's path; null where it has none. */

@@ -6,7 +6,6 @@ import type { RefusalForm } from '../dialects/dialect.ts';
 import { specification } from '../dialects/specification.ts';
 import type { Route } from '../route.ts';
 import { headersOf, refusalHeaders } from './headers.ts';
-import { refusalsOf } from './refusals.ts';
 
 /** Statuses that clients do not distinguish; they are documented as 4XX and 5XX. */
 const ranges: Readonly<Record<string, string>> = {
@@ -37,7 +36,7 @@ export function responsesOf(route: Route, form: RefusalForm): ZodOpenApiResponse
 }
 
 /** The usual statuses with which an upstream refuses a coupon. */
-const ofUpstream = [400, 409, 422];
+const upstreamStatuses = [400, 409, 422];
 
 function statusesOf(code: ProblemCode, form: RefusalForm): ReadonlySet<string> {
   const statusOf = (status?: number): string => {
@@ -46,7 +45,7 @@ function statusesOf(code: ProblemCode, form: RefusalForm): ReadonlySet<string> {
   };
   if (code !== 'upstream_refused') return new Set([statusOf()]);
   // The status is that of the upstream, which can be any; statuses that are listed are not in the range.
-  return new Set([...ofUpstream.map(statusOf), '4XX']);
+  return new Set([...upstreamStatuses.map(statusOf), '4XX']);
 }
 
 function answered(schema: z.ZodType | null, status: number): ZodOpenApiResponseObject {
@@ -90,4 +89,66 @@ function describeRefusal(
     headers: refusalHeaders(status),
     content: { [type]: { schema } },
   };
+}
+
+/** Problems of any request, before its route runs. */
+const requestProblems: readonly ProblemCode[] = [
+  'malformed_request',
+  'duplicate_parameter',
+  'origin_forbidden',
+  'host_forbidden',
+  'headers_too_large',
+  'request_timeout',
+  'unsupported_media_type',
+  'loop_detected',
+  'internal_error',
+];
+
+const credentialProblems: readonly ProblemCode[] = [
+  'credentials_missing',
+  'credentials_invalid',
+  'token_expired',
+  'scope_missing',
+  'rate_limited',
+];
+
+const writeProblems: readonly ProblemCode[] = [
+  'malformed_body',
+  'body_too_large',
+  'idempotency_key_malformed',
+  'idempotency_key_in_use',
+  'storage_full',
+  'outcome_unknown',
+];
+
+/** Every code that a route may refuse with. */
+export function refusalsOf(route: Route): readonly ProblemCode[] {
+  const { access, owned, query, body } = route;
+  const isAnyones = access === 'anyone';
+  return [
+    ...requestProblems,
+    ...(isAnyones ? [] : credentialProblems),
+    ...(route.operatorOnly === true ? (['operator_only'] as const) : []),
+    ...(route.authorityOnly === true ? (['not_the_authority'] as const) : []),
+    ...(route.always === true ? [] : (['starting', 'draining'] as const)),
+    ...(isAnyones ? [] : (['storage_failed', 'storage_unavailable'] as const)),
+    ...((query ?? body) ? (['parameters_invalid'] as const) : []),
+    ...(owned === undefined ? [] : ([`${owned}_not_found`] as const)),
+    ...(route.method === 'GET' ? [] : writeProblems),
+    ...(keepsResponses(route) ? (['idempotency_key_reused'] as const) : []),
+    ...upstreamProblems(route),
+    ...(route.refusals ?? []),
+  ];
+}
+
+/** Whether the response is stored under the idempotency key. Responses with secrets and of reads are not stored. */
+export function keepsResponses({ method, answersSecret, readsOnly }: Route): boolean {
+  return method !== 'GET' && answersSecret !== true && readsOnly !== true;
+}
+
+/** Problems of an agent whose upstream is unavailable. */
+function upstreamProblems({ headers = [], isVerdict, access }: Route): readonly ProblemCode[] {
+  if (!headers.includes('provenance')) return [];
+  if (isVerdict === true) return ['license_not_found', 'upstream_unreachable', 'verdict_expired'];
+  return access === 'anyone' ? [] : ['upstream_unreachable', 'coupons_not_configured'];
 }

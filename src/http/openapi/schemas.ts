@@ -118,7 +118,7 @@ export type Operation = {
 /** Adds to an operation which parameters may be sent empty, and an example. */
 export function describeOperation(operation: Operation, example: Example | undefined): Operation {
   const { parameters = [], requestBody, responses } = operation;
-  const { path = {}, query = {}, body, status = 0, answer } = example ?? {};
+  const { path = {}, query = {}, body, status = 0, response } = example ?? {};
   const sent = { ...path, ...query };
   const answered = responses[status];
   return {
@@ -131,7 +131,10 @@ export function describeOperation(operation: Operation, example: Example | undef
       requestBody: { ...requestBody, content: withExample(requestBody.content, body) },
     }),
     ...(answered?.content !== undefined && {
-      responses: { ...responses, [status]: { ...answered, content: withExample(answered.content, answer) } },
+      responses: {
+        ...responses,
+        [status]: { ...answered, content: withExample(answered.content, response) },
+      },
     }),
   };
 }

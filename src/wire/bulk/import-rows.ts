@@ -24,15 +24,15 @@ import { parameters, type ParameterSet, without } from '../parameters.ts';
 
 type Owned = { accountId?: string | undefined };
 
-/** The query of an import of coupons; `account_id`: whose they become. */
+/** `account_id`: the account that gets the coupons. */
 export const couponImportQuery: ParameterSet<ImportOptions & Owned> = parameters({
   ...importShape,
   account_id: identifier.optional(),
 });
 
 /**
- * The query of an import whose rows may leave out their product; `product_key` is that of such rows, `account_id` whose
- * products they may name.
+ * The query of an import whose rows may have no product: `product_key` is the product of such rows. Rows may name only
+ * products of `account_id`.
  */
 export const productImportQuery: ParameterSet<ImportOptions & Owned & { productKey?: string | undefined }> =
   parameters({ ...importShape, product_key: identifier.optional(), account_id: identifier.optional() });
@@ -70,17 +70,17 @@ export const licenseImport: ParameterSet<{
     .meta({ id: 'LicenseImport' }),
 };
 
-/** Reads a row of licenses; `ofAll`: the product of rows that name none. */
+/** `defaultProduct`: the product of rows that name none. */
 export function licenseRow(
   { row, licenseKey, productKey, buyerEmail, uses, enabled, date }: LicenseCells & { row: number },
-  ofAll: string | undefined,
+  defaultProduct: string | undefined,
 ): LicenseRow | RejectedRow {
-  const product = productKey ?? ofAll;
+  const product = productKey ?? defaultProduct;
   if (licenseKey === null || product === undefined) {
     return { row, code: 'required', detail: 'product_key is required.' };
   }
-  const given = { uses: uses ?? null, enabled: enabled ?? null, createdAt: date ?? null };
-  return { row, licenseKey, productKey: product, buyerEmail, ...given };
+  const input = { uses: uses ?? null, enabled: enabled ?? null, createdAt: date ?? null };
+  return { row, licenseKey, productKey: product, buyerEmail, ...input };
 }
 
 type PurchaseCells = LicenseCells & { purchaseId?: string | undefined; refundedAt?: number | undefined };
@@ -101,19 +101,18 @@ export const purchaseImport: ParameterSet<{
     .meta({ id: 'PurchaseImport' }),
 };
 
-/** Reads a row of purchases; `ofAll`: the product of rows that name none. */
 export function purchaseRow(
   { purchaseId, refundedAt, ...cells }: PurchaseCells & { row: number },
-  ofAll: string | undefined,
+  defaultProduct: string | undefined,
 ): PurchaseRow | RejectedRow {
-  const license = licenseRow(cells, ofAll);
+  const license = licenseRow(cells, defaultProduct);
   if ('code' in license) return license;
   return { ...license, purchaseId: purchaseId ?? null, refundedAt: refundedAt ?? null };
 }
 
 type CouponCells = { id?: number | undefined; terms: CouponTerms };
 
-/** Coupons that are created after it are numbered on from the greatest id, and have to have room. */
+/** New coupons get ids above the greatest imported id, and need room there. */
 const greatestCouponId = 2 ** 52 - 1;
 
 const couponIdCell: ParameterSet<{ id?: number | undefined }> = parameters({
@@ -145,7 +144,6 @@ export const couponImport: ParameterSet<{ coupons: ReadRows<CouponCells> }> = {
   schema: z.object({ coupons: describedRows(couponCells) }).meta({ id: 'CouponImport' }),
 };
 
-/** Reads a row of coupons. */
 export function couponRow({ row, id, terms }: CouponCells & { row: number }): CouponRow {
   return { row, id: id ?? null, terms };
 }

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { ParameterFault } from '../../domain/problem/problem.ts';
 import type { ImportRows, RejectedRow } from '../../service/authority/import.ts';
 import { type CsvRow, findMiswritten } from './csv.ts';
-import { boolean, kind, orDefault, refuse, refined } from '../types.ts';
-import type { ParameterSet, Readable } from '../parameters.ts';
+import { boolean, parameterType, withDefault, refuse, refined } from '../types.ts';
+import type { ParameterSet, ParameterSource } from '../parameters.ts';
 import { isInstant, parseDatetime } from '../../domain/datetime.ts';
 
 /** The maximum number of rows in one request. */
@@ -26,18 +26,18 @@ export type ReadRows<Values> = {
   rejected: readonly RejectedRow[];
 };
 
-type RawRow = { row: number } & ({ cells: Readable } | { detail: string });
+type RawRow = { row: number } & ({ cells: ParameterSource } | { detail: string });
 
 /** A parameter that is a list of rows; an error in a row rejects only this row. */
 export function rowsOf<Values>(fields: ParameterSet<Values>): z.ZodType<ReadRows<Values>> {
   const columns = new Set(Object.keys(fields.schema.shape));
-  return kind({ type: 'array' }, (given, issues) => {
-    const [miswritten] = given instanceof CsvRows ? findMiswritten(given.header, columns) : [];
+  return parameterType({ type: 'array' }, (input, issues) => {
+    const [miswritten] = input instanceof CsvRows ? findMiswritten(input.header, columns) : [];
     if (miswritten !== undefined) {
       const { theirs, ours } = miswritten;
       return refuse(issues, 'malformed', `must name the column ${ours} as it is written here, not ${theirs}`);
     }
-    const rows = given instanceof CsvRows ? fromCsv(given, columns) : fromJson(given);
+    const rows = input instanceof CsvRows ? fromCsv(input, columns) : fromJson(input);
     if (rows === null) return refuse(issues, 'not_a_list', 'must be a list of objects');
     if (rows.length > maximumRows) return refuse(issues, 'too_long', `must have at most ${maximumRows} rows`);
     return readRows(rows, fields);
@@ -51,18 +51,18 @@ export function describedRows({ schema }: ParameterSet<unknown>): z.ZodType {
 
 /** Other columns of a file are ignored: stores export many. */
 function fromCsv({ rows }: CsvRows, columns: ReadonlySet<string>): RawRow[] {
-  return rows.map((given) => {
-    if ('detail' in given) return { row: given.line, detail: given.detail };
-    return { row: given.line, cells: new Cells(given.cells, columns) };
+  return rows.map((input) => {
+    if ('detail' in input) return { row: input.line, detail: input.detail };
+    return { row: input.line, cells: new Cells(input.cells, columns) };
   });
 }
 
-function fromJson(given: unknown): RawRow[] | null {
-  if (!Array.isArray(given)) return null;
-  return given.map((item: unknown, index) => {
+function fromJson(input: unknown): RawRow[] | null {
+  if (!Array.isArray(input)) return null;
+  return input.map((item: unknown, index) => {
     const row = index + 1;
     if (typeof item !== 'object' || item === null || Array.isArray(item))
-      return { row, detail: 'is no object' };
+      return { row, detail: 'is not an object' };
     return { row, cells: new Cells(item as Readonly<Record<string, unknown>>) };
   });
 }
@@ -74,38 +74,38 @@ const freeTexts: ReadonlySet<string> = new Set(['notes']);
  * The cells of a row, limited to `columns` if they are given. White space around a cell is removed, and an empty cell
  * counts as not sent.
  */
-class Cells implements Readable {
-  readonly #given: Readonly<Record<string, unknown>>;
+class Cells implements ParameterSource {
+  readonly #input: Readonly<Record<string, unknown>>;
   readonly #columns: ReadonlySet<string> | null;
 
-  constructor(given: Readonly<Record<string, unknown>>, columns: ReadonlySet<string> | null = null) {
-    this.#given = given;
+  constructor(input: Readonly<Record<string, unknown>>, columns: ReadonlySet<string> | null = null) {
+    this.#input = input;
     this.#columns = columns;
   }
 
   get(name: string): unknown {
-    const given = Object.hasOwn(this.#given, name) ? this.#given[name] : undefined;
-    const value = typeof given === 'string' && !freeTexts.has(name) ? given.trim() : given;
+    const input = Object.hasOwn(this.#input, name) ? this.#input[name] : undefined;
+    const value = typeof input === 'string' && !freeTexts.has(name) ? input.trim() : input;
     return value === null || value === '' ? undefined : value;
   }
 
   keys(): Iterable<string> {
     const isSent = (name: string): boolean =>
       this.#columns?.has(name) !== false && this.get(name) !== undefined;
-    return Object.keys(this.#given).filter(isSent);
+    return Object.keys(this.#input).filter(isSent);
   }
 }
 
 function readRows<Values>(rows: readonly RawRow[], fields: ParameterSet<Values>): ReadRows<Values> {
   const read: (Values & { row: number })[] = [];
   const rejected: RejectedRow[] = [];
-  for (const given of rows) {
-    const { row } = given;
-    if ('detail' in given) {
-      rejected.push({ row, code: 'malformed', detail: `The row ${given.detail}.` });
+  for (const input of rows) {
+    const { row } = input;
+    if ('detail' in input) {
+      rejected.push({ row, code: 'malformed', detail: `The row ${input.detail}.` });
       continue;
     }
-    const parsed = fields.read(given.cells);
+    const parsed = fields.read(input.cells);
     if (parsed.ok) read.push({ ...parsed.values, row });
     else rejected.push(...parsed.faults.map((fault) => rejectedFor(row, fault)));
   }
@@ -117,12 +117,12 @@ function rejectedFor(row: number, { parameter, code, detail }: ParameterFault): 
   return { row, code, detail: code === 'unknown' ? `There is no parameter ${parameter}.` : detail };
 }
 
-/** Whether all rows are imported or none, and whether the import is only tried. */
+/** `atomic`: imports all rows or none. `dryRun`: checks the rows and imports none. */
 export type ImportOptions = { atomic: boolean; dryRun: boolean };
 
 export const importShape: { atomic: z.ZodType<boolean>; dry_run: z.ZodType<boolean> } = {
-  atomic: orDefault(boolean, false),
-  dry_run: orDefault(boolean, false),
+  atomic: withDefault(boolean, false),
+  dry_run: withDefault(boolean, false),
 };
 
 /** The rows of an import; `complete` turns the values of a row into a row, or rejects it. */
@@ -153,8 +153,7 @@ export const importReport = z
   .meta({ id: 'ImportReport' });
 
 /*
- * Parameters of imported rows that are read as stores export them, and not only as this interface writes
- * them.
+ * Types of cells: they also accept the notation of other stores.
  */
 
 const states: ReadonlyMap<string, boolean> = new Map([
@@ -163,11 +162,11 @@ const states: ReadonlyMap<string, boolean> = new Map([
 ]);
 
 /** `true` or `false`, `yes` or `no`, `1` or `0`, in any letter case. */
-export const stateCell: z.ZodType<boolean> = kind(
+export const stateCell: z.ZodType<boolean> = parameterType(
   // Cells of CSV are text.
   { type: 'boolean' },
-  (given, issues) =>
-    states.get(String(given).toLowerCase()) ??
+  (input, issues) =>
+    states.get(String(input).toLowerCase()) ??
     refuse(issues, 'not_a_boolean', 'must be true or false, yes or no, 1 or 0'),
 );
 
@@ -175,16 +174,16 @@ const dated = /^\d{4}-\d\d-\d\d/;
 
 /** An instant of an import: an RFC 3339 datetime, or one without its zone, which is UTC, or a date. As epoch ms. */
 function instantOf(timeOfDate: string): z.ZodType<number> {
-  return kind({ type: 'string', pattern: dated.source }, (given, issues) => {
+  return parameterType({ type: 'string', pattern: dated.source }, (input, issues) => {
     const instant =
-      typeof given === 'string' ? (parseDatetime(given) ?? parseDatetime(withTime(given, timeOfDate))) : null;
+      typeof input === 'string' ? (parseDatetime(input) ?? parseDatetime(withTime(input, timeOfDate))) : null;
     if (instant !== null && isInstant(instant)) return instant;
     return refuse(issues, 'not_a_datetime', 'must be a date or an RFC 3339 datetime');
   });
 }
 
-function withTime(given: string, timeOfDate: string): string {
-  return /^\d{4}-\d{2}-\d{2}$/.test(given) ? `${given}T${timeOfDate}Z` : `${given}Z`;
+function withTime(input: string, timeOfDate: string): string {
+  return /^\d{4}-\d{2}-\d{2}$/.test(input) ? `${input}T${timeOfDate}Z` : `${input}Z`;
 }
 
 /** A date is the start of that day. */
@@ -193,19 +192,19 @@ export const instantCell: z.ZodType<number> = instantOf('00:00:00');
 /** A date is the last second of that day. */
 export const endCell: z.ZodType<number> = instantOf('23:59:59');
 
-/** A long number that a spreadsheet rounds (`1.9E+18`), an error of a formula (`#NAME?`), or a column too narrow. */
+/** A long number that a spreadsheet rounded (`1.9E+18`), a formula error (`#NAME?`), or a column too narrow (`###`). */
 const damaged =
   /^(?:\d(?:[.,]\d+)?E\+\d{2,3}|#(?:NAME\?|VALUE!|REF!|DIV\/0!|NUM!|NULL!|N\/A|SPILL!|CALC!)|#{2,})$/i;
 
-/** Text that names a thing, as long as no spreadsheet has written something else in its place. */
+/** Refuses text that a spreadsheet has replaced. */
 export function undamaged<Value extends string | null>(text: z.ZodType<Value>): z.ZodType<Value> {
-  return refined(text, {}, (given, issues) =>
-    given !== null && damaged.test(given)
+  return refined(text, {}, (input, issues) =>
+    input !== null && damaged.test(input)
       ? refuse(
           issues,
           'malformed',
-          `is ${given.slice(0, 32)}, which a spreadsheet writes in place of the text: format the column as text and fill it again`,
+          `is ${input.slice(0, 32)}, which a spreadsheet writes in place of the text: format the column as text and fill it again`,
         )
-      : given,
+      : input,
   );
 }

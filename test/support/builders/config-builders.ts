@@ -52,7 +52,7 @@ export function configSources(what: ConfigInput = {}): Sources {
     home: '/home/ada',
     platform,
     directory: '/work',
-    judgeLocalFile: (name) => (all[name] === undefined ? 'absent' : local),
+    checkLocalFile: (name) => (all[name] === undefined ? 'absent' : local),
     isWorldReadable: (name) => worldReadable.includes(name),
     readFile: (name) => {
       const content = all[name] ?? absent();

@@ -8,7 +8,7 @@ import {
   accountParameters,
   serializeAccount,
   serializeAccountKey,
-  endOfOld,
+  oldSecretUntil,
   rollParameters,
 } from '../../../wire/account.ts';
 import { enveloped } from '../../../wire/response.ts';
@@ -73,7 +73,7 @@ export const accountRoutes: readonly Route[] = [
     body: rollParameters,
     answers: { 200: enveloped(accountObject) },
     async handle({ app, path: { id }, body, writeOptions }) {
-      const oldUntil = endOfOld(body, app.verifiedNow());
+      const oldUntil = oldSecretUntil(body, app.verifiedNow());
       const rolled = await app.writer.write('rollApiKey', { accountId: id, oldUntil }, writeOptions);
       if (!rolled.ok) return rolled;
       app.keepApiKey(id, rolled.value.apiKey);

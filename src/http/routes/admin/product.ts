@@ -4,7 +4,7 @@ import { ok, created, pageOf } from '../../response.ts';
 import { accountFaults, withinTenant } from '../../entry/tenant.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
-import { endOfOld, rollParameters } from '../../../wire/account.ts';
+import { oldSecretUntil, rollParameters } from '../../../wire/account.ts';
 import {
   serializeProduct,
   serializeProductSecret,
@@ -115,7 +115,7 @@ export const productRoutes: readonly Route[] = [
     body: rollParameters,
     answers: { 200: enveloped(productObject) },
     async handle({ app, path: { id }, body, writeOptions }) {
-      const oldUntil = endOfOld(body, app.verifiedNow());
+      const oldUntil = oldSecretUntil(body, app.verifiedNow());
       const command = { productKey: id, oldUntil };
       const rolled = await app.writer.write('rollProductSecret', command, writeOptions);
       return rolled.ok ? ok(serializeProductSecret(rolled.value)) : rolled;
