@@ -163,7 +163,7 @@ const hosts = all(400, 'malformed_request', {
   'no Host': head(live),
   'HTTP/1.0 without Host': head('GET /livez HTTP/1.0'),
   'two Hosts': head(live, host, host),
-  'two Hosts in other letter case': head(live, host, 'HOST: localhost'),
+  'two Hosts in different letter case': head(live, host, 'HOST: localhost'),
   ...forEach(
     [
       '',
@@ -193,22 +193,27 @@ const headerLines: readonly Case[] = [
   ...all(400, 'malformed_request', {
     'a folded header': head(live, host, 'X: a', ' b'),
     'a space before the colon': head(live, 'Host : localhost'),
-    'a header before which there is a space': head(live, ' X: 1', host),
+    'a header with a leading space': head(live, ' X: 1', host),
     'a header without a colon': head(live, host, 'nonsense'),
     'a header without a name': head(live, host, ': x'),
-    'a header name of other signs': head(live, host, 'X(y): 1'),
+    'a header name with forbidden characters': head(live, host, 'X(y): 1'),
     'a NUL in a header': head(live, host, 'X: a\0b'),
     'a line feed in a header': head(live, host, 'X: a\nY: b'),
     'a control character in a header': head(live, host, 'X: a\x01b'),
     'two secrets': head(use, host, ours, `${ours}x`),
-    'two secrets in names of other letter case': head(use, host, ours, `Product-Secret-Key: ${secret}x`),
+    'two secrets under header names of different letter case': head(
+      use,
+      host,
+      ours,
+      `Product-Secret-Key: ${secret}x`,
+    ),
     'two tokens': head(live, host, 'Authorization: Bearer a', 'Authorization: Bearer b'),
     'two API keys': head(live, host, 'service-api-key: a', 'service-api-key: b'),
-    'a token beside a secret': head(use, host, ours, 'Authorization: Bearer a', form),
+    'a token together with a secret': head(use, host, ours, 'Authorization: Bearer a', form),
     'two content types': body('license_key=KEY', form, form),
-    'two content types that differ': body('license_key=KEY', form, json),
+    'two different content types': body('license_key=KEY', form, json),
     'a body on GET': head(live, host, 'Content-Length: 2') + '{}',
-    'a body in chunks on GET': head(live, host, 'Transfer-Encoding: chunked') + '0\r\n\r\n',
+    'a chunked body on GET': head(live, host, 'Transfer-Encoding: chunked') + '0\r\n\r\n',
     'a body on HEAD': head('HEAD /livez HTTP/1.1', host, 'Content-Length: 2') + '{}',
   }),
   ...all(403, 'origin_forbidden', {
@@ -275,12 +280,13 @@ const framing: readonly Case[] = [
       'the chunk',
       (chunk) => chunked(chunk),
     ),
-    'a trailer that is none': chunked('1\r\na\r\n0\r\nnonsense\r\n\r\n'),
+    'a malformed trailer': chunked('1\r\na\r\n0\r\nnonsense\r\n\r\n'),
   }),
   ...all(413, 'body_too_large', {
     'a body of 20 KB': body('a'.repeat(20_000), form),
-    'a body that is said to be of 1 TB': head(use, host, ours, form, 'Content-Length: 1099511627776') + 'a',
-    'a body of 20 KB in chunks': chunked(`4e20\r\n${'a'.repeat(20_000)}\r\n0\r\n\r\n`),
+    'a body with a Content-Length of 1 TB':
+      head(use, host, ours, form, 'Content-Length: 1099511627776') + 'a',
+    'a chunked body of 20 KB': chunked(`4e20\r\n${'a'.repeat(20_000)}\r\n0\r\n\r\n`),
     'a body of many small chunks': chunked(`${'1\r\na\r\n'.repeat(17_000)}0\r\n\r\n`),
   }),
 ];
@@ -360,7 +366,7 @@ const bodies: readonly Case[] = [
   }),
   ...all(422, 'parameters_invalid', {
     'an empty form': body('', form),
-    'a form of signs alone': body('&&=&', form),
+    'a form without names and values': body('&&=&', form),
     ...forEach(
       [
         '{}',
@@ -396,7 +402,7 @@ const bodies: readonly Case[] = [
 const credentials: readonly Case[] = [
   ...all(401, 'credentials_missing', {
     'no credential': head('GET /statusz HTTP/1.1', host),
-    'an empty one': head('GET /statusz HTTP/1.1', host, 'service-api-key:'),
+    'an empty credential': head('GET /statusz HTTP/1.1', host, 'service-api-key:'),
     ...forEach(
       ['Basic eDp5', 'Bearer', 'Bearer ', 'bearer a b', 'Bearer a, Bearer b', 'Token a', 'Digest x'],
       'the authorization',
@@ -438,7 +444,7 @@ const credentials: readonly Case[] = [
 const slow = all(408, 'request_timeout', {
   'nothing at all': '',
   'a head that never ends': 'GET /livez HTTP/1.1\r\nHo',
-  'a body that never comes': head(use, host, ours, form, 'Content-Length: 9'),
+  'a body that never arrives': head(use, host, ours, form, 'Content-Length: 9'),
   'a body that never ends': head(use, host, ours, form, 'Content-Length: 9') + 'li',
   'chunks that never end': chunked('1\r\na\r\n'),
 });

@@ -66,7 +66,12 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     ['the target *', lines('OPTIONS * HTTP/1.1', host), 400, 'malformed_request'],
     ['CONNECT', lines('CONNECT localhost:80 HTTP/1.1', host), 400, 'malformed_request'],
     ['a fragment', lines('GET /livez#x HTTP/1.1', host), 400, 'malformed_request'],
-    ['a byte beyond ASCII in the target', lines('GET /livez?\xff HTTP/1.1', host), 400, 'malformed_request'],
+    [
+      'a byte outside of ASCII in the target',
+      lines('GET /livez?\xff HTTP/1.1', host),
+      400,
+      'malformed_request',
+    ],
     ['an undecodable path', lines('GET /livez/%zz HTTP/1.1', host), 400, 'malformed_request'],
     [
       'an undecodable path of a foreign page',
@@ -85,13 +90,13 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       'malformed_request',
     ],
     [
-      'two tokens that differ',
+      'two different tokens',
       lines('GET /livez HTTP/1.1', host, bearer, `${bearer}x`),
       400,
       'malformed_request',
     ],
     [
-      'two API keys that differ',
+      'two different API keys',
       lines('GET /livez HTTP/1.1', host, `service-api-key: ${apiKey}`, `Service-Api-Key: ${apiKey}x`),
       400,
       'malformed_request',
@@ -114,12 +119,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       400,
       'malformed_request',
     ],
-    [
-      'a query parameter given twice',
-      lines('GET /livez?a=1&%61=2 HTTP/1.1', host),
-      400,
-      'duplicate_parameter',
-    ],
+    ['a repeated query parameter', lines('GET /livez?a=1&%61=2 HTTP/1.1', host), 400, 'duplicate_parameter'],
     ['39 more headers', lines('GET /livez HTTP/1.1', host, ...headers(39)), 431, 'headers_too_large'],
     ['400 more headers', lines('GET /livez HTTP/1.1', host, ...headers(400)), 431, 'headers_too_large'],
     [
@@ -141,25 +141,25 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       'malformed_request',
     ],
     [
-      'a length beside chunks',
+      'a length together with chunks',
       lines(post, host, bearer, json, 'Content-Length: 5', 'Transfer-Encoding: chunked') + '0\r\n\r\n',
       400,
       'malformed_request',
     ],
     [
-      'a chunk that is none',
+      'a malformed chunk',
       lines(post, host, bearer, json, 'Transfer-Encoding: chunked') + 'ZZ\r\n',
       400,
       'malformed_request',
     ],
     [
-      'a body too large, announced',
+      'a Content-Length that is too large',
       lines(post, host, bearer, json, 'Content-Length: 20000') + 'a'.repeat(20_000),
       413,
       'body_too_large',
     ],
     [
-      'a body too large, in chunks',
+      'a chunked body that is too large',
       lines(post, host, bearer, json, 'Transfer-Encoding: chunked') +
         `4e20\r\n${'a'.repeat(20_000)}\r\n0\r\n\r\n`,
       413,
@@ -174,10 +174,10 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     ],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, 'malformed_request'],
     ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'malformed_request'],
-    ['no HTTP at all', 'HELLO\r\n\r\n', 400, 'malformed_request'],
-    ['a method unknown here', lines('PROPFIND /livez HTTP/1.1', host), 405, 'method_not_allowed'],
+    ['bytes that are not HTTP', 'HELLO\r\n\r\n', 400, 'malformed_request'],
+    ['an unknown method', lines('PROPFIND /livez HTTP/1.1', host), 405, 'method_not_allowed'],
     ['TRACE', lines('TRACE /livez HTTP/1.1', host), 405, 'method_not_allowed'],
-    ['a path that climbs', lines('GET /../livez HTTP/1.1', host), 404, 'route_not_found'],
+    ['a path with ..', lines('GET /../livez HTTP/1.1', host), 404, 'route_not_found'],
     [
       'a path parameter of 2 KB',
       lines(`GET /api/v2/coupons/${'1'.repeat(2_000)} HTTP/1.1`, host, bearer),

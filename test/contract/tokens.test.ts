@@ -182,7 +182,11 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       ['account_id:account_not_found', 'product_key:product_not_found'],
     ],
     ['an end that has passed', { scopes: ['ops'], expires_at: '2020-01-01T00:00:00Z' }, ['expires_at:past']],
-    ['an end that is no datetime', { scopes: ['ops'], expires_at: '90d' }, ['expires_at:not_a_datetime']],
+    [
+      'an expiry that is not a datetime',
+      { scopes: ['ops'], expires_at: '90d' },
+      ['expires_at:not_a_datetime'],
+    ],
     ['a label too long', { scopes: ['verify'], label: 'x'.repeat(201) }, ['label:too_long']],
   ])('issuing a token with %s is refused', async (_, json, expected) => {
     const answer = await issue(json);

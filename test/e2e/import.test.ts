@@ -95,9 +95,9 @@ test('an import reads a catalogue from a file while keys are verified, reports e
 });
 
 test.for<readonly [what: string, content: string | null, said: string]>([
-  ['a file that is not there', null, 'no such file or directory'],
+  ['a missing file', null, 'no such file or directory'],
   ['an empty file', '', 'It is empty'],
-  ['a file with names of its own', 'Key,Mail\nA,a@example.com\n', 'The header does not name license_key'],
+  ['a file with other column names', 'Key,Mail\nA,a@example.com\n', 'The header does not name license_key'],
 ])('an import of %s is refused with one line and changes nothing', async ([, content, said]) => {
   await using here = temporaryDirectory();
   await using _ = await startStore(here.path);

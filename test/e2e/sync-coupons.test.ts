@@ -163,7 +163,7 @@ test.concurrent(
 );
 
 for (const [what, fault] of [
-  ['answer was lost after it was made', loseResponse],
+  ['response was lost after the coupon was created', loseResponse],
   ['request was lost', loseRequest],
 ] as const) {
   test.concurrent(`a creation whose ${what} is reconciled by a listing: the coupon exists once`, async () => {

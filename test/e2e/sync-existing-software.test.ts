@@ -45,7 +45,7 @@ const calls: readonly Call[] = [
     options: { headers: both },
   },
   {
-    what: 'writes its header names in capitals, and names itself',
+    what: 'sends header names in capitals and a user agent',
     method: 'get',
     path: `/api/v2/license/verify?license_key=${key}`,
     options: {
@@ -53,13 +53,13 @@ const calls: readonly Call[] = [
     },
   },
   {
-    what: 'sends parameters that nobody asked for',
+    what: 'sends unknown parameters',
     method: 'get',
     path: `/api/v2/license/verify?license_key=${key}&product_link=RGsF&_=1700000000`,
     options: { headers: both },
   },
   {
-    what: 'asks for a key with spaces, a plus and an umlaut',
+    what: 'verifies a key with spaces, a plus and an umlaut',
     method: 'get',
     path: '/api/v2/license/verify?license_key=Umlaut+Gr%C3%B6%C3%9Fe%2B1',
     options: { headers: product },
@@ -80,7 +80,7 @@ const calls: readonly Call[] = [
     },
   },
   {
-    what: 'takes a use back',
+    what: 'undoes a use',
     method: 'put',
     path: '/api/v2/license/decrease',
     options: { headers: both, form: { license_key: key } },
@@ -92,7 +92,7 @@ const calls: readonly Call[] = [
     options: { headers: both, form: { license_key: key } },
   },
   {
-    what: 'enables it again',
+    what: 'enables the key again',
     method: 'put',
     path: '/api/v2/license/enable',
     options: { headers: both, form: { license_key: key } },
@@ -114,7 +114,7 @@ const calls: readonly Call[] = [
   },
   { what: 'lists coupons', method: 'get', path: '/api/v2/coupons', options: { headers: account } },
   {
-    what: 'lists coupons by pages',
+    what: 'lists coupons in pages',
     method: 'get',
     path: '/api/v2/coupons?limit=1&offset=0',
     options: { headers: both },

@@ -212,7 +212,7 @@ const noVerdicts: [string, Fault][] = [
   ['answers a firewall page with 404', firewallPage(404)],
   ['answers a welcome page with 200', corruptBody()],
   ['does not answer', hang()],
-  ['hangs up', loseResponse],
+  ['closes the connection', loseResponse],
   ['asks to wait', rateLimited(1)],
   ['refuses our secret', refusal(401)],
 ];

@@ -89,7 +89,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       'password authentication failed for user "owner" (PLACE): correct store.postgres.url.',
     ],
     [
-      'no password where one is asked for',
+      'no password although one is required',
       () => ({ url: urlOf(server.address, { password: '' }) }),
       78,
       'password authentication failed for user "owner" (PLACE): correct store.postgres.url.',
@@ -113,13 +113,13 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       'the connection to localhost:PORT cannot be secured (The server does not support SSL connections): turn TLS on there (ssl = on), or, for a server on this machine, end store.postgres.url in ?sslmode=disable.',
     ],
     [
-      'a schema of something else',
+      'a schema of another program',
       () => ({ url: urlOf(server.address), schema: 'shop' }),
       78,
       'the schema "shop" holds something else: choose another by store.postgres.schema.',
     ],
     [
-      'a role that may not make the schema',
+      'a role that may not create the schema',
       () => ({ url: urlOf(server.address, { user: 'guest' }) }),
       1,
       'its role has no right to make or use the schema "latchkey" (permission denied for database postgres): make it by CREATE SCHEMA "latchkey" AUTHORIZATION and the name of the role, or, if it is there, GRANT USAGE ON SCHEMA "latchkey" to it.',
@@ -131,7 +131,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       'permission denied for database "closed" (PLACE): GRANT CONNECT ON DATABASE to its role.',
     ],
     [
-      'a role that may not call what is in the schema',
+      'a role that may not call the functions of the schema',
       () => ({ url: urlOf(server.address, { user: 'guest' }), schema: 'closed' }),
       1,
       'its role may not call change_licenses: GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "closed" to it.',
@@ -143,7 +143,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       'its role may not write account, audit_event, collection, collection_member, coupon, coupon_number, idempotency, license, license_history, old_credential, product, purchase, redemption, redemption_count, setting, token: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "sold" to it.',
     ],
     [
-      'a schema that a newer node has made',
+      'a schema of a newer version',
       () => ({ url: urlOf(server.address), schema: 'newer' }),
       1,
       `a newer Latchkey wrote it (schema 9, for versions that know at least ${newestSchema + 1}; this version knows ${newestSchema}): start a newer one.`,

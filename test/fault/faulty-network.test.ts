@@ -9,14 +9,14 @@ import {
 import type { NetworkFault } from '../support/network/fault-proxy.ts';
 
 const faults: Readonly<Record<string, NetworkFault>> = {
-  'nothing listens': { kind: 'refuse' },
-  'everything sent is swallowed': { kind: 'blackhole' },
+  'the port is closed': { kind: 'refuse' },
+  'all bytes are swallowed': { kind: 'blackhole' },
   'connections are reset at once': { kind: 'reset_on_connect' },
-  'answers become resets': { kind: 'reset_answer' },
-  'answers never come': { kind: 'half_open' },
-  'answers end within their head': { kind: 'cut_answer', afterBytes: 20 },
-  'answers end within their body': { kind: 'cut_answer', afterBytes: 240 },
-  'everything is later than the time allowed': { kind: 'latency', delayMs: tooLateMs },
+  'responses become resets': { kind: 'reset_answer' },
+  'responses never arrive': { kind: 'half_open' },
+  'responses end within their head': { kind: 'cut_answer', afterBytes: 20 },
+  'responses end within their body': { kind: 'cut_answer', afterBytes: 240 },
+  'everything arrives after the timeout': { kind: 'latency', delayMs: tooLateMs },
 };
 
 const operations = ['usage', 'decrease', 'disable', 'enable', 'create_coupon'] as const;

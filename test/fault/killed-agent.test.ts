@@ -21,8 +21,8 @@ async function useAll(agent: Agent): Promise<Map<string, number>> {
 }
 
 const plans: [string, FaultPlan][] = [
-  ['nothing else goes wrong', () => undefined],
-  ['every tenth answer is lost after it was counted', everyNth(10, loseResponse, movesCounter)],
+  ['nothing else fails', () => undefined],
+  ['every tenth response is lost after its use was counted', everyNth(10, loseResponse, movesCounter)],
 ];
 
 for (const [circumstance, fault] of plans) {

@@ -48,14 +48,14 @@ const configurationFaults: [string, object, string[]][] = [
     ['products[0].secret_file: cannot read /nowhere/secret: no such file or directory'],
   ],
   [
-    'an address beyond this machine',
+    'an address outside of this machine',
     { listen: { tcp: '0.0.0.0:0' } },
     [
       'listen.tcp: is not a loopback address: set listen.allow_remote to true to be reached from other machines',
     ],
   ],
   [
-    'each of two faults',
+    'each of two errors',
     { sync: { rate: 'fast', concurrency: 0 } },
     ['sync.rate: must be a number above 0', 'sync.concurrency: must be a whole number above 0'],
   ],

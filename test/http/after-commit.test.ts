@@ -160,7 +160,7 @@ test.each(dialectNames)(
     await fc.assert(
       fc.asyncProperty(failure, async ({ name, index, fault, isKeyed }) => {
         const request = await changes[name]?.(shop);
-        if (request === undefined) throw new Error(`${name} is no change`);
+        if (request === undefined) throw new Error(`${name} is not a change`);
         const key = isKeyed ? { 'idempotency-key': shop.name() } : {};
         const keyed = { ...request, headers: { ...request.headers, ...key } };
         shop.steps.arm({ index, error: new StorageError(fault, null) });

@@ -126,7 +126,7 @@ test('a caller that reads nothing for a minute loses its place to the next, and 
   const backups = new Backups(directory.path, copyTo, time.clock(), new AbortController().signal);
   const make = () => backups.make(new AbortController().signal);
   const slow = await make();
-  if (!slow.ok) throw new Error('the first is refused');
+  if (!slow.ok) throw new Error('the first backup is refused');
   const { content } = slow.value;
   for (let taken = 0; taken < 5; taken += 1) {
     if (content.readableLength === 0) await once(content, 'readable');

@@ -147,12 +147,12 @@ describe('a cart that cannot be priced', () => {
     ['more than a thousand lines', { code: 'A', items: lines(1001) }, ['items too_long']],
     ['lines that are not a list', { code: 'A', items: { 0: line } }, ['items not_a_list']],
     [
-      'lines that are no objects',
+      'lines that are not objects',
       { code: 'A', items: [line, null, 'EDITOR', [line]] },
       ['items[1] not_an_object', 'items[2] not_an_object', 'items[3] not_an_object'],
     ],
     [
-      'a line without anything',
+      'an empty line',
       { code: 'A', items: [{}] },
       ['items[0].product_key required', 'items[0].amount required'],
     ],
@@ -167,18 +167,18 @@ describe('a cart that cannot be priced', () => {
       ['items[0].amount not_an_integer'],
     ],
     [
-      'a decimal text',
+      'an amount as a decimal text',
       { code: 'A', items: [{ ...line, amount: '19.99' }] },
       ['items[0].amount not_an_integer'],
     ],
     [
-      'more than can be counted',
+      'an amount that is too large',
       { code: 'A', items: [{ ...line, amount: 1e21 }] },
       ['items[0].amount not_an_integer'],
     ],
-    ['no pieces', { code: 'A', items: [{ ...line, quantity: 0 }] }, ['items[0].quantity out_of_range']],
+    ['a quantity of 0', { code: 'A', items: [{ ...line, quantity: 0 }] }, ['items[0].quantity out_of_range']],
     [
-      'a sum beyond every cent',
+      'a sum that is too large',
       { code: 'A', items: [{ ...line, amount: 2 ** 53 - 1, quantity: 2 }] },
       ['items out_of_range'],
     ],
@@ -186,7 +186,7 @@ describe('a cart that cannot be priced', () => {
     ['a misspelt parameter', { code: 'A', items: [line], curency: 'EUR' }, ['curency unknown']],
     ['a strange currency', { code: 'A', items: [line], currency: 'EURO' }, ['currency malformed']],
     [
-      'collections that are no list',
+      'collections that are not a list',
       { code: 'A', items: [{ ...line, collection_ids: 'A' }] },
       ['items[0].collection_ids not_a_list'],
     ],

@@ -23,7 +23,7 @@ describe.each(['tcp', 'socket'] as const)('requests that are pipelined over %s',
       [add('one'), add('two', 'Expect: 100-continue\r\n'), add('lost')],
       [201, 201],
     ],
-    ['any while the process is leaving', 'leaving', [add('one'), add('lost')], [201]],
+    ['any request while the process shuts down', 'leaving', [add('one'), add('lost')], [201]],
   ] as const)(
     'a request pipelined behind %s is not executed, because that response closes the connection',
     async (_, state, sent, answered) => {

@@ -259,9 +259,9 @@ test.each([
   ['of other types', cursorOf(['purchases', '1', 'x'])],
   ['a fraction', cursorOf(['purchases', 1.5, 'x'])],
   ['a number that is not exact', cursorOf(['purchases', 2 ** 60, 'x'])],
-  ['with a character that no key has', cursorOf(['purchases', 1, 'x\0'])],
-  ['with half a character', cursorOf(['purchases', 1, '\u{d800}'])],
-  ['longer than any', cursorOf(['purchases', 1, 'x'.repeat(2_000)])],
+  ['with a character that no key can have', cursorOf(['purchases', 1, 'x\0'])],
+  ['with an unpaired surrogate', cursorOf(['purchases', 1, '\u{d800}'])],
+  ['longer than any valid cursor', cursorOf(['purchases', 1, 'x'.repeat(2_000)])],
 ])('a cursor that is %s is refused', async (_, cursor) => {
   expect(await faults(`cursor=${encodeURIComponent(cursor)}`)).toEqual([422, invalid]);
 });

@@ -14,7 +14,7 @@ test('an authority cannot preload license keys', async () => {
 });
 
 test('license keys of a product that the agent does not have are not preloaded, because the preload would never end', async () => {
-  const never = async (): Promise<never> => await Promise.reject(new Error('not asked for'));
+  const never = async (): Promise<never> => await Promise.reject(new Error('unexpected call'));
   const preload = async () => done({ queued: 1 });
   const sync = { now: never, pause: never, resume: never, wake: () => undefined, preload };
   await using opened = await openApp({ role: 'agent', sync, products: productsOf('press') });

@@ -314,7 +314,8 @@ export async function eventually(
   timeoutMs: number = patienceMs,
 ): Promise<void> {
   const look = async (): Promise<void> => {
-    if (!(await holds())) throw new Error(`it never came to be within ${timeoutMs} ms: ${String(holds)}`);
+    if (!(await holds()))
+      throw new Error(`the condition did not hold within ${timeoutMs} ms: ${String(holds)}`);
   };
   await vi.waitFor(look, { ...patience, timeout: timeoutMs });
 }

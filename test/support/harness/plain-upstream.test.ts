@@ -212,7 +212,7 @@ test('the plain upstream stops, refuses connections, and restarts on its port wi
 test.each([
   ['a lost response', loseResponse, 1],
   ['a lost request', loseRequest, 0],
-  ['a body cut off', cutBody, 1],
+  ['a body that is cut off', cutBody, 1],
 ] as const)('the fault %s ends the connection', async (_name, fault, uses) => {
   await using scene = await startHarness();
   const { upstream, use } = scene;
@@ -230,7 +230,7 @@ test.each<[name: string, fault: Fault, expected: { status: number; uses: number;
   ["a hoster's 404", firewallPage(404), { status: 404, uses: 0, type: /html/ }],
   ['an empty 4xx', emptyResponse(400), { status: 400, uses: 0, type: /^$/ }],
   ['a refused credential', refusal(401), { status: 401, uses: 0, type: /json/ }],
-  ['a page as 200', corruptBody(), { status: 200, uses: 1, type: /html/ }],
+  ['a page with status 200', corruptBody(), { status: 200, uses: 1, type: /html/ }],
   ['garbage as JSON', corruptBody('{"data":', 'text/plain'), { status: 200, uses: 1, type: /plain/ }],
   ['a rate limit', rateLimited(7), { status: 429, uses: 0, type: /json/ }],
   ['a redirect', redirect('http://127.0.0.1:1/'), { status: 307, uses: 0, type: /^$/ }],

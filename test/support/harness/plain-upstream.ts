@@ -578,7 +578,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   let body = '';
   for await (const chunk of request.setEncoding('utf8')) {
     body += String(chunk);
-    if (body.length > maximumBodyBytes) throw new Error('A form is never this large');
+    if (body.length > maximumBodyBytes) throw new Error('the form is too large');
   }
   return body;
 }

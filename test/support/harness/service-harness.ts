@@ -227,7 +227,7 @@ export class AgentHarness extends Harness {
 
   get snapshot(): LicenseSnapshot {
     const snapshot = this.store.snapshots.get(key);
-    if (snapshot === null) throw new Error('the key was never observed');
+    if (snapshot === null) throw new Error('the key was never read');
     return snapshot;
   }
 

@@ -62,15 +62,15 @@ export class Vendor implements Upstream {
   }
 
   createCoupon(): never {
-    throw new Error('nobody asks for coupons');
+    throw new Error('this vendor has no coupons');
   }
 
   listCoupons(): never {
-    throw new Error('nobody asks for coupons');
+    throw new Error('this vendor has no coupons');
   }
 
   getCoupon(): never {
-    throw new Error('nobody asks for coupons');
+    throw new Error('this vendor has no coupons');
   }
 
   async #answer(

@@ -62,7 +62,7 @@ export class VirtualTime {
    */
   async runUntil(holds: () => boolean, withinMs: number): Promise<void> {
     await this.#run(this.#elapsed + withinMs, holds);
-    if (!holds()) throw new Error(`it did not come about within ${withinMs} ms of virtual time`);
+    if (!holds()) throw new Error(`the condition did not hold within ${withinMs} ms of virtual time`);
   }
 
   /** Advances time until only sleepers without a time are left. Throws if that takes longer. */

@@ -16,6 +16,6 @@ export function buildDebianPackage(version: string, out: string): string {
   // Weak compression, because compression takes most of the time.
   const env = { ...process.env, DPKG_DEB_COMPRESSOR_TYPE: 'gzip', DPKG_DEB_COMPRESSOR_LEVEL: '1' };
   const { status, stdout, stderr } = spawnSync(process.execPath, argv, { env, encoding: 'utf8' });
-  if (status !== 0) throw new Error(`it was not built: ${stderr}`);
+  if (status !== 0) throw new Error(`the Debian package was not built: ${stderr}`);
   return stdout.trim();
 }

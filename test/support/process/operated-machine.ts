@@ -71,7 +71,7 @@ export class OperatedMachine implements AsyncDisposable {
         for (const path of words) rmSync(path);
         return;
       default:
-        throw new Error(`nobody does this here: ${line}`);
+        throw new Error(`unsupported command: ${line}`);
     }
   }
 
@@ -111,7 +111,7 @@ export class OperatedMachine implements AsyncDisposable {
         return;
       }
       default:
-        throw new Error(`systemctl ${verb} is not done here`);
+        throw new Error(`unsupported: systemctl ${verb}`);
     }
   }
 

@@ -23,7 +23,7 @@ async function isMountable(): Promise<boolean> {
 /** Mounts a file system of this size in KiB. Throws if mounting is not allowed. */
 export function smallDisk(kib: number): SmallDisk {
   const disk = mount(kib);
-  if (disk === null) throw new Error('nothing may be mounted here');
+  if (disk === null) throw new Error('mounting is not allowed here');
   return disk;
 }
 

@@ -19,12 +19,12 @@ const outsideModules = /^node:(?:process|timers(?:\/promises)?|perf_hooks)$/;
 /** The allowed uses of the outside world below the daemon, with reasons. */
 export const outsideAllowed: Readonly<Record<string, string>> = {
   'config/load.ts process': 'gathers the raw text that configuration is made of: environment, platform',
-  'store/sqlite/files/open.ts process': 'which SQLite is built in, only Node can say',
-  'http/listen.ts node:process': 'a socket must never be there with a wider mode',
-  'http/entry/request-state.ts randomUUID': 'names requests that come without a name',
-  'http/entry/responses.ts setImmediate': 'the end of a turn of the event loop, not a time',
-  'wire/bulk/csv.ts setImmediate': 'lets other requests have their turn while a large file is parsed',
-  'upstream/exchange.ts setTimeout': 'the bound of a real request, which has to end by real time',
+  'store/sqlite/files/open.ts process': 'only Node knows the version of its SQLite',
+  'http/listen.ts node:process': 'a socket must never exist with a wider mode',
+  'http/entry/request-state.ts randomUUID': 'creates ids for requests without an id',
+  'http/entry/responses.ts setImmediate': 'waits for the end of an event loop turn, not for a time',
+  'wire/bulk/csv.ts setImmediate': 'lets other requests run while a large file is parsed',
+  'upstream/exchange.ts setTimeout': 'the timeout of a real request, in real time',
 };
 
 /** Each use of the outside world below the daemon: file and name. */
