@@ -16,11 +16,11 @@ const processActor = 'latchkey';
 export async function runUseCase<Name extends UseCaseName>(
   transaction: TransactionOf<Name>,
   request: WriteRequest<Name>,
-  given: WriterContext,
+  writerContext: WriterContext,
 ): Promise<CommandResult<Name>> {
   const { name, command, writeOptions } = request;
   const context: Context = {
-    ...given,
+    ...writerContext,
     actor: writeOptions.actor ?? processActor,
     requestId: writeOptions.requestId ?? null,
   };

@@ -127,7 +127,7 @@ export class CouponSync implements CouponFetch {
     if (recorded.ok) {
       const { id, requestId, progress, lastError: error } = recorded.value;
       const about = { operation: id, state: progress.state, error, requestId };
-      // A cancelled creation was refused to its caller, and nothing is left of it.
+      // A cancelled creation was refused and removed.
       if (!['delivered', 'cancelled'].includes(progress.state))
         log.warn(about, 'a coupon creation was not delivered');
     }

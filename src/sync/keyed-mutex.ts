@@ -1,7 +1,7 @@
 import type { QueueName } from '../domain/outbox/operation.ts';
 import { unlessAborted } from './waiting.ts';
 
-/** Holds one or more queues of a subject; disposing of it releases them. */
+/** Holds one or more queues of a subject; disposing releases the queues. */
 export interface MutexGuard extends Disposable {
   /** Whether another request about the same subject was under way at some time while the queues were held. */
   readonly overlapped: boolean;

@@ -28,7 +28,7 @@ type Lookup = {
   requests: number;
 };
 
-/** The permission to look up a key. Disposing of it gives back what was not used. */
+/** The permission to look up a key. Disposing it returns unused turns. */
 export interface LookupTurn extends Disposable {
   /** Charges a request that is about to be sent. */
   spend(): void;

@@ -82,7 +82,7 @@ export async function persist<Value>(
   }
 }
 
-/** Writes, and gives up while the disk is full: what was read can be answered without being stored. */
+/** Writes without waiting for room on a full disk, because a response does not need to be stored. */
 export async function persistIfRoom(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();

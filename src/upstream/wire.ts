@@ -47,7 +47,7 @@ const license = z.looseObject({
   date: shownDate,
 });
 
-/** Specification 2.1. What it does not forbid (a product key beside `multi`) is tolerated. */
+/** Specification 2.1. Combinations that it does not forbid (a product key with `multi`) are accepted. */
 const coupon = z
   .object({
     id: numberOf(z.int().nonnegative('Invalid input: provisional, until an upstream above has the coupon')),

@@ -97,7 +97,7 @@ export function backoffMs(policy: BackoffPolicy, failures: number, draw: number)
 export type CounterKind = 'usage' | 'decrease';
 
 /**
- * How many of the uncertain operations the upstream applied, judged by its count: the first so many of `kinds` lead
+ * How many of the uncertain operations the upstream applied, judged by its count: the result is how many of the first `kinds` lead
  * from `base` to `read`. The longest such run is taken; each run that ends at `read` leads to the same count in the
  * end. Null if no run explains the count: there is another writer.
  */

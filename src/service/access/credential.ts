@@ -137,12 +137,12 @@ function credentials(
 /** The principal of requests without a credential on a Unix socket (src/http/README.md, Credentials and scopes). */
 export function socketPrincipal(
   path: string,
-  given: { scopes: readonly Scope[]; product: string | null },
+  grant: { scopes: readonly Scope[]; product: string | null },
 ): Principal {
   return {
     credential: `socket:${path}`,
-    scopes: given.scopes,
-    tenant: { accountId: defaultAccountId, productKey: given.product },
+    scopes: grant.scopes,
+    tenant: { accountId: defaultAccountId, productKey: grant.product },
     isOperator: false,
   };
 }

@@ -313,7 +313,7 @@ export function reopenOperations(
     progress.state === 'dead' && progress.cause === 'missing';
   const reopened = operations.dead(licenseKey).filter(isMissing);
   for (const queue of new Set(reopened.map(queueOfOperation))) {
-    // An operation that a person has retried meanwhile is behind those that return.
+    // A retried operation of a person comes after the reopened operations.
     const head = operations.head(licenseKey, queue);
     if (head !== null) operations.put({ ...head, nextAt: null, outage: false });
     for (const operation of reopened.filter((each) => queueOfOperation(each) === queue)) {
