@@ -20,7 +20,7 @@ const counted = {
   },
 };
 
-/** For what is to be answered, however slow the machine is. */
+/** A deadline that is long enough on any machine. */
 const patienceMs = 50_000;
 
 let sandbox: Sandbox;
@@ -28,7 +28,7 @@ let proxy: FaultProxy;
 let client: LatchkeyClient;
 let sold = 0;
 
-/** A key that nobody else uses. */
+/** A license key that no other test uses. */
 async function newKey(): Promise<string> {
   sold += 1;
   await sandbox.store.sell([{ licenseKey: `KEY-${sold}` }]);

@@ -34,14 +34,14 @@ afterEach(async () => {
   for (const listener of listeners.splice(0)) await listener[Symbol.asyncDispose]();
 });
 
-/** Gives where it listens, until the test ends. */
+/** Returns the address of the server, which listens until the test ends. */
 async function open(server: Server): Promise<string> {
   const listener = await listen(server);
   listeners.push(listener);
   return listener.url;
 }
 
-/** Something that answers whatever it is sent with these bytes; `hear` is told of each. */
+/** A server that answers every request with these bytes, and calls `hear` for each request. */
 async function answering(text: string, hear: () => void = () => undefined): Promise<string> {
   return await open(
     createServer((socket) =>
@@ -53,7 +53,7 @@ async function answering(text: string, hear: () => void = () => undefined): Prom
   );
 }
 
-/** Has the time of a call cut off no attempt, however slow the machine is, unless it is put forward. */
+/** Fakes the clock, so that a deadline passes only if the test advances the clock. */
 function holdTime(): void {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
 }
@@ -76,7 +76,7 @@ const hostile = {
   'half a body': 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"data":',
   nothing: '',
 };
-/** Whether more may come, so that only the time ends it. */
+/** Whether the response may still continue, so that only the deadline ends the attempt. */
 const isWaitedFor = (name: string): boolean => ['half a body', 'nothing'].includes(name);
 
 it.each(Object.entries(hostile))(
@@ -118,7 +118,6 @@ it.each([
 
 it('an error contains no license key', async () => {
   const url = await answering(`${licenseKey}\r\n\r\n`);
-  // An attempt that was under way as the time ran out would be all that is told.
   holdTime();
   const failed = await ask({ url })
     .use(licenseKey, { deadlineMs: 300 })

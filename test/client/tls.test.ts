@@ -20,7 +20,7 @@ const license = {
 const own = { cert: certificate, key: privateKey };
 const dayMs = 86_400_000;
 
-/** A certificate for this address, good for a day from then on. */
+/** A certificate for this address that is valid for a day. */
 async function issue(from: number = Date.now()): Promise<typeof own & { readonly authority: string }> {
   const made = await makeCertificate(['127.0.0.1'], { days: 1, now: from });
   return { cert: made.certificate, key: made.key, authority: made.authority };
@@ -28,11 +28,11 @@ async function issue(from: number = Date.now()): Promise<typeof own & { readonly
 
 interface Believer extends AsyncDisposable {
   readonly program: LatchkeyClient;
-  /** What was asked of whoever listens there. */
+  /** The requests that the server received. */
   readonly asked: readonly unknown[];
 }
 
-/** A program beside an agent that has written these things beside its address, where a certificate is shown. */
+/** A client of a server with a certificate, and of a listen.json with these further members. */
 async function believe(written: object, shown: typeof own): Promise<Believer> {
   const directory = temporaryDirectory();
   const asked: unknown[] = [];
