@@ -338,7 +338,7 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     [
       'the database stores other values than were sent',
       'NEW.uses := NEW.uses + 1',
-      /What was read back of the table license/,
+      /The copy of the table license/,
     ],
     [
       'the connection is lost',

@@ -4,17 +4,17 @@ import type { Source, Value } from './source.ts';
 import { movedTables, type MovedTable } from './tables.ts';
 import { Target } from './target.ts';
 
-/** What was read back is not what was to be copied; nothing was changed. */
+/** The rows that were read back differ from the source. Nothing was changed. */
 export class MoveUnequal extends Error {
   constructor(name: string, { source, target }: Record<'source' | 'target', Contents>) {
     super(
-      `What was read back of the table ${name} is not what the store has (${target.rows} of ${source.rows} rows, SHA-256 ${target.sha256.slice(0, 12)} and ${source.sha256.slice(0, 12)}).`,
+      `The copy of the table ${name} differs from the store (${target.rows} of ${source.rows} rows, SHA-256 ${target.sha256.slice(0, 12)} and ${source.sha256.slice(0, 12)}).`,
     );
     this.name = 'MoveUnequal';
   }
 }
 
-/** How far a move is: of each row once when it is copied, and once when it is read back. */
+/** The progress of a move. Each row counts twice: when it is copied and when it is read back. */
 export type Progress = { table: string; isCheck: boolean; done: number; total: number };
 
 type Move = {
@@ -22,17 +22,17 @@ type Move = {
   address: DatabaseAddress;
   schema: string;
   onProgress: (progress: Progress) => void;
-  /** Ends it before all is done: nothing is left of it. */
+  /** Aborts the move: the target stays unchanged. */
   signal: AbortSignal;
 };
 
-/** So many rows go over together, and are then told. */
-const rowsTogether = 1_000;
+/** The number of rows that are sent, and reported, at once. */
+const batchRows = 1_000;
 
 /**
- * Copies an authority from a store of SQLite into an empty schema, in one transaction, and reads each table back
- * before that ends. Gives what each contains. Throws `PostgresRefused`, `MoveUnequal`, `MoveInDoubt`, the reason of
- * the signal, or the error of the database.
+ * Copies an authority from SQLite into an empty schema in one transaction, and reads each table back before the commit.
+ * Returns the contents of each table. Throws `PostgresRefused`, `MoveUnequal`, `MoveInDoubt`, the reason of the signal,
+ * or the error of the database.
  */
 export async function move(given: Move): Promise<ReadonlyMap<string, Contents>> {
   const { source, address, schema } = given;
@@ -69,15 +69,15 @@ async function compare(
   for await (const row of target.rows(table)) {
     sum.add(row);
     rows += 1;
-    if (rows % rowsTogether === 0) progress.add(table, rowsTogether, true);
+    if (rows % batchRows === 0) progress.add(table, batchRows, true);
   }
-  progress.add(table, rows % rowsTogether, true);
+  progress.add(table, rows % batchRows, true);
   const stored = sum.end();
   if (stored.rows === source.rows && stored.sha256 === source.sha256) return;
   throw new MoveUnequal(table.name, { source, target: stored });
 }
 
-/** The rows of a table as text for COPY, some at a time. What they add up to is of the rows, not of the text. */
+/** The rows of a table as text for COPY, in batches. */
 function* linesOf(
   table: MovedTable,
   source: Source,
@@ -88,7 +88,7 @@ function* linesOf(
   for (const row of source.rows(table)) {
     sum.add(row);
     lines.push(toLine(row));
-    if (lines.length < rowsTogether) continue;
+    if (lines.length < batchRows) continue;
     progress.add(table, lines.length, false);
     yield lines.join('');
     lines = [];
@@ -97,7 +97,7 @@ function* linesOf(
   if (lines.length > 0) yield lines.join('');
 }
 
-/** Counts what is done, and ends the move when it is to end. */
+/** Reports the progress, and throws if the move is aborted. */
 class ProgressCount {
   readonly #given: Move;
   readonly #total: number;
@@ -115,13 +115,11 @@ class ProgressCount {
   }
 }
 
-/** How many rows a table has, and the SHA-256 of them all in the order of their key, in hexadecimal. */
+/** The number of rows of a table, and their SHA-256 in the order of their key, in hexadecimal. */
 export type Contents = { rows: number; sha256: string };
 
-/** So many rows are hashed together. */
-const hashedTogether = 500;
+const hashBatchRows = 500;
 
-/** Adds up what a table contains, row by row. */
 class ContentsSum {
   readonly #hash = createHash('sha256');
   #lines = '';
@@ -130,7 +128,7 @@ class ContentsSum {
   add(row: readonly Value[]): void {
     this.#lines += `${JSON.stringify(row)}\n`;
     this.#rows += 1;
-    if (this.#rows % hashedTogether === 0) this.#flush();
+    if (this.#rows % hashBatchRows === 0) this.#flush();
   }
 
   end(): Contents {
@@ -144,7 +142,7 @@ class ContentsSum {
   }
 }
 
-/** What stands for a character in the text format of COPY (https://www.postgresql.org/docs/current/sql-copy.html). */
+/** Escapes in the text format of COPY (https://www.postgresql.org/docs/current/sql-copy.html). */
 const escapes: Readonly<Record<string, string>> = {
   '\\': String.raw`\\`,
   '\n': String.raw`\n`,
@@ -152,7 +150,7 @@ const escapes: Readonly<Record<string, string>> = {
   '\t': String.raw`\t`,
 };
 
-/** Gives what writes a row of a table as a line for COPY. */
+/** Returns a function that formats a row as a line for COPY. */
 function copyText({ columns, booleans }: MovedTable): (row: readonly Value[]) => string {
   const isBoolean = columns.map((column) => booleans.includes(column));
   return (row) => `${row.map((value, index) => cell(value, isBoolean[index] === true)).join('\t')}\n`;

@@ -1,10 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
 import { lastNumbers, type MovedTable } from './tables.ts';
 
-/** A value as SQLite has it. */
+/** A value in SQLite. */
 export type Value = string | number | null;
 
-/** A database of SQLite that is only read. */
 export interface Source extends Disposable {
   count(table: MovedTable): number;
   /** In the order of the primary key. */
@@ -12,7 +11,7 @@ export interface Source extends Disposable {
   lastNumber(of: keyof typeof lastNumbers): number;
 }
 
-/** Opens a database of the present schema that nobody writes to. */
+/** Opens a database of the present schema. No process may write to it meanwhile. */
 export function openSource(path: string): Source {
   const database = new DatabaseSync(path, { readOnly: true });
   const numberOf = (sql: string): number => Number(Object.values(database.prepare(sql).get() ?? {})[0]);

@@ -2,18 +2,18 @@ import { maxHistoryEntries } from '../../domain/history.ts';
 import { adminTokenId } from '../../domain/access/principal.ts';
 
 /**
- * A table that is of the same name on both engines. Its rows are compared as SQLite has them: text, numbers and null,
- * truth values as 0 and 1.
+ * A table with the same name on both engines. Rows are compared in SQLite's form: text, numbers and null, with booleans
+ * as 0 and 1.
  */
 export type MovedTable = {
   readonly name: string;
-  /** The first of them are its primary key, by which its rows are in order. */
+  /** The first `keyLength` columns are the primary key, which sorts the rows. */
   readonly columns: readonly string[];
   readonly keyLength: number;
   readonly booleans: readonly string[];
-  /** What SQLite gives for columns that it does not have. */
+  /** SQL for columns that SQLite does not have. */
   readonly computed: Readonly<Record<string, string>>;
-  /** What of it goes over. */
+  /** Which rows are moved. */
   readonly where: string;
 };
 
@@ -24,17 +24,17 @@ function table(name: string, columns: string, { booleans = '', ...details }: Det
   return { name, columns: columns.split(' '), booleans: booleans.split(' '), ...base, ...details };
 }
 
-/** SQLite trims the changes that are not kept by and by, PostgreSQL at once. */
+/** SQLite trims old changes in batches, PostgreSQL at once. So only the changes that PostgreSQL keeps are moved. */
 const lastChange = (licenseKey: string): string =>
   `coalesce((SELECT max(number) FROM license_history AS kept WHERE kept.license_key = ${licenseKey}), 0)`;
 
 /**
- * What is the authority's own, whichever process serves it. The rest tells of a process: the place of its state
- * directory, its elapsed clock, its `admin.token`.
+ * The settings of the authority. The other settings belong to one process: the path of its state directory, its elapsed
+ * clock, its `admin.token`.
  */
 const settings = ['role', 'instance', 'log_key', 'high_water', 'high_water_unconfirmed'];
 
-/** Every table of an authority that has rows of its own, each behind those that it refers to. */
+/** The tables of an authority, each after the tables that it refers to. */
 export const movedTables: readonly MovedTable[] = [
   table('account', 'account_id name key_digest created_at'),
   table('product', 'product_key account_id name recurring secret_digest created_at archived_at', {
@@ -75,8 +75,8 @@ export const movedTables: readonly MovedTable[] = [
 ];
 
 /**
- * Where numbers go on: what SQLite says was given last, or 0. Those of redemptions are given again there once they
- * are free.
+ * SQL for the last number that SQLite has used, or 0. The next number follows it. SQLite reuses the numbers of removed
+ * redemptions.
  */
 export const lastNumbers: Readonly<Record<'coupon' | 'audit' | 'redemption', string>> = {
   coupon: `SELECT coalesce(max(seq), 0) AS last FROM sqlite_sequence WHERE name = 'coupon'`,

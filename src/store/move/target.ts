@@ -9,25 +9,24 @@ import { namesIn, type Names } from '../postgres/names.ts';
 import type { Value } from './source.ts';
 import type { MovedTable } from './tables.ts';
 
-/** The answer to the last step of a move was lost: it was done, or nothing was. */
+/** The response to COMMIT was lost: either everything was moved, or nothing. */
 export class MoveInDoubt extends Error {
   constructor(cause: unknown) {
-    super('It is not known whether it was done: the answer of the database to the last step was lost.', {
+    super('It is unknown whether the move was committed: the response of the database was lost.', {
       cause,
     });
     this.name = 'MoveInDoubt';
   }
 }
 
-/** A pooler may lose what is set outside a transaction. */
-const beginning = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+/** SET LOCAL, because a pooler may lose settings of the session. */
+const beginTransaction = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
   SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL synchronous_commit = on;
   SET LOCAL extra_float_digits = 1`;
 
-/** So many rows are asked for at once. */
-const rowsAtOnce = 5_000;
+const fetchRows = 5_000;
 
-/** A schema that is filled in one transaction, by a connection of its own; disposed of before `commit`, nothing is in it. */
+/** A schema that is filled in one transaction on a separate connection. Disposing it before `commit` rolls back. */
 export class Target implements AsyncDisposable {
   readonly #client: Client;
   readonly #names: Names;
@@ -44,7 +43,7 @@ export class Target implements AsyncDisposable {
     });
   }
 
-  /** Begins the transaction, and makes the tables in it. Throws `PostgresRefused` where there is something already. */
+  /** Begins the transaction and creates the tables. Throws `PostgresRefused` if the schema is not empty. */
   static async open(address: DatabaseAddress, schema: string): Promise<Target> {
     const target = new Target(address, schema);
     try {
@@ -58,17 +57,17 @@ export class Target implements AsyncDisposable {
 
   /** Writes lines of the text format of COPY into a table. */
   async copy({ name, columns }: MovedTable, lines: AsyncIterable<string> | Iterable<string>): Promise<void> {
-    // Nobody else sees the table before the commit: its rows need not be looked at again for that.
+    // FREEZE is possible because no other transaction sees the new table. It saves a later pass over the rows.
     const text = `COPY ${this.#names.of(name)} (${columns.join(', ')}) FROM STDIN (FREEZE)`;
     try {
       await pipeline(Readable.from(lines, { objectMode: false }), this.#client.query(from(text)));
     } catch (error) {
-      // It may as well be an error of the lines.
+      // The error may also come from `lines`.
       throw this.#isLost || sqlState(error) !== null ? this.#faultOf(error) : error;
     }
   }
 
-  /** What is stored of a table, in the order of its key. */
+  /** Reads the rows of a table in the order of its key. */
   async *rows({ name, columns, booleans, keyLength }: MovedTable): AsyncGenerator<readonly Value[]> {
     const selected = columns.map((column) => (booleans.includes(column) ? `${column}::integer` : column));
     const by = columns.slice(0, keyLength).join(', ');
@@ -76,9 +75,9 @@ export class Target implements AsyncDisposable {
       `DECLARE moved NO SCROLL CURSOR FOR SELECT ${selected.join(', ')} FROM ${this.#names.of(name)} ORDER BY ${by}`,
     );
     for (;;) {
-      const rows = await this.#query<Value>(`FETCH ${rowsAtOnce} FROM moved`);
+      const rows = await this.#query<Value>(`FETCH ${fetchRows} FROM moved`);
       yield* rows;
-      if (rows.length < rowsAtOnce) break;
+      if (rows.length < fetchRows) break;
     }
     await this.#query('CLOSE moved');
   }
@@ -100,9 +99,9 @@ export class Target implements AsyncDisposable {
     }
   }
 
-  /** Throws `MoveInDoubt` where nobody can tell whether it was done. */
+  /** Throws `MoveInDoubt` if the outcome is unknown. */
   async commit(tables: readonly MovedTable[]): Promise<void> {
-    // Without figures of what is in them, the first queries would be planned for empty tables.
+    // Without statistics, the first queries would be planned for empty tables.
     await this.#query(`ANALYZE ${tables.map(({ name }) => this.#names.of(name)).join(', ')}`);
     try {
       await this.#client.query('COMMIT');
@@ -118,7 +117,7 @@ export class Target implements AsyncDisposable {
   async #begin(): Promise<void> {
     const client = this.#client;
     await client.connect();
-    await client.query(beginning);
+    await client.query(beginTransaction);
     await makeTables({
       names: this.#names,
       query: async (text, values) => (await client.query(text, [...(values ?? [])])).rows,

@@ -4,22 +4,22 @@ import { isTimeout, sqlState, sqlStates, transactionFault, refusalOf } from './f
 import { examineAgain } from './migrations.ts';
 
 /**
- * How a database can be used. `refused`: it is of no use for this node until somebody sees to it; all others pass by
- * themselves. While it is `full` or `read_only`, reading goes on.
+ * `refused`: the database cannot be used until an administrator fixes the problem. The other conditions may pass by
+ * themselves. Reads still work in `full` and `read_only`.
  */
 export type DatabaseCondition = 'ok' | 'unavailable' | 'slow' | 'full' | 'read_only' | 'refused';
 
-/** How a database was found, and the error by which that was told (null: it is `ok`). */
+/** `cause`: the error behind the condition; null for `ok`. */
 export type FoundCondition = { condition: DatabaseCondition; cause: unknown };
 
-/** What is put on the disk, and away again, to see whether it is full: rows of nearly 2 kB, a MiB of them. */
+/** Rows of nearly 2 kB, 1 MiB in total, which are written and rolled back to test whether the disk is full. */
 const roomRows = 520;
 const roomRow = 1_900;
 
-/** Looks whether a database can be used. `wasFull`: its disk was, so that it is tried whether it still is. */
+/** Checks whether a database can be used. `wasFull`: its disk was full, so also test whether it still is. */
 export async function look(database: Database, wasFull: boolean): Promise<FoundCondition> {
   try {
-    // A connection to a database that only reads is given up: another may lead to the one that writes.
+    // A connection to a read-only database is closed: a new connection may reach the primary.
     await database.lend(async (connection) => {
       await examineAgain(connection);
       if (wasFull) await takeRoom(connection);
@@ -31,8 +31,8 @@ export async function look(database: Database, wasFull: boolean): Promise<FoundC
 }
 
 /**
- * Rejects where there is no room: only a relation that grows tells. Unlogged, it takes none in the log of the
- * database. A role that may not make one, or two nodes that try at once, tell nothing.
+ * Rejects if the disk is full. Only a growing relation shows this. The table is unlogged to use no space in the log. If
+ * the role may not create a table, or two nodes try at once, the test has no result.
  */
 async function takeRoom(connection: Connection): Promise<void> {
   const table = connection.names.of('room');

@@ -20,7 +20,7 @@ import {
 import { prepareTransaction } from './tables.ts';
 import { storedResponseOf, type StoredRow } from './tables/access/idempotency.ts';
 
-/** The answer to COMMIT, or to a statement that is a transaction of its own, was lost: nobody knows what it says. */
+/** The response to COMMIT or to an autocommit statement was lost, so it is unknown whether it was committed. */
 export class CommitInDoubt extends Error {
   constructor(cause: unknown) {
     super('the answer to a commit was lost', { cause });
@@ -29,19 +29,19 @@ export class CommitInDoubt extends Error {
 }
 
 /**
- * An idempotency key as the first thing that a transaction takes. `waits`: as long as for any lock where another
- * request has it, and not just for the moment in which that may be committing.
+ * The idempotency key, which a transaction locks first. `waits`: if another request has the key, wait as long as for
+ * any lock, not just for the moment in which the other request may be committing.
  */
 export type Claim = { credential: string; key: string; fingerprint: string; waits: boolean };
 
-/** How long whoever is not to wait waits for a lock, in ms. */
-const momentMs = 50;
+/** The wait for a lock of a transaction that should not wait, in ms. */
+const shortWaitMs = 50;
 
 const clock = statementOf(`SELECT ${epochMs} AS now`);
 
 /**
- * One connection of the pool, and the tables over it. Its statements are sent as soon as they are asked for, and are
- * answered in their order (https://www.postgresql.org/docs/current/protocol-flow.html, "Pipelining").
+ * One connection of the pool and its tables. Statements are sent at once and answered in order
+ * (https://www.postgresql.org/docs/current/protocol-flow.html, "Pipelining").
  */
 export class Connection implements WritingSource {
   readonly names: Names;
@@ -53,9 +53,9 @@ export class Connection implements WritingSource {
   readonly #claims: { lock: Statement; insert: Statement; select: Statement };
   readonly #notice: Statement;
   #changesCredentials = false;
-  /** The idempotency key of the transaction under way, and what was answered under it before. */
+  /** The idempotency key of the current transaction, and the stored response for this key. */
   #claimed: (Claim & { stored: StoredResponse | null }) | null = null;
-  /** Of the transaction under way: the first error, which is the reason of all others. */
+  /** The first error of the current transaction; it causes all later errors. */
   #failure: Error | null = null;
 
   constructor(
@@ -71,7 +71,7 @@ export class Connection implements WritingSource {
     this.names = names;
     const tables = prepareTransaction(this);
     const { get } = tables.idempotency;
-    // The transaction begins with the row of its own key.
+    // `begin` has already read the row of the transaction's own key.
     const getClaimed: typeof get = (credential, key) =>
       this.#claimed?.credential === credential && this.#claimed.key === key
         ? this.#claimed.stored
@@ -79,7 +79,7 @@ export class Connection implements WritingSource {
     const claiming = { ...tables, idempotency: { ...tables.idempotency, get: getClaimed } };
     this.transaction = trackChanges(claiming, {
       add: (change) => {
-        // Of licenses nothing is remembered.
+        // Licenses are not cached.
         if (typeof change !== 'object') this.#changesCredentials = true;
       },
     });
@@ -96,7 +96,7 @@ export class Connection implements WritingSource {
     };
   }
 
-  /** Whether the transaction under way, or the last one, changes what nodes remember. */
+  /** Whether the current or last transaction changes records that nodes cache. */
   get changesCredentials(): boolean {
     return this.#changesCredentials;
   }
@@ -111,7 +111,7 @@ export class Connection implements WritingSource {
     }
   }
 
-  /** Sends a query of no table. */
+  /** Runs a query that is not prepared. */
   readonly query = (text: string, values: readonly SqlValue[] = []): Promise<readonly Row[]> =>
     this.rows({ name: '', text }, values);
 
@@ -129,9 +129,9 @@ export class Connection implements WritingSource {
   }
 
   /**
-   * Begins a transaction, in one round trip: takes the idempotency key, for which it waits as long as `lock_timeout`
-   * says, then the locks; gives the time of the database (epoch ms) when it had them all. Throws `KeyInUse`, after which
-   * it can only be rolled back.
+   * Begins a transaction in one round trip: locks the idempotency key, for at most `lock_timeout`, then the other locks.
+   * Returns the time of the database (epoch ms) after the locks. Throws `KeyInUse`; then the transaction must be rolled
+   * back.
    */
   async begin(claim: Claim | null, locks: readonly BoundStatement[]): Promise<number> {
     this.#failure = null;
@@ -149,20 +149,20 @@ export class Connection implements WritingSource {
     return Number(row?.['now']);
   }
 
-  /** Has the transaction under way wait for no lock longer than a moment. */
+  /** Makes the current transaction wait for locks only briefly. */
   waitAMoment(): void {
-    this.#waitAtMost(Math.min(momentMs, this.#lockWaitMs));
+    this.#waitAtMost(Math.min(shortWaitMs, this.#lockWaitMs));
   }
 
-  /** Runs statements of no table, one after the other, however long they take. */
+  /** Runs statements that are not prepared, without a deadline. */
   async execute(text: string): Promise<void> {
     await this.#client.query(unlimited(text));
   }
 
   /**
-   * Commits, and has the other nodes forget what it changes of what they remember: never for licenses, purchases or
-   * coupons, since whoever sends notices commits one after the other. Throws `CommitInDoubt` when nobody can tell, and
-   * otherwise when nothing was committed.
+   * Commits, and notifies the other nodes if a cached record changed. Changes of licenses, purchases and coupons send no
+   * notice, because transactions with a notice commit one after the other. Throws `CommitInDoubt` if the outcome is
+   * unknown. Any other error means that nothing was committed.
    */
   async commit(): Promise<void> {
     let command: string;
@@ -173,7 +173,7 @@ export class Connection implements WritingSource {
       const cause = this.#failure ?? error;
       throw isSurelyUndone(cause) ? cause : new CommitInDoubt(cause);
     }
-    // COMMIT of a transaction in which a statement has failed is answered so.
+    // If a statement has failed, the server answers COMMIT with ROLLBACK.
     if (command !== 'COMMIT') throw this.#failure ?? new Error(`COMMIT was answered with ${command}`);
   }
 
@@ -181,7 +181,7 @@ export class Connection implements WritingSource {
     await this.#control('ROLLBACK');
   }
 
-  /** Runs a statement that is a transaction of its own. Throws as `commit` does. */
+  /** Runs a statement outside a transaction. Throws as `commit` does. */
   async autocommit(statement: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
     if (this.#isBehindPooler) return await this.#transact(statement, values);
     this.#failure = null;
@@ -193,7 +193,7 @@ export class Connection implements WritingSource {
     }
   }
 
-  /** Only a transaction has the deadlines of the server where a pooler is in between. */
+  /** Behind a pooler, the deadlines of the server are only set in a transaction. */
   async #transact(statement: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
     await this.begin(null, []);
     const rows = await this.rows(statement, values);
@@ -202,8 +202,8 @@ export class Connection implements WritingSource {
   }
 
   /**
-   * Whose key it is, an insert finds out: it waits for another that is not committed yet, which a SELECT would miss.
-   * The lock before it is what those ask for who do not wait (src/store/postgres/README.md, Grouped uses).
+   * The insert waits for another transaction with the same key, which a SELECT would not see before its commit. The
+   * advisory lock before it is for requests that do not wait (src/store/postgres/README.md, Grouped uses).
    */
   async #claim(claim: Claim): Promise<void> {
     const { credential, key, fingerprint, waits } = claim;

@@ -12,19 +12,19 @@ import { prepareReader } from './tables.ts';
 export type DatabaseSettings = ConnectionSettings & {
   address: DatabaseAddress;
   schema: string;
-  /** How many connections this process may have. */
+  /** The maximum number of connections of this process. */
   pool: number;
-  /** By which reads of one turn leave together; without it each leaves at once. */
+  /** Batches the reads of one turn of the event loop. Default: no batches. */
   afterTurn?: AfterTurn;
 };
 
-/** A database that an authority keeps its records in, and the connections of this process to it. */
+/** The database of an authority, and the connections of this process. */
 export class Database implements AsyncDisposable {
   readonly names: Names;
-  /** Where it is, as people write it. */
+  /** The address, for people. */
   readonly place: string;
   readonly reader: AuthorityReader;
-  /** How many connections this process may have. */
+  /** The maximum number of connections of this process. */
   readonly size: number;
   readonly #pool: Pool;
   readonly #connectionSettings: ConnectionSettings;
@@ -43,7 +43,7 @@ export class Database implements AsyncDisposable {
     this.names = namesIn(schema);
     this.place = placeOf(address);
     this.#pool = new Pool({ ...poolConfig(address, connectionSettings), max: pool });
-    // Whoever uses a connection that is lost hears of it by its query; one that nobody uses leaves the pool by itself.
+    // A query on a lost connection fails, and the pool removes a lost idle connection, so these events need no handling.
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
     this.#pool.on('error', () => undefined);
     const { isBehindPooler = false } = connectionSettings;
@@ -62,23 +62,23 @@ export class Database implements AsyncDisposable {
     });
   }
 
-  /** How many connections there are, how many of them are free, and how many requests wait for one. */
+  /** The numbers of all connections, of free connections, and of requests that wait for a connection. */
   get use(): { connections: number; free: number; waiting: number } {
     const { totalCount, idleCount, waitingCount } = this.#pool;
     return { connections: totalCount, free: idleCount, waiting: waitingCount };
   }
 
-  /** Refuses what the tables are read for, with this reason, until it is null again. */
+  /** Rejects reads with this cause; null: accepts reads again. */
   refuseReads(cause: unknown): void {
     this.#refusal = cause;
   }
 
-  /** Lets the pool grow to its size again, where it was not to: the server may take more connections by now. */
+  /** Lets the pool grow again: the server may accept more connections now. */
   growAgain(): void {
     this.#pool.options.max = this.size;
   }
 
-  /** Lends a connection; it is closed afterwards where `work` has thrown, because nobody knows what it is in. */
+  /** Lends a connection. Closes it if `work` throws, because the state of the connection is unknown then. */
   async lend<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
     const client = await this.#sharing(() => this.#pool.connect());
     try {
@@ -91,7 +91,7 @@ export class Database implements AsyncDisposable {
     }
   }
 
-  /** Sends a query of no table. */
+  /** Runs a query that is not prepared. */
   readonly query = async (text: string, values: readonly SqlValue[] = []): Promise<readonly Row[]> => {
     const { rows } = await this.#pool.query<Row>(text, [...values]);
     return rows;
@@ -101,7 +101,7 @@ export class Database implements AsyncDisposable {
     await this.#pool.end();
   }
 
-  /** Begins again what could have no connection of its own, to wait for one of those that there are. */
+  /** If no new connection is possible, tries again, so as to wait for an existing connection. */
   async #sharing<Value>(work: () => Promise<Value>): Promise<Value> {
     for (let left = this.size; ; left -= 1) {
       try {
@@ -112,7 +112,7 @@ export class Database implements AsyncDisposable {
     }
   }
 
-  /** Grows the pool no more where the server takes no more connections; gives whether there are some to wait for. */
+  /** Stops the growth of the pool if the server accepts no more connections. Returns whether there is one to wait for. */
   #stopGrowing(error: unknown): boolean {
     const { totalCount, options } = this.#pool;
     if (sqlState(error) !== sqlStates.tooManyConnections || totalCount === 0) return false;
@@ -128,7 +128,7 @@ export class Database implements AsyncDisposable {
     return made;
   }
 
-  /** A read may be repeated: once, where the connection was lost, and not where a deadline has passed already. */
+  /** Repeats a read once if the connection was lost, but not after a timeout. */
   async #readTwice(read: () => Promise<readonly Row[]>): Promise<readonly Row[]> {
     if (this.#refusal !== null) throw new StorageError('unreadable', this.#refusal);
     try {

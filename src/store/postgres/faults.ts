@@ -2,7 +2,7 @@ import { StorageError } from '../../service/ports.ts';
 import { oneLine } from '../../domain/text.ts';
 import type { Names } from './names.ts';
 
-/** Another request has the idempotency key, and has not ended in time. */
+/** Another request holds the lock of the idempotency key, and the wait for it has timed out. */
 export class KeyInUse extends Error {
   constructor(cause: unknown) {
     super('another request has the idempotency key', { cause });
@@ -13,11 +13,11 @@ export class KeyInUse extends Error {
 /** PostgreSQL's code of an error (https://www.postgresql.org/docs/current/errcodes-appendix.html); null: none. */
 export function sqlState(error: unknown): string | null {
   const code = error instanceof Error && 'code' in error ? error.code : null;
-  // None begins with E, as the system's do, such as EPIPE.
+  // No SQLSTATE begins with E; codes of the system do, such as EPIPE.
   return typeof code === 'string' && /^[0-9A-DF-Z][0-9A-Z]{4}$/.test(code) ? code : null;
 }
 
-/** The codes that are looked at one by one, by PostgreSQL's names. */
+/** Named as in PostgreSQL. */
 export const sqlStates = {
   uniqueViolation: '23505',
   readOnlyTransaction: '25006',
@@ -41,7 +41,7 @@ export const sqlStates = {
   queryCanceled: '57014',
 } as const;
 
-/** An insert that another has made first reads it next time. */
+/** After a unique violation, the repeated transaction finds the row of the other transaction. */
 const repeatable: ReadonlySet<string> = new Set([
   sqlStates.serializationFailure,
   sqlStates.deadlock,
@@ -50,14 +50,14 @@ const repeatable: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whoever stops, has crashed, or does not take connections now; whatever is of the connection itself; what is wrong
- * with the machine of the database, or with what it keeps there.
+ * The server is stopping, has crashed, or accepts no connections; the connection failed; or the machine or the data of
+ * the database is damaged.
  */
 const away = /^(?:08...|57P0[1-5]|53300|55...|58...|XX...)$/;
 
 /**
- * What an error means for a transaction whose COMMIT was not sent: `repeat` is begun again at once, `away` once the
- * database is there again; the rest is an error of the statement.
+ * What to do with a transaction whose COMMIT was not sent: `repeat` it at once, or repeat it when the database is
+ * available again (`away`). `error`: the statement is wrong.
  */
 export function transactionFault(error: unknown): 'repeat' | 'away' | 'full' | 'error' {
   const state = sqlState(error);
@@ -68,13 +68,13 @@ export function transactionFault(error: unknown): 'repeat' | 'away' | 'full' | '
   return 'error';
 }
 
-/** What passes by itself, or once somebody sees to the server; that its tables are not those of this version. */
+/** Errors that pass, or that an administrator must fix; also tables of another version. */
 const unusable: ReadonlySet<string> = new Set([
   sqlStates.readOnlyTransaction,
   sqlStates.queryCanceled,
   sqlStates.idleInTransactionTimeout,
   sqlStates.outOfMemory,
-  // What could not be prepared is asked for again behind that on a connection whose driver has not heard of it yet.
+  // With pipelining, the driver may use a prepared statement before it learns that preparing it failed.
   sqlStates.noSuchStatement,
   sqlStates.duplicateStatement,
   sqlStates.invalidPassword,
@@ -88,15 +88,15 @@ const unusable: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether an error that came in place of COMMIT's answer says that nothing was committed. Whatever ends a backend may
- * have come after its commit.
+ * Whether an error instead of the response to COMMIT proves that nothing was committed. An error that ends the backend
+ * may have come after the commit.
  */
 export function isSurelyUndone(error: unknown): boolean {
   const state = sqlState(error);
   return state !== null && /^(?:23|25P02|40|53|25006)/.test(state) && !mayHaveCrashed(error);
 }
 
-/** The driver's own errors carry no code, those of the system one of its own: all of them end the connection. */
+/** Errors of the driver have no code; errors of the system have another kind of code. All of them end the connection. */
 function isOfTheConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const isOfTheSystem = 'syscall' in error || ('code' in error && String(error.code).startsWith('E'));
@@ -107,33 +107,32 @@ function isOfTheConnection(error: unknown): boolean {
   );
 }
 
-/** Whether the server itself has refused a statement, and went on. */
+/** Whether the server rejected a statement but keeps the connection. */
 export function isAnswered(error: unknown): boolean {
   const state = sqlState(error);
   return state !== null && !/^(?:57P|08)/.test(state) && !mayHaveCrashed(error);
 }
 
 /**
- * Whether a server without room, or with a broken disk, may have ended with this error, perhaps after a commit had
- * reached its log. Severities come in the language of the server: any but the English ERROR may be of its end.
+ * Whether a server with a full or broken disk may have crashed with this error, perhaps after a commit. Severities are
+ * in the language of the server, so any severity but the English ERROR may mean a crash.
  */
 function mayHaveCrashed(error: unknown): boolean {
   if (!(error instanceof Error) || !('severity' in error) || error.severity === 'ERROR') return false;
   return /^(?:53|58|XX)/.test(sqlState(error) ?? '');
 }
 
-/** Whether a deadline of this side has passed. */
+/** Whether a deadline of the client has passed. */
 export function isTimeout(error: unknown): boolean {
   return (
     error instanceof Error && sqlState(error) === null && /timeout|timed out|ETIMEDOUT/i.test(error.message)
   );
 }
 
-/** OpenSSL's names of what is wrong with a certificate, Node's own, and what the driver says of a server without TLS. */
+/** Error codes of OpenSSL and Node about certificates. */
 const tlsCode =
   /^(?:ERR_TLS|ERR_SSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE)/;
 
-/** Whether a connection could not be secured. */
 function isOfTls(error: Error): boolean {
   return ('code' in error && tlsCode.test(String(error.code))) || hasNoTls(error);
 }
@@ -143,12 +142,10 @@ function hasNoTls(error: Error): boolean {
   return error.message.includes('does not support SSL');
 }
 
-/** The error that the caller of a read gets: reading changes nothing, whatever the request has changed before. */
 export function readErrorOf(error: unknown): unknown {
   return transactionFault(error) === 'error' ? error : new StorageError('unreadable', error);
 }
 
-/** What callers are told of an error that is not theirs. */
 export function storageErrorOf(error: unknown): unknown {
   if (error instanceof StorageError) return error;
   const fault = transactionFault(error);
@@ -157,8 +154,8 @@ export function storageErrorOf(error: unknown): unknown {
 }
 
 /**
- * The database is not one that this version may use, or does not let this role use it; it is left as it is, and
- * waiting does not help. `isConfigured`: what the configuration says of it is wrong.
+ * This version or this role may not use the database. Nothing was changed, and waiting does not help. `isConfigured`:
+ * the configuration is wrong.
  */
 export class PostgresRefused extends Error {
   readonly code = 'database_refused';
@@ -173,7 +170,7 @@ export class PostgresRefused extends Error {
   }
 }
 
-/** The database cannot be used now, for the reason that it says; it may be later. */
+/** The database cannot be used now, but perhaps later. */
 export class PostgresAway extends Error {
   constructor(place: string, cause: unknown) {
     super(`The database at ${place} cannot be used: ${reasonOf(cause)}`, { cause });
@@ -187,7 +184,7 @@ const wrongAddress: ReadonlySet<string | null> = new Set([
   sqlStates.noSuchDatabase,
 ]);
 
-/** Why waiting does not help with an error, and what does; null: it may pass by itself, or is of another kind. */
+/** The refusal for an error that does not pass by itself, with advice; null for other errors. */
 export function refusalOf(
   error: unknown,
   { names, place }: { names: Names; place: string },
@@ -197,11 +194,11 @@ export function refusalOf(
   const said = reasonOf(error);
   const configured = { cause: error, isConfigured: true };
   if (isOfTls(error)) {
-    // Node goes on with advice that is not for here.
+    // Node adds advice that does not apply here.
     const [fault] = said.split('; if ');
     const cure = hasNoTls(error)
       ? 'turn TLS on there (ssl = on), or, for a server on this machine, end store.postgres.url in ?sslmode=disable.'
-      : 'name who signed its certificate in store.postgres.ca_file, and in store.postgres.url the host that it is for.';
+      : 'set store.postgres.ca_file to the CA of its certificate, and use the host name of the certificate in store.postgres.url.';
     return new PostgresRefused(
       `the connection to ${place} cannot be secured (${fault}): ${cure}`,
       configured,
@@ -222,14 +219,14 @@ export function refusalOf(
   );
 }
 
-/** The function of the server in which a database is refused to a role; the message may be in any language. */
+/** The function of the server that rejects a role without CONNECT. The message itself may be in any language. */
 const connectRoutine = 'CheckMyDatabase';
 
 function isOfConnect(error: Error): boolean {
   return 'routine' in error && error.routine === connectRoutine;
 }
 
-/** What an error says, in one line; an attempt at several addresses says it of each. */
+/** The message of an error in one line; a failed connection to several addresses has several messages. */
 export function reasonOf(error: unknown): string {
   if (error instanceof StorageError) return reasonOf(error.cause);
   const errors: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];

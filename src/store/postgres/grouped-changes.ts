@@ -17,33 +17,33 @@ import {
 import type { IdempotencyTable } from '../../service/access/tables.ts';
 import type { AuthorityTransaction, Awaitable, AwaitableTable } from '../../service/tables.ts';
 
-/** How many changes are committed together at most. */
-const most = 128;
+/** The maximum number of changes in one commit. */
+const maxGroup = 128;
 
 /** Lends a connection of the pool. */
 type Lend = <Value>(work: (connection: Connection) => Promise<Value>) => Promise<Value>;
 
-/** A change that waits to be committed with others: in the end it is done, has failed, or leaves them. */
+/** A change that waits for a group commit. In the end `done`, `fail` or `leave` is called. */
 type GroupedChange = {
   readonly change: LicenseChange;
   /** Null: it has no idempotency key. */
   readonly idempotency: Idempotency | null;
   /**
-   * What is to be kept under its key once it is done; null: nothing, so that it must not be done. `unchangedCount`: as
-   * `IdempotencyTable` has it of its credential, for a change that has changed nothing.
+   * The response to store under the idempotency key; null: the change must not be made. `unchangedCount`: see
+   * `IdempotencyTable`; for a change that had no effect.
    */
   answer(changed: ChangedLicense, unchangedCount: number): Promise<KeptResponse | null>;
   done(changed: ChangedLicense): void;
   fail(error: unknown): void;
-  /** Nothing of it was done, and it is to be tried without others. */
+  /** Nothing was changed. The change must be tried alone. */
   leave(): void;
 };
 
 type Made = readonly (ChangedLicense | null)[];
 
 /**
- * Changes of licenses, those that come while others are being committed in one transaction: many share one commit, and
- * those of one license do not wait for one another (src/store/postgres/README.md, Grouped uses).
+ * Group commit for changes of licenses. The changes that arrive during a commit share the next commit. So changes of the
+ * same license do not wait for each other (src/store/postgres/README.md, Grouped uses).
  */
 export class GroupedChanges {
   readonly #lend: Lend;
@@ -60,7 +60,7 @@ export class GroupedChanges {
     };
   }
 
-  /** Makes a change without an idempotency key, as `LicenseTable.change` does. Rejects as `join` has it fail. */
+  /** Makes a change without an idempotency key, like `LicenseTable.change`. Rejects like `join`. */
   change(change: LicenseChange): Promise<ChangedLicense | null> {
     const { promise, resolve, reject } = Promise.withResolvers<ChangedLicense | null>();
     this.join({
@@ -76,7 +76,7 @@ export class GroupedChanges {
     return promise;
   }
 
-  /** It fails as `Connection.autocommit`, `Connection.commit` and `lend` do. */
+  /** `fail` gets the errors of `Connection.autocommit`, `Connection.commit` and `lend`. */
   join(change: GroupedChange): void {
     this.#waiting.push(change);
     if (!this.#isBusy) void this.#commitAll();
@@ -84,7 +84,7 @@ export class GroupedChanges {
 
   async #commitAll(): Promise<void> {
     this.#isBusy = true;
-    while (this.#waiting.length > 0) await this.#commit(this.#waiting.splice(0, most));
+    while (this.#waiting.length > 0) await this.#commit(this.#waiting.splice(0, maxGroup));
     this.#isBusy = false;
   }
 
@@ -99,7 +99,7 @@ export class GroupedChanges {
       }
     } catch (error) {
       for (const each of group) {
-        // What the server has refused because of one change, it may accept of the others.
+        // The server rejected the group because of one change. It may accept the others.
         if (isAnswered(error)) each.leave();
         else each.fail(error);
       }
@@ -122,7 +122,7 @@ export class GroupedChanges {
       const counts = await unchangedCounts(connection, group, made);
       const answers = await Promise.all(responsesOf(group, made, counts));
       const kept = answers.flatMap(({ answer }) => answer ?? []);
-      // A refused change leaves no answer: no change is made, and each goes alone. One that changed nothing may stay.
+      // A refused change has no response: roll back, and try each change alone. A change without effect may stay.
       if (answers.some(({ answer, isUnchanged }) => answer === null && !isUnchanged)) {
         await connection.rollback();
         return [];
@@ -140,7 +140,7 @@ function changesOf(group: readonly GroupedChange[]): LicenseChange[] {
 
 type UnchangedCounts = ReadonlyMap<string, number>;
 
-/** How many answers to changes that changed nothing are stored for the credentials of such changes in a group. */
+/** The `unchangedCount` of each credential that has a change without effect in the group. */
 async function unchangedCounts(
   { transaction }: Connection,
   group: readonly GroupedChange[],
@@ -176,16 +176,16 @@ function responsesOf(
   });
 }
 
-/** What such a use case uses of a transaction. */
+/** The tables that such a use case uses. */
 type Tables = {
   licenses: Pick<AwaitableTable<LicenseTable>, 'change'>;
   idempotency: Pick<AwaitableTable<IdempotencyTable>, 'get' | 'put' | 'unchangedCount'>;
 };
 
 /**
- * Runs a use case that is nothing but one change of a license, under an idempotency key, and commits it together with
- * others. Null: nothing was done, and it is to be run in a transaction of its own, which tells why. Rejects as
- * `GroupedChanges.join` has it fail.
+ * Runs a use case that only changes one license, with an idempotency key, in a group commit. Null: nothing was changed,
+ * and the use case must run in its own transaction, which finds the reason. Rejects with the error of
+ * `GroupedChanges.join`.
  */
 export async function runTogether<Result>(
   group: GroupedChanges,
@@ -196,7 +196,7 @@ export async function runTogether<Result>(
   let unchangedCount = 0;
   const answer = Promise.withResolvers<KeptResponse | null>();
   const isDone = Promise.withResolvers<boolean>();
-  // Nobody waits for it where the use case itself has failed.
+  // If the use case fails, nothing awaits this promise.
   isDone.promise.catch(() => undefined);
   const tables: Tables = {
     licenses: {
@@ -223,7 +223,7 @@ export async function runTogether<Result>(
       },
     },
     idempotency: {
-      // What was answered before is found as the change is made.
+      // The change itself finds a stored response.
       get: () => null,
       unchangedCount: () => unchangedCount,
       put: (_credential, _key, { value, unchanged }) =>
@@ -234,7 +234,7 @@ export async function runTogether<Result>(
   try {
     result = await run(tables as AuthorityTransaction);
   } finally {
-    // One that has kept no answer until now was refused, or has failed: the others need not wait for it.
+    // Without a response by now, the use case was refused or has failed. The group must not wait for it.
     answer.resolve(null);
   }
   return (await isDone.promise) ? { result } : null;

@@ -6,10 +6,10 @@ import type { Names } from './names.ts';
 import { statementOf, type BoundStatement, type SqlValue, type Statement } from './statements.ts';
 
 /*
- * What each use case locks before it decides, and the one order of it all: idempotency key (the writer's), then as
- * the kinds stand here. Who waits for the key of a request holds nothing yet. What is not locked decides nothing
- * that two requests could decide differently: it is never changed (whose a product is), or a unique constraint
- * refuses the second, whose transaction is repeated and then finds what the first has made.
+ * The order in which every use case takes its locks, so that there are no deadlocks: the idempotency key (in the
+ * writer), then these kinds. A request that waits for a key holds no locks yet. Other records need no lock: they never
+ * change (such as the account of a product), or a unique constraint rejects the second transaction, which is repeated
+ * and then finds the row of the first.
  */
 const order = [
   'start',
@@ -26,7 +26,7 @@ const order = [
 ] as const;
 type Kind = (typeof order)[number];
 
-/** The use cases that run on any engine. */
+/** The use cases that run on both engines. */
 export type AuthorityUseCase = {
   [Name in UseCaseName]: [AuthorityTransaction] extends [TransactionOf<Name>] ? Name : never;
 }[UseCaseName];
@@ -35,7 +35,7 @@ type Locks = Partial<Record<Kind, readonly SqlValue[]>>;
 
 const nothing = (): Locks => ({});
 
-/** By use case, what is locked, with the values that its statement takes. */
+/** The locks of each use case, with the values of their statements. */
 const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks } = {
   startAuthority: () => ({ start: [] }),
   addAccount: () => ({ credentials: [] }),
@@ -69,7 +69,7 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
 };
 
 /**
- * What one node does for all, with the answer to those that would do it at the same time: nothing is left for them.
+ * Maintenance that one node does for all nodes. The values are the results for nodes that try at the same time.
  */
 export const maintenance: { readonly [Name in AuthorityUseCase]?: CommandResult<Name> } = {
   markTime: done(null),
@@ -78,19 +78,17 @@ export const maintenance: { readonly [Name in AuthorityUseCase]?: CommandResult<
   pruneHistory: done({ removed: 0 }),
 };
 
-/** Whether a use case is one of an authority. */
 export function isAuthorityUseCase(name: UseCaseName): name is AuthorityUseCase {
   return name in locks;
 }
 
-/** The statements by which a use case takes its locks, in the order of all. */
+/** Returns the locking statements of a use case, in `order`. */
 export type LockPlan = (name: AuthorityUseCase, command: CommandOf<AuthorityUseCase>) => BoundStatement[];
 
-/** Makes the statements of all locks. */
 export function prepareLocks(names: Names): LockPlan {
   const statements = lockStatements(names);
   return (name, command) => {
-    // The compiler cannot see that a name and its command belong together.
+    // The compiler cannot infer the command type from the name.
     const wanted = (locks[name] as (command: CommandOf<AuthorityUseCase>) => Locks)(command);
     return order.flatMap((kind) => {
       const values = wanted[kind];
@@ -119,19 +117,19 @@ function lockStatements(names: Names): Record<Kind, Statement> {
 }
 
 /**
- * A lock that stands for no row, held until the end of the transaction. Two authorities in one database, each in its
- * schema, do not wait for one another.
+ * An advisory lock until the end of the transaction. It includes the schema, so that two authorities in one database do
+ * not wait for each other.
  */
 export function advisory(names: Pick<Names, 'schema'>, what: string): Statement {
   return statementOf(`SELECT pg_advisory_xact_lock(${advisoryKey(names, what)})`);
 }
 
-/** The same, without waiting: `held` says whether it was free. */
+/** The same without waiting; `held`: whether the lock was free. */
 export function tryAdvisory(names: Pick<Names, 'schema'>, what: string): Statement {
   return statementOf(`SELECT pg_try_advisory_xact_lock(${advisoryKey(names, what)}) AS held`);
 }
 
-/** What stands for an idempotency key as an advisory lock, in SQL, as its credential and it are. */
+/** SQL for the advisory lock of an idempotency key; `credential`, `key`: SQL expressions. */
 export function keyLock({ schema }: Pick<Names, 'schema'>, credential: string, key: string): string {
   return `hashtextextended(${literal(`latchkey ${schema} key `)} || ${credential} || ' ' || ${key}, 0)`;
 }

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 
-/** The tables of an authority, as they are called in PostgreSQL. */
 const tables = {
   account: 'account',
   product: 'product',
@@ -24,18 +23,16 @@ const tables = {
 export const tableNames: readonly string[] = Object.values(tables);
 
 /**
- * The names of the tables as they stand in statements: always with their schema, because a pooler between here and
- * the database may lose `search_path`.
+ * The names of the tables in statements, always with the schema, because a pooler may lose `search_path`.
  */
 export type Names = Readonly<Record<keyof typeof tables, string>> & {
   readonly schema: string;
-  /** The channel of notices between the nodes of this authority: all schemas of a database have theirs in common. */
+  /** The channel of notices between the nodes of this authority. All schemas of a database share the channel names. */
   readonly channel: string;
-  /** The name of something else in the schema. */
+  /** The name of another object in the schema. */
   of(name: string): string;
 };
 
-/** Names what is in a schema. */
 export function namesIn(schema: string): Names {
   const of = (name: string): string => `${quote(schema)}.${quote(name)}`;
   const channel = `latchkey_${hash('sha256', schema).slice(0, 24)}`;

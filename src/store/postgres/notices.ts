@@ -4,24 +4,24 @@ import type { Clock, Random } from '../../service/ports.ts';
 import { clientConfig, deadlines, type DatabaseAddress } from './client.ts';
 import type { Names } from './names.ts';
 
-/** How long another try to listen is waited for, in ms; up to half of it more or less. */
+/** The wait before another try to listen, in ms, ±50 %. */
 const retryMs = 1_000;
-/** How often a connection on which nothing comes is asked whether it still stands, in ms. */
-const askMs = 5_000;
+/** How often the connection is checked, in ms. */
+const checkMs = 5_000;
 
 export type NoticeParts = {
-  /** Where to listen: not through a pooler that lends a connection for one transaction only. */
+  /** Not the address of a pooler that lends a connection for one transaction only. */
   address: DatabaseAddress;
   names: Pick<Names, 'channel'>;
   clock: Pick<Clock, 'sleep'>;
   random: Pick<Random, 'draw'>;
-  /** Another node has changed what is remembered, or may have while nobody listened. */
+  /** Called when another node has changed cached records, or may have before this node listened. */
   onNotice: () => unknown;
-  /** Called when nothing is heard any more, and with null when it is again. */
+  /** Called with the error when listening fails, and with null when it works again. */
   onHearing: (error: unknown) => unknown;
 };
 
-/** Listens for the notices of other nodes, on a connection of its own, which is made anew whenever it is lost. */
+/** Listens for the notices of other nodes on a separate connection, and reconnects if it is lost. */
 export class Notices implements AsyncDisposable {
   readonly #parts: NoticeParts;
   readonly #ended = new AbortController();
@@ -49,11 +49,11 @@ export class Notices implements AsyncDisposable {
     }
   }
 
-  /** Listens on one connection until it is lost; gives or throws why. */
+  /** Listens on one connection until it is lost; returns or throws the reason. */
   async #hear(signal: AbortSignal): Promise<unknown> {
     const { address, names, clock, onNotice } = this.#parts;
     const socket = new Socket();
-    const client = new Client({ ...clientConfig(address), ...deadlines(askMs), stream: () => socket });
+    const client = new Client({ ...clientConfig(address), ...deadlines(checkMs), stream: () => socket });
     const lost = new AbortController();
     client.on('error', (error) => lost.abort(error));
     client.on('end', () => lost.abort());
@@ -62,17 +62,17 @@ export class Notices implements AsyncDisposable {
     try {
       await client.connect();
       await client.query(`SET idle_session_timeout = 0; LISTEN ${names.channel}`);
-      // What was changed before that has told nobody here.
+      // This node has missed earlier notices.
       onNotice();
       this.#tell(null);
       while (!ending.aborted) {
-        await clock.sleep(askMs, ending).catch(() => undefined);
+        await clock.sleep(checkMs, ending).catch(() => undefined);
         if (!ending.aborted) await client.query('SELECT 1');
       }
       return lost.signal.reason;
     } finally {
       client.end().catch(() => undefined);
-      // Where nothing answers any more, the driver would wait for it.
+      // The driver would wait for a server that no longer answers.
       socket.destroySoon();
     }
   }

@@ -2,50 +2,47 @@ import { hash } from 'node:crypto';
 import type { Page } from '../../domain/page.ts';
 import type { Names } from './names.ts';
 
-/** A value of a parameter. */
 export type SqlValue = string | number | boolean | null | readonly (string | null)[];
 
-/** A statement that each connection prepares once, under a name that no other text has. */
+/** A statement that each connection prepares once. The name is unique for the text. */
 export type Statement = { readonly name: string; readonly text: string };
 
-/** A statement that reads rows by their keys, its only value; `key`: under which name each row has its own. */
+/** A statement that reads rows by an array of keys. `key`: the column of the rows that has the key. */
 export type Lookup = Statement & { readonly key: string };
 
 /** The time of the database, in epoch ms. */
 export const epochMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
-/** A statement with its values. */
 export type BoundStatement = { readonly statement: Statement; readonly values: readonly SqlValue[] };
 
-/** What was selected or returned. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Runs the statements of tables: a connection in a transaction, or, for reads alone, any connection. */
+/** Runs the statements of tables: on a connection in a transaction, or, for reads only, on any connection. */
 export interface Source {
   readonly names: Names;
   /** Runs a statement and waits for its rows. */
   rows(statement: Statement, values: readonly SqlValue[]): Promise<readonly Row[]>;
-  /** Runs a statement that takes no time, such as a read by a key, and waits for its first row. */
+  /** Runs a fast statement, such as a read by a key, and waits for its first row. */
   row(statement: Statement, values: readonly SqlValue[]): Promise<Row | undefined>;
-  /** Reads the row with a key; what many ask for at once may be read together. */
+  /** Reads the row with a key. Concurrent reads may be batched. */
   lookUp(statement: Lookup, key: string): Promise<Row | undefined>;
 }
 
 /** A source in a transaction. */
 export interface WritingSource extends Source {
   /**
-   * Sends a statement without waiting for its answer: where it fails, so does whatever is asked for next, or the
-   * commit. A write that decides nothing costs no round trip.
+   * Sends a statement without waiting for its response, to save a round trip. If the statement fails, the next statement
+   * or the commit fails.
    */
   send(statement: Statement, values: readonly SqlValue[]): void;
 }
 
-/** Names a statement after its text, so that the same name is the same statement also behind a pooler. */
+/** The name is a hash of the text, so that it means the same statement behind a pooler, too. */
 export function statementOf(text: string): Statement {
   return { name: `latchkey_${hash('sha256', text).slice(0, 24)}`, text };
 }
 
-/** What the driver is asked; behind a pooler the next query may go where nothing was prepared. */
+/** The driver's query. Behind a pooler it has no name, because the next connection may not have the prepared statement. */
 export function queryOf(
   { name, text }: Statement,
   values: readonly SqlValue[],
@@ -54,16 +51,15 @@ export function queryOf(
   return { name: isBehindPooler ? '' : name, text, values: [...values] };
 }
 
-/** A reading statement. */
 export interface Query<Value> {
-  /** For what takes no time: other reads may wait for it. */
+  /** Only for fast reads: other reads may wait for it. */
   first(...values: SqlValue[]): Promise<Value | null>;
   all(...values: SqlValue[]): Promise<Value[]>;
 }
 
 /**
- * Makes a reading statement. `from` names the shape of its rows: the schema types and checks its columns, so that a
- * row of another shape cannot have been written.
+ * The parameter of `from` is the type of the rows. No runtime check is needed, because the schema types and checks the
+ * columns.
  */
 export function prepareQuery<Value>(source: Source, text: string, from: (row: never) => Value): Query<Value> {
   const statement = statementOf(text);
@@ -79,7 +75,7 @@ export function prepareQuery<Value>(source: Source, text: string, from: (row: ne
   };
 }
 
-/** Makes the read of a row by its key; the text compares that with `ANY ($1)`, and selects it as `key`. */
+/** Reads a row by its key. The text compares the key with `ANY ($1)` and selects it as `key`. */
 export function prepareLookup<Value>(
   source: Source,
   text: string,
@@ -92,19 +88,19 @@ export function prepareLookup<Value>(
   };
 }
 
-/** Makes a writing statement whose answer nobody waits for. */
+/** A writing statement, which is sent without waiting for its response. */
 export function prepareWrite(source: WritingSource, text: string): (...values: SqlValue[]) => void {
   const statement = statementOf(text);
   return (...values) => source.send(statement, values);
 }
 
-/** A condition of a list, given the places of its values; it is left out where there is no first value. */
+/** A condition of a list, from the placeholders of its values. It is left out if the first value is undefined. */
 export type Condition = readonly [
   condition: (...places: string[]) => string,
   ...values: (SqlValue | undefined)[],
 ];
 
-/** The condition that all of those with values are, and these; `places` before them are taken. */
+/** Joins the conditions with AND. `places`: the number of placeholders that are in use already. */
 export function where(conditions: readonly Condition[], places = 0): { sql: string; values: SqlValue[] } {
   const terms: string[] = [];
   const values: SqlValue[] = [];
@@ -118,16 +114,15 @@ export function where(conditions: readonly Condition[], places = 0): { sql: stri
   return { sql: terms.length === 0 ? 'true' : terms.join(' AND '), values };
 }
 
-/** A list whose conditions are only known when it is asked for, and how long it is. */
+/** A list with conditions that are known only at the call. */
 export interface FilteredList<Value> {
   list(conditions: readonly Condition[], page: Page): Promise<Value[]>;
   count(conditions: readonly Condition[]): Promise<number>;
 }
 
-/** What a list is made of; `key`: the columns by which it is sorted, `isLatestFirst`: from the greatest to the least. */
+/** `key`: the columns that sort the list; `isLatestFirst`: in descending order. */
 type ListParts = { select: string; from: string; key: readonly string[]; isLatestFirst?: boolean };
 
-/** Makes a list of what `select` gives of `from`, in the order of its key. */
 export function prepareList<Value>(
   source: Source,
   { select, from, key, isLatestFirst = false }: ListParts,

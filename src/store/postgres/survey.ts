@@ -5,23 +5,23 @@ import { examine } from './migrations.ts';
 import { namesIn, type Names } from './names.ts';
 import { epochMs, type Row, type SqlValue } from './statements.ts';
 
-/** What an operator may want to know of a database that can be reached. Times are ms. */
+/** The report about a database for the operator. Times are ms. */
 export type Survey = {
   version: string;
-  /** By how much the clock of this machine is ahead of the database's. */
+  /** How far the clock of this machine is ahead of the clock of the database. */
   aheadMs: number;
-  /** Why this version may not work on it; null: it may. */
+  /** Why this version cannot use the database; null: it can. */
   refusal: string | null;
-  /** Null: nothing is there yet, and whether this role may make it. */
+  /** `applied` null: there are no tables yet; `mayBeMade`: whether this role may create them. */
   schema: { applied: number } | { applied: null; mayBeMade: boolean };
   durability: Durability;
   connections: ConnectionCounts;
-  /** Who has a transaction open for long, which holds up what cleans tables: in words, the oldest first. */
+  /** Descriptions of long transactions, the oldest first. They prevent VACUUM from cleaning tables. */
   longTransactions: readonly string[];
   pooler: 'none' | 'session' | 'transaction';
 };
 
-/** `standbys`: how many replicate from it, as far as this role may see. */
+/** `standbys`: the number of replicas that this role can see. */
 export type Durability = {
   fsync: boolean;
   fullPageWrites: boolean;
@@ -33,15 +33,15 @@ export type Durability = {
 /** `max`: for roles like this one; `used`: by all clients; `nodes`: connected processes of Latchkey. */
 export type ConnectionCounts = { max: number; used: number; nodes: number };
 
-/** How long each step may take, in ms. */
+/** The deadline of each step, in ms. */
 const stepMs = 5_000;
 
-/** `longMs`: after how long a transaction is called long. */
+/** `longMs`: the duration from which a transaction is long. */
 export type SurveyOptions = { schema: string; now: () => number; longMs: number };
 
 type Ask = (text: string, values?: readonly SqlValue[]) => Promise<readonly Row[]>;
 
-/** Looks at a database and changes nothing; rejects where it cannot be reached, or lets this role see nothing. */
+/** Inspects a database and changes nothing. Rejects if it cannot be reached, or if this role may not read it. */
 export async function surveyDatabase(
   address: DatabaseAddress,
   { schema, now, longMs }: SurveyOptions,
@@ -65,7 +65,7 @@ type Connected = AsyncDisposable & { client: Client; ask: Ask };
 
 async function connect(address: DatabaseAddress): Promise<Connected> {
   const client = new Client({ ...clientConfig(address), ...deadlines(stepMs) });
-  // Whoever asks next hears of it.
+  // The next query reports the error.
   client.on('error', () => undefined);
   await client.connect();
   return {
@@ -75,12 +75,12 @@ async function connect(address: DatabaseAddress): Promise<Connected> {
   };
 }
 
-/** How a notice is tried: what it carries, which no other does, and how long it is waited for. */
+/** A test of notices: a unique payload, and the wait for it. */
 export type NoticeTrial = { payload: string; patience: () => Promise<unknown> };
 
 /**
- * Whether what is told at one address is heard at another, as nodes tell one another of what they change; rejects where
- * one of them cannot be reached.
+ * Whether a notice that is sent to one address arrives at another, as between nodes. Rejects if an address cannot be
+ * reached.
  */
 export async function isHeard(
   told: DatabaseAddress,
@@ -158,8 +158,8 @@ async function findLongTransactions(ask: Ask, longMs: number): Promise<string[]>
 }
 
 /**
- * A pooler has numbers of its own for connections. One that lends them for single transactions lends the same to the
- * next who asks: what was set before is not there then.
+ * A pooler reports process ids of its own. A pooler that lends connections for single transactions gives the connection
+ * to the next client, so a setting of the session is lost.
  */
 async function findPooler({ client, ask }: Connected, address: DatabaseAddress): Promise<Survey['pooler']> {
   const [own] = await ask('SELECT pg_backend_pid() AS pid');
@@ -172,7 +172,7 @@ async function findPooler({ client, ask }: Connected, address: DatabaseAddress):
     const [row] = await ask(`SELECT current_setting('latchkey.doctor', true) AS kept`);
     return row?.['kept'] === 'kept' ? 'session' : 'transaction';
   } catch (error) {
-    // The only connection to the server is lent to the other.
+    // The pooler has only one connection, which the other client uses.
     if (isTimeout(error)) return 'transaction';
     throw error;
   } finally {

@@ -13,7 +13,6 @@ import { purchaseReads, purchaseTable } from './tables/purchase.ts';
 import { redemptionReads, redemptionTable } from './tables/redemption.ts';
 import { settingReads, settingTable } from './tables/setting.ts';
 
-/** Makes the reads of every table. */
 export function prepareReader(source: Source): AuthorityReader {
   return {
     accounts: accountReads(source),
@@ -32,7 +31,7 @@ export function prepareReader(source: Source): AuthorityReader {
   };
 }
 
-/** Makes every table over a connection; only the writer may pass it to use cases. */
+/** Only the writer may pass these tables to use cases. */
 export function prepareTransaction(source: WritingSource): AuthorityTransaction {
   return {
     accounts: accountTable(source),

@@ -22,7 +22,6 @@ import {
 } from './locks.ts';
 import type { BoundStatement, Statement } from './statements.ts';
 
-/** How the writer runs use cases. */
 export type PostgresRun = {
   run: (
     transaction: AuthorityTransaction,
@@ -30,32 +29,32 @@ export type PostgresRun = {
     context: WriterContext,
   ) => Awaitable<unknown>;
   isRefusal: (result: unknown) => boolean;
-  /** Called for each transaction that is tried, with the time of the database (epoch ms) after the locks; null: it was not asked. */
+  /** Called for each attempt, with the time of the database (epoch ms) after the locks; null: not queried. */
   context: (databaseNow: number | null) => WriterContext;
   clock: Pick<Clock, 'sleep' | 'elapsed'>;
   random: Pick<Random, 'draw'>;
-  /** Called before the answer of a write that has changed, or may have, what nodes remember of credentials. */
+  /** Called before the response of a write that has changed, or may have changed, credentials that nodes cache. */
   onCredentialsChanged: () => unknown;
-  /** A write is begun again. */
+  /** Called when a write is repeated. */
   onRepeat: (reason: RepeatReason) => unknown;
-  /** A transaction was tried: how long it waited for a connection, and how long it took, in ms. */
+  /** Called after each attempt, with the wait for a connection and the duration, in ms. */
   onTried: (measure: TransactionMeasure) => unknown;
-  /** Ms, with fractions, since whenever. */
+  /** A monotonic time in ms, with fractions. */
   timer: () => number;
 };
 
-/** Why a write is begun again: another was before it, the database was away, or nobody knew whether it was done. */
+/** Why a write is repeated: a conflict with another write, no connection, or an unknown outcome. */
 export type RepeatReason = 'conflict' | 'away' | 'doubt';
 
 export type TransactionMeasure = { waitedMs: number; durationMs: number };
 
-/** How often a write is begun at most, and for how long, in ms: whoever waits for its answer has a deadline too. */
-const tries = 6;
-const triesMs = 5_000;
-/** How long the first wait before another try is, in ms; each is twice as long. */
+/** The limits for repeating a write. The client that waits for the response has a deadline, too. */
+const maxAttempts = 6;
+const maxRepeatMs = 5_000;
+/** The wait before the second attempt, in ms. Each wait is twice as long as the previous wait. */
 const firstWaitMs = 15;
 
-/** Those that are nothing but one change of a license: many of them are committed together. */
+/** Use cases that only change one license; these are group-committed. */
 const grouped: ReadonlySet<AuthorityUseCase> = new Set<AuthorityUseCase>(['changeLicense']);
 
 /** The writer of an authority on PostgreSQL: each write is a transaction, on any free connection. */
@@ -64,10 +63,10 @@ export class PostgresWriter implements Writer {
   readonly #how: PostgresRun;
   readonly #locksOf: LockPlan;
   readonly #group: GroupedChanges;
-  /** What those of `grouped` are given without an idempotency key: they use nothing else. */
+  /** The tables for `grouped` use cases without an idempotency key. They use no other table. */
   readonly #unkeyed: AuthorityTransaction;
   readonly #maintenance: Statement;
-  /** How many requests wait for their idempotency keys, or would wait. */
+  /** The number of requests that may wait for their idempotency keys. */
   #waiting = 0;
 
   constructor(database: Database, how: PostgresRun) {
@@ -83,8 +82,8 @@ export class PostgresWriter implements Writer {
   }
 
   /**
-   * Rejects with `StorageError`. What was surely not done is begun again some times, and so is what is in doubt under
-   * an idempotency key, which tells whether it was done.
+   * Rejects with `StorageError`. Repeats a write that was certainly not committed, and a write with an unknown outcome if
+   * it has an idempotency key, which shows whether it was committed.
    */
   async write<Name extends UseCaseName>(
     name: Name,
@@ -92,14 +91,14 @@ export class PostgresWriter implements Writer {
     writeOptions: WriteRequest['writeOptions'] = {},
   ): Promise<CommandResult<Name>> {
     if (!isAuthorityUseCase(name)) throw new Error(`an authority does not write ${name}`);
-    // The compiler cannot see that a name and its command, or its result, belong together.
+    // The compiler cannot infer the types of the command and the result from the name.
     const request = { name, command, writeOptions } as unknown as WriteRequest<AuthorityUseCase>;
     return (await this.#repeat(request)) as CommandResult<Name>;
   }
 
   async #repeat(request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
     const { clock, random } = this.#how;
-    const endsAt = clock.elapsed() + triesMs;
+    const endsAt = clock.elapsed() + maxRepeatMs;
     let isInDoubt = false;
     let isAlwaysTaken = true;
     for (let count = 1; ; count += 1) {
@@ -110,11 +109,11 @@ export class PostgresWriter implements Writer {
         isInDoubt ||= reason === 'doubt';
         isAlwaysTaken &&= sqlState(error) === sqlStates.uniqueViolation;
         const isUnnamed = (request.writeOptions.idempotency ?? null) === null;
-        const isLast = count === tries || clock.elapsed() >= endsAt || (isInDoubt && isUnnamed);
+        const isLast = count === maxAttempts || clock.elapsed() >= endsAt || (isInDoubt && isUnnamed);
         if (reason === null || isLast)
           throw isInDoubt
             ? new StorageError('unknown', error)
-            : lastError(error, isAlwaysTaken && count === tries);
+            : lastError(error, isAlwaysTaken && count === maxAttempts);
         this.#how.onRepeat(reason);
       }
       const waitMs = firstWaitMs * 2 ** (count - 1);
@@ -131,7 +130,7 @@ export class PostgresWriter implements Writer {
     return done === null ? await this.#alone(request) : done.result;
   }
 
-  /** In a transaction of its own. */
+  /** Runs in its own transaction. */
   async #alone(request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
     const { idempotency = null } = request.writeOptions;
     return await this.#lend(async (connection) => {
@@ -158,8 +157,9 @@ export class PostgresWriter implements Writer {
   }
 
   /**
-   * Begins a transaction that takes an idempotency key; null: another request has it. Half of the connections may wait
-   * for keys: the rest is left for others, also when all that waits at another node is sent again to this one.
+   * Begins a transaction that locks an idempotency key; null: another request has the key. At most half of the
+   * connections may wait for keys, so that other requests still get a connection, even if the clients of another node
+   * repeat all their waiting requests here.
    */
   async #claim(
     connection: Connection,
@@ -179,7 +179,7 @@ export class PostgresWriter implements Writer {
     }
   }
 
-  /** Whether no other node is at the housework. */
+  /** Whether no other node is doing maintenance. */
   async #isFirst(connection: Connection): Promise<boolean> {
     const [row] = await connection.rows(this.#maintenance, []);
     return row?.['held'] === true;
@@ -204,7 +204,7 @@ export class PostgresWriter implements Writer {
     try {
       await connection.commit();
     } finally {
-      // Also when nobody can tell whether it did.
+      // Even if the outcome is unknown.
       if (connection.changesCredentials) onCredentialsChanged();
     }
     return result;
@@ -217,7 +217,7 @@ function reasonToRepeat(error: unknown): RepeatReason | null {
   return fault === 'away' ? 'away' : null;
 }
 
-/** What could not be done however often it was tried. Only a constraint that holds for ever is a fault of ours. */
+/** The error after the last attempt. A unique violation in every attempt is a bug of ours. */
 function lastError(error: unknown, isAlwaysTaken: boolean): unknown {
   return isAlwaysTaken ? error : storageErrorOf(error);
 }

@@ -7,7 +7,6 @@ import { ofAccount } from './tenant.ts';
 const columns = 'account_id AS "accountId", name, created_at AS "createdAt"';
 const fromRow = (row: Account): Account => row;
 
-/** Makes the reads of sellers' accounts. */
 export function accountReads(source: Source): AwaitableTable<AccountReads> {
   const { account } = source.names;
   const get = prepareQuery(source, `SELECT ${columns} FROM ${account} WHERE account_id = $1`, fromRow);
@@ -25,7 +24,6 @@ export function accountReads(source: Source): AwaitableTable<AccountReads> {
   };
 }
 
-/** Makes the table of sellers' accounts. */
 export function accountTable(source: WritingSource): AwaitableTable<AccountTable> {
   const { account } = source.names;
   const add = prepareWrite(

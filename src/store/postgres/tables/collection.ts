@@ -6,7 +6,6 @@ import { ofAccount } from './tenant.ts';
 
 const fromRow = (row: Collection): Collection => row;
 
-/** Makes the reads of collections of products. */
 export function collectionReads(source: Source): AwaitableTable<CollectionReads> {
   const { collection, collectionMember } = source.names;
   const columns = `collection_id AS "collectionId", account_id AS "accountId", name,
@@ -21,7 +20,6 @@ export function collectionReads(source: Source): AwaitableTable<CollectionReads>
   };
 }
 
-/** Makes the table of collections of products. */
 export function collectionTable(source: WritingSource): AwaitableTable<CollectionTable> {
   const { collection, collectionMember } = source.names;
   const add = prepareWrite(

@@ -39,7 +39,7 @@ function conditionsOf(
   ];
 }
 
-/** Makes the reads of an account's coupons. `locking`: what stands behind a look-up of a single one. */
+/** `locking`: the locking clause for reading a single coupon. */
 export function couponReads(source: Source, locking = ''): AwaitableTable<CouponReads> {
   const { names } = source;
   const { coupon } = names;
@@ -84,8 +84,8 @@ function termsValues(terms: CouponTerms): SqlValue[] {
 }
 
 /**
- * Makes the table of coupons. A look-up locks what it finds: a code may have come to mean another coupon while the
- * lock of the first was waited for.
+ * Reading a single coupon locks it, because the code may belong to another coupon after the wait for the lock of the
+ * first one.
  */
 export function couponTable(source: WritingSource): AwaitableTable<CouponTable> {
   const { coupon, couponNumber } = source.names;

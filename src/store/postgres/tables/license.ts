@@ -29,19 +29,19 @@ import { keyLock } from '../locks.ts';
 
 const fromRow = (row: License): License => row;
 
-/** The columns of a license, qualified: they also stand in joins. */
+/** The columns of a license, qualified for joins. */
 export function licenseColumns({ license }: Pick<Names, 'license'>): string {
   return `${license}.license_key AS "licenseKey", ${license}.product_key AS "productKey",
     ${license}.buyer_email AS "buyerEmail", ${license}.uses, ${license}.enabled,
     ${license}.created_at AS "createdAt"`;
 }
 
-/** The license of a buyer, whatever the letter case. */
+/** The licenses of a buyer, without regard to letter case. */
 export function ofBuyer({ license }: Names, buyerEmail: string | undefined): Condition {
   return [(place) => `lower(${license}.buyer_email) = lower(${place}::text COLLATE "C")`, buyerEmail];
 }
 
-/** What an export is limited to. */
+/** The conditions of an export. */
 export function exported(names: Names, { productKey, tenant }: ExportFilter): Condition[] {
   return [[(place) => `${names.license}.product_key = ${place}`, productKey], ...ofTenant(names, tenant)];
 }
@@ -56,7 +56,6 @@ function conditionsOf(names: Names, filter: LicenseFilter): Condition[] {
   ];
 }
 
-/** Makes the reads of licenses. */
 export function licenseReads(source: Source): AwaitableTable<LicenseReads> {
   const { names } = source;
   const { license, purchase } = names;
@@ -86,7 +85,6 @@ export function licenseReads(source: Source): AwaitableTable<LicenseReads> {
   };
 }
 
-/** Makes the table of licenses. */
 export function licenseTable(source: WritingSource): AwaitableTable<LicenseTable> {
   const { names } = source;
   const { license } = names;
@@ -113,23 +111,22 @@ export function licenseTable(source: WritingSource): AwaitableTable<LicenseTable
   };
 }
 
-/** A license before and after a change. */
 export type ChangedLicense = { before: License; after: License };
 
 const columns = `ordinal, license_key AS "licenseKey", product_key AS "productKey", buyer_email AS "buyerEmail", uses,
   enabled, created_at AS "createdAt", uses_before AS "usesBefore", enabled_before AS "enabledBefore"`;
 
-/** A change, and the idempotency key that it is asked for under, if any. */
+/** A change, and the idempotency key of its request, if any. */
 type KeyedChange = { change: LicenseChange; idempotency: Idempotency | null };
 
-/** Makes the statement that changes licenses one after the other, and keeps their history; a transaction of its own. */
+/** The statement that changes licenses in order and records their history. It is one transaction. */
 export function changeStatement(names: Names): Statement {
   return statementOf(`SELECT ${columns} FROM ${names.of('change_licenses')}($1, $2, ${maxHistoryEntries})`);
 }
 
 /**
- * Makes the statement that takes the idempotency keys of changes, as far as they are free and nothing was answered under
- * them, and makes these changes and those without a key.
+ * The statement that takes the free idempotency keys of changes, and makes these changes and the changes without a key.
+ * A key is free if no other request has it and there is no stored response.
  */
 export function keyedChangeStatement(names: Names): Statement {
   const { idempotency } = names;
@@ -144,7 +141,6 @@ export function keyedChangeStatement(names: Names): Statement {
   );
 }
 
-/** The values of that statement. */
 export function keyedChangesAsked(asked: readonly KeyedChange[]): SqlValue[] {
   return [
     JSON.stringify(asked.map(({ change }, ordinal) => changeAsked(change, ordinal))),
@@ -154,8 +150,8 @@ export function keyedChangesAsked(asked: readonly KeyedChange[]): SqlValue[] {
 }
 
 /**
- * The values of the statement. The domain's rule is in them. `skipsLocked`: a license that another transaction is
- * changing is left out, and otherwise waited for.
+ * The values of the statement; they contain the rule of the domain. `skipsLocked`: skip a license that another
+ * transaction is changing; otherwise wait for it.
  */
 export function changesAsked(changes: readonly LicenseChange[], skipsLocked: boolean): SqlValue[] {
   return [JSON.stringify(changes.map(changeAsked)), skipsLocked];
@@ -179,7 +175,7 @@ function changeAsked({ tenant, licenseKey, trigger, remembered }: LicenseChange,
 
 type ChangedRow = License & { ordinal: number; usesBefore: number; enabledBefore: boolean };
 
-/** What became of each change; null: the credential reaches no such license, or it was left out. */
+/** The result of each change; null: the tenant has no such license, or the license was skipped. */
 export function changesMade(count: number, rows: readonly Row[]): (ChangedLicense | null)[] {
   const made = Array.from({ length: count }, (): ChangedLicense | null => null);
   for (const row of rows) {

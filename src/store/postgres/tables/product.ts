@@ -19,7 +19,6 @@ function conditionsOf({ tenant, archived }: ProductFilter): Condition[] {
   return [ofAccount(tenant), [(place) => `(archived_at IS NOT NULL) = ${place}`, archived]];
 }
 
-/** Makes the reads of products. */
 export function productReads(source: Source): AwaitableTable<ProductReads> {
   const { product } = source.names;
   const get = prepareQuery(source, `SELECT ${columns} FROM ${product} WHERE product_key = $1`, fromRow);
@@ -37,7 +36,6 @@ export function productReads(source: Source): AwaitableTable<ProductReads> {
   };
 }
 
-/** Makes the table of products. */
 export function productTable(source: WritingSource): AwaitableTable<ProductTable> {
   const { product } = source.names;
   const add = prepareWrite(

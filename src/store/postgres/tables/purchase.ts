@@ -33,7 +33,6 @@ function conditionsOf(names: Names, filter: PurchaseFilter): Condition[] {
   ];
 }
 
-/** Makes the reads of purchases. */
 export function purchaseReads(source: Source): AwaitableTable<PurchaseReads> {
   const { names } = source;
   const { license, purchase } = names;
@@ -49,7 +48,7 @@ export function purchaseReads(source: Source): AwaitableTable<PurchaseReads> {
   const id = `${purchase}.purchase_id`;
   const list = { select: columns, from: joined, isLatestFirst: true };
   const listed = prepareList(source, { ...list, key: [`${purchase}.created_at`, id] }, fromRow);
-  // A key has one purchase or few: not to be looked for through all of them by their date, which the order suggests.
+  // A key has few purchases. Without this, the planner would scan all purchases by date because of ORDER BY.
   const ofKey = prepareList(source, { ...list, key: [`${purchase}.created_at + 0`, id] }, fromRow);
   const listFor = ({ licenseKey }: PurchaseFilter): typeof listed =>
     licenseKey === undefined ? listed : ofKey;
@@ -67,7 +66,6 @@ export function purchaseReads(source: Source): AwaitableTable<PurchaseReads> {
   };
 }
 
-/** Makes the table of purchases. */
 export function purchaseTable(source: WritingSource): AwaitableTable<PurchaseTable> {
   const { purchase } = source.names;
   const add = prepareWrite(

@@ -24,7 +24,6 @@ const fromRow = (row: Row): Redemption => {
   return redemption;
 };
 
-/** Makes the reads of redemptions. */
 export function redemptionReads(source: Source): AwaitableTable<RedemptionReads> {
   const { redemption, redemptionCount } = source.names;
   const select = `SELECT ${columns} FROM ${redemption}`;
@@ -55,7 +54,7 @@ export function redemptionReads(source: Source): AwaitableTable<RedemptionReads>
   };
 }
 
-/** Makes the table of redemptions, which counts those of each coupon. */
+/** Also counts the redemptions of each coupon. */
 export function redemptionTable(source: WritingSource): AuthorityTable<RedemptionTable> {
   const { redemption, redemptionCount } = source.names;
   const add = prepareWrite(

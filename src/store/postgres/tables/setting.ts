@@ -1,7 +1,6 @@
 import type { AwaitableTable, SettingReads, SettingTable } from '../../../service/tables.ts';
 import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';
 
-/** Makes the reads of single facts about this store. */
 export function settingReads(source: Source): AwaitableTable<SettingReads> {
   const get = prepareQuery(
     source,
@@ -11,7 +10,6 @@ export function settingReads(source: Source): AwaitableTable<SettingReads> {
   return { get: (name) => get.first(name) };
 }
 
-/** Makes the table of single facts about this store. */
 export function settingTable(source: WritingSource): AwaitableTable<SettingTable> {
   const set = prepareWrite(
     source,

@@ -22,7 +22,6 @@ function conditionsOf({ since, until, actor, act, subject }: AuditFilter): Condi
   ];
 }
 
-/** Makes the reads of people's acts. */
 export function auditReads(source: Source): AwaitableTable<AuditReads> {
   const { audit } = source.names;
   const get = prepareQuery(source, `SELECT ${columns} FROM ${audit} WHERE id = $1`, fromRow);
@@ -38,7 +37,7 @@ export function auditReads(source: Source): AwaitableTable<AuditReads> {
   };
 }
 
-/** Makes the record of people's acts; the schema lets nothing change or remove one. */
+/** The schema prevents changing and removing audit events. */
 export function auditTable(source: WritingSource): AwaitableTable<AuditTable> {
   const add = prepareWrite(
     source,

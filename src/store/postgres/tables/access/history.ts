@@ -18,7 +18,6 @@ function fromRow({ usesBefore, enabledBefore, usesAfter, enabledAfter, ...same }
   };
 }
 
-/** Makes the reads of what happened to license keys. */
 export function historyReads(source: Source): AwaitableTable<HistoryReads> {
   const { licenseHistory } = source.names;
   const list = prepareQuery(
@@ -42,8 +41,8 @@ export function historyReads(source: Source): AwaitableTable<HistoryReads> {
 }
 
 /**
- * Makes the table of what happened to license keys. The license numbers its changes: a count of them could not see
- * what those have added that this transaction has just waited for.
+ * The history of license keys. The license row has the number of its last change, because a count of the changes would
+ * not see those that were committed while this transaction waited for the row.
  */
 export function historyTable(source: WritingSource): AuthorityTable<HistoryTable> {
   const { license, licenseHistory } = source.names;

@@ -19,15 +19,15 @@ import {
 
 export type StoredRow = { fingerprint: string; value: string | null };
 
-/** The answer that a row holds; null: the request is still under way. */
+/** The stored response; null: the request is still running. */
 export function storedResponseOf({ fingerprint, value }: StoredRow): StoredResponse | null {
   return value === null ? null : { fingerprint, value: JSON.parse(value) };
 }
 
-/** An answer to be kept under its key. */
+/** A response to store under its key. */
 export type KeptResponse = Idempotency & { value: string; unchanged: boolean };
 
-/** Makes the statement that keeps many answers, as of now; it fails where one of their keys has a row already. */
+/** The statement that stores many responses. It fails if one of the keys has a response already. */
 export function keepStatement({ idempotency }: Names): Statement {
   return statementOf(
     `INSERT INTO ${idempotency} (credential, key, fingerprint, value, at, unchanged)
@@ -36,12 +36,11 @@ export function keepStatement({ idempotency }: Names): Statement {
   );
 }
 
-/** The values of the statement. */
 export function keptValues(answers: readonly KeptResponse[]): SqlValue[] {
   return [JSON.stringify(answers)];
 }
 
-/** Makes the reads of stored answers. Their values are JSON; without one, the request is still under way. */
+/** The values are JSON; null: the request is still running. */
 export function idempotencyReads(source: Source): AwaitableTable<IdempotencyReads> {
   const { idempotency } = source.names;
   const get = prepareQuery(
@@ -60,7 +59,6 @@ export function idempotencyReads(source: Source): AwaitableTable<IdempotencyRead
   };
 }
 
-/** Makes the table of stored answers. */
 export function idempotencyTable(source: WritingSource): AuthorityTable<IdempotencyTable> {
   const { idempotency } = source.names;
   const put = prepareWrite(

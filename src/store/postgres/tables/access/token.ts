@@ -23,7 +23,6 @@ const fromRow = (row: Omit<Token, 'scopes'> & { scopes: string }): Token => ({
   scopes: row.scopes.split(' ').filter(Boolean),
 });
 
-/** Makes the reads of tokens. */
 export function tokenReads(source: Source): AwaitableTable<TokenReads> {
   const { token } = source.names;
   const get = prepareQuery(source, `SELECT ${columns} FROM ${token} WHERE token_id = $1`, fromRow);
@@ -37,7 +36,6 @@ export function tokenReads(source: Source): AwaitableTable<TokenReads> {
   };
 }
 
-/** Makes the table of tokens. */
 export function tokenTable(source: WritingSource): AuthorityTable<TokenTable> {
   const { token } = source.names;
   const add = prepareWrite(
@@ -62,7 +60,7 @@ export function tokenTable(source: WritingSource): AuthorityTable<TokenTable> {
   };
 }
 
-/** Makes the reads of credentials that were rolled and go on for a while. */
+/** Rolled credentials stay valid for a while. */
 export function oldCredentialReads(source: Source): AwaitableTable<OldCredentialReads> {
   const byDigest = prepareQuery(
     source,
@@ -72,7 +70,7 @@ export function oldCredentialReads(source: Source): AwaitableTable<OldCredential
   return { byDigest: (kind, digest) => byDigest.first(kind, digest) };
 }
 
-/** Makes the table of credentials that were rolled: one of an owner at most. */
+/** An owner has at most one rolled credential. */
 export function oldCredentialTable(source: WritingSource): AwaitableTable<OldCredentialTable> {
   const { oldCredential } = source.names;
   const put = prepareWrite(
