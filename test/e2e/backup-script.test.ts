@@ -11,9 +11,7 @@ const repository = join(import.meta.dirname, '../..');
 const script = join(repository, 'examples/backup/latchkey-backup');
 const main = join(repository, 'src/cli/main.ts');
 
-/**
- * Runs the script with `latchkey` on its PATH; `after` runs on each backup as soon as it exists.
- */
+/** Runs the script with `latchkey` on its PATH; `after` runs on each backup as soon as it exists. */
 function backUp(
   directory: string,
   { keep = '14', after = ':' } = {},

@@ -14,9 +14,7 @@ const form = 'application/x-www-form-urlencoded';
 
 const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
 
-/**
- * The result of a page's fetch: type, status and text of the response, or the name of the error.
- */
+/** The result of a page's fetch: type, status and text of the response, or the name of the error. */
 type Got = readonly [type: string, status: number, text: string] | string;
 
 describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser${missing}`, () => {

@@ -89,10 +89,7 @@ const wrongCredentials: readonly Record<string, string>[] = [
 /** Shorter than by default, so that the requests that never arrive completely end soon. */
 const timely = { header_timeout: '3s', request_timeout: '3s' };
 
-/**
- * Calls every route with canaries: as the right caller, as another caller, and with broken
- * requests.
- */
+/** Calls every route with canaries: as the right caller, as another caller, and with broken requests. */
 async function driveRoutes(http: HttpClient, admin: Record<string, string>, told: Told): Promise<void> {
   for (const route of routes) {
     const method = route.method.toLowerCase() as 'get' | 'put' | 'post' | 'delete';

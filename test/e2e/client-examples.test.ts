@@ -325,10 +325,7 @@ async function startFront(
   );
 }
 
-/**
- * Forwards requests, and closes the connection instead of sending the first response to each
- * change.
- */
+/** Forwards requests, and closes the connection instead of sending the first response to each change. */
 async function startLossyFront(
   target: string,
 ): Promise<AsyncDisposable & { url: string; readonly lost: number }> {

@@ -9,9 +9,7 @@ import { temporaryDirectory, type TemporaryDirectory } from '../support/temporar
 
 const run = promisify(execFile);
 
-/**
- * A stand-in for the part of Electron's API that the example uses; Electron is not installed here.
- */
+/** A stand-in for the part of Electron's API that the example uses; Electron is not installed here. */
 const electron = `
 const handlers = new Map();
 exports.ipcMain = { handle: (name, handler) => handlers.set(name, handler) };

@@ -8,10 +8,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 const launcher = fileURLToPath(new URL('../../src/cli/launcher.js', import.meta.url));
 
-/**
- * Makes the launcher believe that its own Node is too old, so that it starts the Node of the
- * package.
- */
+/** Makes the launcher believe that its own Node is too old, so that it starts the Node of the package. */
 const onOldNode = [
   process.execPath,
   '--import',

@@ -20,10 +20,7 @@ const program = join(prefix, 'bin/latchkey');
 afterAll(() => place[Symbol.asyncDispose]());
 
 let tarball = '';
-/**
- * Outdated Nodes by version: the oldest Node that must still print the advice, and this machine's
- * Node.
- */
+/** Outdated Nodes by version: the oldest Node that must still print the advice, and this machine's Node. */
 const oldNodes: { version: string; node: string }[] = [];
 
 beforeAll(async () => {

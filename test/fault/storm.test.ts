@@ -212,7 +212,7 @@ for (const seed of seeds) {
   );
 
   test.concurrent(
-    `seed ${seed}: with other writers the error is at most what is labelled as uncertainty`,
+    `seed ${seed}: with other writers the error is at most the number of uncertain operations`,
     async () => {
       const storm = await runStorm(seed, 'many');
       await using harness = storm.harness;

@@ -1,4 +1,4 @@
-"""What Schemathesis reports about the interface and is right as it is: each with its reason."""
+"""The reports of Schemathesis that are not errors of the interface, each with its reason."""
 
 import itertools
 import json
@@ -12,18 +12,17 @@ WRONG_METHOD_ANSWERED = "ST204"
 
 # Problem codes for parameters that do not match the schema; all other codes are beyond the schema.
 MISWRITTEN = re.compile(r"malformed|required|excluded|unknown|out_of_range|too_(long|short)|not_(a|an|one|text)(_\w+)?")
-# Codes with the same names that do not concern the schema: the scopes of a product token, the total
-# of a cart.
+# Codes with the same names that do not concern the schema: the scopes of a product token, the total of a cart.
 OF_RULES = {("scopes", "excluded"), ("items", "out_of_range")}
 
 
 def limits_are_settings(failure, case, response):
-    """How long a request may be is configured (limits.body_bytes, limits.header_bytes), not described."""
+    """The maximum size of a request is configured (limits.body_bytes, limits.header_bytes), not described."""
     return response.status_code in (413, 431)
 
 
 def rules_go_beyond_a_schema(failure, case, response):
-    """A schema says how a parameter is written, not what is in the catalogue, or in the past."""
+    """A schema describes the format of a parameter, not the contents of the catalogue or earlier requests."""
     told = problem(response)
     if told.get("code") == "parameters_invalid":
         faults = [fault for fault in told["errors"] if (fault["parameter"], fault["code"]) not in OF_RULES]
@@ -34,46 +33,46 @@ def rules_go_beyond_a_schema(failure, case, response):
 
 
 def a_wrong_row_is_reported(failure, case, response):
-    """An import takes the other rows, and answers which it did not take (src/http/README.md, Import and export)."""
+    """An import accepts the valid rows and reports the rejected ones (src/http/README.md, Import and export)."""
     return failure.code == INVALID_ACCEPTED and "imported" in problem(response).get("data", {})
 
 
 def a_pattern_cannot_normalize(failure, case, response):
-    """A new key or code is refused where its NFKC form differs from it; no pattern of JSON Schema says that."""
+    """A new key or code must equal its NFKC form, which no pattern of JSON Schema can express."""
     faults = problem(response).get("errors", [])
     return failure.code == VALID_REJECTED and any("must not contain invisible" in fault["detail"] for fault in faults)
 
 
 def a_schema_does_not_describe_csv(failure, case, response):
-    """Columns and rows of a file; test/http/csv.test.ts tries those."""
+    """No schema describes the columns and rows of a CSV file; test/http/csv.test.ts tests them."""
     return failure.code == VALID_REJECTED and case.media_type == "text/csv"
 
 
 def a_get_with_a_body_is_no_request(failure, case, response):
-    """It is refused before its path is looked at, as 400: what a body of GET means is not defined (RFC 9110)."""
+    """A GET with a body is refused with 400 before routing: RFC 9110 does not define its meaning."""
     detail = problem(response).get("detail", "")
     return failure.code == WRONG_METHOD_ANSWERED and detail.endswith("has no body here.")
 
 
 def a_name_is_sent_once(failure, case, response):
-    """A list as an unknown member of a form becomes the same name many times, and one of them would be chosen."""
+    """In a form, a list as an unknown member becomes a repeated name, which the server refuses."""
     return failure.code == VALID_REJECTED and problem(response).get("code") == "duplicate_parameter"
 
 
 def empty_is_not_sent(failure, case, response):
-    """An empty value counts as not sent; a schema with a pattern or a format could only say so by a second type."""
+    """An empty value counts as missing; a schema with a pattern or a format would need a second type for that."""
     sent = [*(case.query or {}).values(), *(case.body.values() if is_form(case) else ())]
     return failure.code == INVALID_ACCEPTED and "" in sent
 
 
 def a_paused_agent_asks_nothing(failure, case, response):
-    """One of the operations that are tried is to pause it: what it has not seen it cannot know until resumed."""
+    """Schemathesis may pause the agent, which then cannot look up an unknown key until it is resumed."""
     told = problem(response)
     return told.get("code") == "upstream_unreachable" and "paused" in told["detail"]
 
 
 def not_ready_is_an_answer(failure, case, response):
-    """A probe is told by its status that the upstream is not fresh; 503 is what it asks for."""
+    """A readiness probe asks for 503 if the upstream is not fresh."""
     return case.path == "/readyz" and all(reason.startswith("upstream_") for reason in response.json()["reasons"])
 
 
@@ -102,7 +101,7 @@ numbers = itertools.count()
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """One key names one request: the same key for the next one would only ever be refused."""
+    """Each request gets its own idempotency key, because a reused key is refused."""
     key = (case.headers or {}).get("Idempotency-Key")
     if isinstance(key, str) and re.fullmatch(r'"[ !#-~]{1,200}"|[!#-~]{1,200}', key):
         case.headers["Idempotency-Key"] = f'"{key.strip(QUOTE)}.{next(numbers)}"'

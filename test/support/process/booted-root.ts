@@ -19,7 +19,7 @@ export interface BootedRoot extends AsyncDisposable {
 const longestMs = 120_000;
 const everyMs = 200;
 
-/** Boots a clean root with systemd. Gives the error message if this machine cannot do that. */
+/** Boots a clean root with systemd. Returns the error message if this machine cannot boot it. */
 export async function boot(root: CleanRoot): Promise<BootedRoot | string> {
   const argv = ['--quiet', `--directory=${root.path}`, '--register=no', '--keep-unit', '--private-network'];
   const container = spawn('systemd-nspawn', [...argv, '--boot', '--console=pipe'], {

@@ -1,4 +1,4 @@
-"""A command line tool that asks with requests. Second version of the API."""
+"""A command line tool that uses requests. Second version of the API."""
 import os
 import pathlib
 import sys

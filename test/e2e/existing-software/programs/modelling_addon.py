@@ -1,4 +1,4 @@
-"""An add-on of a modelling program, which may use nothing but Python itself. Second version of the API."""
+"""An add-on of a modelling program, which may only use Python's standard library. Second version of the API."""
 import json
 import os
 import sys

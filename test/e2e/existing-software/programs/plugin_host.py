@@ -1,4 +1,4 @@
-"""A plugin host of the first version: whatever it cannot read is no license. Asks with requests."""
+"""A plugin host that uses requests and treats an unreadable response as a refusal. First version of the API."""
 import os
 import sys
 
