@@ -17,7 +17,7 @@ import { replaceSecretFile } from './system/secret-files.ts';
 import { sha256 } from './system/random.ts';
 import type { LocalStore, StoreWriter } from './store/opened-store.ts';
 import { done } from '../domain/problem/problem.ts';
-import type { LicenseResponse, Licensing } from '../service/answers.ts';
+import type { CacheableResponse, Licensing } from '../service/answers.ts';
 
 /** The parts of a running process that the routes need. */
 type AppParts = Pick<RoleParts, 'instance' | 'current' | 'clock' | 'log'> &
@@ -143,14 +143,19 @@ function countedLicensing(licensing: Licensing, counts: Counts): Licensing {
       const result = await licensing.verify(...asked);
       if (!result.ok) return result;
       counts.countVerdict(result.value);
-      return done(countingCached(result.value, counts));
+      const { cacheable } = result.value;
+      return cacheable === undefined ? result : done(countingCached({ ...result.value, cacheable }, counts));
+    },
+    // Its caller serves the answer as if it came from the cache.
+    verifyNow: (...asked) => {
+      const answer = licensing.verifyNow?.(...asked) ?? null;
+      return answer && countingCached(answer, counts);
     },
   };
 }
 
-function countingCached(answer: LicenseResponse, counts: Counts): LicenseResponse {
+function countingCached(answer: CacheableResponse, counts: Counts): CacheableResponse {
   const { cacheable } = answer;
-  if (cacheable === undefined) return answer;
   const onServed = (): void => {
     counts.countVerdict(answer);
     cacheable.onServed();

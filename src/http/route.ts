@@ -78,6 +78,11 @@ type RouteFacts = {
   isBodyInQuery?: boolean;
   /** The answer says what a license key is worth: where that cannot be said, `listen.unknown` decides. */
   isVerdict?: boolean;
+  /**
+   * The same answer as `handle`, if it needs nothing but a read of a store in this process; null: call `handle`. The
+   * target is the path with its query.
+   */
+  respondNow?(app: App, principal: Principal, target: string): RouteResponse | null;
   /** Also answered while starting and draining. */
   always?: boolean;
   /** The schema of the response body by status; null: no body. */

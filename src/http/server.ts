@@ -130,8 +130,8 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
     if (!parsed.ok) return sendProblem(app, reply, parsed.problem);
     const result = await handleOnce(route, parsed.value);
     if (!result.ok) return sendProblem(app, reply, result.problem);
-    const { status, headers, body, cacheable = null } = result.value;
-    stateOf(request).cacheable = cacheable;
+    const { status, headers, body } = result.value;
+    stateOf(request).response = result.value;
     if (route.readsOnly !== true) logResponse(app, request, { status, code: null });
     reply.code(status).headers(headers);
     return body;
@@ -142,6 +142,6 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   const bodyLimit = Math.max(settings.limits.bodyBytes, route.bodyBytes ?? 0);
   const isCutOff = route.isVerdict === true && settings.unknown === 'reset';
   const hangUp = (response: ServerResponse): void => connections.hangUp(response);
-  const config = { csvMember, ...(isCutOff && { hangUp }) };
+  const config = { csvMember, route, ...(isCutOff && { hangUp }) };
   server.route({ method, exposeHeadRoute: false, url, bodyLimit, config, onRequest, handler });
 }

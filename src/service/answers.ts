@@ -41,6 +41,8 @@ export type LicenseResponse = {
   cacheable?: Cacheable;
 };
 
+export type CacheableResponse = LicenseResponse & { cacheable: Cacheable };
+
 export type LicenseHistory = { changes: readonly ListedChange[]; total: number };
 
 export type LicenseChangeRequest = {
@@ -68,6 +70,8 @@ export interface Licensing {
     signal: AbortSignal,
     requester?: string | null,
   ): Promise<Result<LicenseResponse>>;
+  /** The same answer as `verify`, if it needs nothing but a read of a store in this process; null: call `verify`. */
+  verifyNow?(tenant: Tenant, licenseKey: string): CacheableResponse | null;
   change(request: LicenseChangeRequest, signal: AbortSignal): Promise<Result<LicenseResponse>>;
   /** The changes of a license, latest first; refused if the license is unknown. `tenant`: null for any tenant. */
   history(tenant: Tenant | null, licenseKey: string, page: HistoryPage): Promise<Result<LicenseHistory>>;

@@ -18,6 +18,8 @@ export function findPlainKeys(licensing: Licensing): Licensing {
   return {
     verify: (tenant, licenseKey, signal, requester) =>
       eitherSpelling(licenseKey, (key) => licensing.verify(tenant, key, signal, requester)),
+    // The caller passes only keys that have a single spelling.
+    verifyNow: (tenant, licenseKey) => licensing.verifyNow?.(tenant, licenseKey) ?? null,
     change: (request, signal) =>
       eitherSpelling(request.licenseKey, (licenseKey) =>
         licensing.change({ ...request, licenseKey }, signal),

@@ -229,6 +229,7 @@ describe('verify on an agent', () => {
     const without = licensing(harness, ['other']);
     for (const tenant of [anyProduct, itsProduct]) {
       expect(refusalOf(await without.verify(tenant, key, never))).toBe('license_not_found');
+      expect(without.verifyNow?.(tenant, key)).toBeNull();
     }
     expect(await harness.requested()).toEqual([]);
     expect(valueOf(await licensing(harness).verify(anyProduct, key, never)).license.enabled).toBe(true);

@@ -293,6 +293,8 @@ describe('responses of the authority', () => {
     expect(valueOf(await licensing.verify(anyProduct, licenseKey, never))).toMatchObject(answered);
     const own = { accountId, productKey: license.productKey };
     expect(valueOf(await licensing.verify(own, licenseKey, never))).toMatchObject(answered);
+    expect(licensing.verifyNow?.(own, licenseKey)).toMatchObject(answered);
+    expect(licensing.verifyNow?.({ accountId, productKey: 'brush' }, licenseKey)).toBeNull();
     const other = { accountId, productKey: 'brush' };
     expect(refusalOf(await licensing.verify(other, licenseKey, never))).toBe('license_not_found');
     const request = { licenseKey, trigger: 'usage', actor: null, idempotency: null, waitMs: 0 } as const;

@@ -3,7 +3,7 @@ import type { Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Server as TlsServer } from 'node:tls';
 import type { FastifyReply } from 'fastify';
-import { responseClassOf } from './responses.ts';
+import { ResponseBatch, responseClassOf } from './responses.ts';
 import { type Requester, departure, WaitingRequests } from './waiting-requests.ts';
 
 /**
@@ -67,11 +67,13 @@ export class Connections {
   /** Those that close behind an answer that was made early, so that another can have their place. */
   readonly #leaving = new Set<Duplex>();
   /** The class of the responses of a server. */
-  readonly responseClass: typeof ServerResponse = responseClassOf(() => this.#unanswered.size > 1);
+  readonly responseClass: typeof ServerResponse;
+  readonly #batch = new ResponseBatch(() => this.#unanswered.size > 1);
   readonly #waiting: WaitingRequests;
 
   constructor(maximum: number) {
     this.#maximum = maximum;
+    this.responseClass = responseClassOf(this.#batch);
     this.#waiting = new WaitingRequests(maximum);
   }
 
@@ -88,7 +90,10 @@ export class Connections {
   /** Whether a request is not looked at, since its connection ends before it: by an answer, or here, where too many wait. */
   isOver(socket: Duplex): boolean {
     const unanswered = this.unanswered(socket);
-    if (unanswered.length >= mostUnanswered) socket.destroy();
+    if (unanswered.length >= mostUnanswered) {
+      this.#batch.send();
+      socket.destroy();
+    }
     return socket.destroyed || unanswered.some(isClosing);
   }
 
@@ -151,7 +156,7 @@ export class Connections {
     return this.#unanswered.get(socket) ?? [];
   }
 
-  /** A signal that aborts when the caller leaves, or its place is needed; `asker` null: it does not wait for the upstream. */
+  /** A signal that aborts when the caller leaves, or its place is needed; `requester` null: it does not wait for the upstream. */
   signalFor(response: ServerResponse, requester: Requester | null): AbortSignal {
     return requester === null ? departure(response) : this.#waiting.begin(response, requester);
   }
@@ -205,6 +210,7 @@ export class Connections {
 
   /** Whether there is a place for a new connection, which is closed otherwise. */
   #makeRoom(socket: Duplex): boolean {
+    this.#batch.send();
     const taken = this.#handshakes.size + this.#unanswered.size - this.#leaving.size;
     if (taken < this.#maximum) return true;
     const [handshake] = this.#handshakes;

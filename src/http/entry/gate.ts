@@ -27,7 +27,7 @@ export function arrival(
       query,
       principal: null,
       resolvedCredential: null,
-      cacheable: null,
+      response: null,
       startedAt: app.now(),
     };
   };

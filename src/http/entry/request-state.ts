@@ -9,7 +9,8 @@ import {
   requestIdHeader,
 } from '../../domain/header-names.ts';
 import { containsLicenseKey } from '../../domain/license-key.ts';
-import type { CacheableLicense } from '../response.ts';
+import type { RouteResponse } from '../response.ts';
+import type { Route } from '../route.ts';
 import type { App, ServerSettings } from '../app.ts';
 import type { RawParameters } from '../../wire/parameters.ts';
 import type { ResolvedCredential } from '../../service/access/credential.ts';
@@ -21,14 +22,15 @@ export type RequestState = {
   principal: Principal | null;
   /** What the principal was found by; null where anyone may call. */
   resolvedCredential: ResolvedCredential | null;
-  /** From the answer of the handler; null: the response must not be sent again. */
-  cacheable: CacheableLicense | null;
+  /** The response of the handler; null: there is none yet, or the handler refused. */
+  response: RouteResponse | null;
   startedAt: number;
 };
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     csvMember?: string | undefined;
+    route?: Route;
   }
   interface FastifyRequest {
     state: RequestState | null;

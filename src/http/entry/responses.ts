@@ -1,7 +1,6 @@
 import type * as Http from 'node:http';
 import type { ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
-import type { Socket } from 'node:net';
 
 // An import statement would also load the WebSocket and fetch of Node, which takes 40 ms.
 const http = createRequire(import.meta.url)('node:http') as typeof Http;
@@ -41,49 +40,50 @@ export class UnsentResponses {
   }
 }
 
+type Written = Required<[chunk?: unknown, encoding?: BufferEncoding, callback?: () => void]>;
+
 /**
  * Sends the responses of one turn of the event loop together at its end, except the first: waking a client costs more
  * than building a response, and a client that is woken for each response sleeps again before the next.
  */
-class ResponseBatch {
-  readonly #unsent: UnsentResponses;
-  readonly #corked: { socket: Socket; response: ServerResponse }[] = [];
+export class ResponseBatch {
+  readonly #hasManyConnections: () => boolean;
+  #ends: (() => void)[] = [];
   #isScheduled = false;
 
-  constructor(unsent: UnsentResponses) {
-    this.#unsent = unsent;
+  /** A single client does not gain: it waits for each response before its next request. */
+  constructor(hasManyConnections: () => boolean) {
+    this.#hasManyConnections = hasManyConnections;
   }
 
-  /** Whether a response that ends now is to wait for the end of this turn. */
-  get isOpen(): boolean {
-    if (this.#isScheduled) return true;
-    this.#isScheduled = true;
-    setImmediate(() => this.#send());
-    return false;
-  }
-
-  /** Call it before the response ends. */
-  add(response: ServerResponse, socket: Socket): void {
-    socket.cork();
-    this.#corked.push({ socket, response });
-  }
-
-  #send(): void {
-    this.#isScheduled = false;
-    for (const { socket, response } of this.#corked.splice(0)) {
-      socket.uncork();
-      this.#unsent.follow(response);
+  /** Ends a response, now or at the end of this turn. */
+  add(end: () => void): void {
+    if (!this.#hasManyConnections()) end();
+    else if (this.#isScheduled) this.#ends.push(end);
+    else {
+      this.#isScheduled = true;
+      end();
+      setImmediate(() => {
+        this.#isScheduled = false;
+        this.send();
+      });
     }
+  }
+
+  /** Ends the waiting responses. Call it before anything that may close a connection. */
+  send(): void {
+    const ends = this.#ends;
+    this.#ends = [];
+    for (const end of ends) end();
   }
 }
 
-type Written = Required<[chunk?: unknown, encoding?: BufferEncoding, callback?: () => void]>;
-
-/** Makes the class of the responses of one listener. A single client does not gain from batches: it waits for each. */
-export function responseClassOf(hasManyConnections: () => boolean): typeof ServerResponse {
+/** Makes the class of the responses of one listener. */
+export function responseClassOf(batch: ResponseBatch): typeof ServerResponse {
   const unsent = new UnsentResponses();
-  const batch = new ResponseBatch(unsent);
   class BatchedResponse extends http.ServerResponse {
+    #isEnded = false;
+
     override write(...written: unknown[]): boolean {
       const mayGoOn = super.write(...(written as Written));
       unsent.follow(this);
@@ -91,15 +91,22 @@ export function responseClassOf(hasManyConnections: () => boolean): typeof Serve
     }
 
     override end(...written: unknown[]): this {
-      const { socket } = this;
-      if (socket === null || !hasManyConnections() || !batch.isOpen) {
+      this.#isEnded = true;
+      batch.add(() => {
+        if (this.destroyed) return;
         super.end(...(written as Written));
         unsent.follow(this);
-      } else {
-        batch.add(this, socket);
-        super.end(...(written as Written));
-      }
+      });
       return this;
+    }
+
+    // TypeScript declares `writableEnded` as a property, which an accessor cannot override.
+    static {
+      Object.defineProperty(this.prototype, 'writableEnded', {
+        get(this: BatchedResponse) {
+          return this.#isEnded;
+        },
+      });
     }
   }
   return BatchedResponse as typeof ServerResponse;

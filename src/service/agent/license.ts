@@ -2,7 +2,7 @@ import type { Tenant } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { HistoryPage } from '../access/tables.ts';
-import type { Cacheable, LicenseHistory, Licensing, LicenseResponse } from '../answers.ts';
+import type { CacheableResponse, LicenseHistory, Licensing, LicenseResponse } from '../answers.ts';
 import { findPlainKeys } from '../license-spelling.ts';
 import { isOfFormerAddress, upstreamAddressSince, type AddressSince } from '../outbox/upstream-state.ts';
 import { change } from './license-change.ts';
@@ -19,8 +19,6 @@ import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import { verdict } from '../../domain/agent/verdict.ts';
 import type { LicenseFetch } from '../ports.ts';
 
-type CacheableResponse = LicenseResponse & { cacheable: Cacheable };
-
 /** An agent answers from its snapshots, and applies changes here at once and at the upstream later. */
 export function agentLicensing(given: AgentLicensingParts): Licensing {
   // Read once, at the first request: the address changes only at a start.
@@ -35,6 +33,7 @@ export function agentLicensing(given: AgentLicensingParts): Licensing {
   return findPlainKeys({
     verify: (tenant, licenseKey, signal, requester = null) =>
       verify(parts, { tenant, licenseKey, requester }, signal),
+    verifyNow: (tenant, licenseKey) => verifyNow(parts, tenant, licenseKey),
     change: (request, signal) => change(parts, request, signal),
     history: async (tenant, licenseKey, page) => historyOf(parts, { tenant, licenseKey }, page),
   });
@@ -71,6 +70,14 @@ async function verify(
   if (parts.isOfFormerAddress(snapshot)) return lookUp(parts, question, signal);
   answered.cacheable.onServed();
   return done(answered);
+}
+
+/** Answers from the stored license if nothing has to be written or asked for; otherwise returns null. */
+function verifyNow(parts: LicensingParts, tenant: Tenant, licenseKey: string): CacheableResponse | null {
+  const snapshot = parts.reader.snapshots.get(licenseKey);
+  if (snapshot === null || !reaches(parts, tenant, snapshot)) return null;
+  if (isToBeTouched(parts, snapshot) || parts.isOfFormerAddress(snapshot)) return null;
+  return answerFrom(parts, snapshot);
 }
 
 /** The answer from the stored license; null if the license is too old to rely on. */

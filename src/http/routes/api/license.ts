@@ -1,6 +1,7 @@
 import { withNext } from '../../../domain/page.ts';
 import type { Principal, Tenant, Scope } from '../../../domain/access/principal.ts';
 import type { LicenseTrigger } from '../../../domain/license.ts';
+import { parseLicenseKey } from '../../../domain/license-key.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
 import type { LicenseResponse } from '../../../service/answers.ts';
 import { licenseNotFound } from '../../../service/access/license-access.ts';
@@ -102,6 +103,16 @@ async function askedOf(
   return { tenant: await tenantForLicense(app, principal, licenseKey), licenseKey };
 }
 
+/** A target with nothing but a license key that needs no decoding. */
+const plainTarget = /^\/api\/v2\/license\/verify\?license_key=([\w.-]+)$/;
+
+function verifyNow(app: App, tenant: Tenant, target: string, form: LicenseForm): RouteResponse | null {
+  const licenseKey = parseLicenseKey(plainTarget.exec(target)?.[1] ?? '');
+  const known = licenseKey === null ? null : app.licensing.verifyNow?.(tenant, licenseKey);
+  const answer = known && responseOf(app, known, form);
+  return answer instanceof Promise ? null : (answer ?? null);
+}
+
 const list = route({
   method: 'GET',
   path: '/admin/v1/licenses',
@@ -143,6 +154,7 @@ export function licenseRoutes(form: LicenseForm): readonly Route[] {
     isVerdict: true,
     query: licenseParameters,
     answers,
+    respondNow: (app, { tenant }, target) => verifyNow(app, tenant, target, form),
     handle: async (request) => verifyLicense(request, await askedOf(request, request.query), form),
   });
   const changes = licenseChanges.map(({ trigger, scope, operationId, summary }) =>
