@@ -120,7 +120,7 @@ test('a reload does not apply a latchkey.yaml that became unsafe after the start
   chmodSync(file, 0o666);
   daemon.signal('SIGHUP');
   const refused = await daemon.said('the configuration is not valid: nothing changed');
-  expect(refused['faults']).toEqual([
+  expect(refused['errors']).toEqual([
     expect.stringMatching(
       /^file: is no file, looked for at .*, and was \.\/latchkey\.yaml: restart to change it/,
     ),
