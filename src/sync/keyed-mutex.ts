@@ -8,7 +8,7 @@ export interface MutexGuard extends Disposable {
 }
 
 type Hold = MutexGuard & { queues: readonly QueueName[]; overlapped: boolean };
-type Waiter = { queues: readonly QueueName[]; resolvedCredential: (hold: Hold) => void };
+type Waiter = { queues: readonly QueueName[]; grant: (hold: Hold) => void };
 type Subject = { holds: Hold[]; waiters: Waiter[] };
 
 /**
@@ -27,19 +27,19 @@ export class KeyedMutex {
     this.#subjects.set(name, subject);
     if (subject.waiters.length === 0 && isFree(subject, queues)) return this.#take(name, subject, queues);
     const { promise, resolve } = Promise.withResolvers<Hold>();
-    const waiter: Waiter = { queues, resolvedCredential: resolve };
+    const waiter: Waiter = { queues, grant: resolve };
     subject.waiters.push(waiter);
     return await unlessAborted(promise, signal, () => {
       subject.waiters = subject.waiters.filter((other) => other !== waiter);
-      this.#resolvedCredential(name, subject);
+      this.#grantNext(name, subject);
     });
   }
 
-  #resolvedCredential(name: string, subject: Subject): void {
+  #grantNext(name: string, subject: Subject): void {
     let [next] = subject.waiters;
     while (next !== undefined && isFree(subject, next.queues)) {
       subject.waiters.shift();
-      next.resolvedCredential(this.#take(name, subject, next.queues));
+      next.grant(this.#take(name, subject, next.queues));
       [next] = subject.waiters;
     }
     // Without a hold there is no waiter either.
@@ -52,7 +52,7 @@ export class KeyedMutex {
       overlapped: subject.holds.length > 0,
       [Symbol.dispose]: () => {
         subject.holds = subject.holds.filter((other) => other !== hold);
-        this.#resolvedCredential(name, subject);
+        this.#grantNext(name, subject);
       },
     };
     for (const other of subject.holds) other.overlapped = true;

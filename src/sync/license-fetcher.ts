@@ -138,7 +138,7 @@ export class LicenseFetcher implements LicenseFetch {
   }
 
   /**
-   * Queues one read of a key, with the priority and credential (`asker`) of the first caller; concurrent callers share
+   * Queues one read of a key, with the priority and credential (`requester`) of the first caller; concurrent callers share
    * the result. Never rejects.
    */
   fetch(

@@ -10,12 +10,12 @@ const reserved: readonly (Priority | null)[] = [null, null, 'push', null, null, 
 const burstSeconds = 2;
 
 type Waiter = { go: () => void };
-/** The waiters by asker. The first asker is next. */
+/** The waiters by requester. The first requester is next. */
 type Queue = Map<string, Waiter[]>;
 
 /**
  * Shares `sync.rate` requests a second (burst: two seconds' worth): callers first, then pushes, then refreshes, each
- * with a reserve. Within a priority, the askers take turns.
+ * with a reserve. Within a priority, the requesters take turns.
  *
  * For example: one program looks up a thousand keys after a restart, while a till waits for one key. First come, first
  * served, the till would wait for all thousand; with turns, it waits for one of them.
@@ -38,7 +38,7 @@ export class Rate {
     this.#countedAt = clock.elapsed();
   }
 
-  /** Resolves when it is the turn of this priority and asker; rejects with the signal's reason. */
+  /** Resolves when it is the turn of this priority and requester; rejects with the signal's reason. */
   async turn(priority: Priority, signal: AbortSignal, requester: string = ''): Promise<void> {
     signal.throwIfAborted();
     if (this.#takeAtOnce()) return;
@@ -51,7 +51,7 @@ export class Rate {
       if (others.length > 0) queue.set(requester, others);
       else queue.delete(requester);
     });
-    this.#resolvedCredential();
+    this.#grantTurns();
     await turn;
   }
 
@@ -68,7 +68,7 @@ export class Rate {
   /** Gives back a turn that was not used. */
   giveBack(): void {
     this.#tokens += 1;
-    this.#resolvedCredential();
+    this.#grantTurns();
   }
 
   #burst(): number {
@@ -82,7 +82,7 @@ export class Rate {
     this.#countedAt = now;
   }
 
-  #resolvedCredential(): void {
+  #grantTurns(): void {
     this.#gain();
     for (let next = this.#next(); next !== null; next = this.#next()) next.go();
     if (this.#anyWaiting() && !this.#isTimed) void this.#later();
@@ -115,11 +115,11 @@ export class Rate {
       return;
     }
     this.#isTimed = false;
-    this.#resolvedCredential();
+    this.#grantTurns();
   }
 }
 
-/** Takes the first waiter of the next asker. The asker is then last. */
+/** Takes the first waiter of the next requester. The requester is then last. */
 function takeFirst(queue: Queue): Waiter | null {
   for (const [requester, [first, ...rest]] of queue) {
     queue.delete(requester);

@@ -60,7 +60,7 @@ function headersOf({ access }: Route, secret: string): Record<string, string>[] 
   return [bearer, ...names.map((name) => ({ [name]: secret }))];
 }
 
-function resolvedCredentialOf(scope: Scope): Principal {
+function principalWith(scope: Scope): Principal {
   const tenant = { accountId: 'default', productKey: null };
   return { credential: 'socket:/x', scopes: [scope], tenant, isOperator: false };
 }
@@ -111,10 +111,7 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
     server = serverOf(opened.app);
     granted = scopes
       .filter((scope) => scope !== 'ops' && scope !== 'admin')
-      .map((scope) => [
-        scope,
-        serverOf(opened.app, { listener: 'socket', principal: resolvedCredentialOf(scope) }),
-      ]);
+      .map((scope) => [scope, serverOf(opened.app, { listener: 'socket', principal: principalWith(scope) })]);
   });
   afterAll(() => opened[Symbol.asyncDispose]());
 
@@ -209,7 +206,7 @@ test('on a socket with a principal, only the credential of a request counts if i
   await using opened = await openApp();
   const server = serverOf(opened.app, {
     listener: 'socket',
-    principal: resolvedCredentialOf('coupons:read'),
+    principal: principalWith('coupons:read'),
   });
   const ask = async (headers: object): Promise<number> =>
     (await server.inject({ url: '/api/v2/coupons', headers: { ...headers } })).statusCode;

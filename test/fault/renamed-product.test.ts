@@ -17,11 +17,11 @@ const otherSecret = 'secret-of-the-other-product';
  * Starts a read of a license key, renames its product before the upstream answers, and then lets the upstream
  * answer.
  */
-async function renameWhileReading<RouteResponse>(
+async function renameWhileReading<Answer>(
   harness: AgentHarness,
   key: string,
-  read: () => Promise<RouteResponse>,
-): Promise<RouteResponse> {
+  read: () => Promise<Answer>,
+): Promise<Answer> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const isRead: Chooses = ({ kind, licenseKey }) => kind === 'verify' && licenseKey === key;
   const held = (): boolean =>

@@ -36,7 +36,7 @@ export class SinkError extends Error {}
 
 export type Values = Readonly<Record<string, string | number | boolean | undefined>>;
 
-export interface RouteResponse {
+export interface DaemonResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /** Parsed JSON, or the text if it is not JSON; null if there is no body. */
@@ -45,7 +45,7 @@ export interface RouteResponse {
 
 /** A response, or why there is none. `sent`: the daemon may have received the request. `silent`: it timed out. */
 export type CallResult =
-  | { readonly ok: true; readonly answer: RouteResponse }
+  | { readonly ok: true; readonly answer: DaemonResponse }
   | { readonly ok: false; readonly sent: boolean; readonly silent?: true; readonly reason: string };
 
 /** Longer than the daemon waits for its upstream. */

@@ -6,7 +6,7 @@ import type { GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatConfigErrors, toLoadOptions } from '../configuration.ts';
 import { formatPath, programName, startCommand } from '../hint.ts';
-import { type RouteResponse, type Call, call, type CallResult } from './call.ts';
+import { type DaemonResponse, type Call, call, type CallResult } from './call.ts';
 import { distrust, type Endpoint, formatEndpoint, readAddress } from './endpoint.ts';
 import { readToken } from './state-file.ts';
 
@@ -35,7 +35,7 @@ export async function callDaemon(
   options: GlobalOptions,
   request: Call,
   withToken: boolean,
-): Promise<{ readonly ok: true; readonly answer: RouteResponse } | Failure> {
+): Promise<{ readonly ok: true; readonly answer: DaemonResponse } | Failure> {
   const found = locateDaemon(toLoadOptions(options));
   if (!found.ok) return fail(exitCode.configuration, formatConfigErrors(found.errors));
   const { location } = found;

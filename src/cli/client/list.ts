@@ -3,7 +3,7 @@ import { maxOffset } from '../../domain/page.ts';
 import { type Args, type Builder, type Command, defineCommand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Cell, formatTable, type Shown } from '../format.ts';
-import type { RouteResponse, Values } from './call.ts';
+import type { DaemonResponse, Values } from './call.ts';
 import { answeredAt, request, type Result } from './request.ts';
 
 /** The options of every list. */
@@ -68,7 +68,7 @@ type Pages<Item> =
       readonly raw: unknown[];
       readonly total: number;
       /** The last response. */
-      readonly answer: RouteResponse;
+      readonly answer: DaemonResponse;
     }
   | (Result<never> & { readonly ok: false });
 

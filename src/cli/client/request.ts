@@ -4,7 +4,7 @@ import { exitCode } from '../exit-code.ts';
 import type { Shown } from '../format.ts';
 import { type Hint, hintFor } from '../hint.ts';
 import type { Output } from '../output.ts';
-import type { RouteResponse, Call } from './call.ts';
+import type { DaemonResponse, Call } from './call.ts';
 import { callDaemon } from './daemon.ts';
 import { otherVersion } from './endpoint.ts';
 
@@ -12,11 +12,11 @@ import { otherVersion } from './endpoint.ts';
 export interface View<Data> {
   readonly schema: z.ZodType<Data>;
   /** `hint` writes suggested commands. */
-  readonly show: (data: Data, answer: RouteResponse, hint: Hint) => Shown;
+  readonly show: (data: Data, answer: DaemonResponse, hint: Hint) => Shown;
   /** The daemon's time in epoch ms. Default: the `Date` of the response. */
   readonly now?: (data: Data) => number;
   /** The exit code for the response. Default: done. */
-  readonly exitCode?: (data: Data, answer: RouteResponse) => number;
+  readonly exitCode?: (data: Data, answer: DaemonResponse) => number;
 }
 
 /** Declares a command that sends one request to the running daemon and shows the response. */
@@ -48,7 +48,7 @@ export async function requestAndShow<Data>(
 
 /** The result of a request. `problem`: the code of the daemon's error. */
 export type Result<Data> =
-  | { readonly ok: true; readonly data: Data; readonly raw: unknown; readonly answer: RouteResponse }
+  | { readonly ok: true; readonly data: Data; readonly raw: unknown; readonly answer: DaemonResponse }
   | {
       readonly ok: false;
       readonly problem: string | null;
@@ -80,7 +80,7 @@ export async function request<Data>(
 export async function showResponse<Data>(
   options: GlobalOptions,
   output: Output,
-  answer: RouteResponse,
+  answer: DaemonResponse,
   view: View<Data>,
 ): Promise<number> {
   const result = parse(answer, view.schema, {});
@@ -88,7 +88,7 @@ export async function showResponse<Data>(
 }
 
 function parse<Data>(
-  answer: RouteResponse,
+  answer: DaemonResponse,
   schema: z.ZodType<Data>,
   { method = 'GET' }: Pick<Call, 'method'>,
 ): Result<Data> {
@@ -109,7 +109,7 @@ function parse<Data>(
 async function show<Data>(
   options: GlobalOptions,
   output: Output,
-  { data, raw, answer }: { data: Data; raw: unknown; answer: RouteResponse },
+  { data, raw, answer }: { data: Data; raw: unknown; answer: DaemonResponse },
   view: View<Data>,
 ): Promise<number> {
   if (options.json) output.printJson(raw);
@@ -118,7 +118,7 @@ async function show<Data>(
 }
 
 /** When the daemon responded, by its own clock, in epoch ms. */
-export function answeredAt({ headers }: RouteResponse): number {
+export function answeredAt({ headers }: DaemonResponse): number {
   const date = Date.parse(headers.date ?? '');
   return Number.isNaN(date) ? Date.now() : date;
 }
@@ -131,7 +131,7 @@ const problem = z.object({
   errors: z.array(z.object({ parameter: z.string(), detail: z.string() })).optional(),
 });
 
-function printRefusal(output: Output, { status, body }: RouteResponse): number {
+function printRefusal(output: Output, { status, body }: DaemonResponse): number {
   const read = problem.safeParse(body);
   if (!read.success) {
     output.printError([`latchkey: got HTTP ${status} from something that is not Latchkey`]);

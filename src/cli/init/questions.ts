@@ -93,7 +93,7 @@ function validateAs(type: z.ZodType): Validate {
 }
 
 /** The prompt returns a symbol after Ctrl-C. */
-function kept<RouteResponse>(answer: RouteResponse): Exclude<RouteResponse, symbol> {
+function kept<Answer>(answer: Answer): Exclude<Answer, symbol> {
   if (isCancel(answer)) throw new Cancelled();
-  return answer as Exclude<RouteResponse, symbol>;
+  return answer as Exclude<Answer, symbol>;
 }

@@ -39,7 +39,7 @@ export type Observer = {
 /** The upstream does not answer. */
 type Loss = 'refused' | 'lost_request' | 'lost_answer' | 'late' | 'late_reset' | 'late_gateway';
 /** A response arrives, but not always from the upstream. */
-type RouteResponse =
+type UpstreamResponse =
   | 'ok'
   | 'slow'
   | 'error_before'
@@ -53,7 +53,7 @@ type RouteResponse =
   | 'declined'
   | 'no_route'
   | 'cached';
-type Fate = Loss | RouteResponse;
+type Fate = Loss | UpstreamResponse;
 
 const troubles: readonly [Fate, ...Fate[]] = [
   'refused',
@@ -198,7 +198,7 @@ export class Network {
     }
   }
 
-  #answered(way: Way, fate: Exclude<RouteResponse, 'slow'>): Exchange {
+  #answered(way: Way, fate: Exclude<UpstreamResponse, 'slow'>): Exchange {
     switch (fate) {
       case 'ok': {
         const { status, body } = this.#work(way);

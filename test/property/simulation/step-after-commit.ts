@@ -10,7 +10,7 @@ const cause = new Error('a step after a commit fails');
 const requests = new AsyncLocalStorage<{ isCommitted: boolean }>();
 
 /** Runs a request of a caller, so that the steps after its commit are known from those of other requests. */
-export function asRequest<RouteResponse>(ask: () => Promise<RouteResponse>): Promise<RouteResponse> {
+export function asRequest<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   return requests.run({ isCommitted: false }, ask);
 }
 

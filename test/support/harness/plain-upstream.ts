@@ -228,7 +228,7 @@ export interface Counts {
   readonly unanswered: number;
 }
 
-interface RouteResponse {
+interface UpstreamResponse {
   readonly status: number;
   /** undefined: an empty body. */
   readonly body: unknown;
@@ -471,14 +471,14 @@ export class PlainUpstream implements AsyncDisposable {
     this.#moved.emit('moved');
   }
 
-  #carryOut(entry: LedgerEntry): RouteResponse {
+  #carryOut(entry: LedgerEntry): UpstreamResponse {
     const answer = this.#decide(entry);
     entry.counted = answer.counted;
     this.#moved.emit('moved');
     return answer;
   }
 
-  #decide(entry: LedgerEntry): RouteResponse {
+  #decide(entry: LedgerEntry): UpstreamResponse {
     if (entry.kind === 'other') return this.#refuse(404, 'There is no such endpoint');
     if (entry.method !== 'GET' && !isForm(entry.headers)) return this.#refuse(400, 'Send a form');
     const [, version] = licensePath.exec(entry.path) ?? [];
@@ -497,12 +497,12 @@ export class PlainUpstream implements AsyncDisposable {
     return [...this.#secrets].find(([, itsSecret]) => itsSecret === secret)?.[0];
   }
 
-  #decideFirstVersion(entry: LedgerEntry): RouteResponse {
+  #decideFirstVersion(entry: LedgerEntry): UpstreamResponse {
     if (!this.#hasApiKey(entry)) return this.#refuse(401, 'Wrong API key');
     return this.#decideLicense(entry, entry.parameters['product_link'] ?? '');
   }
 
-  #decideLicense({ kind, licenseKey }: LedgerEntry, product: string | undefined): RouteResponse {
+  #decideLicense({ kind, licenseKey }: LedgerEntry, product: string | undefined): UpstreamResponse {
     if (product === undefined) return this.#refuse(401, 'Wrong product secret key');
     if (licenseKey === undefined) return this.#refuse(400, 'license_key is required');
     const license = this.#licenses.get(licenseKey);
@@ -520,7 +520,7 @@ export class PlainUpstream implements AsyncDisposable {
     return { status: 200, body: { data }, counted };
   }
 
-  #decideCoupon({ kind, path, parameters }: LedgerEntry): RouteResponse {
+  #decideCoupon({ kind, path, parameters }: LedgerEntry): UpstreamResponse {
     if (kind === 'create_coupon') return this.#createCoupon(parameters);
     if (kind === 'list_coupons') return this.#listCoupons(parameters);
     const coupon = this.#coupons.find(({ id }) => path === `/api/v2/coupons/${id}`);
@@ -529,7 +529,7 @@ export class PlainUpstream implements AsyncDisposable {
       : { status: 200, body: { data: coupon }, counted: false };
   }
 
-  #createCoupon(parameters: LedgerEntry['parameters']): RouteResponse {
+  #createCoupon(parameters: LedgerEntry['parameters']): UpstreamResponse {
     const fault = couponFault(parameters);
     if (fault !== undefined) return this.#refuse(400, fault);
     const { keepsExtras, uniqueCodes, createdStatus } = this.#choices;
@@ -541,7 +541,7 @@ export class PlainUpstream implements AsyncDisposable {
     return { status: createdStatus, body: { data: coupon }, counted: true };
   }
 
-  #listCoupons({ limit = '10', offset = '0' }: LedgerEntry['parameters']): RouteResponse {
+  #listCoupons({ limit = '10', offset = '0' }: LedgerEntry['parameters']): UpstreamResponse {
     if (!/^\d+$/.test(offset) || !/^\d+$/.test(limit) || Number(limit) < 1 || Number(limit) > 100) {
       return this.#refuse(400, 'limit is 1 to 100, offset 0 or more');
     }
@@ -550,7 +550,7 @@ export class PlainUpstream implements AsyncDisposable {
     return { status: 200, body: { data: { coupons } }, counted: false };
   }
 
-  #refuse(status: number, message: string): RouteResponse {
+  #refuse(status: number, message: string): UpstreamResponse {
     return { status, body: this.#choices.errorBody(message, status), counted: false };
   }
 
@@ -615,7 +615,7 @@ function isForm(headers: LedgerEntry['headers']): boolean {
   return /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(headers['content-type'] ?? '');
 }
 
-function wire({ status, body }: RouteResponse): WireResponse {
+function wire({ status, body }: UpstreamResponse): WireResponse {
   if (body === undefined) return { status, headers: { 'content-type': 'text/html' }, body: '' };
   return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }

@@ -18,14 +18,14 @@ export function isProxyInstalled(name: ProxyName): boolean {
   return spawnSync(name, [name === 'nginx' ? '-v' : 'version']).error === undefined;
 }
 
-type RouteResponse = { status: number; headers: Readonly<Record<string, unknown>>; text: string };
+type RawResponse = { status: number; headers: Readonly<Record<string, unknown>>; text: string };
 
 /** A proxy with the configuration of its example, in front of a server. */
 export interface Proxy extends AsyncDisposable {
   readonly ask: (
     path: string,
     options?: { method?: string; headers?: object; body?: string },
-  ) => Promise<RouteResponse>;
+  ) => Promise<RawResponse>;
 }
 
 /** The differences from the example: the port, the address behind the proxy, and the certificate. */
@@ -106,8 +106,8 @@ function writeCaddy({ directory, behind }: ProxyPlace, port: number): string[] {
 type Asked = { port: number; ca: Buffer; path: string; method?: string; headers?: object; body?: string };
 
 /** Sends a request over TLS to the public name; the path is sent unchanged. */
-function ask({ port, ca, path, method = 'GET', headers = {}, body }: Asked): Promise<RouteResponse> {
-  const { promise, resolve, reject } = Promise.withResolvers<RouteResponse>();
+function ask({ port, ca, path, method = 'GET', headers = {}, body }: Asked): Promise<RawResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<RawResponse>();
   const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
   const asking = request(
     {

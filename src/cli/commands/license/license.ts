@@ -1,5 +1,5 @@
 import { provenanceHeaderNames } from '../../../domain/header-names.ts';
-import type { RouteResponse, Call } from '../../client/call.ts';
+import type { DaemonResponse, Call } from '../../client/call.ts';
 import { answeredAt, request, type View } from '../../client/request.ts';
 import type { GlobalOptions } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
@@ -62,6 +62,6 @@ export async function requestAndShowLicense(
   return toExitCode(data);
 }
 
-function countPending({ headers }: RouteResponse): number {
+function countPending({ headers }: DaemonResponse): number {
   return Number(headers[provenanceHeaderNames.pending.toLowerCase()] ?? 0);
 }

@@ -1,6 +1,6 @@
 import type { OperationState } from '../../../domain/outbox/operation.ts';
 import { counted } from '../../../domain/text.ts';
-import type { RouteResponse } from '../../client/call.ts';
+import type { DaemonResponse } from '../../client/call.ts';
 import { defineRequest, type View } from '../../client/request.ts';
 import { type Command, positional } from '../../command.ts';
 import {
@@ -66,7 +66,7 @@ const tones: Record<OperationState, Tone> = {
   dropped: 'faint',
 };
 
-function formatOperation(shown: ExplainedOperation, _answer: RouteResponse, hint: Hint): Shown {
+function formatOperation(shown: ExplainedOperation, _answer: DaemonResponse, hint: Hint): Shown {
   const { meaning, waits, shown: license, expected_uses: expected } = shown.explanation;
   const base = shown.base_uses === null ? null : counted(shown.base_uses, 'use');
   const fields = formatFields({

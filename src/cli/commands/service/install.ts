@@ -16,7 +16,7 @@ import {
   withLocalFile,
 } from './service.ts';
 import { formatUnit, isUnchanged, isWithin, packagedUnitFolders, stateRoot } from './systemd-unit.ts';
-import { examineReach, type Tenant, readUser, thisMachine } from './unit-reach.ts';
+import { examineReach, type AccessProblems, readUser, thisMachine } from './unit-reach.ts';
 
 /** Starts nothing. */
 export const command = defineCommand({
@@ -45,7 +45,7 @@ export const command = defineCommand({
 });
 
 /** Checks what the service could not read or write. Another system and a user's own service are not checked. */
-function examinePlan(plan: Plan, { user, root }: ServiceArgs): Tenant {
+function examinePlan(plan: Plan, { user, root }: ServiceArgs): AccessProblems {
   if (user || root !== undefined) return { refusals: [], warnings: [] };
   const { refusals, warnings } = examineReach({ ...plan, stateDir: plan.writes }, thisMachine());
   const covered = packagedUnitFolders

@@ -70,7 +70,7 @@ export function findUser(name: string, passwd: string, group: string): UnitUser 
 }
 
 /** Files that a unit cannot access. With `refusals` the service would not run. */
-export interface Tenant {
+export interface AccessProblems {
   readonly refusals: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -79,7 +79,7 @@ export interface Tenant {
 const privateFolders = ['/tmp', '/var/tmp'];
 
 /** Finds the files that the user of a system unit could not access in its sandbox. */
-export function examineReach(needs: UnitNeeds, machine: UnitMachine): Tenant {
+export function examineReach(needs: UnitNeeds, machine: UnitMachine): AccessProblems {
   const { program, config, stateDir } = needs;
   const files = config === null ? program : [...program, config];
   const unreadable = program.filter((path) => !canRead(path, machine));

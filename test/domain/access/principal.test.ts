@@ -11,7 +11,7 @@ import {
 
 type Credential = 'an API key' | 'a product secret' | 'a token for operations' | 'an administrator';
 
-const resolvedCredentials: Record<Credential, readonly Scope[]> = {
+const scopesOf: Record<Credential, readonly Scope[]> = {
   'an API key': apiKeyScopes,
   'a product secret': productSecretScopes,
   'a token for operations': ['ops'],
@@ -66,7 +66,7 @@ describe('a grant', () => {
   it.each(Object.keys(table) as Credential[])('of %s allows what the contract says', (credential) => {
     const grant: Principal = {
       credential,
-      scopes: resolvedCredentials[credential],
+      scopes: scopesOf[credential],
       tenant: { accountId: 'default', productKey: null },
       isOperator: true,
     };
