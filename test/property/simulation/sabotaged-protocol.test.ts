@@ -35,7 +35,7 @@ const broken: Readonly<Record<SabotageName, [TroubleName[], RegExp]>> = {
   'a coupon sent again unseen': [['people'], /created more than once/],
   'a count taken for known after a decision': [['people'], /other writers|invariant 2/],
   'products that are not remembered': [['renames'], /products: .*(404|belongs to)/],
-  'next_at kept after the return of the upstream': [[], /not come about within/],
+  'next_at kept after the return of the upstream': [[], /did not hold within/],
 };
 
 for (const [name, [troubles, pattern]] of Object.entries(broken)) {
