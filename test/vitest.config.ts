@@ -46,7 +46,6 @@ const onBothEngines = [
   'test/contract/{access,accounts,dialects,http,http-gate,openapi,tokens}.test.ts',
   'test/http/{after-commit,answers,audit,bodies,catalogue,checkout,checkout-archived,checkout-examples}.test.ts',
   'test/http/{coupon-change,departure,export,history,import,import-dry-run,instance}.test.ts',
-  'test/http/response-cache/{same-responses,served-responses}.test.ts',
   'test/http/{openapi-examples,pages,pasted-codes,purchase}.test.ts',
   'test/http/{request-id,roll,sell,unchanged-limit,use}.test.ts',
   'test/cli/{every-command,seller}.test.ts',

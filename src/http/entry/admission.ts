@@ -63,6 +63,10 @@ function checkCoding(request: FastifyRequest, broken: BrokenRequests): void {
   }
   const brokenOff = broken.refusalOf(request.raw);
   if (brokenOff !== undefined) throw brokenOff;
+  // The connection was lost while the credential was read: Fastify would wait for the body forever.
+  if (request.raw.destroyed && !request.raw.complete) {
+    throw new ProblemError('malformed_request', 'The caller left before the answer.');
+  }
   // Node undoes the last coding only, and takes what is left for the body.
   if (transferEncoding.length > 0 && transferEncoding.join().toLowerCase() !== 'chunked') {
     throw new ProblemError('unsupported_media_type', 'Bodies are taken in no transfer coding but chunked.');
