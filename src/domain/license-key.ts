@@ -44,7 +44,7 @@ function storedForm(trimmed: string): string | null {
 }
 
 /** Why a license key that is not plain is not issued. */
-export const unusualKey = {
+export const malformedKey = {
   parameter: 'license_key',
   code: 'malformed',
   detail: 'license_key must not contain invisible characters, full-width letters or typographic dashes.',

@@ -19,7 +19,7 @@ export type LicenseExtra = Readonly<Record<string, unknown>>;
 export type SoldLicense = License & { purchaseId: string | null; refundedAt: number | null };
 
 /** The name of the product at the upstream; null if the upstream has not sent it. */
-export function toldProductName({ extra }: License): string | null {
+export function upstreamProductName({ extra }: License): string | null {
   const name = extra?.['product_name'];
   return typeof name === 'string' ? name : null;
 }

@@ -107,7 +107,7 @@ export type AwaitableTable<Table> = {
 };
 
 /** Only an agent needs these: its upstream decides about the spelling of keys and the ids of coupons. */
-type AgentMethod = 'respell' | 'renumberCoupon';
+type AgentMethod = 'changeKey' | 'renumberCoupon';
 
 export type AuthorityTable<Table> = AwaitableTable<Omit<Table, AgentMethod>>;
 

@@ -55,7 +55,7 @@ const effects: {
     touch: nothing,
     shiftWaits: nothing,
     addAlias: anything,
-    startOver: anything,
+    restartWaits: anything,
     moveAliases: anything,
   },
   tokens: {

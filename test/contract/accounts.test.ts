@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { scopes, scopesOfOneProduct, type Scope } from '../../src/domain/access/principal.ts';
+import { scopes, productTokenScopes, type Scope } from '../../src/domain/access/principal.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
@@ -85,7 +85,7 @@ async function openShop(seller: string): Promise<Seller> {
 function tokensOf(productKey: string): (readonly [Scope, string | undefined])[] {
   return [
     ...scopes.map((scope) => [scope, undefined] as const),
-    ...scopesOfOneProduct.map((scope) => [scope, productKey] as const),
+    ...productTokenScopes.map((scope) => [scope, productKey] as const),
   ];
 }
 

@@ -438,9 +438,9 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
       const answer = { fingerprint: 'f', value: 1, at: date, unchanged: false };
       await store.write(async (transaction) => await transaction.idempotency.put('c', key, answer));
     }
-    const bringBack = async (limit: number) =>
-      await store.write(async (transaction) => await transaction.idempotency.bringBack(20, limit));
-    expect([await bringBack(1), await bringBack(10), await bringBack(10)]).toEqual([1, 1, 0]);
+    const clampToNow = async (limit: number) =>
+      await store.write(async (transaction) => await transaction.idempotency.clampToNow(20, limit));
+    expect([await clampToNow(1), await clampToNow(10), await clampToNow(10)]).toEqual([1, 1, 0]);
     await store.write(async (transaction) => await transaction.idempotency.prune(20, 10));
     expect(await idempotency.get('c', 'past')).toBeNull();
     expect(await idempotency.get('c', 'far')).not.toBeNull();

@@ -362,7 +362,7 @@ test('the history of a license key lists the last thousand changes, and stores f
   ]);
   expect(history.list('KEY-1', { limit: 10, offset: 999 }).map((each) => each.at)).toEqual([at + 11]);
   expect(history.list('KEY-1', { limit: 10, offset: 1_000 })).toEqual([]);
-  history.respell('KEY-1', 'KEY-2');
+  history.changeKey('KEY-1', 'KEY-2');
   expect([history.count('KEY-1'), history.count('KEY-2')]).toEqual([0, 1_000]);
   for (let count = 0; count < 100; count += 1) {
     history.add({ ...change, licenseKey: 'KEY-2', at: at + 2_000 });

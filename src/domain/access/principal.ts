@@ -64,7 +64,7 @@ export const productSecretScopes: readonly Scope[] = ['verify', 'use', 'manage']
 export const apiKeyScopes: readonly Scope[] = ['coupons:read', 'coupons:write', ...productSecretScopes];
 
 /** The scopes that a token for one product may have. Coupons belong to the account; `admin` is not limited to a product. */
-export const scopesOfOneProduct: readonly Scope[] = ['verify', 'use', 'manage', 'sell', 'ops'];
+export const productTokenScopes: readonly Scope[] = ['verify', 'use', 'manage', 'sell', 'ops'];
 
 /** A stored token; the store has only a digest of its secret. Times are epoch ms. */
 export type Token = {

@@ -27,7 +27,7 @@ export function freshnessAt(
 }
 
 /** The last instant (epoch ms) at which a snapshot from `confirmedAt` still has this freshness. */
-export function lastInstantOf(
+export function freshnessEndsAt(
   freshness: ReturnType<typeof freshnessAt>,
   confirmedAt: number,
   { freshMs, staleMs, graceMs }: FreshnessPolicy,

@@ -34,7 +34,7 @@ export type LicenseSnapshot = {
 export const noRun = 0;
 
 /** Whether the count is unreliable: accept any count from the next read, and do not suspect another writer. */
-export function isCountInQuestion({ run }: Pick<LicenseSnapshot, 'run'>): boolean {
+export function isCountUncertain({ run }: Pick<LicenseSnapshot, 'run'>): boolean {
   return run === noRun;
 }
 

@@ -67,7 +67,7 @@ export function isPlainCouponCode(code: string): boolean {
 }
 
 /** Why no coupon is created with a code that is not plain. */
-export const unusualCode = {
+export const malformedCode = {
   parameter: 'code',
   code: 'malformed',
   detail: 'code must not contain invisible characters, full-width letters or typographic dashes.',

@@ -18,7 +18,7 @@ export type Redemption = {
  * The response to a cart that is sent again, with the lines in their order in the new request. Null if the cart
  * differs.
  */
-export function answerAgain(redemption: Redemption, cart: Cart): Redemption | null {
+export function replayRedemption(redemption: Redemption, cart: Cart): Redemption | null {
   const { cart: kept, quote } = redemption;
   const isSame =
     foldCouponCode(kept.code) === foldCouponCode(cart.code) &&

@@ -1,5 +1,5 @@
 import { apiKeyHeaders } from '../../domain/header-names.ts';
-import { toldProductName } from '../../domain/license.ts';
+import { upstreamProductName } from '../../domain/license.ts';
 import type { Problem } from '../../domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../../domain/problem/problem-table.ts';
 import { namedLicenseObject, serializeNamedLicense } from '../../wire/license.ts';
@@ -14,7 +14,7 @@ export const payhip: Dialect = {
     isBodyInQuery: true,
     schema: namedLicenseObject,
     present({ license, productKey }, productName) {
-      const name = toldProductName(license) ?? productName(productKey);
+      const name = upstreamProductName(license) ?? productName(productKey);
       if (name instanceof Promise) return name.then((known) => serializeNamedLicense(license, known));
       return serializeNamedLicense(license, name);
     },

@@ -68,7 +68,7 @@ export async function pruneIdempotency(
   { now }: Pick<Context, 'now'>,
 ): Promise<Result<{ removed: number }>> {
   const { idempotency } = transaction;
-  const dated = await idempotency.bringBack(now, limit);
+  const dated = await idempotency.clampToNow(now, limit);
   return done({ removed: dated + (await idempotency.prune(removalTime - idempotencyKeptMs, limit)) });
 }
 

@@ -43,7 +43,7 @@ export interface IdempotencyTable extends IdempotencyReads {
   replace(credential: string, key: string, record: StoredResponse & { at: number }): void;
   remove(credential: string, key: string): void;
   /** Sets the date of up to `limit` responses from the future to `now`; returns how many. */
-  bringBack(now: number, limit: number): number;
+  clampToNow(now: number, limit: number): number;
   /** Removes up to `limit` from before an instant; returns how many. */
   prune(before: number, limit: number): number;
 }
@@ -84,7 +84,7 @@ export interface HistoryTable extends HistoryReads {
   /** Adds a change, and removes the oldest changes of the key above `history.keep`. */
   add(change: HistoryEntry): void;
   /** Moves the changes from one spelling of a license key to another. */
-  respell(from: string, to: string): void;
+  changeKey(from: string, to: string): void;
   /** Removes up to `limit` from before an instant; returns how many. */
   prune(before: number, limit: number): number;
 }

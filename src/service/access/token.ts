@@ -2,7 +2,7 @@ import {
   type Token,
   adminTokenId,
   defaultAccountId,
-  scopesOfOneProduct,
+  productTokenScopes,
   type Scope,
 } from '../../domain/access/principal.ts';
 import { foreignProduct, notFound, unknownAccount } from '../../domain/problem/not-found.ts';
@@ -120,7 +120,7 @@ async function tokenFaults(reader: AuthorityReader, command: NewToken): Promise<
   const add = (parameter: string, code: string, detail: string): void => {
     faults.push({ parameter, code, detail });
   };
-  if (productKey !== null && !scopes.every((scope) => scopesOfOneProduct.includes(scope))) {
+  if (productKey !== null && !scopes.every((scope) => productTokenScopes.includes(scope))) {
     add('scopes', 'excluded', 'A token for one product carries neither coupon scopes nor admin.');
   }
   if (isAgent && scopes.includes('sell')) {

@@ -14,7 +14,7 @@ import {
   lookUp,
   type Question,
 } from './license-lookup.ts';
-import { lastInstantOf } from '../../domain/agent/freshness.ts';
+import { freshnessEndsAt } from '../../domain/agent/freshness.ts';
 import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import { verdict } from '../../domain/agent/verdict.ts';
 import type { LicenseFetch } from '../ports.ts';
@@ -87,7 +87,7 @@ function answerFrom(parts: LicensingParts, snapshot: LicenseSnapshot): Cacheable
   const judged = verdict(snapshot, freshness, now);
   if (judged.verdict !== 'answer') return null;
   const { productKey, askedAt, confirmedAt, license } = snapshot;
-  const until = Math.min(askedAt + refreshMs, lastInstantOf(judged.freshness, confirmedAt, freshness));
+  const until = Math.min(askedAt + refreshMs, freshnessEndsAt(judged.freshness, confirmedAt, freshness));
   const onServed =
     judged.freshness === 'fresh' ? nothing : refreshing(parts.fetcher, productKey, license.licenseKey);
   return { ...responseOf(parts, snapshot, 'hit'), cacheable: { since: now, until, onServed } };

@@ -7,7 +7,7 @@ import {
 } from '../../domain/agent/product.ts';
 import { productCredential } from '../access/credential.ts';
 import type { SettingReads, Reader } from '../tables.ts';
-import { toldProductName } from '../../domain/license.ts';
+import { upstreamProductName } from '../../domain/license.ts';
 
 const setting = 'products';
 
@@ -88,5 +88,5 @@ export class AgentProducts {
 export function lastProductName({ snapshots }: Pick<Reader, 'snapshots'>, productKey: string): string | null {
   const [latest] = snapshots.latest(productKey, 1);
   const snapshot = latest === undefined ? null : snapshots.get(latest);
-  return snapshot === null ? null : toldProductName(snapshot.license);
+  return snapshot === null ? null : upstreamProductName(snapshot.license);
 }

@@ -65,7 +65,7 @@ export interface SnapshotTable extends SnapshotReads {
   moveAliases(from: string, to: string): void;
   remove(licenseKey: string): void;
   /** The upstream has changed: every refreshed key is due, and 404s of the former upstream are forgotten. */
-  startOver(at: number): void;
+  restartWaits(at: number): void;
   /** Moves the time of every refresh and first 404 when `Clock.elapsed` has started again. */
   shiftWaits(byMs: number): void;
 }

@@ -1,5 +1,5 @@
 import type { Coupon, CouponTerms } from '../../domain/checkout/coupon.ts';
-import { foldCouponCode, isPlainCouponCode, unusualCode } from '../../domain/checkout/coupon.ts';
+import { foldCouponCode, isPlainCouponCode, malformedCode } from '../../domain/checkout/coupon.ts';
 import { notFound } from '../../domain/problem/not-found.ts';
 import type { Result } from '../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../tables.ts';
@@ -47,7 +47,7 @@ async function importCoupon(
   const stored = await coupons.byCode(accountId, terms.code);
   if (stored !== null && (id ?? stored.id) === stored.id && isSame(terms, stored)) return 'unchanged';
   if (stored !== null) return codeTaken;
-  if (!isPlainCouponCode(terms.code)) return { code: unusualCode.code, detail: unusualCode.detail };
+  if (!isPlainCouponCode(terms.code)) return { code: malformedCode.code, detail: malformedCode.detail };
   if (id !== null && (await coupons.isTaken(id))) {
     return { code: 'coupon_id_taken', detail: 'There already is another coupon with this id.' };
   }

@@ -5,7 +5,7 @@ import {
   type CouponScope,
   type CouponTerms,
   isPlainCouponCode,
-  unusualCode,
+  malformedCode,
 } from '../../domain/checkout/coupon.ts';
 import { foreignProduct, notFound } from '../../domain/problem/not-found.ts';
 import {
@@ -44,7 +44,7 @@ export async function createCoupon(
 ): Promise<Result<Coupon>> {
   const refusal = await scopeRefusal(transaction, accountId, terms.scope);
   if (refusal !== null) return refusal;
-  if (!isPlainCouponCode(terms.code)) return refuseParameters([unusualCode]);
+  if (!isPlainCouponCode(terms.code)) return refuseParameters([malformedCode]);
   if ((await transaction.coupons.byCode(accountId, terms.code)) !== null) return refuseTakenCode();
   return done(await transaction.coupons.add(accountId, terms));
 }
@@ -67,7 +67,7 @@ export async function updateCoupon(
     ? null
     : await scopeRefusal(transaction, accountId, terms.scope);
   if (refusal !== null) return refusal;
-  if (coupon.code !== terms.code && !isPlainCouponCode(terms.code)) return refuseParameters([unusualCode]);
+  if (coupon.code !== terms.code && !isPlainCouponCode(terms.code)) return refuseParameters([malformedCode]);
   const holder = await coupons.byCode(accountId, terms.code);
   if (holder !== null && holder.id !== id) return refuseTakenCode();
   const changed = { ...terms, id };

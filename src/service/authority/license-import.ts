@@ -1,7 +1,7 @@
 import type { License } from '../../domain/license.ts';
 import type { Product } from '../../domain/product.ts';
 import type { Tenant } from '../../domain/access/principal.ts';
-import { isPlainLicenseKey, unusualKey } from '../../domain/license-key.ts';
+import { isPlainLicenseKey, malformedKey } from '../../domain/license-key.ts';
 import { unknownProduct } from '../../domain/problem/not-found.ts';
 import type { Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
@@ -91,7 +91,7 @@ export async function importLicense(
   }
   // An earlier version may have stored a license with an unusual key.
   const isUnusual = !isPlainLicenseKey(row.licenseKey) && (await licenses.get(row.licenseKey)) === null;
-  if (isUnusual) return { code: unusualKey.code, detail: unusualKey.detail };
+  if (isUnusual) return { code: malformedKey.code, detail: malformedKey.detail };
   if (await licenses.add(licenseOf(row, now))) return 'imported';
   const stored = await licenses.get(row.licenseKey);
   if (stored !== null && agrees(row, stored)) return 'unchanged';

@@ -1,5 +1,10 @@
 import type { PurchaseWithLicense } from '../../domain/purchase.ts';
-import { isPlainLicenseKey, licenseKeyBytes, licenseKeyFrom, unusualKey } from '../../domain/license-key.ts';
+import {
+  isPlainLicenseKey,
+  licenseKeyBytes,
+  licenseKeyFrom,
+  malformedKey,
+} from '../../domain/license-key.ts';
 import { changeLicense } from '../../domain/license.ts';
 import { notFound, unknownProduct } from '../../domain/problem/not-found.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem/problem.ts';
@@ -31,7 +36,7 @@ export async function addPurchase(
     return refuse('product_archived', 'This product is no longer sold.');
   }
   if (command.licenseKey !== null && !isPlainLicenseKey(command.licenseKey))
-    return refuseParameters([unusualKey]);
+    return refuseParameters([malformedKey]);
   const licenseKey = command.licenseKey ?? licenseKeyFrom(random.bytes(licenseKeyBytes));
   const createdAt = command.soldAt ?? now;
   const license = { licenseKey, productKey, buyerEmail, uses, enabled, createdAt };

@@ -1,6 +1,6 @@
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import type { Cart, Quote } from '../../domain/checkout/quote.ts';
-import { answerAgain, type Redemption } from '../../domain/checkout/redemption.ts';
+import { replayRedemption, type Redemption } from '../../domain/checkout/redemption.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, Transaction } from '../tables.ts';
 import { quoteCoupon, quoteMirroredCoupon } from './quote.ts';
@@ -53,7 +53,7 @@ async function redeemOnce(
 ): Promise<Result<RedeemedCoupon>> {
   const known = await redemptions.get(accountId, order);
   if (known !== null) {
-    const redemption = answerAgain(known, cart);
+    const redemption = replayRedemption(known, cart);
     if (redemption === null) {
       return refuse('order_reused', 'This order has redeemed a coupon for another cart.');
     }

@@ -1,4 +1,4 @@
-import { isCountInQuestion, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
+import { isCountUncertain, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import type { Reader, Transaction } from '../tables.ts';
 
 /** A run begins with each start of the process and each change of the upstream; counts from 1. */
@@ -8,7 +8,7 @@ export function currentRun(reader: Reader): number {
 
 /** Whether a count was seen before the current run. */
 export function isOfEarlierRun(reader: Reader, snapshot: LicenseSnapshot): boolean {
-  return !isCountInQuestion(snapshot) && snapshot.run !== currentRun(reader);
+  return !isCountUncertain(snapshot) && snapshot.run !== currentRun(reader);
 }
 
 /** The highest `seq` of an operation when the process started. */

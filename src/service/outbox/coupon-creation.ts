@@ -1,7 +1,7 @@
 import {
   foldCouponCode,
   isPlainCouponCode,
-  unusualCode,
+  malformedCode,
   type CouponTerms,
   type Coupon,
 } from '../../domain/checkout/coupon.ts';
@@ -45,7 +45,7 @@ export function queueCoupon(
   context: Context,
 ): Result<QueuedCoupon> {
   const { mirror } = transaction;
-  if (!isPlainCouponCode(terms.code)) return refuseParameters([unusualCode]);
+  if (!isPlainCouponCode(terms.code)) return refuseParameters([malformedCode]);
   // If the upstream can be reached, let it decide about a code that it already has.
   if (mirror.provisionalByCode(terms.code) !== null || (!isSentNow && mirror.byCode(terms.code) !== null)) {
     return refuseTakenCode();

@@ -182,7 +182,7 @@ export function pruneOperations(
   { now }: Pick<Context, 'now'>,
 ): Result<{ removed: number }> {
   const { operations } = transaction;
-  const dated = operations.bringBack(now, limit);
+  const dated = operations.clampToNow(now, limit);
   return done({ removed: dated + operations.prune(removalTime - finishedKeptMs, limit) });
 }
 

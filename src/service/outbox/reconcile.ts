@@ -1,6 +1,6 @@
 import { countApplied, type CounterKind } from '../../domain/outbox/delivery.ts';
 import type { License } from '../../domain/license.ts';
-import { isCountInQuestion, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
+import { isCountUncertain, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import type { Operation } from '../../domain/outbox/operation.ts';
 import { isOfEarlierRun, lastSeqBefore } from '../lifecycle/current-run.ts';
 import type { Context } from '../ports.ts';
@@ -54,7 +54,7 @@ export function reconcileCounter(
     reconcileUncertain(transaction, uncertain, { ...reconciliation, applied, isOnlyWriter }, context);
   endNeedlessDecrease(transaction, reconciliation, context);
   scheduleNext(transaction, subject, head, context);
-  const isExplained = applied !== null || isCountInQuestion(snapshot);
+  const isExplained = applied !== null || isCountUncertain(snapshot);
   return { reconciled: true, unexpected: isExplained ? null : { expected: base, got: read.uses } };
 }
 

@@ -1,6 +1,6 @@
 import { countAfter, type License } from '../../domain/license.ts';
 import {
-  isCountInQuestion,
+  isCountUncertain,
   readResultOf,
   refreshAtAfterChange,
   type LicenseSnapshot,
@@ -160,7 +160,7 @@ function mayCountFrom(
 /** The count after an operation if nothing else changed it; null if unknown. */
 function expectedCount({ kind, progress }: Operation, snapshot: LicenseSnapshot): number | null {
   if (kind !== 'usage' && kind !== 'decrease') {
-    return isCountInQuestion(snapshot) ? null : snapshot.license.uses;
+    return isCountUncertain(snapshot) ? null : snapshot.license.uses;
   }
   if (progress.state !== 'in_flight' || progress.baseUses === null) return null;
   return countAfter(progress.baseUses, kind);

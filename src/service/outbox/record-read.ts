@@ -221,7 +221,7 @@ function adoptSpelling(
   if (underAsked === null || underAsked.license.licenseKey !== asked) return isKnown ? 'known' : 'adopted';
   // The key was known under the alias only, or under both names.
   operations.moveToSubject(asked, own);
-  transaction.history.respell(asked, own);
+  transaction.history.changeKey(asked, own);
   snapshots.remove(asked);
   snapshots.moveAliases(asked, own);
   // If it was known under both, its count may contain uses that were counted under the alias.

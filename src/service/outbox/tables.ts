@@ -76,7 +76,7 @@ export interface OperationTable extends OperationReads {
   /** Moves the time of every waiting queue, when `Clock.elapsed` has started again. */
   shiftWaits(byMs: number): void;
   /** Dates at most `limit` operations that finished in the future to `now`; returns how many. */
-  bringBack(now: number, limit: number): number;
+  clampToNow(now: number, limit: number): number;
   /** Removes at most `limit` operations that finished before an instant; returns how many. */
   prune(finishedBefore: number, limit: number): number;
 }

@@ -1,5 +1,5 @@
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { isCountInQuestion, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
+import { isCountUncertain, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
 import { beginRun, currentRun } from '../lifecycle/current-run.ts';
 import { mayHaveBeenApplied, type Operation } from '../../domain/outbox/operation.ts';
 import type { ProductList } from '../../domain/agent/product.ts';
@@ -50,7 +50,7 @@ export function bindUpstream(
       forgetRetryAfter(transaction);
       forgetCoupons(transaction);
       heldOperations = holdUncertainElsewhere(transaction, before, context);
-      transaction.snapshots.startOver(context.elapsed);
+      transaction.snapshots.restartWaits(context.elapsed);
       const since: AddressSince = { run: currentRun(transaction), at: context.now };
       settings.set(addressSince, JSON.stringify(since));
     }
@@ -63,7 +63,7 @@ export function bindUpstream(
 
 /** Whether another upstream said what the snapshot says. */
 export function isOfOtherUpstream({ settings }: Reader, snapshot: LicenseSnapshot): boolean {
-  return !isCountInQuestion(snapshot) && snapshot.run < Number(settings.get(boundSince) ?? 0);
+  return !isCountUncertain(snapshot) && snapshot.run < Number(settings.get(boundSince) ?? 0);
 }
 
 /** Since when (epoch ms) and which run the upstream has its address; the address changes only at a start. */

@@ -18,14 +18,14 @@ const broken: Readonly<Record<SabotageName, [TroubleName[], RegExp]>> = {
   'a restore that doubts nothing': [['restore'], /the reconcile delay|invariant 2/],
   'a copy taken for the original': [['copy'], /the reconcile delay|invariant 2/],
   'a refusal taken for a delivery': [['refusals'], /invariant 2.* never arrived/],
-  'an answer lost to a full disk': [['full'], /not come about within|the reconcile delay|invariant/],
+  'an answer lost to a full disk': [['full'], /did not hold within|the reconcile delay|invariant/],
   'the age of an answer not looked at': [['cache'], /invariant/],
   'an answer dated by a jump that nothing has confirmed': [['cache', 'dates'], /invariant 5/],
   'Retry-After not heard': [['patience'], /Retry-After/],
   'another instance not noticed': [['replacement'], /other writers|invariant 2/],
   'one secret for all products': [
     ['products'],
-    /not come about within|is answered 404, and the upstream knows it/,
+    /did not hold within|is answered 404, and the upstream knows it/,
   ],
   'an unknown history that is not waited for': [['restore'], /the reconcile delay|invariant/],
   'a lost disable taken for one that was never sent': [

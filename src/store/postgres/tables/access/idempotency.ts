@@ -75,7 +75,7 @@ export function idempotencyTable(source: WritingSource): AuthorityTable<Idempote
        at = excluded.at`,
   );
   const remove = prepareWrite(source, `DELETE FROM ${idempotency} WHERE credential = $1 AND key = $2`);
-  const bringBack = prepareQuery(
+  const clampToNow = prepareQuery(
     source,
     `WITH dated AS (
        UPDATE ${idempotency} SET at = $1 WHERE (credential, key) IN
@@ -100,7 +100,7 @@ export function idempotencyTable(source: WritingSource): AuthorityTable<Idempote
     replace: (credential, key, { fingerprint, value, at }) =>
       replace(credential, key, fingerprint, JSON.stringify(value), at),
     remove: (credential, key) => remove(credential, key),
-    bringBack: async (now, limit) => (await bringBack.first(now, limit)) ?? 0,
+    clampToNow: async (now, limit) => (await clampToNow.first(now, limit)) ?? 0,
     prune: async (before, limit) => (await prune.first(before, limit)) ?? 0,
   };
 }

@@ -60,7 +60,7 @@ export function historyTable(database: DatabaseSync): HistoryTable {
     database,
     'DELETE FROM license_history WHERE license_key = :licenseKey AND number <= :last',
   );
-  const respell = prepareChange(
+  const changeKey = prepareChange(
     database,
     `UPDATE license_history SET license_key = :to, number = number + ${numberAfter(':to')}
      WHERE license_key = :from`,
@@ -78,8 +78,8 @@ export function historyTable(database: DatabaseSync): HistoryTable {
       if (number > maxHistoryEntries && number % trimBatch === 0)
         trim({ licenseKey, last: number - maxHistoryEntries });
     },
-    respell(from, to) {
-      respell({ from, to });
+    changeKey(from, to) {
+      changeKey({ from, to });
     },
     prune: (before, limit) => prune({ before, limit }).changes,
   };

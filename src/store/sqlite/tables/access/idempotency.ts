@@ -41,7 +41,7 @@ export function idempotencyTable(database: DatabaseSync): IdempotencyTable {
     database,
     'DELETE FROM idempotency WHERE credential = :credential AND key = :key',
   );
-  const bringBack = prepareChange(
+  const clampToNow = prepareChange(
     database,
     `UPDATE idempotency SET at = :now WHERE (credential, key) IN
        (SELECT credential, key FROM idempotency WHERE at > :now LIMIT :limit)`,
@@ -62,7 +62,7 @@ export function idempotencyTable(database: DatabaseSync): IdempotencyTable {
     remove(credential, key) {
       remove({ credential, key });
     },
-    bringBack: (now, limit) => bringBack({ now, limit }).changes,
+    clampToNow: (now, limit) => clampToNow({ now, limit }).changes,
     prune: (before, limit) => prune({ before, limit }).changes,
   };
 }

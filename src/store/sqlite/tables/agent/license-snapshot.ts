@@ -136,7 +136,7 @@ export function snapshotTable(database: DatabaseSync): SnapshotTable {
     'UPDATE license_alias SET license_key = :to WHERE license_key = :from',
   );
   const remove = prepareChange(database, 'DELETE FROM license_snapshot WHERE license_key = :licenseKey');
-  const startOver = prepareChange(
+  const restartWaits = prepareChange(
     database,
     `UPDATE license_snapshot SET refresh_at = min(refresh_at, :at), missing_since = CASE gone WHEN 1 THEN missing_since END
      WHERE refresh_at IS NOT NULL OR missing_since IS NOT NULL`,
@@ -163,8 +163,8 @@ export function snapshotTable(database: DatabaseSync): SnapshotTable {
     remove(licenseKey) {
       remove({ licenseKey });
     },
-    startOver(at) {
-      startOver({ at });
+    restartWaits(at) {
+      restartWaits({ at });
     },
     shiftWaits(byMs) {
       shiftWaits({ byMs });

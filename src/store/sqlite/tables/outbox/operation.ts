@@ -163,7 +163,7 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
 /** Changes of many operations. Each uses an index that has only these operations. */
 function sweepingChanges(
   database: DatabaseSync,
-): Pick<OperationTable, 'moveToSubject' | 'bringBack' | 'prune'> {
+): Pick<OperationTable, 'moveToSubject' | 'clampToNow' | 'prune'> {
   // Finished operations without a reconcile delay stay under the old key.
   const moves = [isUnfinished, "state IN ('conflicted', 'dead')", 'reconcile_at IS NOT NULL'].map((which) =>
     prepareChange(
@@ -176,7 +176,7 @@ function sweepingChanges(
     `UPDATE outbox SET next_at = NULL, outage = 0
      WHERE subject = :to AND ${isUnfinished}`,
   );
-  const bringBack = prepareChange(
+  const clampToNow = prepareChange(
     database,
     `UPDATE outbox SET finished_at = :now WHERE seq IN
        (SELECT seq FROM outbox WHERE finished_at > :now LIMIT :limit)`,
@@ -191,7 +191,7 @@ function sweepingChanges(
       for (const move of moves) move({ from, to });
       stopWaiting({ to });
     },
-    bringBack: (now, limit) => bringBack({ now, limit }).changes,
+    clampToNow: (now, limit) => clampToNow({ now, limit }).changes,
     prune: (finishedBefore, limit) => prune({ finishedBefore, limit }).changes,
   };
 }
