@@ -39,7 +39,7 @@ test.skipIf(!hasPostgres)(
     });
     expect(await run('product', 'list')).toMatchObject({
       code: 1,
-      err: 'latchkey: The database cannot be used (storage_unavailable)\nThe storage cannot be read now.\n',
+      err: 'latchkey: The database is unavailable (storage_unavailable)\nThe storage cannot be read now.\n',
     });
     const examined = await run('doctor');
     expect(examined.code).toBe(1);
