@@ -54,7 +54,7 @@ test.skipIf(!hasPostgres)(
     expect(await run('restore', backup)).toEqual({
       code: 1,
       out: '',
-      err: `latchkey: the records are in PostgreSQL (store.postgres), not in ${stateDir}: put a dump of it back by pg_restore, or this backup into an empty schema by: latchkey --config ${config} store move --from ${backup}\nNothing was changed.\n`,
+      err: `latchkey: the records are in PostgreSQL (store.postgres), not in ${stateDir}: restore a dump of the database with pg_restore, or move this backup into an empty schema: latchkey --config ${config} store move --from ${backup}\nNothing was changed.\n`,
     });
     expect(await run('state', 'show', '--check')).toMatchObject({
       code: 0,
