@@ -20,16 +20,16 @@ const maxGraceMs = 1_000_000 * dayMs;
 const notFoundMs = dayMs;
 /** A newer confirmation is written only if it is newer by this time. */
 const minRewriteMs = 60 * 60 * 1000;
-/** If there are more keys, the keys that the agent has not spoken about for the longest time are dropped. */
+/** If there are more keys, the least recently answered keys are dropped. */
 const maxKeys = 100;
 const version = 1;
 const verdicts: ReadonlySet<Entry['verdict']> = new Set<Entry['verdict']>(['valid', 'disabled', 'not_found']);
 
-/** What the file says about a key. It contains a hash of the license key, not the key itself. */
+/** The last verdict of a key. The file contains a hash of the key, not the key itself. Times are `LastKnown.#now`. */
 interface Entry {
   verdict: 'valid' | 'disabled' | 'not_found';
   license: License;
-  /** When the store last confirmed the key as valid. This time and those below are times of `LastKnown`'s clock. */
+  /** When the store last confirmed the key as valid. */
   confirmedAt: number;
   /** When the agent first answered that the key is unknown, after it was valid. */
   notFoundSince: number | null;
@@ -59,13 +59,14 @@ export class LastKnown {
   /** The content of the file when it was last read or written. */
   #stored: Entries = new Map();
   /**
-   * The clock of the file, in ms. It follows the system clock forward and stands still when the system clock is set
-   * back. So setting the clock back extends no grace, and a clock that was ahead for a moment does not stop the grace.
+   * The clock of the file, in ms. `#now` advances with the system clock, and never goes back. So setting the system
+   * clock back extends no grace, and `#now` still advances after a system clock that was ahead is set right.
+   *
+   * `#systemTime` is the system clock when `#now` was computed. `#isSetBack`: the system clock was set back since the
+   * file was written, so the next verdict writes the file with the new system time.
    */
   #now = 0;
-  /** The system clock when `#now` was computed. */
   #systemTime = 0;
-  /** Whether the system clock was set back since the file was written. Then the file gets the new system time. */
   #isSetBack = false;
   #writing: Promise<void> = Promise.resolve();
   #isWriteQueued = false;

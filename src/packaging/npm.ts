@@ -17,7 +17,7 @@ const inRoot = (path: string): string => join(root, path);
 for (const file of globSync(inRoot('dist/**/*.{js,d.ts}'))) rmSync(file);
 const compiler = [inRoot('node_modules/typescript/bin/tsc'), '--project', inRoot('src')];
 execFileSync(process.execPath, [...compiler, '--emitDeclarationOnly'], { stdio: 'inherit' });
-// The shared files lie as deep as their sources, which find package.json and the code of threads by relative paths.
+// Shared chunks must stay at their sources' depth: the code resolves package.json and the threads by relative path.
 await bundle({ index: 'src/index.ts', testing: 'src/testing.ts', 'cli/main': programSource }, 'external', {
   dir: inRoot('dist'),
   chunkFileNames: 'cli/[name].js',

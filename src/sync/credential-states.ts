@@ -25,7 +25,7 @@ export class CredentialStates {
   /** The refused credentials, and when a read may test each. */
   readonly #refused = new Map<CredentialOwner, { retryAt: number }>();
 
-  /** `Clock.elapsed` when the credentials may last have changed. */
+  /** When the credentials may last have changed (monotonic ms, `Clock.elapsed`). */
   #forgottenAt = -Infinity;
 
   constructor(parts: CredentialStatesParts) {
@@ -38,7 +38,7 @@ export class CredentialStates {
     return owner === null ? hasApiKey : productIds.includes(owner);
   }
 
-  /** The refused credentials, and when a read may test each (`Clock.elapsed`). */
+  /** The refused credentials, and when a read may test each (monotonic ms). */
   refused(): ReadonlyMap<CredentialOwner, { retryAt: number }> {
     return this.#refused;
   }

@@ -5,11 +5,11 @@ import { unlessAborted } from './waiting.ts';
 
 /** How many seconds' worth of lookups a credential can use at once. */
 const burstSeconds = 10;
-/** Proxies give up after 60 s with a page of their own, which existing software takes for a refusal. */
+/** Shorter than the usual 60 s proxy timeout: existing software treats a proxy's error page as a refusal. */
 const longestWaitMs = 30_000;
-/** How long a key whose callers gave up is remembered as asked for before, in ms. */
+/** How long an abandoned key is cached, in ms. A key is abandoned when its callers gave up or were refused. */
 const rememberedMs = 600_000;
-/** How many credentials and such keys are remembered. `max` would allocate memory for all of them at once. */
+/** How many credentials, and abandoned keys, are cached. `max` would allocate memory for all of them at once. */
 const remembered = { maxSize: 10_000, sizeCalculation: () => 1 };
 
 /** What is configured now. */
@@ -46,10 +46,10 @@ type Caller = { enteredAt: number; answer: (turn: LookupTurn | LookupRefusal) =>
 /** A license key that callers of one credential ask for. */
 type QueuedKey = Lookup & {
   firstAskedAt: number;
-  /** Callers asked for it before, and gave up or were refused. */
+  /** The key was abandoned before. */
   isAskedAgain: boolean;
   waiting: Set<Caller>;
-  /** How many callers are looking it up. */
+  /** How many callers are looking up the key. */
   active: number;
   /** Requests that were charged in advance and are not sent yet. */
   unspent: number;
@@ -69,16 +69,20 @@ type CredentialQueue = {
  * upstream's rate. A lookup of an existing key costs nothing in the end. Lookups beyond the limit wait.
  *
  * All installations of a program share one credential, so one guesser and all new customers wait in the same queue.
- * All callers of one key share its place. A key that is asked for the first time goes before the keys that wait:
- * otherwise each new customer would wait for all keys of the guesser. A key whose callers gave up and ask again takes
- * every other turn; among such keys, the one that was asked for first goes first.
+ * All callers of one key share its place. The newest key goes first: otherwise each new customer would wait for all keys
+ * of the guesser. But then a guesser who always sends new keys could keep out a customer for ever. So turns alternate:
+ * every other turn goes to an abandoned key that callers ask for again, in the order in which these keys were first
+ * asked for.
+ *
+ * A turn charges all requests of its key in advance, and gives unused charges back. The requests are sent later: if they
+ * were charged only then, all waiting keys would get their turn at once.
  */
 export class LookupQueue {
   readonly #clock: Clock;
   readonly #limits: () => LookupLimits;
   readonly #lifetime: AbortSignal;
   readonly #buckets = new LRUCache<string, Bucket>(remembered);
-  /** When keys were first asked for whose callers gave up or were refused. */
+  /** When each abandoned key was first asked for. */
   readonly #askedBefore = new LRUCache<string, number>(remembered);
   readonly #queues = new Map<string, CredentialQueue>();
   #waiting = 0;
@@ -90,7 +94,7 @@ export class LookupQueue {
     lifetime.addEventListener('abort', () => this.#refuseAll(), { once: true });
   }
 
-  /** Waits for the turn of a key, or refuses; rejects with the signal's reason. */
+  /** Resolves with the turn of a key or with a refusal; rejects with the signal's reason if the signal aborts. */
   async enter(lookup: Lookup, signal: AbortSignal): Promise<LookupTurn | LookupRefusal> {
     signal.throwIfAborted();
     if (this.#lifetime.aborted) return { refused: true, retryAfterMs: 0 };
@@ -129,8 +133,8 @@ export class LookupQueue {
   }
 
   /**
-   * Gives turns as far as the rate allows, refuses callers that have waited too long, and sleeps until the next of
-   * either.
+   * Gives turns as far as the rate allows, refuses callers that have waited too long, and sleeps until the next turn or
+   * refusal.
    */
   #advance(queue: CredentialQueue): void {
     while (this.#waitOf(queue.credential) === 0) {
@@ -206,8 +210,8 @@ export class LookupQueue {
   }
 
   /**
-   * Makes room: the credential with the most callers loses one, of its key with the most callers. If each key has one
-   * caller, the key whose turn would come last loses it.
+   * Makes room: refuses one caller of the credential with the most callers, and there of the key with the most callers.
+   * If each key has one caller, refuses the caller of the key whose turn would come last.
    */
   #refuseOne(): void {
     let longest: { queue: CredentialQueue; callers: number } | null = null;
@@ -289,7 +293,7 @@ function nextOf(queue: CredentialQueue): QueuedKey | null {
   return key;
 }
 
-/** The keys that are asked for again, first asked first; and the other keys, newest first. */
+/** The waiting keys: the keys that are asked for again, first asked first; and the other keys, newest first. */
 function waitingOf({ keys }: CredentialQueue): Record<'askedAgain' | 'first', QueuedKey[]> {
   const waiting = [...keys.values()].filter((key) => key.waiting.size > 0);
   return {

@@ -34,22 +34,22 @@ type UpstreamLimiterParts = {
   onRecovery: () => void;
   /** Called when more may be sent than before, or when the next probe has another time. */
   onChange: () => void;
-  /** Called with a `Retry-After` (until `Clock.elapsed`), which must survive a restart. */
+  /** Called with the end of a `Retry-After` (monotonic ms, `Clock.elapsed`), which must survive a restart. */
   onRetryAfter: (until: number) => void;
   lifetime: AbortSignal;
 };
 
 /**
- * Whether a request may be sent now; if not, why, and when to ask again (`Clock.elapsed`; null: the limiter notifies).
+ * Whether a request may be sent now; if not, why, and when to ask again (monotonic ms; null: the limiter notifies).
  */
 export type Admission = { admitted: true } | { admitted: false; detail: string; againAt: number | null };
 
 /**
- * The credential of a request, and its subject: a license key or coupons. `sentAt`: `Clock.elapsed`; absent: just now.
+ * The credential of a request, and its subject: a license key or coupons. `sentAt`: monotonic ms; absent: just now.
  */
 type Asked = { owner: CredentialOwner; subject: string; sentAt?: number };
 
-/** A read that tests the upstream or a refused credential, and when it is due (`Clock.elapsed`). */
+/** A read that tests the upstream or a refused credential, and when it is due (monotonic ms). */
 export type Probe = { at: number; of: 'upstream' } | { at: number; of: 'credential'; owner: CredentialOwner };
 
 /**
@@ -162,7 +162,7 @@ export class UpstreamLimiter {
     return { ...next, at: Math.max(next.at, this.#notBefore) };
   }
 
-  /** Sends nothing until `until` (`Clock.elapsed`): the upstream asked for that, perhaps before a restart. */
+  /** Sends nothing until `until` (monotonic ms): the upstream asked for that, perhaps before a restart. */
   waitUntil(until: number): void {
     this.#notBefore = Math.max(this.#notBefore, until);
   }
@@ -218,7 +218,7 @@ export class UpstreamLimiter {
     return this.#wallClock(Math.max(this.#breaker.probeAt, this.#notBefore)) ?? clock.now();
   }
 
-  /** An instant of `Clock.elapsed` as epoch ms, for people; null if it is over. */
+  /** Converts a monotonic time (`Clock.elapsed`) to epoch ms, for people; null if the time is over. */
   #wallClock(instant: number): number | null {
     const { clock } = this.#parts;
     const leftMs = instant - clock.elapsed();

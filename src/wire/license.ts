@@ -68,7 +68,7 @@ export function serializeNamedLicense(license: License, productName: string | nu
   };
 }
 
-/** A license key in its stored form; null if no key can look like this. White space alone counts as missing. */
+/** A license key in its stored form; null if it cannot be a valid key. White space alone counts as missing. */
 export function licenseKeyText(maximum?: number): z.ZodType<string | null> {
   const schema = { maxLength: maximumLicenseKeyLength, pattern: String.raw`\S` };
   return refined(text(maximum), schema, (input, issues) =>
@@ -84,7 +84,7 @@ export const licenseParameters = parameters(
   { id: 'LicenseKey' },
 );
 
-/** A license key to filter by; a text that cannot be a key becomes '', which no license has. */
+/** A license key to filter by. A text that cannot be a valid key becomes '', which no license has. */
 export const licenseKeyFilter: z.ZodType<string> = licenseKeyText()
   .transform((key) => key ?? '')
   .meta({ override: ({ jsonSchema }) => delete jsonSchema.maxLength });

@@ -91,7 +91,7 @@ test('a changed rate applies from the next request', () => {
   expect(rate.take('a')).toBe(0);
 });
 
-test('after ten thousand other names the first name starts again, because memory is bounded', () => {
+test('the least recently used bucket is evicted after 10,000 others', () => {
   const rate = new NamedRate(() => 1, clock().elapsed);
   expect([rate.take('first'), rate.take('first')]).toEqual([0, 1_000]);
   for (let count = 0; count < 10_000; count += 1) rate.take(`name-${count}`);

@@ -42,8 +42,8 @@ class Shop extends Harness {
   }
 }
 
-describe('a license on the authority', () => {
-  it('a license on the authority changes as requested', async () => {
+describe('changeLicense', () => {
+  it('a license changes as requested', async () => {
     await using shop = await new Shop().open();
     const { license } = await shop.sell();
     expect(license).toMatchObject({ uses: 0, enabled: true, productKey: 'press', createdAt: shop.now });
@@ -65,7 +65,7 @@ describe('a license on the authority', () => {
     expect(shop.store.licenses.get(key)).toEqual({ ...license, uses: 1, enabled: true });
   });
 
-  it('a license on the authority can be changed with the secret of its product', async () => {
+  it('a license can be changed with the secret of its product', async () => {
     await using shop = await new Shop().open();
     const { licenseKey } = (await shop.sell()).license;
     const tenant = { accountId, productKey: 'press' };
@@ -93,7 +93,7 @@ describe('a license on the authority', () => {
   });
 });
 
-describe('a purchase', () => {
+describe('addPurchase and refundPurchase', () => {
   it('a purchase accepts a license key, which is unique in the whole authority', async () => {
     await using shop = await new Shop().open();
     await shop.addProduct('brush');
@@ -150,7 +150,7 @@ describe('a purchase', () => {
   });
 });
 
-describe('a coupon on the authority', () => {
+describe('createCoupon', () => {
   it('a coupon is created with all its terms, and coupon ids ascend', async () => {
     await using shop = await new Shop().open();
     const first = valueOf(await shop.createCoupon({}));
@@ -218,8 +218,8 @@ describe('a coupon on the authority', () => {
   });
 });
 
-describe('the catalogue', () => {
-  it('a product secret is shown once, and only the latest secret is accepted', async () => {
+describe('accounts, products and collections', () => {
+  it('rolling an API key or a product secret returns a new one, and an unknown account or product is refused', async () => {
     await using shop = await new Shop().open();
     const added = valueOf(await shop.writer.write('addAccount', { name: 'Other', apiKey: null }));
     const { accountId: id } = added.account;
@@ -280,10 +280,10 @@ describe('the catalogue', () => {
   });
 });
 
-describe('responses of the authority', () => {
+describe('authorityLicensing and authorityCouponing', () => {
   const never = new AbortController().signal;
 
-  it('a license response of the authority is authoritative, and 404 outside the tenant', async () => {
+  it('a license is answered as authoritative, and is not found outside the tenant', async () => {
     await using shop = await new Shop().open();
     const { license } = await shop.sell();
     const licensing = authorityLicensing(shop.store, shop.writer);

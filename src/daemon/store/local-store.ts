@@ -19,9 +19,9 @@ import { sha256 } from '../system/random.ts';
 import { keepSecretFile, readSecretFile } from '../system/secret-files.ts';
 
 /**
- * Starts using a store. Writes `admin.token`, and on the first start of an authority `api.key`, before their digests are
- * committed: a crash in between leaves no digest of an unknown secret. Returns the instance id of the store. Rejects with
- * `StateDirectoryRefused` if the store has the other role.
+ * Starts using a store. Writes `admin.token`, and on the first start of an authority `api.key`, before committing the
+ * digests, so that after a crash every stored digest has a file with its secret. Returns the instance id of the store.
+ * Rejects with `StateDirectoryRefused` if the store has the other role.
  */
 export async function startStore(
   { role, stateDir, sync }: Configuration,
@@ -55,8 +55,8 @@ export async function isApiKeyKnown(stateDir: string, reader: AuthorityReader): 
 }
 
 /**
- * Warns if no account has the key in `api.key`: a backup from before a roll was restored, or an old version rolled the
- * key without rewriting the file.
+ * Warns if no account has the key in `api.key`: a backup that is older than the last key rotation was restored, or an
+ * old version rotated the key without rewriting the file.
  */
 export async function warnOfApiKey(stateDir: string, reader: AuthorityReader, log: Log): Promise<void> {
   if ((await isApiKeyKnown(stateDir, reader)) !== false) return;
@@ -67,8 +67,8 @@ export async function warnOfApiKey(stateDir: string, reader: AuthorityReader, lo
 }
 
 /**
- * If the upstream section was lost, or the state directory is the wrong one, a store must not change its role: it would
- * answer 404 for sold license keys.
+ * A store must not change its role because the upstream section was lost or the state directory is the wrong one: the
+ * store would answer 404 for sold license keys.
  */
 async function refuseOtherRole(
   { role, stateDir }: Pick<Configuration, 'role' | 'stateDir'>,

@@ -1,4 +1,4 @@
-/** The ages up to which a snapshot is fresh, stale or in grace, in ms (src/config/README.md, freshness). */
+/** The maximum ages of a fresh, a stale and a grace snapshot, in ms (src/config/README.md, freshness). */
 export type FreshnessPolicy = { freshMs: number; staleMs: number; graceMs: number };
 
 const dayMs = 86_400_000;

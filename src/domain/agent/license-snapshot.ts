@@ -2,7 +2,7 @@ import { countAfter, type License } from '../license.ts';
 import { isHeld, type Operation } from '../outbox/operation.ts';
 import type { Applied } from '../outbox/outcome.ts';
 
-/** The upstream's last response about a license key, plus the local changes. Times are epoch ms. */
+/** The upstream's last response about a license key, plus the local changes. Times are epoch ms unless noted. */
 export type LicenseSnapshot = {
   license: License;
   /** The license with the unfinished local changes, as callers see it. */
@@ -12,13 +12,13 @@ export type LicenseSnapshot = {
   /** When the upstream confirmed the license. */
   confirmedAt: number;
   /**
-   * The start of this process that received the snapshot: a count from before a restart is no base for sending.
-   * `noRun`: the count is uncertain.
+   * The process run that received the snapshot. A count from an earlier run must be read again before a use is sent.
+   * `noRun` marks an uncertain count.
    */
   run: number;
   /** Other programs also change `uses`. */
   manyWriters: boolean;
-  /** Since when every read has been answered 404 (`Clock.elapsed`). */
+  /** When reads began to be answered 404 (monotonic ms); null if the last read found the key. */
   missingSince: number | null;
   /** Two reads, far enough apart, were answered 404: the key no longer exists. */
   gone: boolean;
@@ -26,11 +26,11 @@ export type LicenseSnapshot = {
   readFirst: boolean;
   /** When a caller last asked for the key. */
   askedAt: number;
-  /** When to refresh the snapshot in the background (`Clock.elapsed`); null when callers no longer ask for the key. */
+  /** When to refresh the snapshot in the background (monotonic ms); null when callers no longer ask for the key. */
   refreshAt: number | null;
 };
 
-/** The run of a snapshot whose count is uncertain. No start has this number. */
+/** The `run` of a snapshot whose count is uncertain. No process run has this number. */
 export const noRun = 0;
 
 /** Whether the count is unreliable: accept any count from the next read, and do not suspect another writer. */
@@ -108,8 +108,13 @@ export function localStateFromBacklog(
  * count, because the count may now reach 0 in between.
  *
  * A queue turns a count into max(`count + sum`, floor). The floor is the result for a count of 0: the greatest sum of
- * any tail of the queue. If the floor is above the sum of the whole queue, it is the sum of a shorter tail, so it stays
- * the same without the first operation. A floor never rises when the first operation goes.
+ * any tail of the queue, where the empty tail has the sum 0. If the floor is above the sum of the whole queue, it is the
+ * sum of a shorter tail, so it stays the same without the first operation. Without the first operation the floor never
+ * rises.
+ *
+ * Example: the queue +1, -1, -1 turns the count 0 into 1, 0, 0. The sum of the queue is -1. Its tails have the sums -1,
+ * -2, -1 and 0, so the floor is 0, and the result is max(0 - 1, 0) = 0. The upstream applies the +1 and confirms the
+ * count 1. The remaining queue -1, -1 has the sum -2 and still the floor 0: the result is max(1 - 2, 0) = 0.
  */
 function usesBehindFirst(confirmed: number, sum: number, before: SeenBefore | null): number | null {
   if (before === null) return null;

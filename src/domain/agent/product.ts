@@ -1,4 +1,4 @@
-/** A product from an agent's configuration. `secretDigest`: the digest of its secret at the upstream. */
+/** A product from an agent's configuration. `secretDigest`: the digest of its secret key for the upstream. */
 export type ConfiguredProduct = { productKey: string; secretDigest: string };
 
 /** A product of an agent. Its id stays the same when a reload gives it another key or another secret. */
@@ -13,9 +13,10 @@ export const noProducts: ProductList = { configured: [], removed: [] };
 const maxRemoved = 1_000;
 
 /**
- * Gives each configured product its id. A product is recognized by its secret, and by its key where the secret is new.
+ * Gives each configured product its id. A product is recognized by its secret, or by its key if the secret is new.
  *
- * For example: two products swap their keys, or one is removed and comes back under another key.
+ * For example: if two products swap their keys, or if a product is removed and comes back under another key, the ids stay
+ * with the secrets.
  */
 export function recognizeProducts(
   { configured: before, removed: removedBefore }: ProductList,
@@ -44,7 +45,7 @@ export function recognizeProducts(
   return { configured: now, removed };
 }
 
-/** The key, unless another product had this key first. */
+/** The product key, with a number if another product already has this id. */
 function unusedId(productKey: string, ids: ReadonlySet<string>): string {
   let id = productKey;
   for (let count = 2; ids.has(id); count += 1) id = `${productKey}~${count}`;

@@ -1,12 +1,12 @@
 import { freshnessAt, type FreshnessPolicy } from './freshness.ts';
 import type { LicenseSnapshot } from './license-snapshot.ts';
 
-/** How this process may answer about a key now. */
+/** How this process may answer a verify of a key now. */
 export type Verdict =
   | { verdict: 'answer'; freshness: 'fresh' | 'stale' | 'grace' | 'expired' }
   /** Enabled, but confirmed too long ago. */
   | { verdict: 'expired' }
-  /** The upstream answered twice that there is no such key. */
+  /** The upstream answered 404 to two reads, far enough apart. */
   | { verdict: 'gone' }
   /** There is no snapshot of the key. */
   | { verdict: 'unknown' };

@@ -6,7 +6,7 @@ import { countAfter } from '../license.ts';
 export type Step =
   /** Nothing to do, or the operation is in flight. */
   | { step: 'none' }
-  /** Wait until then (`Clock.elapsed`): an earlier request may still arrive. */
+  /** Until when to wait (monotonic ms, `Clock.elapsed`): an earlier request may still arrive. */
   | { step: 'wait'; until: number }
   /** Read the key first: to reconcile, to learn the count to send on, or because this attempt needs it. */
   | { step: 'read' }
@@ -19,7 +19,7 @@ export type QueueView = {
   snapshot: LicenseSnapshot | null;
   /** The current run of the process. */
   run: number;
-  /** `Clock.elapsed`. */
+  /** Monotonic ms (`Clock.elapsed`). */
   now: number;
   /** Until when an earlier request of this queue may still arrive; null if none can. */
   reconcileAt: number | null;

@@ -15,7 +15,7 @@ import {
  * decision would do.
  */
 
-/** What blocks everything that a credential would send; `until` is a `Clock.elapsed`. */
+/** What blocks every request of a credential. Times are monotonic ms (`Clock.elapsed`). */
 export type Blocker =
   | { cause: 'paused' }
   | { cause: 'credential_missing' }
@@ -45,19 +45,19 @@ export type OperationWait = {
 export type Explanation = {
   meaning: string;
   waits: readonly OperationWait[];
-  /** The count that the upstream shows if only this operation was applied to the count it was sent on. */
+  /** `baseUses` plus this operation: the count to expect if nothing else changed. Null if `baseUses` is unknown. */
   expectedUses: number | null;
   shown: ShownLicense | null;
   /** What each decision would do; null if it is not possible. */
   decisions: Readonly<Record<Decision, string | null>>;
 };
 
-/** What an explanation needs besides the operation. Instants are `Clock.elapsed`. */
+/** What an explanation needs besides the operation. Times are monotonic ms (`Clock.elapsed`). */
 export type Surroundings = {
   now: number;
-  /** Until when an earlier request of its queue may still arrive; null if none can. */
+  /** Until when an earlier request of the operation's queue may still arrive at the upstream; null if none can. */
   reconcileAt: number | null;
-  /** Whether it is the first unfinished operation of its queue that is not held. */
+  /** Whether the operation is the first unfinished operation of its queue that is not held. */
   isHead: boolean;
   blocker: Blocker | null;
   shown: ShownLicense | null;
@@ -183,7 +183,7 @@ function waitsOf(operation: Operation, surroundings: Surroundings): readonly Ope
 /** The license key as the upstream last showed it; `at` in epoch ms. */
 type ShownLicense = { uses: number; enabled: boolean; at: number };
 
-/** `isHeldUp`: a retry does not end its wait. */
+/** `isHeldUp`: the operation also waits for something that a retry does not end, such as an outage. */
 type Subject = { operation: Operation; shown: ShownLicense | null; isHeldUp: boolean };
 type Effect = (subject: Subject) => string;
 
@@ -235,7 +235,7 @@ function sentAgain(
   return mayHaveBeenApplied(operation) ? `It is sent again. ${uncertain}` : `It is sent again, ${clean}`;
 }
 
-/** The count if it was applied twice and once, if the count it was sent on is known. */
+/** The count after the use was applied twice and after it was applied once; '' if `baseUses` is unknown. */
 function twice({ operation: { progress, kind } }: Subject): string {
   const base = 'baseUses' in progress ? progress.baseUses : null;
   if (base === null || kind !== 'usage') return '';
@@ -292,7 +292,7 @@ const confirm: Record<OperationKind, Effect> = {
 
 const nothingSent = 'It counts as delivered, and nothing is sent.';
 
-/** A held operation was read already: the count shown contains it if it was applied. */
+/** A held operation has been read back: if it was applied, the shown count already contains it. */
 function countConfirmed({ operation, shown }: Subject): string {
   const { kind } = operation;
   if (isHeld(operation)) return `${nothingSent} The count stays as the store showed it.`;
@@ -302,10 +302,10 @@ function countConfirmed({ operation, shown }: Subject): string {
 
 const effects: Record<Decision, Record<OperationKind, Effect>> = { retry, drop, confirm };
 
-/** A person's decision: send again, give up, or say that it was applied. */
+/** A person's decision about an operation: send it again, give it up, or say that it was applied. */
 export type Decision = 'retry' | 'drop' | 'confirm';
 
-/** A retried coupon is looked for before it is created again; for other operations a read has shown all that it can. */
+/** A coupon is searched in the upstream's list before it is created again. For other kinds, a read has shown all it can. */
 export function eventOfDecision(
   { kind, progress }: Pick<Operation, 'kind' | 'progress'>,
   decision: Decision,

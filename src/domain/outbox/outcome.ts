@@ -4,9 +4,12 @@ export type NotAppliedReason =
   | 'unreachable'
   /** A firewall asked for a proof that we are human: nothing reached the upstream. */
   | 'challenged'
-  /** 400, 422: the upstream will never accept it. */
+  /**
+   * 400, 422: the upstream will never accept the request. The operation is not sent again: it is dead, or held if an
+   * earlier attempt may have been applied.
+   */
   | 'refused'
-  /** 404: the upstream does not know it. */
+  /** 404: the upstream does not know the license key or coupon. */
   | 'missing'
   /** 401, 403. */
   | 'unauthorized'
@@ -14,7 +17,10 @@ export type NotAppliedReason =
   | 'throttled'
   /** 4xx from a cache on the way: it says nothing about the upstream now. */
   | 'cached'
-  /** Any other 4xx with a JSON object as its body. */
+  /**
+   * Any other 4xx with a JSON object as its body, such as 409. A license change is sent again later; the creation of a
+   * coupon ends as with `refused`. Also: the list of coupons cannot be read completely.
+   */
   | 'rejected';
 
 /** The request changed nothing at the upstream. */
@@ -28,7 +34,7 @@ export type NotApplied = {
   /** The upstream's own message; absent if there was none. */
   message?: string;
   retryAfterMs: number | null;
-  /** Present if the request was not sent because nothing may be sent now: this is no failure. */
+  /** Present if the request was not sent because nothing may be sent now. This does not count as a failure. */
   isHeldBack?: true;
 };
 
@@ -47,19 +53,19 @@ export type Ambiguous = {
 export type Applied<Value> = {
   outcome: 'applied';
   value: Value;
-  /** When the upstream confirmed what it says (epoch ms). */
+  /** When the upstream confirmed the value (epoch ms). */
   confirmedAt: number;
-  /** A cache on the way answered a read: callers may see the value, but nothing is sent on it or reconciled with it. */
+  /** A cache answered a read. Callers may see the value, but it is never the base of a send or a reconciliation. */
   isCached: boolean;
   /** The instance that answered, if the upstream is Latchkey. */
   instance?: string;
   /** The cursor of the next page of a list, if the upstream is Latchkey and has more. */
   nextCursor?: string;
-  /** Present if the upstream is an agent that has changes of this record to deliver itself. */
+  /** Present if the upstream is an agent with undelivered changes to this record. */
   isPending?: true;
 };
 
-/** What a request to the upstream came to. */
+/** The outcome of a request to the upstream. */
 export type Outcome<Value> = Applied<Value> | NotApplied | Ambiguous;
 
 /** Whether the upstream could not be reached or could not answer (it did not refuse). */
@@ -84,7 +90,7 @@ export function isMissing(outcome: Outcome<unknown>): boolean {
   return outcome.outcome === 'not_applied' && outcome.reason === 'missing';
 }
 
-/** Whether the upstream did what was asked, or says that there is no such thing. */
+/** Whether the upstream applied the request, or answered that the key or coupon does not exist. */
 export function isSuccess(outcome: Outcome<unknown>): boolean {
   return isResponse(outcome) && (outcome.outcome === 'applied' || isMissing(outcome));
 }

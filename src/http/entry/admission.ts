@@ -12,7 +12,7 @@ import { type CredentialKind, type ResolvedCredential, lasting } from '../../ser
 
 type Doorkeeper = { app: App; settings: Pick<ServerSettings, 'principal'>; broken: BrokenRequests };
 
-/** Lets a request in to its route, or throws the refusal, before the body is read. */
+/** Checks, before the body is read, whether a request may reach its route; throws a problem otherwise. */
 export async function admit(
   { app, settings, broken }: Doorkeeper,
   route: Route,
@@ -28,7 +28,7 @@ function checkReadiness(app: App, route: Route, reply: FastifyReply): void {
   if (route.always !== true && (state === 'starting' || state === 'draining')) {
     throw new ProblemError(state, 'Try again in a moment.', { retryAfterS: 1 });
   }
-  // The next request of the connection is to find another process.
+  // The caller's next request must open a new connection, which reaches another process.
   if (state === 'leaving') closeBehind(reply);
 }
 
@@ -40,7 +40,7 @@ async function checkAccess(
 ): Promise<void> {
   const requestState = stateOf(reply.request);
   if (route.access === 'anyone' || route.isOpen?.(app) === true) {
-    // Connections are kept open for callers with a credential only.
+    // Connections are kept open only for callers with a credential.
     closeBehind(reply);
   } else {
     const resolvedCredential = await authorize(route.access, requestState.head, app, settings.principal);
@@ -55,7 +55,7 @@ async function checkAccess(
   }
 }
 
-/** Refuses a body that broke off, or that would have to be decoded first. */
+/** Refuses a body that was cut off, or that would have to be decoded first. */
 function checkCoding(request: FastifyRequest, broken: BrokenRequests): void {
   const { contentEncoding, transferEncoding } = stateOf(request).head;
   if (contentEncoding.length > 0) {
@@ -67,7 +67,7 @@ function checkCoding(request: FastifyRequest, broken: BrokenRequests): void {
   if (request.raw.destroyed && !request.raw.complete) {
     throw new ProblemError('malformed_request', 'The caller left before the answer.');
   }
-  // Node undoes the last coding only, and takes what is left for the body.
+  // Node decodes only the last transfer coding, and treats the result as the body.
   if (transferEncoding.length > 0 && transferEncoding.join().toLowerCase() !== 'chunked') {
     throw new ProblemError('unsupported_media_type', 'Bodies are taken in no transfer coding but chunked.');
   }
@@ -78,8 +78,8 @@ type SentSecret = { kind: CredentialKind; secret: string };
 type Rule = Exclude<Access, 'anyone'>;
 
 /**
- * Authorizes a request: finds the grant of its credential, or of its socket when it sends none. Throws when that
- * lacks the scope or exceeds its rate (src/http/README.md, Credentials and scopes).
+ * Authorizes a request by its credential or, if it has none, by the principal of its socket. Throws if the credential is
+ * wrong, lacks the scope or exceeds its rate (src/http/README.md, Credentials and scopes).
  */
 export async function authorize(
   { credential, scope }: Rule,
@@ -114,7 +114,7 @@ function expected(credential: Rule['credential'], { apiKeyHeaders }: App['dialec
   return `a credential as ${apiKey} or ${productSecret}`;
 }
 
-/** The different credentials that count for a route: those of its kind, and Bearer; the other kind is ignored. */
+/** The different credentials of the kind that a route accepts, and Bearer tokens. The other kind is ignored. */
 function sentSecrets(head: Head, credential: Rule['credential']): SentSecret[] {
   const sent: SentSecret[] = [];
   const add = (kind: CredentialKind, values: readonly string[]): void => {
@@ -126,7 +126,7 @@ function sentSecrets(head: Head, credential: Rule['credential']): SentSecret[] {
   return sent;
 }
 
-/** The token of `Authorization: Bearer`; empty for any other scheme, which is not ours. */
+/** The token of `Authorization: Bearer`; '' for any other scheme, which is ignored. */
 function bearerToken(authorization: string): string {
   return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '';
 }

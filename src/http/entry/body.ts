@@ -14,9 +14,9 @@ const isJson = /^\s*application\/json\s*(?:;|$)/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Makes a server accept forms and JSON objects, CSV where a route takes it, and nothing else (src/http/README.md,
- * Bodies and responses). The body of one that cannot be read is the reason, for its route to throw: after what a parser
- * throws, the framework closes the connection, also to those who have sent more on it.
+ * Makes a server accept forms, JSON objects, CSV if the route accepts CSV, and nothing else (src/http/README.md, Bodies
+ * and responses). A parser does not throw, because fastify then closes the connection, and with it other requests of the
+ * client. Instead the error becomes the body, and the route throws it.
  */
 export function readBodies(server: FastifyInstance, { parameters: maximum }: HttpLimits): void {
   server.removeAllContentTypeParsers();
@@ -34,7 +34,7 @@ export function readBodies(server: FastifyInstance, { parameters: maximum }: Htt
   acceptCsv(server);
 }
 
-/** Reads a body that is a form or a JSON object; throws a problem where it cannot be read. */
+/** Reads a body that is a form or a JSON object; throws a problem if it is neither. */
 export function readParameters(contentType: string, body: Buffer, maximum: number): RawParameters {
   refuseForeignCharset(contentType);
   const text = decodeText(body);
@@ -44,7 +44,7 @@ export function readParameters(contentType: string, body: Buffer, maximum: numbe
     : readPairs(text, { malformed: 'malformed_body', maximum });
 }
 
-/** Reads CSV where a route takes it; its rows become one member of the body. */
+/** Reads CSV if the route accepts CSV. The rows become one member of the body. */
 function acceptCsv(server: FastifyInstance): void {
   server.addContentTypeParser(csv, { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
     const { csvMember } = request.routeOptions.config;
@@ -61,7 +61,7 @@ function acceptCsv(server: FastifyInstance): void {
       };
       for await (const more of readCsv(Readable.from([body]), toColumns)) {
         for (const row of more) rows.push(row);
-        // The route refuses so many rows.
+        // The route refuses more rows, so the rest need not be read.
         if (rows.length > maximumRows) break;
       }
       return new Map([[csvMember, new CsvRows(header, rows)]]);
@@ -85,7 +85,7 @@ function decodeText(body: Buffer): string {
   }
 }
 
-/** Reads a JSON object; null is the same as not sent. */
+/** Reads a JSON object. A member that is null counts as not sent. */
 export function readJson(text: string, maximum: number): RawParameters {
   const value = parseJson(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -104,7 +104,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** How many members all objects in a parsed JSON value have: less than there are names in its text if one is repeated. */
+/** Counts the members of all objects in a parsed JSON value. A text with a repeated name has more names than this. */
 function countMembers(value: object): number {
   let count = 0;
   const left: object[] = [value];
@@ -118,7 +118,7 @@ function countMembers(value: object): number {
 
 const [quote, backslash, colon] = [0x22, 0x5c, 0x3a];
 
-/** How many names of members a JSON text has. */
+/** Counts the names of members in a valid JSON text. */
 function countNames(text: string): number {
   let count = 0;
   let isInString = false;
@@ -133,11 +133,11 @@ function countNames(text: string): number {
 
 /** Refuses a repeated member, of which JSON.parse silently keeps the last; `text` must be valid JSON. */
 function refuseDuplicateMembers(text: string): void {
-  /** The names of each object that is open; a list has none. */
+  /** The names in each open object; the set of an open array stays empty. */
   const open: Set<string>[] = [];
   let string = { start: 0, end: 0 };
   let isInString = false;
-  // Matches no string as a whole: on a string of several MiB that overflows V8's stack.
+  // The pattern matches no whole string: V8's stack would overflow on a string of several MiB.
   for (const { 0: token, index } of text.matchAll(/\\.|["{}[\]:]/g)) {
     if (token === '"') {
       string = isInString ? { ...string, end: index + 1 } : { start: index, end: 0 };
@@ -154,7 +154,7 @@ function refuseDuplicateMembers(text: string): void {
   }
 }
 
-/** How many pairs are allowed, and the code for malformed ones. */
+/** The maximum number of pairs, and the code of the problem if a pair is malformed. */
 export type PairsLimits = {
   malformed: Extract<ProblemCode, 'malformed_body' | 'malformed_request'>;
   maximum: number;
@@ -189,7 +189,7 @@ function decode(text: string, malformed: PairsLimits['malformed']): string {
   }
 }
 
-/** Refuses a parameter that is sent twice; a long name is cut. */
+/** The problem of a parameter that is sent twice. A long name is cut. */
 export function duplicate(name: string): ProblemError {
   return new ProblemError(
     'duplicate_parameter',
@@ -197,7 +197,7 @@ export function duplicate(name: string): ProblemError {
   );
 }
 
-/** Refuses more parameters than `limits.parameters`. */
+/** The problem of a request with more parameters than `limits.parameters`. */
 export function tooMany(maximum: number): ProblemError {
   return new ProblemError('malformed_request', `There are more than ${maximum} parameters.`);
 }

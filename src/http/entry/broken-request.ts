@@ -19,11 +19,11 @@ type Refused = { code: ProblemCode; detail: string };
 
 type Answering = Pick<App, 'instance' | 'now' | 'log' | 'metrics'>;
 
-/** Answers what Node's parser does not make a request of, on the connections of one listener. */
+/** Answers messages that Node's parser does not accept as requests, on the connections of one listener. */
 export class BrokenRequests {
   readonly #app: Answering;
   readonly #connections: Connections;
-  /** The requests whose body broke off, and what they are to be refused with. */
+  /** The requests whose body was cut off, each with the problem for its response. */
   readonly #brokenOff = new WeakMap<IncomingMessage, ProblemError>();
 
   constructor(app: Answering, connections: Connections) {
@@ -32,8 +32,8 @@ export class BrokenRequests {
   }
 
   /**
-   * Answers malformed bytes, headers too large or a timeout, and closes the connection. Complete requests before
-   * them on the connection are answered first, or a caller would take this answer for theirs.
+   * Answers malformed bytes, too large headers or a timeout, and closes the connection. Complete requests that came
+   * before on the connection are answered first, or the client would take this response for the response to those.
    */
   answer(cause: Error & { code?: string }, socket: Duplex): void {
     const isTls = /^(ERR_SSL|ERR_TLS|EPROTO)/.test(cause.code ?? '');
@@ -55,24 +55,24 @@ export class BrokenRequests {
       this.#refuse(socket, refused);
       return;
     }
-    // The body of a request broke off: its own route answers, so that it is logged and counted once.
+    // The body of a request was cut off: its route answers, so that the request is logged and counted once.
     const error = new ProblemError(refused.code, refused.detail);
     begun.shouldKeepAlive = false;
     this.#brokenOff.set(begun.req, error);
-    // Whoever reads the body already hears of it; others ask `refusalOf` before they read.
+    // If the body is being read, its reader gets the error. Otherwise `refusalOf` is called before the read.
     if (begun.req.listenerCount('error') > 0) begun.req.emit('error', error);
   }
 
-  /** What a request is to be refused with because its body broke off; undefined when it did not. */
+  /** The problem of a request whose body was cut off; undefined for any other request. */
   refusalOf(request: IncomingMessage): ProblemError | undefined {
     return this.#brokenOff.get(request);
   }
 
-  /** Refuses CONNECT, behind the requests before it: this is no proxy. */
+  /** Refuses CONNECT after the earlier requests of the connection are answered: this server is no proxy. */
   refuseConnect(socket: Duplex): void {
-    // Node leaves such a connection to us, with nobody who hears that its caller has left, which would end the process.
+    // Node hands over the socket without an error listener. An unhandled error would end the process.
     socket.on('error', () => socket.destroy());
-    // Nor does Node tell an answer under way any more that its caller has taken some of it: it would wait for that forever.
+    // Node also stops passing 'drain' to the response that is being written, which would wait for it forever.
     socket.on('drain', () => this.#connections.unanswered(socket)[0]?.emit('drain'));
     const refuseIt = (): void => {
       if (socket.writable)
@@ -103,7 +103,7 @@ export class BrokenRequests {
   }
 }
 
-/** Says in words what an operator can do something about; of the rest the code. */
+/** Explains the TLS errors that an operator can solve; returns the code of any other error. */
 function explainTls(code: string): string {
   if (code === 'ERR_SSL_HTTP_REQUEST') return 'the caller speaks plain HTTP';
   return /UNKNOWN_CA|CERTIFICATE/.test(code) ? `the caller does not trust the certificate (${code})` : code;

@@ -7,22 +7,22 @@ import { ResponseBatch, responseClassOf } from './responses.ts';
 import { type Requester, departure, WaitingRequests } from './waiting-requests.ts';
 
 /**
- * How many requests of one connection may wait for their answers. What Node keeps of each is many times what was sent,
- * and it makes requests of all that one read of the connection gave.
+ * How many requests of one connection may be unanswered. Node parses all requests that one read of the connection
+ * returned, and each takes many times the memory of its bytes.
  */
 const mostUnanswered = 100;
 
 /** How many requests of one connection are handled at once. */
 const maxConcurrent = 10;
 
-/** How many bytes of answers may wait on one connection before its next request is handled. */
+/** How many bytes of responses may be unsent on one connection before its next request is handled. */
 const maxUnsentBytes = 256 * 1024;
 
 function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** The response that must end before a request is handled: `before` are the unanswered ones of its connection. */
+/** The response that must end before a request is handled. `before`: the earlier unfinished responses of its connection. */
 function blockerOf(request: IncomingMessage, before: readonly ServerResponse[]): ServerResponse | undefined {
   const change = before.findLast(({ req }) => !isRead(req) || !isRead(request));
   if (change !== undefined) return change;
@@ -36,35 +36,40 @@ function blockerOf(request: IncomingMessage, before: readonly ServerResponse[]):
 
 const closing = new WeakSet<ServerResponse>();
 
-/** Says with an answer that its connection ends, so that nothing behind it is carried out (RFC 9112, 9.6). */
+/** Closes the connection after this response, so that no later request on it is handled (RFC 9112, 9.6). */
 export function closeBehind(reply: FastifyReply): FastifyReply {
   closing.add(reply.raw);
   return reply.header('Connection', 'close');
 }
 
-/** Whether a connection ends with this answer. */
+/** Whether a connection is closed after this response. */
 export function isClosing(response: ServerResponse): boolean {
   return closing.has(response);
 }
 
 /**
- * The connections of one listener (src/http/README.md, Limits). A connection is idle while none of its requests
- * is being answered. When there are `maximum`, a new one replaces the one that has been idle for longest; where
- * none is idle, the oldest whose caller does not take its answers; where there is none, one whose request waits for the
- * upstream; where none waits, the new one is closed. Over TLS one that is still in its handshake is replaced first.
+ * The connections of one listener (src/http/README.md, Limits). A connection is idle if all its requests are answered.
+ * If there are `maximum` connections, a new connection replaces the first of these that exists:
+ *
+ * 1. over TLS, the oldest connection that is still in its handshake;
+ * 2. the connection that has been idle for longest;
+ * 3. the oldest connection whose client does not read its responses;
+ * 4. a connection with a request that waits for the upstream.
+ *
+ * If there is none of these, the new connection is closed.
  */
 export class Connections {
   readonly #maximum: number;
-  /** Connections over TLS whose handshake is not done, the oldest first. */
+  /** Connections over TLS whose handshake is not complete, the oldest first. */
   readonly #handshakes = new Set<Socket>();
   /**
-   * The unanswered requests of each connection, in order. An entry for each request would cost more: the tables that a
-   * `Map` outgrows keep what was in them until the whole heap is collected.
+   * The unfinished responses of each connection, in order. A `Map` with an entry for each request would cost more: when
+   * a `Map` grows, its old table keeps the entries alive until the next full garbage collection.
    */
   readonly #unanswered = new Map<Duplex, ServerResponse[]>();
-  /** Those idle for longest come first. */
+  /** The connection that has been idle for longest comes first. */
   readonly #idle = new Set<Duplex>();
-  /** Those that close behind an answer that was made early, so that another can have their place. */
+  /** Connections that close after an early response, because a new connection needs their place. */
   readonly #leaving = new Set<Duplex>();
   /** The class of the responses of a server. */
   readonly responseClass: typeof ServerResponse;
@@ -87,7 +92,7 @@ export class Connections {
     }
   }
 
-  /** Whether a request is not looked at, since its connection ends before it: by an answer, or here, where too many wait. */
+  /** Whether a request is ignored because its connection ends. Closes a connection with too many requests. */
   isOver(socket: Duplex): boolean {
     const unanswered = this.unanswered(socket);
     if (unanswered.length >= mostUnanswered) {
@@ -97,7 +102,7 @@ export class Connections {
     return socket.destroyed || unanswered.some(isClosing);
   }
 
-  /** A request expects to be told to go on (100), which it is in its turn. */
+  /** Sends 100 (`Expect: 100-continue`) when it is the turn of the request. */
   expect(response: ServerResponse): void {
     const goOn = (): void => {
       if (!response.headersSent) response.writeContinue();
@@ -106,16 +111,16 @@ export class Connections {
       goOn();
       return;
     }
-    // Behind an answer that is not sent yet, Node would write it between the head and the body of its own, and it
-    // closes behind an answer that is made before.
+    // Before the earlier responses are sent, Node would write the 100 between the head and the body of this response.
+    // Node also closes the connection after a response that is made before the 100 is sent.
     response.once('socket', goOn);
     response.setHeader('Connection', 'close');
     closing.add(response);
   }
 
   /**
-   * Looks at a request in its turn: reads that were sent without waiting may be done at once, but nothing overtakes a
-   * change, and no change a read (RFC 9112, 9.3.2). A request also waits while much of the answers before it waits.
+   * Handles a request in its turn. Pipelined reads may run at the same time, but no request overtakes a change, and no
+   * change overtakes a read (RFC 9112, 9.3.2). A request also waits while many bytes of earlier responses are unsent.
    */
   inTurn(request: IncomingMessage, response: Parameters<RequestListener>[1], look: RequestListener): void {
     const { socket } = request;
@@ -127,10 +132,10 @@ export class Connections {
       return;
     }
     const lookAfter = (blocker: ServerResponse): void => {
-      // All requests of a connection may wait for one answer: Node would report more than ten listeners as a leak.
+      // All requests of a connection may wait for one response: Node would report more than ten listeners as a leak.
       blocker.setMaxListeners(0);
       blocker.once('close', () => {
-        // An answer that ends the connection has ended our side of it by now.
+        // A response that closes the connection has closed our side by now.
         if (!socket.writable) return;
         const unanswered = this.unanswered(socket);
         const next = blockerOf(request, unanswered.slice(0, unanswered.indexOf(response)));
@@ -151,17 +156,17 @@ export class Connections {
     });
   }
 
-  /** The requests of a connection that are not answered yet, in order. */
+  /** The unfinished responses of a connection, in order. */
   unanswered(socket: Duplex): readonly ServerResponse[] {
     return this.#unanswered.get(socket) ?? [];
   }
 
-  /** A signal that aborts when the caller leaves, or its place is needed; `requester` null: it does not wait for the upstream. */
+  /** Aborts if the client disconnects or its place is needed. `requester` null: there is no wait for the upstream. */
   signalFor(response: ServerResponse, requester: Requester | null): AbortSignal {
     return requester === null ? departure(response) : this.#waiting.begin(response, requester);
   }
 
-  /** Resolves when all that are unanswered now have been answered, or their callers have left. */
+  /** Resolves when every request that is unanswered now has its response, or its client has disconnected. */
   async answered(): Promise<void> {
     const unanswered = [...this.#unanswered.values()].flat();
     await Promise.all(
@@ -169,12 +174,12 @@ export class Connections {
     );
   }
 
-  /** Ends the connections whose handshake is not done: nothing was asked on them yet. */
+  /** Closes the connections whose handshake is not complete: they have no requests yet. */
   endHandshakes(): void {
     for (const socket of this.#handshakes) socket.destroy();
   }
 
-  /** Ends all that requests may come on, also those that Node handed over (CONNECT) and does not know any more. */
+  /** Closes all connections, also connections that Node handed over (CONNECT) and no longer tracks. */
   endAll(): void {
     for (const socket of this.#unanswered.keys()) socket.destroy();
   }
@@ -185,7 +190,7 @@ export class Connections {
     socket.once('close', () => this.#handshakes.delete(socket));
   }
 
-  /** Requests come on another socket than the one that was accepted; both have the same other end. */
+  /** The TLS socket is another object than the accepted socket. Both have the same remote address and port. */
   #endHandshake(secure: Socket): void {
     const accepted = [...this.#handshakes].find(
       ({ remotePort, remoteAddress }) =>
@@ -195,7 +200,7 @@ export class Connections {
     this.#keep(secure);
   }
 
-  /** Closes the connection of a response instead of sending it, once all that was asked before on it is answered. */
+  /** Closes a connection instead of sending the response, after the earlier requests of the connection are answered. */
   hangUp(response: ServerResponse): void {
     const { socket } = response.req;
     const unanswered = this.unanswered(socket);
@@ -208,7 +213,7 @@ export class Connections {
     if (this.#makeRoom(socket)) this.#keep(socket);
   }
 
-  /** Whether there is a place for a new connection, which is closed otherwise. */
+  /** Makes a place for a new connection. Without a place, closes the new connection and returns false. */
   #makeRoom(socket: Duplex): boolean {
     this.#batch.send();
     const taken = this.#handshakes.size + this.#unanswered.size - this.#leaving.size;
@@ -223,7 +228,7 @@ export class Connections {
     return replaced !== socket;
   }
 
-  /** The oldest connection of which all answers are made, and not taken: their caller may never read them. */
+  /** The oldest connection whose responses are all made but not read: its client may never read them. */
   #oldestUnread(): Duplex | undefined {
     return this.#unanswered
       .entries()
@@ -233,11 +238,11 @@ export class Connections {
       )?.[0];
   }
 
-  /** Has a request that waits for the upstream answered now, and its connection closed behind that; false: none waits. */
+  /** Answers a request that waits for the upstream now, and closes its connection after that. False: no request waits. */
   #endWait(): boolean {
     const response = this.#waiting.endOne();
     if (response === undefined) return false;
-    // Those of callers that do not read: they had their answers.
+    // Leaving connections have their responses. If they are still open, their clients do not read.
     const [oldest] = this.#leaving;
     if (oldest !== undefined && this.#leaving.size >= this.#maximum) {
       this.#forget(oldest);

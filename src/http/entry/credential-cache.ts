@@ -11,7 +11,7 @@ import type { ChangeFeed } from '../../service/change-feed.ts';
 /** With `max`, lru-cache would allocate room for all entries at once. */
 const limit = { maxSize: 10_000, sizeCalculation: () => 1 };
 
-/** Caches accepted credentials until a commit changes any credential. Wrong ones are not cached: an attacker sends many. */
+/** Caches accepted credentials until a commit changes any credential. Wrong ones are not cached: attackers send many. */
 export class AnnouncedCredentialCache implements CredentialCache {
   readonly #changes: ChangeFeed;
 

@@ -7,7 +7,7 @@ import { type Head, headReader } from './request-state.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { RawParameters } from '../../wire/parameters.ts';
 
-/** Makes the function that takes each request of a listener through the gate. */
+/** Makes the function that checks each request of a listener before its route (src/http/README.md, The gate). */
 export function arrival(
   app: App,
   settings: ServerSettings,
@@ -33,13 +33,13 @@ export function arrival(
   };
 }
 
-/** A dot at the end of a name says that it is a whole one: that keeps resolvers from trying their search domains. */
+/** A dot at the end marks a complete name: resolvers then do not try their search domains. */
 const hostPattern =
   /^(?:\[(?<v6>[0-9a-f:.]+)\]|(?<name>[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?)\.?)(?::\d{1,5})?$/i;
 const loopbackPattern = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
 const targetPattern = /^\/[\x21\x22\x24-\x7e]*$/;
 
-/** Checks the form of a request, and that it is meant for this server (src/http/README.md, The gate); throws a problem otherwise. */
+/** Throws a problem if a request is malformed or is for another server. */
 export function checkTarget(message: IncomingMessage, head: Head, settings: ServerSettings): void {
   const { limits } = settings;
   // Node's parser also accepts a request line without a version (HTTP/0.9) and the text HTTP/2.0.
@@ -51,7 +51,7 @@ export function checkTarget(message: IncomingMessage, head: Head, settings: Serv
   if (!isTarget(message.url ?? '')) throw malformed('The target must be a path.');
 }
 
-/** Reads the parameters of the query, where nothing in the request is ambiguous; throws a problem otherwise. */
+/** Reads the parameters of the query; throws a problem if the request is ambiguous. */
 export function readQuery(message: IncomingMessage, head: Head, limits: HttpLimits): RawParameters {
   checkDuplicates(head);
   if (hasBody(message) && (message.method === 'GET' || message.method === 'HEAD')) {
@@ -65,7 +65,7 @@ export function isTarget(target: string): boolean {
   return targetPattern.test(target);
 }
 
-/** Reads the parameters of a target; throws a problem where they cannot be read. */
+/** Reads the parameters of a target; throws a problem if they cannot be read. */
 export function queryOf(target: string, { parameters: maximum }: HttpLimits): RawParameters {
   const mark = target.indexOf('?');
   const query = mark === -1 ? '' : target.slice(mark + 1);

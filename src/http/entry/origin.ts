@@ -10,10 +10,10 @@ import type { Route } from '../route.ts';
 import { closeBehind } from './connections.ts';
 import type { Head } from './request-state.ts';
 
-/** What is for software, and so for pages that are trusted; never what is for people and probes. */
+/** The routes for software, which allowed pages may call. Pages cannot call the routes for people and probes. */
 const openToPages = /^\/(?:api|agent)\//;
 
-/** The answer's headers that a page may read. */
+/** The response headers that a page may read. */
 const readable = [
   instanceHeader,
   requestIdHeader,
@@ -26,17 +26,17 @@ const readable = [
   'X-Total-Count',
 ].join(', ');
 
-/** For how many seconds a browser need not ask again. */
+/** For how many seconds a browser may cache a preflight. */
 const preflightAgeS = '600';
 
 type PreflightParts = {
   /** The headers that carry a credential. */
   credentialNames: readonly string[];
-  /** Makes what any other OPTIONS is refused with. */
+  /** Makes the problem for an OPTIONS request that is no preflight. */
   refuse: (request: FastifyRequest, reply: FastifyReply) => ProblemError;
 };
 
-/** Which web pages are answered: none but those of `listen.allowed_origins` (src/http/README.md, Web pages). */
+/** Answers requests of web pages only if their origin is in `listen.allowed_origins` (src/http/README.md, Web pages). */
 export class Origins {
   readonly #allowed: readonly string[];
 
@@ -44,10 +44,10 @@ export class Origins {
     this.#allowed = allowed;
   }
 
-  /** Lets a request of a program pass, and one of an allowed page to a route that is open to it; throws for others. */
+  /** Accepts requests of programs, and requests of allowed pages to routes for software; throws a problem for others. */
   admit({ origin: origins, referer }: Head, request: FastifyRequest, reply: FastifyReply): void {
     const isOpen = openToPages.test(request.routeOptions.url ?? '');
-    // Also where there is no such route: a cache must not give a page what it kept of a program.
+    // Also if no route matches: a cache must not give a page a response that it stored for a program.
     const isOpenPath = isOpen || openToPages.test(request.url);
     if (isOpenPath && this.#allowed.length > 0) reply.header('Vary', 'Origin');
     const [origin, ...more] = origins;
@@ -58,7 +58,7 @@ export class Origins {
     reply.header('Access-Control-Allow-Origin', origin).header('Access-Control-Expose-Headers', readable);
   }
 
-  /** Makes a server answer the preflights of allowed pages. */
+  /** Makes a server answer preflights of allowed pages (`admit` has checked the origin). */
   answerPreflights(
     server: FastifyInstance,
     routes: readonly Route[],

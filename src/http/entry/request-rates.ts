@@ -2,22 +2,22 @@ import { LRUCache } from 'lru-cache';
 import { bucketAt, spend, waitOf, type Bucket, type Rate } from '../../domain/token-bucket.ts';
 import { ProblemError } from '../problem-error.ts';
 
-/** How many names are remembered. By `max` there would be room for all of them from the start. */
+/** How many names are cached. `max` would allocate memory for all of them at once. */
 const limit = { maxSize: 10_000, sizeCalculation: () => 1 };
 
-/** A token bucket for each of many names, in bounded memory: the least recently used name is forgotten. */
+/** A token bucket for each name, in bounded memory: the least recently used bucket is evicted. */
 export class NamedRate {
   readonly #buckets = new LRUCache<string, Bucket>(limit);
   readonly #perSecond: () => number;
   readonly #elapsed: () => number;
 
-  /** `perSecond` is asked again each time, 0 is no limit; `elapsed` is in ms. */
+  /** `perSecond` is called each time; 0: no limit. `elapsed`: monotonic ms. */
   constructor(perSecond: () => number, elapsed: () => number) {
     this.#perSecond = perSecond;
     this.#elapsed = elapsed;
   }
 
-  /** Takes one; gives 0, or how many ms are to wait when none is left. */
+  /** Takes a token and returns 0. Without a token, returns how many ms to wait for the next. */
   take(name: string): number {
     const perSecond = this.#perSecond();
     if (perSecond === 0) return 0;
@@ -29,12 +29,12 @@ export class NamedRate {
   }
 }
 
-/** Requests a second, as configured; of `requests` 0 is no limit. */
+/** The configured requests a second. `rate` 0: no limit. */
 export type RateSettings = { readonly rate: number; readonly failedRate: number };
 
-/** What callers may do how often; one for all listeners of a process. */
+/** The rate limits of callers. All listeners of a process share one instance. */
 export class Rates {
-  /** Requests of a credential. */
+  /** The requests of each credential. */
   readonly requests: NamedRate;
   readonly #failures: NamedRate;
 
@@ -43,9 +43,9 @@ export class Rates {
     this.#failures = new NamedRate(() => settings().failedRate, elapsed);
   }
 
-  /** What ends a request with a wrong credential; nobody who sends a right one is slowed by it. */
+  /** The problem of a request with a wrong credential. Requests with a valid credential do not count here. */
   wrongCredential(code: 'credentials_invalid' | 'token_expired'): ProblemError {
-    // Those who guess cannot be told apart: they share one rate.
+    // Clients that guess cannot be distinguished, so they share one bucket.
     const waitMs = this.#failures.take('');
     return waitMs > 0
       ? rateLimited('Too many wrong credentials are sent.', waitMs)
@@ -58,7 +58,7 @@ const wrong = {
   token_expired: 'This token has expired.',
 } as const;
 
-/** 429, with the time after which it is worth another try. */
+/** A 429 with a `Retry-After` of `waitMs`. */
 export function rateLimited(detail: string, waitMs: number): ProblemError {
   return new ProblemError('rate_limited', detail, { retryAfterS: Math.ceil(waitMs / 1000) });
 }

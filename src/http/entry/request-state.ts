@@ -15,12 +15,12 @@ import type { App, ServerSettings } from '../app.ts';
 import type { RawParameters } from '../../wire/parameters.ts';
 import type { ResolvedCredential } from '../../service/access/credential.ts';
 
-/** What is known of a request once it has passed the gate. */
+/** The state of a request after the checks of the gate. */
 export type RequestState = {
   head: Head;
   query: RawParameters;
   principal: Principal | null;
-  /** What the principal was found by; null where anyone may call. */
+  /** The credential of the principal; null if the route needs no credential. */
   resolvedCredential: ResolvedCredential | null;
   /** The response of the handler; null: there is none yet, or the handler refused. */
   response: RouteResponse | null;
@@ -43,7 +43,7 @@ export function stateOf({ state }: FastifyRequest): RequestState {
   return state;
 }
 
-/** The headers that matter here, each with all its values: Node's own view hides duplicates. */
+/** The headers that this server uses, each with all its values: Node's `headers` hide duplicates. */
 export type Head = {
   readonly host: readonly string[];
   readonly contentType: readonly string[];
@@ -56,7 +56,7 @@ export type Head = {
   readonly authorization: readonly string[];
   readonly idempotencyKey: readonly string[];
   readonly prefer: readonly string[];
-  /** Which agents ask, where agents do. */
+  /** The instance ids of the agents that sent the request. */
   readonly instance: readonly string[];
   /** Whether two lines of one header carry different credentials. Equal lines count as one. */
   readonly areCredentialsDifferent: boolean;
@@ -66,7 +66,7 @@ export type Head = {
 
 type HeaderName = Exclude<keyof Head, 'areCredentialsDifferent' | 'count'>;
 
-/** The names of the headers that carry a credential: the specification's, the dialect's and those of the configuration. */
+/** The names of the headers that carry a credential: from the specification, the dialect and the configuration. */
 export function credentialNames(
   { dialect }: App,
   { headerAliases }: ServerSettings,
@@ -77,7 +77,7 @@ export function credentialNames(
   };
 }
 
-/** Makes the reader of request heads for a listener, which knows the credentials under all their names. */
+/** Makes the function that reads the headers of a request, with all names of the credential headers. */
 export function headReader({
   apiKey,
   productSecret,
@@ -127,24 +127,23 @@ export function headReader({
   };
 }
 
-/** What tracing software calls a request: UUIDs, ULIDs, hexadecimal, base64, `Root=1-…`; it goes into logs and headers. */
+/** The request ids of tracing software: UUIDs, ULIDs, hexadecimal, base64, `Root=1-…`. They go into logs and headers. */
 const wellFormed = /^[\w.:@/+=~-]{1,128}$/;
 
 const headerName = requestIdHeader.toLowerCase();
 
-/** The caller's own id of a request, or a new one where it sent none that is well-formed (src/http/README.md, The id of a request). */
+/** The caller's id of a request, or a new id (src/http/README.md, The id of a request). */
 export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const sent = headers[headerName];
   return requestIdFrom(typeof sent === 'string' ? sent : undefined);
 }
 
-/** What the caller sent as the id of a request, or a new one. */
+/** The id that the caller sent, or a new id if that id is missing, malformed or contains a license key. */
 export function requestIdFrom(sent: string | undefined): string {
   const isKept = sent !== undefined && wellFormed.test(sent) && !containsLicenseKey(sent);
   return isKept ? sent : newRequestId();
 }
 
-/** For a request that has none of its own. */
 export function newRequestId(): string {
   return randomUUID();
 }

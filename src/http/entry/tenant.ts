@@ -5,10 +5,10 @@ import { knownSpelling } from '../../service/license-spelling.ts';
 import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 import type { App } from '../app.ts';
 
-/** What a path can name that is of one account. */
+/** Resources in a path that belong to one account. */
 export type Owned = 'account' | 'collection' | 'product' | 'purchase';
 
-/** Whose something is; null: there is no such thing. */
+/** The owner of a resource; null if the resource does not exist. */
 type Owner = { accountId: string | null; productKey: string | null } | null;
 
 const owners: Record<Owned, (reader: AuthorityReader, id: string) => Awaitable<Owner>> = {
@@ -21,7 +21,7 @@ const owners: Record<Owned, (reader: AuthorityReader, id: string) => Awaitable<O
     return collection === null ? null : { ...collection, productKey: null };
   },
   product: ({ products }, id) => products.get(id),
-  // An unknown purchase costs the same reads as another account's: the time of the answer tells nothing.
+  // An unknown purchase costs the same reads as another account's purchase, so that timing reveals nothing.
   purchase: async ({ purchases, licenses, products }, id) => {
     const purchase = await purchases.get(id);
     const license = await licenses.get(purchase?.licenseKey ?? '');
@@ -30,9 +30,9 @@ const owners: Record<Owned, (reader: AuthorityReader, id: string) => Awaitable<O
 };
 
 /**
- * Refuses a path that names something which does not exist, or which belongs to another account: with the same answer,
- * after the same reads. Null: the credential reaches it. The owner never changes, so this is decided before the
- * transaction. An operator's path is not looked at: the use case refuses what does not exist.
+ * Refuses a path to a resource that does not exist or that the credential cannot access: with the same response, after
+ * the same reads. Returns null if the credential can access the resource. The owner of a resource never changes, so the
+ * check runs before the transaction. An operator's path is not checked: the use case refuses a missing resource.
  */
 export async function refuseForeignPath(
   { reader }: Pick<App, 'reader'>,
@@ -45,7 +45,10 @@ export async function refuseForeignPath(
   return owner !== null && reaches(principal, owner) ? null : notFound(owned);
 }
 
-/** Where a license key is looked for: an operator's in the account that has it, any other's within its credential. */
+/**
+ * The tenant in which a license key is looked up. For an operator it is the account that has the key; for any other
+ * credential it is the credential's own tenant.
+ */
 export async function tenantForLicense(
   { reader, role }: Pick<App, 'reader' | 'role'>,
   { isOperator, tenant }: Principal,
@@ -57,7 +60,7 @@ export async function tenantForLicense(
   return product === null ? tenant : { accountId: product.accountId, productKey: null };
 }
 
-/** The fault of a parameter that names an account which the credential does not reach. */
+/** The fault of a parameter that names an account that the credential cannot access. */
 export function accountFaults(
   { isOperator, tenant }: Principal,
   accountId: string | undefined,
@@ -66,7 +69,7 @@ export function accountFaults(
   return [unknownAccount];
 }
 
-/** The fault of a parameter that names an account which there is not, or which the credential does not reach. */
+/** The fault of a parameter that names an account that does not exist or that the credential cannot access. */
 export async function knownAccountFaults(
   { reader }: Pick<App, 'reader'>,
   principal: Principal,
@@ -77,27 +80,26 @@ export async function knownAccountFaults(
   return (await reader.accounts.get(accountId)) === null ? [unknownAccount] : [];
 }
 
-/** The fault of a parameter that names a product which the credential does not reach. */
+/** The fault of a parameter that names a product that does not exist or that the credential cannot access. */
 export async function productFaults(
   { reader, role }: Pick<App, 'reader' | 'role'>,
   principal: Principal,
   productKey: string | undefined,
 ): Promise<ParameterFault[]> {
-  // An agent has the products of one account only.
+  // All products of an agent belong to one account. An operator can access every product.
   if (principal.isOperator || productKey === undefined || role === 'agent') return [];
   const product = await reader.products.get(productKey);
   return product !== null && reaches(principal, product) ? [] : [foreignProduct()];
 }
 
-/** The only account whose things a credential reaches; null: any account's. */
+/** The only account that a credential can access; null: every account. */
 export function onlyAccountOf({ isOperator, tenant }: Principal): string | null {
   return isOperator ? null : tenant.accountId;
 }
 
 /**
- * Whether a list of one product is empty because the product does not exist or is outside the reach of the list. The
- * owner is looked at first: the rows of another account's product would be read in vain, and the time would tell that
- * the product exists.
+ * Whether the product filter names a product that does not exist or that the tenant cannot access. Checked before the
+ * list is read, so that timing does not reveal the product.
  */
 export async function isOfNoProduct(
   { reader }: Pick<App, 'reader'>,
@@ -109,7 +111,7 @@ export async function isOfNoProduct(
   return product?.accountId !== tenant.accountId || !isReached;
 }
 
-/** The filter by which a list shows only what the credential reaches; `asked`: the account that the caller names. */
+/** Restricts a list to the records that the credential can access. `asked`: the account that the caller names. */
 export function withinTenant({ isOperator, tenant }: Principal, asked?: string): TenantFilter {
   if (!isOperator) return { tenant };
   return asked === undefined ? {} : { tenant: { accountId: asked, productKey: null } };

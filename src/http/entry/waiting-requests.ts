@@ -6,7 +6,7 @@ import type { Route } from '../route.ts';
 
 const longestWaitS = 30;
 
-/** Reads `Prefer: wait=N` (RFC 7240) as ms, 30 s at most; 0 when absent or malformed. */
+/** Reads `Prefer: wait=N` (RFC 7240) as ms, at most 30 s; 0 if it is missing or malformed. */
 export function readWait(prefer: readonly string[]): number {
   for (const preference of prefer.flatMap((value) => value.split(','))) {
     const seconds = /^\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:;.*)?$/i.exec(preference)?.[1];
@@ -17,10 +17,13 @@ export function readWait(prefer: readonly string[]): number {
 
 type Waiting = { response: ServerResponse; controller: AbortController; prefersToWait: boolean };
 
-/** Who asks, and for how long the caller wants to wait for the upstream (`Prefer: wait`), in ms. */
+/** The credential of a request, and how many ms the caller wants to wait for the upstream (`Prefer: wait`). */
 export type Requester = { credential: string; waitMs: number };
 
-/** Null: the request does not wait for the upstream. An authority has none, and what only the operator may do is work. */
+/**
+ * Null: the request does not count as waiting for the upstream. An authority has no upstream, and a request to a route
+ * for operators only counts as work.
+ */
 export function requesterOf(
   { role }: Pick<App, 'role'>,
   { operatorOnly }: Pick<Route, 'operatorOnly'>,
@@ -31,20 +34,20 @@ export function requesterOf(
 }
 
 /**
- * The requests of one listener that may wait for the upstream, by the credential that asks. One whose place is needed is
- * answered at once, as if its wait had ended (src/http/README.md, Limits).
+ * The requests of one listener that may wait for the upstream, by their credential. If the place of such a request is
+ * needed, it is answered at once, as if its wait had ended (src/http/README.md, Limits).
  */
 export class WaitingRequests {
   /** How many requests of one credential may wait because their callers prefer that. */
   readonly #maxPreferred: number;
-  /** The oldest of each credential comes first. */
+  /** The oldest request of each credential comes first. */
   readonly #ofCredential = new Map<string, Set<Waiting>>();
 
   constructor(connections: number) {
     this.#maxPreferred = Math.max(1, Math.floor(connections / 2));
   }
 
-  /** Follows a request until it is answered. The signal aborts when its caller leaves, or its wait is to end. */
+  /** Tracks a request until it is answered. The signal aborts if the client disconnects or the wait must end. */
   begin(response: ServerResponse, { credential, waitMs }: Requester): AbortSignal {
     const controller = new AbortController();
     const waiting: Waiting = { response, controller, prefersToWait: waitMs > 0 };
@@ -62,8 +65,9 @@ export class WaitingRequests {
   }
 
   /**
-   * Ends the oldest wait of the credential that has most, with all others on its connection. Gives the response behind
-   * which the connection can be closed; undefined: no request waits.
+   * Ends the oldest wait of the credential with the most waiting requests, and all waits of the credential on the same
+   * connection. Returns the last of their responses, after which the connection can be closed; undefined: no request
+   * waits.
    */
   endOne(): ServerResponse | undefined {
     let most = new Set<Waiting>();
@@ -85,12 +89,12 @@ export class WaitingRequests {
 
 function end(ofCredential: Set<Waiting>, waiting: Waiting): void {
   ofCredential.delete(waiting);
-  // A change that is recorded is answered as it stands; what needed the upstream's answer is refused with this.
+  // A recorded change is answered as it is now. A request that needs the upstream's response gets this problem.
   const detail = 'Another caller needed the place of this connection before the upstream answered.';
   waiting.controller.abort(new ProblemError('upstream_unreachable', detail, { retryAfterS: 1 }));
 }
 
-/** A signal that aborts when the caller disconnects before the answer; fastify's own also aborts once the body was read. */
+/** Aborts if the client disconnects before the response. Fastify's own signal also aborts after the body is read. */
 export function departure(response: ServerResponse): AbortSignal {
   const leaving = new AbortController();
   response.once('close', () => {

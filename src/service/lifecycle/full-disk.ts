@@ -1,8 +1,8 @@
 import type { UseCaseName } from '../writer.ts';
 
 /*
- * These writes run even if the disk is full: a start, the upstream's responses and their effects, and clean-up.
- * Changes of callers are refused.
+ * These writes run even if the disk is full: startup, recording upstream responses, and clean-up. Changes that callers
+ * request are refused.
  */
 const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'startAuthority',

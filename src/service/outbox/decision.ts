@@ -114,7 +114,7 @@ function questionsCount(operation: Operation, decision: Decision): boolean {
   return queueOf[operation.kind] === 'counter' && mayHaveBeenApplied(operation) && !isShown;
 }
 
-/** Explains an operation to a person; `elapsed` is `Clock.elapsed`. */
+/** Explains an operation to a person; `elapsed`: monotonic ms (`Clock.elapsed`). */
 export function explainOperation(
   reader: Reader,
   operation: Operation,

@@ -18,7 +18,7 @@ export function provisionalCoupon(operation: Operation): Coupon {
   return JSON.parse(operation.payload) as Coupon;
 }
 
-/** Whether an upstream coupon has every term that was sent: then it is the created one. */
+/** Whether an upstream coupon has every term that was sent: then it is the coupon that the operation created. */
 export function hasTerms(coupon: Coupon, terms: CouponTerms): boolean {
   const kept: (keyof CouponTerms)[] = ['minimumPurchaseAmount', 'usageLimit', 'notes'];
   return (
@@ -44,7 +44,7 @@ function sorted(value: object): [string, unknown][] {
 /** How many coupons of the mirror are read at once. */
 const pageSize = 100;
 
-/** Makes a provisional id mean the created coupon, also for orders that redeemed it. */
+/** Points a provisional id at the created coupon, also in the orders that redeemed the provisional coupon. */
 export function adoptCoupon(
   { mirror, redemptions }: Transaction,
   provisionalId: number,
@@ -57,8 +57,7 @@ export function adoptCoupon(
 }
 
 /**
- * A person says that a provisional coupon was created: its id means the upstream's coupon with this code once the list
- * shows it.
+ * After an operator confirms a creation: points the provisional id at the upstream's coupon with this code, once listed.
  */
 export function adoptOnceListed(transaction: Transaction, coupon: Coupon): void {
   const { mirror } = transaction;
@@ -68,19 +67,19 @@ export function adoptOnceListed(transaction: Transaction, coupon: Coupon): void 
   else adoptCoupon(transaction, coupon.id, listed);
 }
 
-/** The provisional id of a confirmed coupon with this code; null if there is none. */
+/** The id of the provisional coupon with this code that an operator confirmed; null if there is none. */
 export function provisionalIdToAdopt(reader: Reader, code: string): number | null {
   const known = reader.mirror.provisionalByCode(code);
   return known !== null && waitsForList(reader, known) ? known.coupon.id : null;
 }
 
-/** Removes confirmed provisional coupons that the complete list of the upstream does not show. */
+/** Removes the provisional coupons that an operator confirmed and that the upstream's complete list does not show. */
 export function forgetUnlisted(transaction: Transaction): void {
   const unlisted = provisionalCoupons(transaction).filter((each) => waitsForList(transaction, each));
   for (const { coupon } of unlisted) transaction.mirror.remove(coupon.id);
 }
 
-/** Coupons that the upstream has not shown; they have the smallest ids of the mirror. */
+/** The coupons that the upstream has not listed. They have the smallest ids of the mirror. */
 function provisionalCoupons({ mirror }: Reader): readonly MirroredCoupon[] {
   const provisional: MirroredCoupon[] = [];
   for (;;) {
@@ -91,7 +90,7 @@ function provisionalCoupons({ mirror }: Reader): readonly MirroredCoupon[] {
   }
 }
 
-/** Whether no operation will decide about a provisional coupon. */
+/** Whether a coupon is provisional and has no unfinished operation: only the upstream's list decides about it. */
 function waitsForList({ operations }: Reader, { coupon, confirmedAt }: MirroredCoupon): boolean {
   return confirmedAt === null && operations.tail(foldCouponCode(coupon.code), 'coupon') === null;
 }

@@ -24,7 +24,7 @@ type RecordRead = {
   licenseKey: string;
   productKey: string;
   outcome: Outcome<License>;
-  /** `Clock.elapsed` when the read was sent: only a read sent after the reconcile delay decides. */
+  /** When the read was sent (monotonic ms, `Clock.elapsed`): only a read sent after the reconcile delay decides. */
   sentAt: number;
   /** Whether a 404 counts. It does not if another known key got a 404 as well: then a gateway has lost its routes. */
   isMissingConfirmed: boolean;

@@ -23,7 +23,7 @@ export function forgetLastSuccess({ settings }: Transaction): void {
 
 const retryAfter = 'retry_after_until';
 
-/** Until when the upstream asked for no requests (`Retry-After`, by `Clock.elapsed`); 0 if it never did. */
+/** Until when the upstream asked for no requests (`Retry-After`; monotonic ms); 0 if it never did. */
 export function retryAfterUntil(reader: Reader): number {
   return Number(reader.settings.get(retryAfter) ?? 0);
 }

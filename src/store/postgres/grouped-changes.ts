@@ -23,14 +23,15 @@ const maxGroup = 128;
 /** Lends a connection of the pool. */
 type Lend = <Value>(work: (connection: Connection) => Promise<Value>) => Promise<Value>;
 
-/** A change that waits for a group commit. In the end `done`, `fail` or `leave` is called. */
+/** A change that waits for a group commit. The commit ends with one call of `done`, `fail` or `leave`. */
 type GroupedChange = {
   readonly change: LicenseChange;
   /** Null: it has no idempotency key. */
   readonly idempotency: Idempotency | null;
   /**
-   * The response to store under the idempotency key; null: the change must not be made. `unchangedCount`: see
-   * `IdempotencyTable`; for a change that had no effect.
+   * The response to store under the idempotency key; null: the change must not be made. `unchangedCount`: how many stored
+   * responses of the credential belong to requests that changed nothing, without this group. It is read only if the
+   * group has a change of the credential without effect, and is 0 otherwise.
    */
   answer(changed: ChangedLicense, unchangedCount: number): Promise<KeptResponse | null>;
   done(changed: ChangedLicense): void;
@@ -176,7 +177,7 @@ function responsesOf(
   });
 }
 
-/** The tables that such a use case uses. */
+/** The tables that a use case of `runTogether` may use. */
 type Tables = {
   licenses: Pick<AwaitableTable<LicenseTable>, 'change'>;
   idempotency: Pick<AwaitableTable<IdempotencyTable>, 'get' | 'put' | 'unchangedCount'>;

@@ -14,7 +14,7 @@ import {
   tokenParameters,
 } from '../../../wire/token.ts';
 
-/** The scope `ops` is of the whole process, and not an account's to give. */
+/** `ops` applies to the whole process, so an account's credential cannot grant it. */
 function scopeFaults({ isOperator }: Principal, asked: readonly Scope[] = []): ParameterFault[] {
   if (isOperator || !asked.includes('ops')) return [];
   const detail = 'A credential of one account cannot give the scope ops.';
