@@ -24,7 +24,7 @@ const stuckMs = 60_000;
 /** This many writes are posted before the turn ends, so that the writer thread starts early. */
 const maxGathered = 16;
 
-/** `since`: when the write was requested (`Clock.elapsed`). */
+/** `since`: when the write was requested (monotonic ms, `Clock.elapsed`). */
 type WaitingWrite = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> & { since: number };
 
 /** The inputs and callbacks of the writer thread. */

@@ -77,7 +77,7 @@ type OperationIdentity = {
   nextAt: number | null;
   /** `nextAt` was set by an outage: the first success ends the wait. */
   outage: boolean;
-  /** Until when an attempt may still arrive at the upstream (`Clock.elapsed`); null if none can. */
+  /** Until when an attempt may still arrive at the upstream (monotonic ms); null if none can. */
   reconcileAt: number | null;
   /** The upstream to which it was first sent; only that upstream can reconcile it. Null before it was sent. */
   upstream: string | null;

@@ -34,7 +34,7 @@ export type SyncPolicy = {
   goneMs: number;
 } & RefreshPolicy;
 
-/** When the head of a queue may take its next step (`Clock.elapsed`), and why it waits; `failures` counts in a row. */
+/** When the head of a queue may take its next step (monotonic ms), and why it waits. `failures`: failures in a row. */
 type Wait = { at: number; outage?: boolean; failures?: number; lastError?: string | null };
 
 /** Moves an operation by an event and stores it. An operation that leaves the front of its queue waits for nothing. */

@@ -6,8 +6,8 @@ import { loseResponse } from './record-answer.ts';
 import { renewUnknownHistory, beginUnknownHistory } from './sync-marks.ts';
 
 /**
- * While the process was stopped, the clock may have been turned, so the elapsed time is unknown. At a start, each
- * reconcile delay that had not certainly passed at `reached` (`Clock.elapsed`) starts again, as does the delay of each
+ * While the process was stopped, the wall clock may have been changed, so the elapsed time is unknown. At a start, each
+ * reconcile delay that had not certainly passed at `reached` (monotonic ms) starts again, as does the delay of each
  * uncertain operation.
  */
 export function renewReconcileDelays(

@@ -34,7 +34,7 @@ export function keepRetryAfter(transaction: Transaction, { until }: { until: num
   return done(null);
 }
 
-/** Moves the wait when `Clock.elapsed` has started again. */
+/** Moves the wait after a restart by which `Clock.elapsed` went back. */
 export function shiftRetryAfter(transaction: Transaction, byMs: number): void {
   const until = retryAfterUntil(transaction);
   if (until > 0) transaction.settings.set(retryAfter, String(until + byMs));
@@ -81,7 +81,7 @@ export function retryNow(
 
 const unknownHistory = 'unknown_history_until';
 
-/** Until when requests of an unknown history may still arrive (`Clock.elapsed`); 0 if there are none. */
+/** Until when requests of an unknown history may still arrive (monotonic ms); 0 if there are none. */
 export function unknownHistoryUntil({ settings }: Reader): number {
   return Number(settings.get(unknownHistory) ?? 0);
 }
@@ -99,7 +99,7 @@ export function renewUnknownHistory(
   if (unknownHistoryUntil(transaction) > reached) transaction.settings.set(unknownHistory, String(until));
 }
 
-/** Moves the reconcile delay when `Clock.elapsed` has started again. */
+/** Moves the reconcile delay after a restart by which `Clock.elapsed` went back. */
 export function shiftUnknownHistory(transaction: Transaction, byMs: number): void {
   const until = unknownHistoryUntil(transaction);
   if (until > 0) transaction.settings.set(unknownHistory, String(until + byMs));
