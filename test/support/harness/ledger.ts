@@ -127,13 +127,13 @@ async function compareSales({ name, purchases }: Ledger, { query, names }: Datab
     told.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1)),
   );
   const acts = await query(
-    `SELECT act, count(*) AS count FROM ${names.audit}
-      WHERE act IN ('purchase.add', 'purchase.refund') AND subject = ANY ($1::text[]) GROUP BY act ORDER BY act`,
+    `SELECT action, count(*) AS count FROM ${names.audit}
+      WHERE action IN ('purchase.add', 'purchase.refund') AND subject = ANY ($1::text[]) GROUP BY action ORDER BY action`,
     [[...purchases.keys()]],
   );
   const refunds = told.filter(([, , isRefunded]) => isRefunded === true).length;
   equal(
-    acts.map(({ act, count }) => [act, Number(count)]),
+    acts.map(({ action, count }) => [action, Number(count)]),
     [
       ['purchase.add', told.length],
       ['purchase.refund', refunds],
