@@ -206,7 +206,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     await expect
       .poll(refused)
       .toMatch(
-        /^latchkey: The database is refused: the connection to localhost:\d+ cannot be secured \(self-signed certificate\): name who/,
+        /^latchkey: The database is refused: the connection to localhost:\d+ cannot be secured \(self-signed certificate\): set store\.postgres\.ca_file/,
       );
     await using directory = temporaryDirectory();
     const caFile = join(directory.path, 'ca.pem');
