@@ -57,7 +57,7 @@ export async function readPage({ words, entry }: Called, commands: readonly Entr
     summary: describe,
     commands: [],
     positionals: positionals.map(([name, value]) => ({
-      term: new RegExp(`[<[]${name}(?:\\.\\.)?[>\\]]`).exec(command)?.[0] ?? name,
+      term: command.split(' ').find((word) => word.replace(/[<[>\].]/g, '') === name) ?? name,
       meaning: [value.describe, ...notesOf(value)].join('; '),
     })),
     options: options.map(formatOption),

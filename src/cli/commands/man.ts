@@ -102,9 +102,16 @@ function tags(terms: readonly Term[]): string[] {
   return terms.flatMap(({ term, meaning }) => ['.TP', `.B ${escape(term)}`, ...fill(meaning)]);
 }
 
-/** Breaks text into short lines. roff joins them again. */
+/** Breaks text into lines of about 60 characters. roff joins them again. */
 function fill(text: string): readonly string[] {
-  return text === '' ? [] : (text.match(/.{1,60}(?: |$)|\S+/g) ?? []).map((line) => escape(line.trim()));
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.pop() ?? '';
+    if (line === '') lines.push(word);
+    else if (line.length + word.length < 60) lines.push(`${line} ${word}`);
+    else lines.push(line, word);
+  }
+  return lines.filter((line) => line !== '').map(escape);
 }
 
 /** Escapes text for roff. The hyphens stay ASCII, so that people can copy options. */
