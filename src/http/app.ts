@@ -42,7 +42,7 @@ export type Backup = { sizeBytes: number; content: Readable };
 export interface App {
   readonly role: RoleName;
   readonly version: string;
-  /** The id of this store, told with every answer. */
+  /** The id of this store, sent with every response. */
   readonly instance: string;
   readonly dialect: Dialect;
   readonly licensing: Licensing;
@@ -136,6 +136,6 @@ export type ServerSettings = {
   readonly limits: HttpLimits;
   /** What the listener shows its callers (PEM); null: it speaks plain HTTP. */
   readonly tls: { readonly chain: string; readonly key: string } | null;
-  /** Whom a request without a credential stands for (`listen.sockets[].grant`); null: nobody. */
+  /** The principal of a request without a credential (`listen.sockets[].grant`); null: such a request is refused. */
   readonly principal: Principal | null;
 };

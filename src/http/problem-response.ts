@@ -105,7 +105,7 @@ export function problemOf(
 }
 
 const unexpected = refuse('internal_error', 'The log says more, under the request id.').problem;
-/** For the log only: nobody receives it, and an error after the caller left is most often because of that. */
+/** For the log only: the caller has left, which is the usual cause of an error at this point. */
 const callerLeft = refuse('malformed_request', 'The caller left before the answer.').problem;
 
 const foreignType = 'FST_ERR_CTP_INVALID_MEDIA_TYPE';

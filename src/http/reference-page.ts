@@ -56,7 +56,7 @@ const policy = [
 /** Adds the reference of the interface for people (src/http/README.md, The reference in a browser). */
 export function addReferencePage(server: FastifyInstance, refuse: RefuseRoute): void {
   server.get('/', (request, reply) => {
-    // Browsers name HTML; software takes anything, and is told that there is nothing.
+    // Browsers ask for HTML. Other software accepts anything, and gets 404.
     if (!accepts(request, 'text/html')) throw refuse(request, reply);
     return sendText(reply, 'text/html', page);
   });

@@ -53,7 +53,7 @@ type RouteFacts = {
   /** Under which heading the description lists it. */
   tag: Tag;
   summary: string;
-  /** What is told in headers of a success, beside what every answer and every list tells. */
+  /** Response headers of a success, besides those of every response and every list. */
   headers?: readonly ('location' | 'provenance')[];
   /** What only this route refuses; src/http/openapi/responses.ts adds what others refuse too. */
   refusals?: readonly ProblemCode[];

@@ -77,7 +77,7 @@ export const statusObject = z
         lost: z
           .array(z.string())
           .readonly()
-          .describe('The sockets whose files were removed, so that nobody can connect.'),
+          .describe('The sockets whose files were removed, so that connections to them fail.'),
         tls: z
           .object({ not_after: instant })
           .meta({ id: 'Certificate' })

@@ -37,7 +37,7 @@ test.each<[string, OperationObject[], string]>([
   [
     'a disable',
     [change('disable')],
-    'The key is disabled here already. The store is told as soon as possible.',
+    'The key is disabled here already. The change is sent to the store as soon as possible.',
   ],
   [
     'a held enable',

@@ -83,7 +83,7 @@ export type NoticeTrial = { payload: string; patience: () => Promise<unknown> };
  * reached.
  */
 export async function isHeard(
-  told: DatabaseAddress,
+  sending: DatabaseAddress,
   listening: DatabaseAddress,
   { payload, patience }: NoticeTrial,
 ): Promise<boolean> {
@@ -94,8 +94,8 @@ export async function isHeard(
     if (notice.payload === payload) heard.resolve(true);
   });
   await listener.ask(`LISTEN ${channel}`);
-  await using teller = await connect(told);
-  await teller.ask('SELECT pg_notify($1, $2)', [channel, payload]);
+  await using sender = await connect(sending);
+  await sender.ask('SELECT pg_notify($1, $2)', [channel, payload]);
   return await Promise.race([heard.promise, patience().then(() => false)]);
 }
 

@@ -37,7 +37,9 @@ export function formatUnconfirmed(operations: readonly OperationObject[], hint: 
           'The enable is recorded and waits for the store. The key does not change here until the store agrees.',
         ]
       : []),
-    ...(has('disable') ? ['The key is disabled here already. The store is told as soon as possible.'] : []),
+    ...(has('disable')
+      ? ['The key is disabled here already. The change is sent to the store as soon as possible.']
+      : []),
     ...(counts > 0 ? [`Recorded here, not confirmed by the store yet: ${formatCount(counts)}.`] : []),
   ];
 }

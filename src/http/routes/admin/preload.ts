@@ -28,5 +28,5 @@ const preload = route({
   },
 });
 
-/** What an agent is told to fetch (src/http/README.md, Admin routes). */
+/** The keys that an agent fetches on request (src/http/README.md, Admin routes). */
 export const preloadRoutes: readonly Route[] = [preload];

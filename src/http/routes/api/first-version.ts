@@ -15,8 +15,8 @@ import { changeLicense, licenseChanges, verifyLicense, type Asked } from './lice
 type Named = { productLink: string; licenseKey: string | null };
 
 /**
- * Whose license key is meant, for a credential that reaches further than one product. An unknown product is
- * answered like an unknown key, so that nobody can tell which exist.
+ * The tenant and key of a request whose credential may see several products. An unknown product gets the response of
+ * an unknown key, so that callers cannot find out which products exist.
  */
 async function askedOf(
   { app, principal }: { app: App; principal: Principal },
