@@ -25,17 +25,6 @@ export function allows({ scopes, isOperator }: Principal, scope: Scope): boolean
   return scopes.includes(scope) || (scopes.includes('admin') && (isOperator || scope !== 'ops'));
 }
 
-/** Whether two principals have the same name and the same rights. */
-export function isSamePrincipal(one: Principal, other: Principal): boolean {
-  return (
-    one.credential === other.credential &&
-    one.isOperator === other.isOperator &&
-    one.tenant.accountId === other.tenant.accountId &&
-    one.tenant.productKey === other.tenant.productKey &&
-    one.scopes.join() === other.scopes.join()
-  );
-}
-
 /** Whether a principal may see a record of an account, or of one product of the account. */
 export function reaches(
   { tenant, isOperator }: Principal,
