@@ -97,7 +97,7 @@ test("an agent that is configured, called and inspected by the README's commands
         command,
       ) && !isBesideStore(command),
   );
-  expect(looks).toHaveLength(11);
+  expect(looks).toHaveLength(9);
   for (const look of looks) {
     const answer = await follow(look, folder.path, port);
     expect(answer.trim(), look).not.toBe('');
