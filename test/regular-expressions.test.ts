@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { check } from 'recheck';
 import { parseAst } from 'rolldown/parseAst';
 import { expect, test, vi } from 'vitest';
-import { readParameters } from '../src/http/entry/body.ts';
+import { readParameters } from '../src/http/entry/request.ts';
 import { readCsv } from '../src/wire/bulk/csv.ts';
 
 type Found = { file: string; pattern: string; flags: string };

@@ -3,7 +3,7 @@ import { version } from '../config/version.ts';
 import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
-import { Rates } from '../http/entry/request-rates.ts';
+import { rateLimiters } from '../http/entry/admission.ts';
 import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
 import type { CredentialCache } from '../service/access/credential.ts';
 import type { Log } from '../service/ports.ts';
@@ -47,7 +47,7 @@ export function appOf(parts: AppParts): App {
     changes,
     cachesResponses,
     credentials: parts.credentialCache.cached(credentials),
-    rates: new Rates(
+    rates: rateLimiters(
       () => current.configuration.limits,
       () => clock.elapsed(),
     ),

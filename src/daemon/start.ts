@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
-import type { AnnouncedCredentialCache as CredentialCache } from '../http/entry/credential-cache.ts';
+import type { AnnouncedCredentialCache as CredentialCache } from '../http/entry/admission.ts';
 import { storedProducts } from '../service/agent/products.ts';
 import { ChangeFeed } from '../service/change-feed.ts';
 import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
@@ -115,7 +115,7 @@ async function loadModules({ role }: Configuration): Promise<Modules> {
   const [{ compose }, { metricsOf }, { AnnouncedCredentialCache }] = await Promise.all([
     import('./compose.ts'),
     import('./metrics.ts'),
-    import('../http/entry/credential-cache.ts'),
+    import('../http/entry/admission.ts'),
     role === 'agent' ? import('./role/agent.ts') : null,
   ]);
   return { compose, metricsOf, AnnouncedCredentialCache };

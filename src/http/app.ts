@@ -17,7 +17,6 @@ import type { AuthorityReader, Awaitable } from '../service/tables.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Dialect, ProductName } from './dialects/dialect.ts';
 import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
-import type { Rates } from './entry/request-rates.ts';
 
 /**
  * Whether this process accepts requests; `leaving`: it does, but no proxy should send more. `reasons` are short codes
@@ -67,7 +66,7 @@ export interface App {
    * instances change licenses without announcing it here.
    */
   readonly cachesResponses: boolean;
-  readonly rates: Rates;
+  readonly rates: RateLimiters;
   /** The products that an agent is configured with; null on an authority, which has a catalogue of its own. */
   readonly products: Pick<AgentProducts, 'idOf' | 'keyOf' | 'credentialName'> | null;
   readonly productName: ProductName;
@@ -105,6 +104,15 @@ export interface AppMetrics {
   /** Counts an answer to bytes that could not be parsed as a request. */
   countUnrouted(status: number): void;
 }
+
+/** A token bucket for each name. */
+export interface RateLimiter {
+  /** Takes a token and returns 0. Without a token, returns how many ms to wait for the next. */
+  take(name: string): number;
+}
+
+/** The rate limits of callers: requests of each credential, and requests with a wrong credential. */
+export type RateLimiters = { readonly requests: RateLimiter; readonly failures: RateLimiter };
 
 /** What handles the requests of a listener, in their order. */
 export type Pipeline = { handle: RequestListener };

@@ -8,9 +8,9 @@ import type { RefusalForm } from './dialects/dialect.ts';
 import { specification } from './dialects/specification.ts';
 import { challenge } from './entry/admission.ts';
 import { isClosing } from './entry/connections.ts';
-import { pathOf } from './unknown-route.ts';
+import { pathOf } from './entry/request.ts';
 import { ProblemError } from './problem-error.ts';
-import { logResponse } from './request-log.ts';
+import { logResponse } from './entry/request-state.ts';
 import { serializeErrorLine } from '../wire/log.ts';
 import { StorageError, type StorageFault } from '../service/ports.ts';
 

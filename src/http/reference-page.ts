@@ -1,11 +1,8 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { accepts } from './problem-response.ts';
 import { closeBehind } from './entry/connections.ts';
-import type { ProblemError } from './problem-error.ts';
+import type { UnknownRoute } from './entry/gate.ts';
 import { openViewerFile, type ViewerFile } from './viewer-file.ts';
-
-/** Makes what a request is refused with for which there is no route. */
-export type RefuseRoute = (request: FastifyRequest, reply: FastifyReply) => ProblemError;
 
 const page = `<!doctype html>
 <html lang="en">
@@ -25,7 +22,7 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** It asks for the description alone, so it shows nothing that is for sending requests: the gate refuses those of pages. */
+/** Hides the controls for sending requests, because the gate refuses requests of pages. */
 const script = `const nothing = () => () => null;
 SwaggerUIBundle({
   url: '/openapi.json',
@@ -41,7 +38,7 @@ SwaggerUIBundle({
 });
 `;
 
-/** Scripts and styles of this server and nothing else; pictures that the styles hold themselves. */
+/** Allows scripts and styles of this server, and images in the styles. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -53,11 +50,11 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Adds the reference of the interface for people (src/http/README.md, The reference in a browser). */
-export function addReferencePage(server: FastifyInstance, refuse: RefuseRoute): void {
+/** Adds the HTTP reference as a web page (src/http/README.md, The reference in a browser). */
+export function addReferencePage(server: FastifyInstance, unknownRoute: UnknownRoute): void {
   server.get('/', (request, reply) => {
     // Browsers ask for HTML. Other software accepts anything, and gets 404.
-    if (!accepts(request, 'text/html')) throw refuse(request, reply);
+    if (!accepts(request, 'text/html')) throw unknownRoute(request, reply);
     return sendText(reply, 'text/html', page);
   });
   server.get('/docs', (_, reply) => sendText(reply, 'text/html', page));
@@ -83,8 +80,8 @@ function withHeaders(reply: FastifyReply, type: string): FastifyReply {
     .header('Content-Security-Policy', policy)
     .header('X-Content-Type-Options', 'nosniff')
     .header('Cache-Control', 'no-cache')
-    // The gate refuses what carries a Referer, also the requests of this page.
+    // The gate refuses requests with a Referer, also the requests of this page.
     .header('Referrer-Policy', 'no-referrer');
-  // Connections are kept open for callers with a credential only.
+  // Connections are kept open only for callers with a credential.
   return closeBehind(reply);
 }

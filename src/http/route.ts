@@ -5,7 +5,6 @@ import type { ParameterFault, Result } from '../domain/problem/problem.ts';
 import type { WriteOptions } from '../service/ports.ts';
 import type { Awaitable } from '../service/tables.ts';
 import type { RouteResponse } from './response.ts';
-import type { Owned } from './entry/tenant.ts';
 import type { App } from './app.ts';
 import type { Tag } from './openapi/tags.ts';
 import type { ParameterSet, RawParameters } from '../wire/parameters.ts';
@@ -37,6 +36,9 @@ type PathNames<Path extends string> = Path extends `${string}:${infer Name}/${in
   : Path extends `${string}:${infer Name}`
     ? Name
     : never;
+
+/** Resources in a path that belong to one account. */
+export type Owned = 'account' | 'collection' | 'product' | 'purchase';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 

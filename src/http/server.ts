@@ -1,22 +1,27 @@
-import type { ServerResponse } from 'node:http';
+import type * as Http from 'node:http';
+import type * as Https from 'node:https';
+import type { ServerResponse, RequestListener, Server } from 'node:http';
+import type { ServerOptions } from 'node:https';
+import { createRequire } from 'node:module';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { instanceHeader, requestIdHeader } from '../domain/header-names.ts';
 import { admit } from './entry/admission.ts';
-import { arrival } from './entry/gate.ts';
-import { createHttpServer } from './http-server.ts';
-import { BrokenRequests } from './entry/broken-request.ts';
+import {
+  arrival,
+  BrokenRequests,
+  Origins,
+  isShadowed,
+  unknownRouteProblem,
+  type UnknownRoute,
+} from './entry/gate.ts';
 import { Connections } from './entry/connections.ts';
-import { readBodies } from './entry/body.ts';
+import { readBodies, handleOnce, readRequest } from './entry/request.ts';
 import type { App, Pipeline, ServerSettings } from './app.ts';
 import { attachResponseCache } from './response-cache/attach.ts';
-import { Origins } from './entry/origin.ts';
-import { credentialNames, requestIdOf, stateOf } from './entry/request-state.ts';
-import { handleOnce, readRequest } from './request.ts';
+import { credentialNames, requestIdOf, stateOf, logResponse } from './entry/request-state.ts';
 import { sendError, sendProblem } from './problem-response.ts';
-import { logResponse } from './request-log.ts';
-import { addReferencePage, type RefuseRoute } from './reference-page.ts';
+import { addReferencePage } from './reference-page.ts';
 import type { Route } from './route.ts';
-import { isShadowed, unknownRoute } from './unknown-route.ts';
 import { routesOf } from './routes/all.ts';
 
 /** Builds the server of one listener; it does not listen yet. */
@@ -26,7 +31,7 @@ export function buildServer(
   connections: Connections = new Connections(settings.limits.connections),
 ): FastifyInstance {
   const routes = routesOf(app.dialect);
-  const refuse: RefuseRoute = (request, reply) => unknownRoute(routes, request, reply);
+  const unknownRoute: UnknownRoute = (request, reply) => unknownRouteProblem(routes, request, reply);
   const names = credentialNames(app, settings);
   const origins = new Origins(settings.allowedOrigins);
   const arrive = arrival(app, settings, { names, origins });
@@ -63,17 +68,17 @@ export function buildServer(
     done(
       errorOf(() => {
         arrive(request, reply);
-        if (request.is404 || isShadowed(routes, request)) throw refuse(request, reply);
+        if (request.is404 || isShadowed(routes, request)) throw unknownRoute(request, reply);
       }),
     );
   });
   // The server works the same without this line and its folder.
   attachResponseCache(server, { app, pipeline });
   for (const route of routes) addRoute(server, { app, settings, routes, connections, broken }, route);
-  addReferencePage(server, refuse);
+  addReferencePage(server, unknownRoute);
   origins.answerPreflights(server, routes, {
     credentialNames: [...names.apiKey, ...names.productSecret, 'authorization'],
-    refuse,
+    unknownRoute,
   });
   return server;
 }
@@ -144,4 +149,56 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   const hangUp = (response: ServerResponse): void => connections.hangUp(response);
   const config = { csvMember, route, ...(isCutOff && { hangUp }) };
   server.route({ method, exposeHeadRoute: false, url, bodyLimit, config, onRequest, handler });
+}
+
+// An import statement would also load the WebSocket and fetch of Node, which takes 40 ms.
+const load = createRequire(import.meta.url);
+
+/** Fastify's own default. */
+const keepAliveTimeoutMs = 72_000;
+
+/** Creates the server of one listener. It passes each request to the pipeline in its turn. */
+function createHttpServer(
+  { limits, tls }: ServerSettings,
+  connections: Connections,
+  pipeline: Pipeline,
+): Server {
+  const { headerBytes, headerTimeoutMs, requestTimeoutMs } = limits;
+  const headersTimeout = Math.min(headerTimeoutMs, requestTimeoutMs);
+  const options = {
+    ServerResponse: connections.responseClass,
+    maxHeaderSize: headerBytes,
+    headersTimeout,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    // How often Node looks for requests that ran out of time.
+    connectionsCheckingInterval: Math.min(1_000, Math.max(10, Math.floor(headersTimeout / 4))),
+    // The gate checks Host with a clearer message, and for HTTP/1.0 too.
+    requireHostHeader: false,
+  };
+  const listener: RequestListener = (request, response) =>
+    connections.inTurn(request, response, (...turn) => pipeline.handle(...turn));
+  const server =
+    tls === null
+      ? (load('node:http') as typeof Http).createServer(options, listener)
+      : createTlsServer(
+          { ...options, cert: tls.chain, key: tls.key, handshakeTimeout: headersTimeout },
+          listener,
+        );
+  connections.watch(server);
+  // Node silently drops headers over its maximum: allow one more, so that the gate sees there are too many.
+  // It doubles the number in 32 bits.
+  server.maxHeadersCount = Math.min(limits.headerCount, 2 ** 29) + 1;
+  // An unknown expectation may be ignored (RFC 9110 section 10.1.1).
+  server.on('checkExpectation', listener);
+  server.on('checkContinue', (request, response) => {
+    connections.expect(response);
+    listener(request, response);
+  });
+  return server;
+}
+
+/** `node:https` takes 1 MiB of memory, and most servers listen without TLS. */
+function createTlsServer(options: ServerOptions, listener: RequestListener): Server {
+  return (load('node:https') as typeof Https).createServer(options, listener);
 }

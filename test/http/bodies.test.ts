@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readJson, readPairs } from '../../src/http/entry/body.ts';
+import { readJson, readPairs } from '../../src/http/entry/request.ts';
 import { ProblemError } from '../../src/http/problem-error.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { instantCell } from '../../src/wire/bulk/import.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NamedRate, Rates } from '../../src/http/entry/request-rates.ts';
+import { NamedRateLimiter, rateLimiters } from '../../src/http/entry/admission.ts';
 import { adminToken, apiKey, openApp, serverOf } from '../support/app/http-app.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
@@ -15,7 +15,7 @@ const none = { rate: 0, failedRate: 1_000 };
 
 test('a credential above its rate waits, and other credentials do not', async () => {
   const time = clock();
-  await using opened = await openApp({ rates: new Rates(() => ({ ...none, rate: 3 }), time.elapsed) });
+  await using opened = await openApp({ rates: rateLimiters(() => ({ ...none, rate: 3 }), time.elapsed) });
   const server = serverOf(opened.app);
   const ask = (headers: object) => server.inject({ url: '/api/v2/coupons', headers: { ...headers } });
   for (let count = 0; count < 3; count += 1) expect((await ask(seller)).statusCode).toBe(200);
@@ -30,7 +30,7 @@ test('a credential above its rate waits, and other credentials do not', async ()
 });
 
 test('a request above the rate is 429 whatever its scope, because 429 comes before 403', async () => {
-  await using opened = await openApp({ rates: new Rates(() => ({ ...none, rate: 1 }), clock().elapsed) });
+  await using opened = await openApp({ rates: rateLimiters(() => ({ ...none, rate: 1 }), clock().elapsed) });
   const server = serverOf(opened.app);
   const codes = [];
   for (let count = 0; count < 2; count += 1) {
@@ -41,14 +41,14 @@ test('a request above the rate is 429 whatever its scope, because 429 comes befo
 
 test('a rate below one per second allows one request, and the next when its time has come', () => {
   const time = clock();
-  const rate = new NamedRate(() => 0.5, time.elapsed);
+  const rate = new NamedRateLimiter(() => 0.5, time.elapsed);
   expect([rate.take('a'), rate.take('a')]).toEqual([0, 2_000]);
   time.now += 2_000;
   expect(rate.take('a')).toBe(0);
 });
 
 test('without a rate no request waits', async () => {
-  await using opened = await openApp({ rates: new Rates(() => none, clock().elapsed) });
+  await using opened = await openApp({ rates: rateLimiters(() => none, clock().elapsed) });
   const server = serverOf(opened.app);
   for (let count = 0; count < 50; count += 1) {
     expect((await server.inject({ url: '/api/v2/coupons', headers: seller })).statusCode).toBe(200);
@@ -57,7 +57,9 @@ test('without a rate no request waits', async () => {
 
 test('after a few wrong or expired credentials per second the next ones are 429, and right credentials are never slowed', async () => {
   const time = clock();
-  await using opened = await openApp({ rates: new Rates(() => ({ ...none, failedRate: 5 }), time.elapsed) });
+  await using opened = await openApp({
+    rates: rateLimiters(() => ({ ...none, failedRate: 5 }), time.elapsed),
+  });
   const rest = { productKey: null, accountId: null, label: null, createdAt: 0, lastUsedAt: null };
   const expired = { tokenId: 'expired', scopes: ['ops'], ...rest, expiresAt: 1 } as const;
   await opened.write(({ tokens }) => tokens.add(expired, opened.app.digest('lk_tok_expired')));
@@ -77,7 +79,7 @@ test('after a few wrong or expired credentials per second the next ones are 429,
 
 test('a request without a credential does not count as a wrong credential', async () => {
   await using opened = await openApp({
-    rates: new Rates(() => ({ ...none, failedRate: 1 }), clock().elapsed),
+    rates: rateLimiters(() => ({ ...none, failedRate: 1 }), clock().elapsed),
   });
   const server = serverOf(opened.app);
   for (let count = 0; count < 5; count += 1) expect((await server.inject('/statusz')).statusCode).toBe(401);
@@ -85,14 +87,14 @@ test('a request without a credential does not count as a wrong credential', asyn
 
 test('a changed rate applies from the next request', () => {
   let perSecond = 1;
-  const rate = new NamedRate(() => perSecond, clock().elapsed);
+  const rate = new NamedRateLimiter(() => perSecond, clock().elapsed);
   expect([rate.take('a'), rate.take('a')]).toEqual([0, 1_000]);
   perSecond = 0;
   expect(rate.take('a')).toBe(0);
 });
 
 test('the least recently used bucket is evicted after 10,000 others', () => {
-  const rate = new NamedRate(() => 1, clock().elapsed);
+  const rate = new NamedRateLimiter(() => 1, clock().elapsed);
   expect([rate.take('first'), rate.take('first')]).toEqual([0, 1_000]);
   for (let count = 0; count < 10_000; count += 1) rate.take(`name-${count}`);
   expect(rate.take('first')).toBe(0);

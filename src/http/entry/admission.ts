@@ -1,20 +1,44 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { allows, type Principal } from '../../domain/access/principal.ts';
+import { LRUCache } from 'lru-cache';
+import {
+  allows,
+  type Principal,
+  reaches,
+  type Tenant,
+  type TenantFilter,
+} from '../../domain/access/principal.ts';
 import { credentialHeaders } from '../../domain/header-names.ts';
-import type { App, ServerSettings } from '../app.ts';
-import type { BrokenRequests } from './broken-request.ts';
+import type { App, RateLimiter, RateLimiters, ServerSettings } from '../app.ts';
 import { closeBehind } from './connections.ts';
-import { rateLimited } from './request-rates.ts';
 import { type Head, stateOf } from './request-state.ts';
 import { ProblemError } from '../problem-error.ts';
-import type { Access, Route } from '../route.ts';
-import { type CredentialKind, type ResolvedCredential, lasting } from '../../service/access/credential.ts';
+import type { Access, Owned, Route } from '../route.ts';
+import {
+  type CredentialKind,
+  type ResolvedCredential,
+  lasting,
+  type CredentialCache,
+  type Credentials,
+  type SentCredential,
+  cacheKeyOf,
+} from '../../service/access/credential.ts';
+import type { ChangeFeed } from '../../service/change-feed.ts';
+import { bucketAt, spend, waitOf, type Bucket, type Rate } from '../../domain/token-bucket.ts';
+import { foreignProduct, notFound, unknownAccount } from '../../domain/problem/not-found.ts';
+import type { ParameterFault } from '../../domain/problem/problem.ts';
+import { knownSpelling } from '../../service/license-spelling.ts';
+import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 
-type Doorkeeper = { app: App; settings: Pick<ServerSettings, 'principal'>; broken: BrokenRequests };
+type AdmissionParts = {
+  app: App;
+  settings: Pick<ServerSettings, 'principal'>;
+  broken: { refusalOf(request: IncomingMessage): ProblemError | undefined };
+};
 
 /** Checks, before the body is read, whether a request may reach its route; throws a problem otherwise. */
 export async function admit(
-  { app, settings, broken }: Doorkeeper,
+  { app, settings, broken }: AdmissionParts,
   route: Route,
   reply: FastifyReply,
 ): Promise<void> {
@@ -34,7 +58,7 @@ function checkReadiness(app: App, route: Route, reply: FastifyReply): void {
 
 async function checkAccess(
   app: App,
-  settings: Doorkeeper['settings'],
+  settings: AdmissionParts['settings'],
   route: Route,
   reply: FastifyReply,
 ): Promise<void> {
@@ -56,7 +80,7 @@ async function checkAccess(
 }
 
 /** Refuses a body that was cut off, or that would have to be decoded first. */
-function checkCoding(request: FastifyRequest, broken: BrokenRequests): void {
+function checkCoding(request: FastifyRequest, broken: AdmissionParts['broken']): void {
   const { contentEncoding, transferEncoding } = stateOf(request).head;
   if (contentEncoding.length > 0) {
     throw new ProblemError('unsupported_media_type', 'Bodies are taken without Content-Encoding.');
@@ -81,7 +105,7 @@ type Rule = Exclude<Access, 'anyone'>;
  * Authorizes a request by its credential or, if it has none, by the principal of its socket. Throws if the credential is
  * wrong, lacks the scope or exceeds its rate (src/http/README.md, Credentials and scopes).
  */
-export async function authorize(
+async function authorize(
   { credential, scope }: Rule,
   head: Head,
   { credentials, dialect, digest, rates }: Pick<App, 'credentials' | 'dialect' | 'digest' | 'rates'>,
@@ -99,8 +123,8 @@ export async function authorize(
     );
   }
   const principal = resolvedCredential === null ? null : credentials.use(resolvedCredential);
-  if (resolvedCredential === null || principal === null) throw rates.wrongCredential('credentials_invalid');
-  if (principal === 'expired') throw rates.wrongCredential('token_expired');
+  if (resolvedCredential === null || principal === null) throw wrongCredential(rates, 'credentials_invalid');
+  if (principal === 'expired') throw wrongCredential(rates, 'token_expired');
   const waitMs = rates.requests.take(principal.credential);
   if (waitMs > 0) throw rateLimited('This credential sends too many requests.', waitMs);
   if (!allows(principal, scope)) throw new ProblemError('scope_missing', `The scope ${scope} is needed.`);
@@ -137,4 +161,198 @@ export function challenge(code: string): string | null {
   return code === 'credentials_invalid' || code === 'token_expired'
     ? 'Bearer realm="latchkey", error="invalid_token"'
     : null;
+}
+
+/** With `max`, lru-cache would allocate room for all entries at once. */
+const cacheSize = { maxSize: 10_000, sizeCalculation: () => 1 };
+
+/** Caches accepted credentials until a commit changes any credential. Wrong ones are not cached: attackers send many. */
+export class AnnouncedCredentialCache implements CredentialCache {
+  readonly #changes: ChangeFeed;
+
+  constructor(changes: ChangeFeed) {
+    this.#changes = changes;
+  }
+
+  cached(credentials: Credentials): Credentials {
+    const resolvedCredentials = new LRUCache<string, ResolvedCredential>(cacheSize);
+    let generation = 0;
+    this.#changes.subscribe((changes) => {
+      if (changes.every((change) => typeof change === 'object')) return;
+      generation += 1;
+      resolvedCredentials.clear();
+    });
+    const read = async (sent: SentCredential): Promise<ResolvedCredential | null> => {
+      const readIn = generation;
+      const resolvedCredential = await credentials.find(sent);
+      if (resolvedCredential !== null && readIn === generation)
+        resolvedCredentials.set(cacheKeyOf(sent), resolvedCredential);
+      return resolvedCredential;
+    };
+    return {
+      find: (sent) => resolvedCredentials.get(cacheKeyOf(sent)) ?? read(sent),
+      use: (resolvedCredential) => credentials.use(resolvedCredential),
+    };
+  }
+}
+
+/** A token bucket for each name, in bounded memory: the least recently used bucket is evicted. */
+export class NamedRateLimiter implements RateLimiter {
+  readonly #buckets = new LRUCache<string, Bucket>(cacheSize);
+  readonly #perSecond: () => number;
+  readonly #elapsed: () => number;
+
+  /** `perSecond` is called each time; 0: no limit. `elapsed`: monotonic ms. */
+  constructor(perSecond: () => number, elapsed: () => number) {
+    this.#perSecond = perSecond;
+    this.#elapsed = elapsed;
+  }
+
+  take(name: string): number {
+    const perSecond = this.#perSecond();
+    if (perSecond === 0) return 0;
+    const rate: Rate = { perSecond, burst: Math.max(1, perSecond) };
+    const bucket = bucketAt(this.#buckets.get(name), rate, this.#elapsed());
+    const waitMs = waitOf(bucket, rate);
+    if (waitMs === 0) this.#buckets.set(name, spend(bucket));
+    return waitMs;
+  }
+}
+
+/** The configured requests per second; 0: no limit. */
+type RateSettings = { readonly rate: number; readonly failedRate: number };
+
+export function rateLimiters(settings: () => RateSettings, elapsed: () => number): RateLimiters {
+  return {
+    requests: new NamedRateLimiter(() => settings().rate, elapsed),
+    failures: new NamedRateLimiter(() => settings().failedRate, elapsed),
+  };
+}
+
+const wrong = {
+  credentials_invalid: 'This credential is not known here.',
+  token_expired: 'This token has expired.',
+} as const;
+
+/** The problem of a request with a wrong credential. Requests with a valid credential do not count here. */
+function wrongCredential({ failures }: RateLimiters, code: keyof typeof wrong): ProblemError {
+  // Clients that guess cannot be distinguished, so they share one bucket.
+  const waitMs = failures.take('');
+  return waitMs > 0
+    ? rateLimited('Too many wrong credentials are sent.', waitMs)
+    : new ProblemError(code, wrong[code]);
+}
+
+/** A 429 with a `Retry-After` of `waitMs`. */
+function rateLimited(detail: string, waitMs: number): ProblemError {
+  return new ProblemError('rate_limited', detail, { retryAfterS: Math.ceil(waitMs / 1000) });
+}
+
+/** The owner of a resource; null if the resource does not exist. */
+type Owner = { accountId: string | null; productKey: string | null } | null;
+
+const owners: Record<Owned, (reader: AuthorityReader, id: string) => Awaitable<Owner>> = {
+  account: async ({ accounts }, id) => {
+    const account = await accounts.get(id);
+    return account === null ? null : { ...account, productKey: null };
+  },
+  collection: async ({ collections }, id) => {
+    const collection = await collections.get(id);
+    return collection === null ? null : { ...collection, productKey: null };
+  },
+  product: ({ products }, id) => products.get(id),
+  // An unknown purchase costs the same reads as another account's purchase, so that timing reveals nothing.
+  purchase: async ({ purchases, licenses, products }, id) => {
+    const purchase = await purchases.get(id);
+    const license = await licenses.get(purchase?.licenseKey ?? '');
+    return await products.get(license?.productKey ?? '');
+  },
+};
+
+/**
+ * Refuses a path to a resource that does not exist or that the credential cannot access: with the same response, after
+ * the same reads. Returns null if the credential can access the resource. The owner of a resource never changes, so the
+ * check runs before the transaction. An operator's path is not checked: the use case refuses a missing resource.
+ */
+export async function refuseForeignPath(
+  { reader }: Pick<App, 'reader'>,
+  principal: Principal,
+  owned: Owned,
+  id: string,
+): Promise<ReturnType<typeof notFound> | null> {
+  if (principal.isOperator) return null;
+  const owner = await owners[owned](reader, id);
+  return owner !== null && reaches(principal, owner) ? null : notFound(owned);
+}
+
+/**
+ * The tenant in which a license key is looked up. For an operator it is the account that has the key; for any other
+ * credential it is the credential's own tenant.
+ */
+export async function tenantForLicense(
+  { reader, role }: Pick<App, 'reader' | 'role'>,
+  { isOperator, tenant }: Principal,
+  licenseKey: string | null,
+): Promise<Tenant> {
+  if (!isOperator || role === 'agent' || licenseKey === null) return tenant;
+  const license = await reader.licenses.get(await knownSpelling(reader, licenseKey));
+  const product = license === null ? null : await reader.products.get(license.productKey);
+  return product === null ? tenant : { accountId: product.accountId, productKey: null };
+}
+
+/** The fault of a parameter that names an account that the credential cannot access. */
+export function accountFaults(
+  { isOperator, tenant }: Principal,
+  accountId: string | undefined,
+): ParameterFault[] {
+  if (isOperator || accountId === undefined || accountId === tenant.accountId) return [];
+  return [unknownAccount];
+}
+
+/** The fault of a parameter that names an account that does not exist or that the credential cannot access. */
+export async function knownAccountFaults(
+  { reader }: Pick<App, 'reader'>,
+  principal: Principal,
+  accountId: string | undefined,
+): Promise<ParameterFault[]> {
+  const unreached = accountFaults(principal, accountId);
+  if (unreached.length > 0 || accountId === undefined) return unreached;
+  return (await reader.accounts.get(accountId)) === null ? [unknownAccount] : [];
+}
+
+/** The fault of a parameter that names a product that does not exist or that the credential cannot access. */
+export async function productFaults(
+  { reader, role }: Pick<App, 'reader' | 'role'>,
+  principal: Principal,
+  productKey: string | undefined,
+): Promise<ParameterFault[]> {
+  // All products of an agent belong to one account. An operator can access every product.
+  if (principal.isOperator || productKey === undefined || role === 'agent') return [];
+  const product = await reader.products.get(productKey);
+  return product !== null && reaches(principal, product) ? [] : [foreignProduct()];
+}
+
+/** The only account that a credential can access; null: every account. */
+export function onlyAccountOf({ isOperator, tenant }: Principal): string | null {
+  return isOperator ? null : tenant.accountId;
+}
+
+/**
+ * Whether the product filter names a product that does not exist or that the tenant cannot access. Checked before the
+ * list is read, so that timing does not reveal the product.
+ */
+export async function isOfNoProduct(
+  { reader }: Pick<App, 'reader'>,
+  { tenant, productKey }: TenantFilter & { productKey?: string | undefined },
+): Promise<boolean> {
+  if (tenant === undefined || productKey === undefined) return false;
+  const product = await reader.products.get(productKey);
+  const isReached = tenant.productKey === null || tenant.productKey === productKey;
+  return product?.accountId !== tenant.accountId || !isReached;
+}
+
+/** Restricts a list to the records that the credential can access. `asked`: the account that the caller names. */
+export function withinTenant({ isOperator, tenant }: Principal, asked?: string): TenantFilter {
+  if (!isOperator) return { tenant };
+  return asked === undefined ? {} : { tenant: { accountId: asked, productKey: null } };
 }

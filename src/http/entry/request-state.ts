@@ -14,9 +14,11 @@ import type { Route } from '../route.ts';
 import type { App, ServerSettings } from '../app.ts';
 import type { RawParameters } from '../../wire/parameters.ts';
 import type { ResolvedCredential } from '../../service/access/credential.ts';
+import type { Log } from '../../service/ports.ts';
+import { serializeRequestLine, type RequestLine } from '../../wire/log.ts';
 
 /** The state of a request after the checks of the gate. */
-export type RequestState = {
+type RequestState = {
   head: Head;
   query: RawParameters;
   principal: Principal | null;
@@ -146,4 +148,30 @@ export function requestIdFrom(sent: string | undefined): string {
 
 export function newRequestId(): string {
   return randomUUID();
+}
+
+/** Logs an answered request as `logRequest` does. */
+export function logResponse(
+  { log, now }: Pick<App, 'log' | 'now'>,
+  request: FastifyRequest,
+  { status, code }: Pick<RequestLine, 'status' | 'code'>,
+): void {
+  logRequest(log, {
+    method: request.method,
+    route: request.is404 ? null : (request.routeOptions.url ?? null),
+    status,
+    code,
+    requestId: request.id,
+    durationMs: request.state === null ? 0 : now() - request.state.startedAt,
+  });
+}
+
+/** Logs a change or a refusal; a successful read leaves no line. */
+export function logRequest(log: Log, request: RequestLine): void {
+  const { method, status, code } = request;
+  if (code === null && (method === 'GET' || method === 'HEAD')) return;
+  const line = serializeRequestLine(request);
+  if (code === null) log.info(line, 'changed');
+  else if (status < 500) log.info(line, 'refused');
+  else log.warn(line, 'refused');
 }

@@ -2,7 +2,7 @@ import { expect, inject, test, vi } from 'vitest';
 import { done } from '../../../src/domain/problem/problem.ts';
 import type { App, Readiness } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects/all.ts';
-import { Rates } from '../../../src/http/entry/request-rates.ts';
+import { rateLimiters } from '../../../src/http/entry/admission.ts';
 import type { Licensing } from '../../../src/service/answers.ts';
 import { adminToken, limits, silentMetrics } from '../../support/app/http-app.ts';
 import { serveApp, type Served } from '../../support/app/http-served.ts';
@@ -200,7 +200,7 @@ test('a cached response has the present age, counts towards the rate, and is rep
       });
     },
   };
-  const rates = new Rates(
+  const rates = rateLimiters(
     () => ({ rate: 5, failedRate: 1_000_000 }),
     () => 0,
   );

@@ -3,8 +3,7 @@ import { noProducts } from '../../../src/domain/agent/product.ts';
 import type { ProcessSnapshot } from '../../../src/daemon/gauges.ts';
 import type { App, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects/all.ts';
-import { AnnouncedCredentialCache } from '../../../src/http/entry/credential-cache.ts';
-import { Rates } from '../../../src/http/entry/request-rates.ts';
+import { AnnouncedCredentialCache, rateLimiters } from '../../../src/http/entry/admission.ts';
 import { buildServer } from '../../../src/http/server.ts';
 import { exportPage } from '../../../src/wire/bulk/export.ts';
 import { AgentProducts } from '../../../src/service/agent/products.ts';
@@ -79,7 +78,7 @@ export async function openApp(
       changes.cachesResponses === true
         ? new AnnouncedCredentialCache(changeFeed).cached(credentials)
         : credentials,
-    rates: new Rates(
+    rates: rateLimiters(
       () => ({ rate: 0, failedRate: 1_000_000 }),
       () => 0,
     ),

@@ -22,7 +22,7 @@ export const outsideAllowed: Readonly<Record<string, string>> = {
   'store/sqlite/files/open.ts process': 'only Node knows the version of its SQLite',
   'http/listen.ts node:process': 'a socket must never exist with a wider mode',
   'http/entry/request-state.ts randomUUID': 'creates ids for requests without an id',
-  'http/entry/responses.ts setImmediate': 'waits for the end of an event loop turn, not for a time',
+  'http/entry/server-response.ts setImmediate': 'waits for the end of an event loop turn, not for a time',
   'wire/bulk/csv.ts setImmediate': 'lets other requests run while a large file is parsed',
   'upstream/exchange.ts setTimeout': 'the timeout of a real request, in real time',
 };

@@ -1,6 +1,6 @@
 import { withNext } from '../../../domain/page.ts';
 import { ok, created, pageOf } from '../../response.ts';
-import { withinTenant } from '../../entry/tenant.ts';
+import { withinTenant } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import {
   accountList,

@@ -5,7 +5,7 @@ import { unknownProduct } from '../../../domain/problem/not-found.ts';
 import { done, type ParameterFault } from '../../../domain/problem/problem.ts';
 import type { RouteResponse } from '../../response.ts';
 import type { App } from '../../app.ts';
-import { knownAccountFaults, onlyAccountOf, withinTenant } from '../../entry/tenant.ts';
+import { knownAccountFaults, onlyAccountOf, withinTenant } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import type { ExportOrder } from '../../../wire/bulk/export.ts';
 import { identifier } from '../../../wire/types.ts';

@@ -1,7 +1,7 @@
 import type { Result } from '../../../domain/problem/problem.ts';
 import type { ImportReport } from '../../../service/authority/import.ts';
 import { ok, type RouteResponse } from '../../response.ts';
-import { accountFaults, knownAccountFaults, onlyAccountOf } from '../../entry/tenant.ts';
+import { accountFaults, knownAccountFaults, onlyAccountOf } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { importReport, importRows } from '../../../wire/bulk/import.ts';

@@ -1,7 +1,7 @@
 import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/not-found.ts';
 import { ok, created, pageOf } from '../../response.ts';
-import { accountFaults, withinTenant } from '../../entry/tenant.ts';
+import { accountFaults, withinTenant } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { oldSecretUntil, rollParameters } from '../../../wire/account.ts';

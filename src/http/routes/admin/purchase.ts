@@ -2,7 +2,7 @@ import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/not-found.ts';
 import { inKnownKey } from '../../../service/license-spelling.ts';
 import { emptyList, ok, created, pageOf } from '../../response.ts';
-import { accountFaults, isOfNoProduct, productFaults, withinTenant } from '../../entry/tenant.ts';
+import { accountFaults, isOfNoProduct, productFaults, withinTenant } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import {

@@ -2,7 +2,7 @@ import { withNext } from '../../../domain/page.ts';
 import type { Principal, Scope } from '../../../domain/access/principal.ts';
 import type { ParameterFault } from '../../../domain/problem/problem.ts';
 import { ok, created, pageOf } from '../../response.ts';
-import { accountFaults, onlyAccountOf, productFaults, withinTenant } from '../../entry/tenant.ts';
+import { accountFaults, onlyAccountOf, productFaults, withinTenant } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { pageQuery } from '../../../wire/page.ts';

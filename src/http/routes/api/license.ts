@@ -11,7 +11,7 @@ import type { Awaitable } from '../../../service/tables.ts';
 import { type RouteResponse, emptyList, ok, pageOf, provenanceHeaders } from '../../response.ts';
 import type { App } from '../../app.ts';
 import type { LicenseForm, ProductName } from '../../dialects/dialect.ts';
-import { accountFaults, isOfNoProduct, tenantForLicense, withinTenant } from '../../entry/tenant.ts';
+import { accountFaults, isOfNoProduct, tenantForLicense, withinTenant } from '../../entry/admission.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';
 import { licenseList, licenseParameters, licenseQuery, serializeSoldLicense } from '../../../wire/license.ts';
 import { enveloped } from '../../../wire/response.ts';

@@ -1,11 +1,166 @@
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { ProblemCode } from '../../domain/problem/problem-table.ts';
-import type { HttpLimits } from '../app.ts';
+import type { FastifyReply, FastifyRequest, FastifyInstance } from 'fastify';
+import type { Principal } from '../../domain/access/principal.ts';
+import {
+  done,
+  type ParameterFault,
+  refuse,
+  refuseParameters,
+  type Result,
+} from '../../domain/problem/problem.ts';
+import type { RouteResponse } from '../response.ts';
+import type { App, HttpLimits } from '../app.ts';
+import { type Connections, requesterOf, readWait } from './connections.ts';
+import { refuseForeignPath } from './admission.ts';
+import { stateOf } from './request-state.ts';
 import { ProblemError } from '../problem-error.ts';
+import type { Route, RouteRequest } from '../route.ts';
+import {
+  noParameters,
+  type ParameterSet,
+  type ParsedParameters,
+  type RawParameters,
+} from '../../wire/parameters.ts';
+import type { Idempotency } from '../../service/ports.ts';
+import type { ProblemCode } from '../../domain/problem/problem-table.ts';
 import { CsvUnreadable, readCsv, separatorFault, type CsvRow, type ToColumns } from '../../wire/bulk/csv.ts';
 import { CsvRows, maximumRows } from '../../wire/bulk/import.ts';
-import { noParameters, type RawParameters } from '../../wire/parameters.ts';
+
+type AnyRequest = RouteRequest<string, Principal | null, unknown, unknown>;
+
+/** Parses a request for its route; refuses with all faults of its parameters at once. */
+export async function readRequest(
+  route: Route,
+  { app, routes, connections }: { app: App; routes: readonly Route[]; connections: Connections },
+  reply: FastifyReply,
+): Promise<Result<AnyRequest>> {
+  const { request } = reply;
+  const state = stateOf(request);
+  const { principal } = state;
+  const named = namesIn(request.params as Readonly<Record<string, string>>);
+  const query = read(route.query, state.query);
+  const body = read(route.body, bodyOf(route, request));
+  const faults = [
+    ...faultsOf(query),
+    ...faultsOf(body),
+    ...(principal === null ? [] : ((await route.faults?.(app, principal, body.values, query.values)) ?? [])),
+  ];
+  if (faults.length > 0) return refuseParameters(faults);
+  if (principal !== null && route.owned !== undefined) {
+    const refusal = await refuseForeignPath(app, principal, route.owned, named['id'] ?? '');
+    if (refusal !== null) return refusal;
+  }
+  const path = pathOf(request.url);
+  const waitMs = readWait(state.head.prefer);
+  return done({
+    app,
+    routes,
+    principal,
+    path: named,
+    query: query.values,
+    body: body.values,
+    sentTo: { path, query: state.query },
+    writeOptions: {
+      actor: principal?.credential ?? null,
+      requestId: request.id,
+      idempotency: idempotencyOf(route, app, request, [path, query.values, body.values]),
+    },
+    waitMs,
+    isAgent: state.head.instance.length > 0,
+    signal: connections.signalFor(reply.raw, requesterOf(app, route, { principal, waitMs })),
+  });
+}
+
+/** The path of a target as the router reads it: without a query, doubled slashes and a slash at its end. */
+export function pathOf(target: string): string {
+  const [path = ''] = target.split('?', 1);
+  const single = path.replaceAll(/\/{2,}/g, '/');
+  return single.length > 1 && single.endsWith('/') ? single.slice(0, -1) : single;
+}
+
+/** The parameters of a path. No stored name contains `\0`, and PostgreSQL refuses to look it up. */
+function namesIn(params: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const entries = Object.entries(params);
+  return Object.fromEntries(entries.map(([name, value]) => [name, value.includes('\0') ? '' : value]));
+}
+
+function read(set: ParameterSet<unknown> | undefined, raw: RawParameters): ParsedParameters<unknown> {
+  return set === undefined ? { ok: true, values: null } : set.read(raw);
+}
+
+function faultsOf(parsed: ParsedParameters<unknown>): readonly ParameterFault[] {
+  return parsed.ok ? [] : parsed.faults;
+}
+
+/** The parameters of the body; of the query too if the route allows that. Throws the problem of an unreadable body. */
+function bodyOf({ isBodyInQuery }: Route, request: FastifyRequest): RawParameters {
+  if (request.body instanceof Error) throw request.body;
+  const body: RawParameters = request.body instanceof Map ? request.body : noParameters;
+  if (isBodyInQuery !== true) return body;
+  const { query } = stateOf(request);
+  const different = [...body].find(([name, value]) => query.has(name) && query.get(name) !== value);
+  if (different !== undefined) throw duplicate(different[0]);
+  return new Map([...query, ...body]);
+}
+
+/** A repeated write has the same credential, key, method, path, query and body. */
+function idempotencyOf(
+  { method }: Route,
+  app: App,
+  request: FastifyRequest,
+  parsed: readonly [path: string, query: unknown, body: unknown],
+): Idempotency | null {
+  const { head, principal } = stateOf(request);
+  const key = method === 'GET' ? null : readIdempotencyKey(head.idempotencyKey);
+  if (key === null || principal === null) return null;
+  const fingerprint = app.digest(JSON.stringify([method, ...parsed]));
+  return { credential: principal.credential, key, fingerprint };
+}
+
+const longestKey = 255;
+const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
+const bare = /^[\x21\x23-\x7e]+$/;
+
+/** The header values that `readIdempotencyKey` accepts, for the documentation. */
+export const idempotencyKeyPattern: RegExp = /^(?:"(?:[ !#-[\]-~]|\\["\\]){1,255}"|[!#-~]{1,255})$/;
+
+/**
+ * Reads `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a quoted string, or unquoted as many clients send
+ * it. `"k"` and `k` are the same key. Null: the header is missing.
+ */
+function readIdempotencyKey(values: readonly string[]): string | null {
+  const [value] = values;
+  if (value === undefined) return null;
+  const key = quoted.exec(value)?.[1]?.replaceAll(/\\(.)/g, '$1') ?? bare.exec(value)?.[0] ?? '';
+  if (values.length > 1 || key === '' || key.length > longestKey) {
+    const detail = `One key of 1 to ${longestKey} printable ASCII characters is expected, in quotes if it has a space or a quotation mark.`;
+    throw new ProblemError('idempotency_key_malformed', detail);
+  }
+  return key;
+}
+
+/** Runs the handler of a route. Refuses a second request with the same credential and idempotency key meanwhile. */
+export async function handleOnce(
+  route: Route,
+  request: Parameters<Route['handle']>[0],
+): Promise<Result<RouteResponse>> {
+  const { app, writeOptions } = request;
+  const { idempotency } = writeOptions;
+  if (idempotency === null) return await route.handle(request);
+  const key = `${idempotency.credential} ${idempotency.key}`;
+  if (app.inFlight.has(key)) {
+    return refuse('idempotency_key_in_use', 'A request with this key is still being answered.', {
+      retryAfterS: 1,
+    });
+  }
+  app.inFlight.add(key);
+  try {
+    const stored = route.answersSecret === true ? null : idempotency;
+    return await route.handle({ ...request, writeOptions: { ...writeOptions, idempotency: stored } });
+  } finally {
+    app.inFlight.delete(key);
+  }
+}
 
 const form = 'application/x-www-form-urlencoded';
 const json = 'application/json';
@@ -21,14 +176,14 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 export function readBodies(server: FastifyInstance, { parameters: maximum }: HttpLimits): void {
   server.removeAllContentTypeParsers();
   for (const type of [form, json]) {
-    server.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body: Buffer, done) => {
-      let read: RawParameters | Error;
+    server.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body: Buffer, callback) => {
+      let result: RawParameters | Error;
       try {
-        read = readParameters(request.headers['content-type'] ?? '', body, maximum);
+        result = readParameters(request.headers['content-type'] ?? '', body, maximum);
       } catch (error) {
-        read = error as Error;
+        result = error as Error;
       }
-      done(null, read);
+      callback(null, result);
     });
   }
   acceptCsv(server);
@@ -155,7 +310,7 @@ function refuseDuplicateMembers(text: string): void {
 }
 
 /** The maximum number of pairs, and the code of the problem if a pair is malformed. */
-export type PairsLimits = {
+type PairsLimits = {
   malformed: Extract<ProblemCode, 'malformed_body' | 'malformed_request'>;
   maximum: number;
 };
@@ -190,7 +345,7 @@ function decode(text: string, malformed: PairsLimits['malformed']): string {
 }
 
 /** The problem of a parameter that is sent twice. A long name is cut. */
-export function duplicate(name: string): ProblemError {
+function duplicate(name: string): ProblemError {
   return new ProblemError(
     'duplicate_parameter',
     `${name.slice(0, 64).toWellFormed()} is given more than once.`,
@@ -198,6 +353,6 @@ export function duplicate(name: string): ProblemError {
 }
 
 /** The problem of a request with more parameters than `limits.parameters`. */
-export function tooMany(maximum: number): ProblemError {
+function tooMany(maximum: number): ProblemError {
   return new ProblemError('malformed_request', `There are more than ${maximum} parameters.`);
 }
