@@ -1,9 +1,7 @@
 import { styleText } from 'node:util';
 import { errorCodeOf, exitCode } from './exit-code.ts';
 import type { Shown } from './format.ts';
-import { layOut, type Line } from './screen/layout.ts';
-import type { Span } from './screen/span.ts';
-import { toVisible, toVisibleLines } from './screen/text.ts';
+import { layOut, type Line, type Span, toVisible, toVisibleLines } from './screen.ts';
 
 /** Where a command writes: results to standard output, errors and warnings to standard error. */
 export interface Output {

@@ -1,20 +1,20 @@
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { collectErrors, describeIssue } from './schema.ts';
 import { type Configuration, settings } from './configuration.ts';
-import type { Environment } from './environment.ts';
+import { type Environment, type Raw, readSources, type Sources, type NamedBy } from './source.ts';
 import { type ConfigError, formatKey } from './errors.ts';
-import { readCertificates } from './file/certificates.ts';
-import { homeDirectory } from './home.ts';
-import { localFileName } from './file/file.ts';
-import { checkLocalFile } from './file/local-file.ts';
+import { readCertificates, readTlsFiles, type TlsSettings } from './file/certificates.ts';
+import { homeDirectory } from './place.ts';
+import { localFileName, checkLocalFile } from './file/file.ts';
 import { readNamedFile } from './file/named-file.ts';
-import { type LocationResult, parseLocation } from './location.ts';
 import { readSecretFiles } from './file/secret-file.ts';
-import { collectErrors, describeIssue } from './issues.ts';
-import { type Raw, readSources, type Sources } from './source.ts';
-import { readTlsFiles, type TlsSettings } from './file/tls-files.ts';
-import type { Tree } from './file/tree.ts';
+import { type Tree, isTree, valueAt } from './file/tree.ts';
 import { containsSecret, warnOfPlainHttp, warnOfReadableFiles } from './warnings.ts';
+import type { Address } from './value/address.ts';
+import { endpoints } from './settings/listen.ts';
+import { path } from './types.ts';
 
 /** The options of the command line; everything else comes from this process. */
 export interface LoadOptions {
@@ -151,4 +151,47 @@ function processSources({ file, text, flags, environment, onSkippedFile }: LoadO
     },
     isWorldReadable: (path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0,
   };
+}
+
+/** Where to find a running daemon. */
+export interface Location {
+  readonly stateDir: string;
+  readonly socket: string | null;
+  readonly tcp: Address | null;
+  /** Whether the data is in a database (`store.postgres`) instead of the state directory. */
+  readonly hasDatabase: boolean;
+  /** Whether the daemon is an agent. */
+  readonly hasUpstream: boolean;
+  /** The source that sets the state directory. */
+  readonly namedBy: NamedBy;
+  /** The configuration file that was read. */
+  readonly file: string | null;
+  /** The default places that were searched, up to the one that has a file. */
+  readonly places: readonly string[];
+}
+
+/** A location, or the errors that prevent finding it. */
+export type LocationResult =
+  | { readonly ok: true; readonly location: Location }
+  | { readonly ok: false; readonly errors: readonly ConfigError[] };
+
+const schema = z.object({ state_dir: path, listen: z.object(endpoints) });
+
+/**
+ * Reads only where the daemon listens: secrets are not needed, and other settings may have errors.
+ *
+ * If a flag names the state directory, the file need not be readable: `listen.json` in that directory has the
+ * addresses.
+ */
+export function parseLocation(sources: Sources): LocationResult {
+  const { raw, errors } = readSources(sources);
+  if (errors.length > 0 && sources.flags?.['state_dir'] === undefined) return { ok: false, errors };
+  const parsed = schema.safeParse(raw.tree, { error: describeIssue });
+  if (!parsed.success) return { ok: false, errors: collectErrors(parsed.error, raw.originOf) };
+  const { file, places, stateNamedBy: namedBy } = raw;
+  const { state_dir: stateDir, listen: listeners } = parsed.data;
+  const hasDatabase = isTree(valueAt(raw.tree, ['store', 'postgres']));
+  const hasUpstream = isTree(valueAt(raw.tree, ['upstream']));
+  const location = { stateDir, ...listeners, hasDatabase, hasUpstream, namedBy, file, places };
+  return { ok: true, location };
 }

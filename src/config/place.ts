@@ -1,6 +1,7 @@
 import { isAbsolute, join, relative, sep } from 'node:path';
+import { homedir } from 'node:os';
 import type { DialectName } from '../domain/dialect.ts';
-import type { Environment } from './environment.ts';
+import type { Environment } from './source.ts';
 import { type Tree, valueAt } from './file/tree.ts';
 
 /** The parts of the machine that decide defaults. */
@@ -80,4 +81,14 @@ function directory(machine: Machine, name: string): string | undefined {
   const text = machine.environment[name];
   const first = machine.platform === 'win32' ? text : text?.split(':')[0];
   return first !== undefined && isAbsolute(first) ? first : undefined;
+}
+
+/** This user's home directory; null where neither HOME nor the system names one, as for some users in containers. */
+export function homeDirectory(): string | null {
+  try {
+    const home = homedir();
+    return isAbsolute(home) ? home : null;
+  } catch {
+    return null;
+  }
 }

@@ -6,7 +6,7 @@ import {
   type TlsFilesResult,
   type TlsIdentity,
   type TlsSettings,
-} from '../config/file/tls-files.ts';
+} from '../config/file/certificates.ts';
 import { formatDatetime } from '../domain/datetime.ts';
 import { changeCertificate, ListenError } from '../http/listen.ts';
 import type { Log } from '../service/ports.ts';

@@ -10,7 +10,7 @@ import { Connections } from '../http/entry/connections.ts';
 import { listenTcp } from '../http/listen.ts';
 import { buildServer } from '../http/server.ts';
 import { socketPrincipal } from '../service/access/credential.ts';
-import type { TlsSettings } from '../config/file/tls-files.ts';
+import type { TlsSettings } from '../config/file/certificates.ts';
 import { UnixSockets, groupNumber } from './unix-sockets.ts';
 import { Certificate } from './certificate.ts';
 import { replaceFile } from '../store/sqlite/files/private-file.ts';

@@ -1,5 +1,5 @@
 import type { Configuration, UpstreamSettings } from '../config/configuration.ts';
-import type { TlsSettings } from '../config/file/tls-files.ts';
+import type { TlsSettings } from '../config/file/certificates.ts';
 import type { DialectName } from '../domain/dialect.ts';
 import { apiKeyHeaders } from '../domain/header-names.ts';
 import type { ConnectionSettings } from '../upstream/connections.ts';

@@ -3,7 +3,7 @@ import stringWidth from 'string-width';
 import { expect, test } from 'vitest';
 import { formatFields, formatTable, instant, type Shown, toned, whole } from '../../src/cli/format.ts';
 import { createOutput, type Screen } from '../../src/cli/output.ts';
-import { measureOf } from '../../src/cli/screen/text.ts';
+import { measureOf } from '../../src/cli/screen.ts';
 
 const now = Date.parse('2026-03-01T12:00:00Z');
 const pipe: Screen = { columns: null, hasColour: false };

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { createOutput, type Output } from '../../src/cli/output.ts';
-import { watchStatus } from '../../src/cli/commands/status/watch.ts';
 import {
+  watchStatus,
   addSample,
   formatDrain,
   formatRates,
   ratesOf,
   type Sample,
   secondsLeft,
-} from '../../src/cli/commands/status/rates.ts';
+} from '../../src/cli/commands/status/watch.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { type FakeDaemon, startFakeDaemon } from '../support/process/fake-daemon.ts';
 

@@ -2,8 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { loadConfiguration, locateDaemon } from '../../src/config/load.ts';
-import { parseLocation } from '../../src/config/location.ts';
+import { loadConfiguration, locateDaemon, parseLocation } from '../../src/config/load.ts';
 import { denied, configSources } from '../support/builders/config-builders.ts';
 
 test('the daemon is found even if the secrets are unreadable and other settings are invalid', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseConfiguration } from '../../src/config/load.ts';
-import { type Location, parseLocation } from '../../src/config/location.ts';
+import { parseConfiguration, type Location, parseLocation } from '../../src/config/load.ts';
 import {
   configurationOf,
   denied,

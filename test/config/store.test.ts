@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDatabaseUrl } from '../../src/config/value/database-url.ts';
+import { parseDatabaseUrl } from '../../src/config/value/address.ts';
 
 const secure = {
   host: 'db.example',

@@ -1,5 +1,4 @@
-import { locateDaemon } from '../../config/load.ts';
-import type { Location } from '../../config/location.ts';
+import { locateDaemon, type Location } from '../../config/load.ts';
 import type { NamedBy } from '../../config/source.ts';
 import { instanceHeader } from '../../domain/header-names.ts';
 import type { GlobalOptions } from '../command.ts';
@@ -7,8 +6,7 @@ import { exitCode } from '../exit-code.ts';
 import { formatConfigErrors, toLoadOptions } from '../configuration.ts';
 import { formatPath, programName, startCommand } from '../hint.ts';
 import { type DaemonResponse, type Call, call, type CallResult } from './call.ts';
-import { distrust, type Endpoint, formatEndpoint, readAddress } from './endpoint.ts';
-import { readToken } from './state-file.ts';
+import { distrust, type Endpoint, formatEndpoint, readAddress, readToken } from './endpoint.ts';
 
 /** Why a command got no response. */
 export interface Failure {

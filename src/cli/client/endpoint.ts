@@ -1,6 +1,10 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { endianness } from 'node:os';
 import { z } from 'zod';
-import { distrustPort, distrustSocket } from './listener-owner.ts';
-import { readStateFile } from './state-file.ts';
+import { formatReason } from '../../config/errors.ts';
+import { exitCode } from '../exit-code.ts';
+import { isLoopback } from '../../config/value/address.ts';
 
 /** An address of the daemon. `certificate` (PEM): the only one that is trusted there; null for plain HTTP. */
 export type Endpoint =
@@ -8,13 +12,13 @@ export type Endpoint =
   | { readonly kind: 'tcp'; readonly url: URL; readonly certificate: string | null };
 
 /** The daemon of a state directory: its instance id and its addresses, the socket first. */
-export interface DaemonAddress {
+interface DaemonAddress {
   readonly instance: string;
   readonly endpoints: readonly Endpoint[];
 }
 
 /** Where the daemon listens, or why that is not known. `isAbsent`: there is no `listen.json`. */
-export type AddressResult =
+type AddressResult =
   | { readonly ok: true; readonly address: DaemonAddress }
   | { readonly ok: false; readonly isAbsent: boolean; readonly lines: readonly string[] };
 
@@ -83,4 +87,163 @@ function toReachable(address: string): URL | null {
   if (url?.hostname === '0.0.0.0') url.hostname = '127.0.0.1';
   if (url?.hostname === '[::]') url.hostname = '[::1]';
   return url;
+}
+
+/** The text of a file and the user id of its owner, or why it cannot be read. `isAbsent`: it does not exist. */
+type StateFile =
+  | { readonly ok: true; readonly path: string; readonly text: string; readonly owner: number }
+  | { readonly ok: false; readonly isAbsent: boolean; readonly lines: readonly string[] };
+
+const maxBytes = 64 * 1024;
+/** Fails for a symbolic link, and does not wait for the writer of a pipe. */
+const openFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/**
+ * Reads a file that the daemon wrote into its state directory.
+ *
+ * The file must be a regular file of this user or of root. Root also reads a file of the directory's owner. Otherwise
+ * another user could make root send the content of any file as a token.
+ */
+function readStateFile(stateDir: string, name: 'admin.token' | 'listen.json'): StateFile {
+  const path = join(stateDir, name);
+  let file: number;
+  try {
+    file = openSync(path, openFlags);
+  } catch (error) {
+    return explain(path, error);
+  }
+  try {
+    const stats = fstatSync(file);
+    if (!stats.isFile()) return refuse(path, 'it is not a regular file');
+    if (stats.size > maxBytes) return refuse(path, `it is larger than ${maxBytes} bytes`);
+    if (!trustedOwners(path).includes(stats.uid)) {
+      return refuse(path, `it belongs to user ${stats.uid}, who is neither this user nor root`);
+    }
+    return { ok: true, path, text: readFileSync(file, 'utf8'), owner: stats.uid };
+  } catch (error) {
+    return explain(path, error);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function trustedOwners(path: string): readonly number[] {
+  const user = process.getuid?.() ?? 0;
+  return user === 0 ? [0, statSync(dirname(path)).uid] : [0, user];
+}
+
+function explain(path: string, error: unknown): StateFile {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'ENOENT') return { ...refuse(path, formatReason(error)), isAbsent: true };
+  if (code === 'ELOOP') return refuse(path, 'it is a link');
+  const advice = code === 'EACCES' ? ['Run this as the user that runs the daemon, or as root.'] : [];
+  return refuse(path, formatReason(error), advice);
+}
+
+function refuse(path: string, reason: string, advice: readonly string[] = []): StateFile & { ok: false } {
+  return { ok: false, isAbsent: false, lines: [`latchkey: cannot read ${path}: ${reason}`, ...advice] };
+}
+
+/** The token to send and the other users who can read it, or why there is none. */
+type TokenResult =
+  | { readonly ok: true; readonly token: string; readonly knownTo: readonly number[] }
+  | { readonly ok: false; readonly code: number; readonly lines: readonly string[] };
+
+/** The token to send: `LATCHKEY_TOKEN`, or else the admin token in the state directory. */
+export function readToken(stateDir: string): TokenResult {
+  const given = process.env['LATCHKEY_TOKEN'] || undefined;
+  if (given !== undefined) return checkToken(given, 'LATCHKEY_TOKEN', []);
+  const file = readStateFile(stateDir, 'admin.token');
+  if (!file.ok) return { ok: false, code: exitCode.failed, lines: file.lines };
+  // The owner of the file can read the token anyway, so root may send it to a daemon that runs as that user.
+  return checkToken(file.text, file.path, [file.owner]);
+}
+
+function checkToken(text: string, source: string, knownTo: readonly number[]): TokenResult {
+  const token = text.trim();
+  return /^[!-~]+$/.test(token)
+    ? { ok: true, token, knownTo }
+    : { ok: false, code: exitCode.failed, lines: [`latchkey: there is no token in ${source}`] };
+}
+
+/** Why the token must not be sent to a socket; null if this user, root or one of `knownTo` owns it. */
+function distrustSocket(path: string, knownTo: readonly number[]): string | null {
+  const user = process.getuid?.();
+  if (user === undefined) return null;
+  try {
+    return distrustUsers([statSync(path).uid], [user, ...knownTo]);
+  } catch (error) {
+    return formatReason(error);
+  }
+}
+
+/**
+ * Why the token must not be sent to a port; null if this user, root or one of `knownTo` listens on it.
+ *
+ * Only Linux shows which user listens on a port. On other systems the token is never sent to a port.
+ */
+function distrustPort(url: URL, knownTo: readonly number[]): string | null {
+  const user = process.getuid?.();
+  const listeners = user === undefined ? undefined : readListeners();
+  if (user === undefined || listeners === undefined) {
+    return 'this system does not show which user listens on a port: the token is sent only to a socket';
+  }
+  const users = listeners.filter((listener) => isReachedBy(url, listener)).map((listener) => listener.user);
+  return users.length === 0 ? 'nothing is listening there' : distrustUsers(users, [user, ...knownTo]);
+}
+
+interface Listener {
+  readonly host: string;
+  readonly port: number;
+  readonly user: number;
+}
+
+function distrustUsers(holders: readonly number[], trusted: readonly number[]): string | null {
+  const stranger = holders.find((holder) => holder !== 0 && !trusted.includes(holder));
+  return stranger === undefined
+    ? null
+    : `user ${stranger} listens there, who is neither this user nor root: the token is not sent`;
+}
+
+/** Whether a connection to the URL could reach this listener. A listener on all addresses is reachable on loopback. */
+function isReachedBy({ protocol, hostname, port }: URL, listener: Listener): boolean {
+  const host = toBare(hostname);
+  if (listener.port !== Number(port || (protocol === 'https:' ? 443 : 80))) return false;
+  return isLoopback(host)
+    ? isLoopback(listener.host) || listener.host === '0.0.0.0' || listener.host === '::'
+    : listener.host === host;
+}
+
+/** Reads the kernel's tables of TCP sockets (proc_net_tcp(5)); `undefined` if there are none. */
+function readListeners(): readonly Listener[] | undefined {
+  const tables = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((path) => {
+    try {
+      return [readFileSync(path, 'utf8')];
+    } catch {
+      return [];
+    }
+  });
+  if (tables.length === 0 || endianness() !== 'LE') return undefined;
+  return tables.flatMap((table) => table.split('\n').slice(1)).flatMap(parseListener);
+}
+
+const listening = '0A';
+
+function parseListener(line: string): readonly Listener[] {
+  const [, local = '', , state, , , , user] = line.trim().split(/\s+/);
+  const [address = '', port = ''] = local.split(':');
+  if (state !== listening) return [];
+  return [{ host: parseHexAddress(address), port: Number.parseInt(port, 16), user: Number(user) }];
+}
+
+/** Reads an address as the kernel writes it: groups of four bytes, each in reverse order. */
+function parseHexAddress(hex: string): string {
+  const bytes = Buffer.from(hex, 'hex').swap32();
+  if (bytes.length === 4) return bytes.join('.');
+  const groups = bytes.toString('hex').match(/.{4}/g) ?? [];
+  return toBare(new URL(`http://[${groups.join(':')}]`).hostname);
+}
+
+function toBare(hostname: string): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
 }

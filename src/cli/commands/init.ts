@@ -12,7 +12,7 @@ import {
 import { dirname } from 'node:path';
 import { formatReason } from '../../config/errors.ts';
 import { formatAddress } from '../../config/value/address.ts';
-import type { Environment } from '../../config/environment.ts';
+import type { Environment } from '../../config/source.ts';
 import type { Finding } from '../../config/finding.ts';
 import { type LoadedConfiguration, loadConfiguration } from '../../config/load.ts';
 import { type DialectName, dialectNames } from '../../domain/dialect.ts';
@@ -22,9 +22,15 @@ import { toLoadOptions } from '../configuration.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatFindings } from '../format.ts';
 import { formatPath, hintFor } from '../hint.ts';
-import { type GivenStore, type InitOptions, planGiven, readGiven } from '../init/given.ts';
+import {
+  type GivenStore,
+  type InitOptions,
+  planGiven,
+  readGiven,
+  formatPlan,
+  type PlannedStore,
+} from '../init/plan.ts';
 import { chooseAddress, choosePaths, findTarget, writePath } from '../init/paths.ts';
-import { formatPlan, type PlannedStore } from '../init/plan.ts';
 import type { Output } from '../output.ts';
 
 export const command = defineCommand({

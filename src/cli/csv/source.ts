@@ -3,7 +3,7 @@ import { formatReason } from '../../config/errors.ts';
 import { CsvUnreadable } from '../../wire/bulk/csv.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
-import { startProgress } from '../screen/progress.ts';
+import { startProgress } from '../screen.ts';
 import { counted } from '../../domain/text.ts';
 
 /** The bytes of a file, and its progress bar on a terminal. */

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { homeDirectory } from '../../config/home.ts';
+import { homeDirectory, findConfigurationFiles, type Machine, stateDirOf } from '../../config/place.ts';
 import { localFileName } from '../../config/file/file.ts';
-import { findConfigurationFiles, type Machine, stateDirOf } from '../../config/place.ts';
 import type { GlobalOptions } from '../command.ts';
 
 const firstPort = 8787;

@@ -2,8 +2,7 @@ import { confirm, isCancel, password, select, text } from '@clack/prompts';
 import type { z } from 'zod';
 import * as types from '../../config/types.ts';
 import { dialectNames } from '../../domain/dialect.ts';
-import type { GivenStore } from './given.ts';
-import type { PlannedSecret, PlannedStore } from './plan.ts';
+import type { GivenStore, PlannedSecret, PlannedStore } from './plan.ts';
 
 /** The user pressed Ctrl-C. */
 export class Cancelled extends Error {}

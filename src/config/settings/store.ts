@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { rule, section } from '../schema.ts';
 import { count, optional, path, secret, secretFile, text, wait } from '../types.ts';
-import { parseDatabaseUrl } from '../value/database-url.ts';
+import { parseDatabaseUrl } from '../value/address.ts';
 
 const urlForm =
   'must be postgres://user@host:port/database, with sslmode=verify-full, or disable on this machine, as its only parameter (a Unix socket: ?host=/its/directory)';

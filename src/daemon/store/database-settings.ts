@@ -1,7 +1,7 @@
 import type { Configuration } from '../../config/configuration.ts';
 import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
-import { parseDatabaseUrl } from '../../config/value/database-url.ts';
+import { parseDatabaseUrl } from '../../config/value/address.ts';
 import type { DatabaseAddress } from '../../store/postgres/client.ts';
 import type { DatabaseSettings } from '../../store/postgres/database.ts';
 import { type LazyTrust, trustOnly, trustSystemAnd } from '../system/trust.ts';

@@ -1,4 +1,4 @@
-import { defineList } from '../../client/list.ts';
+import { defineList } from '../../client/request.ts';
 import { whole } from '../../format.ts';
 import { accountsPath } from './account.ts';
 import { accountObject } from '../../../wire/account.ts';

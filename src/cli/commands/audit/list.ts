@@ -1,8 +1,14 @@
-import { defineList } from '../../client/list.ts';
+import { defineList } from '../../client/request.ts';
 import { textOption } from '../../command.ts';
 import { readInstant } from '../../values.ts';
-import { actFields, auditPath } from './act.ts';
-import { actObject } from '../../../wire/audit.ts';
+import { actObject, type ActObject } from '../../../wire/audit.ts';
+import { type Cell, instant, whole } from '../../format.ts';
+
+export const auditPath = '/admin/v1/audit';
+
+export function actFields({ id, at, actor, act: what, subject, detail }: ActObject): Record<string, Cell> {
+  return { id, at: instant(at), actor, act: what, subject: whole(subject), detail: detail || null };
+}
 
 export const command = defineList({
   command: 'list',

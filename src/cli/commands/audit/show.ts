@@ -1,7 +1,7 @@
 import { defineRequest } from '../../client/request.ts';
 import { positional } from '../../command.ts';
 import { formatFields } from '../../format.ts';
-import { actFields, auditPath } from './act.ts';
+import { actFields, auditPath } from './list.ts';
 import { actObject } from '../../../wire/audit.ts';
 
 export const command = defineRequest({

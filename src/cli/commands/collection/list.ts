@@ -1,4 +1,4 @@
-import { defineList } from '../../client/list.ts';
+import { defineList } from '../../client/request.ts';
 import { textOption } from '../../command.ts';
 import { collectionFields, collectionsPath } from './collection.ts';
 import { collectionObject } from '../../../wire/collection.ts';

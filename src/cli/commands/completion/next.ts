@@ -1,8 +1,23 @@
-import { homeDirectory } from '../../../config/home.ts';
-import { defineCommand, positionalGroup } from '../../command.ts';
+import { z } from 'zod';
+import { homeDirectory } from '../../../config/place.ts';
+import {
+  defineCommand,
+  positionalGroup,
+  type Builder,
+  type Command,
+  type Entry,
+  type GlobalOptions,
+  globalOptions,
+  programOptions,
+  type Term,
+  type ThingName,
+  UsageError,
+  type Value,
+} from '../../command.ts';
 import { commands } from '../../commands.ts';
 import { exitCode } from '../../exit-code.ts';
-import { complete } from './complete.ts';
+import { request } from '../../client/request.ts';
+import { type Called, findCommand, knownOptions, splitLine } from '../../command-line.ts';
 
 /** Called by the scripts of the shells. Prints nothing for an unknown command, because people are typing. */
 export const command = defineCommand({
@@ -42,4 +57,137 @@ function unquote(word: string): string {
 
 function expandHome(word: string): string {
   return word.replace(/^~(?=\/|$)/, (tilde) => homeDirectory() ?? tilde);
+}
+
+/** What may come next: words, or a path that the shell completes. */
+interface Completions {
+  readonly kind: 'words' | 'file' | 'folder';
+  readonly terms: readonly Term[];
+}
+
+const nothing: Completions = { kind: 'words', terms: [] };
+
+/** A command line that is being typed. */
+interface Typed {
+  readonly before: readonly string[];
+  readonly current: string;
+  readonly options: Builder;
+}
+
+/** Completes the last of these words. An option with `=` is completed by its value alone. */
+async function complete(words: readonly string[], commands: readonly Entry[]): Promise<Completions> {
+  const before = words.slice(0, -1);
+  const current = words.at(-1) ?? '';
+  const called = findOrNull(splitLine(before, { ...globalOptions, ...programOptions }).words, commands);
+  if (called === null) return nothing;
+  const { entry } = called;
+  const command = entry !== null && 'load' in entry ? (await entry.load()).command : null;
+  const options = entry === null || command !== null ? knownOptions(command) : globalOptions;
+  const typed = { before, current, options };
+  const isAfterDashes = before.includes('--');
+  const option = isAfterDashes ? undefined : findOpenOption(typed);
+  if (option !== undefined) return await completeValue(option, typed);
+  if (current.startsWith('-') && !isAfterDashes) return { kind: 'words', terms: optionTerms(typed) };
+  if (command !== null) return await completePositional(typed, { called, command, commands });
+  return await completeCommand(called, commands);
+}
+
+function findOrNull(words: readonly string[], commands: readonly Entry[]): Called | null {
+  try {
+    return findCommand(words, commands);
+  } catch (error) {
+    if (error instanceof UsageError) return null;
+    throw error;
+  }
+}
+
+/** The option whose value is being typed. */
+function findOpenOption({ before, current, options }: Typed): Value | undefined {
+  const name = /^--([\w-]+)=/.exec(current)?.[1] ?? /^--([\w-]+)$/.exec(before.at(-1) ?? '')?.[1];
+  const value = options[name ?? ''];
+  return value?.type === 'boolean' ? undefined : value;
+}
+
+function optionTerms({ before, options }: Typed): readonly Term[] {
+  return Object.entries(options)
+    .filter(([name]) => !before.some((word) => word === `--${name}` || word.startsWith(`--${name}=`)))
+    .map(([name, { describe }]) => ({ term: `--${name}`, meaning: describe }));
+}
+
+async function completePositional(
+  typed: Typed,
+  { called, command, commands }: { called: Called; command: Command; commands: readonly Entry[] },
+): Promise<Completions> {
+  const given = splitLine(typed.before, typed.options).words.slice(called.words.length);
+  const positionals = Object.values(command.builder).filter(({ group }) => group === positionalGroup);
+  const last = positionals.at(-1);
+  const value = positionals[given.length] ?? (last?.array === true ? last : undefined);
+  if (value === undefined) {
+    return { kind: 'words', terms: typed.current === '' ? optionTerms(typed) : [] };
+  }
+  if (value.names !== 'command') return await completeValue(value, typed);
+  const named = findOrNull(given, commands);
+  return named === null ? nothing : await completeCommand(named, commands);
+}
+
+/** Completes with the commands of a group or of the program. */
+async function completeCommand({ entry }: Called, commands: readonly Entry[]): Promise<Completions> {
+  if (entry !== null && 'load' in entry) return nothing;
+  const terms = (entry?.commands ?? commands).map(async (each) => ({
+    term: each.name,
+    meaning: 'load' in each ? (await each.load()).command.describe : each.describe,
+  }));
+  return { kind: 'words', terms: await Promise.all(terms) };
+}
+
+async function completeValue(
+  { choices, suggestions, names }: Value,
+  { before, options }: Typed,
+): Promise<Completions> {
+  if (choices !== undefined) {
+    return { kind: 'words', terms: choices.map((choice) => ({ term: String(choice), meaning: '' })) };
+  }
+  if (suggestions !== undefined) return { kind: 'words', terms: suggestions };
+  if (names === undefined || names === 'command') return nothing;
+  if (names === 'file' || names === 'folder') return { kind: names, terms: [] };
+  const { config, stateDir } = splitLine(before, options).options as GlobalOptions;
+  return { kind: 'words', terms: await listThings({ config, stateDir }, names) };
+}
+
+/** Where things are listed: the path, the member of the response, the id of a thing, and what describes it. */
+type Source = readonly [path: string, member: string, id: string, describedBy: readonly string[]];
+
+const sources: Readonly<Record<ThingName, Source>> = {
+  account: ['/admin/v1/accounts', 'accounts', 'account_id', ['name']],
+  act: ['/admin/v1/audit', 'acts', 'id', ['act', 'subject']],
+  collection: ['/admin/v1/collections', 'collections', 'collection_id', ['name']],
+  coupon: ['/agent/v1/coupons', 'coupons', 'id', ['code', 'state']],
+  operation: ['/admin/v1/outbox', 'operations', 'id', ['kind', 'state']],
+  product: ['/admin/v1/products', 'products', 'product_key', ['name']],
+  purchase: ['/admin/v1/purchases', 'purchases', 'purchase_id', ['date']],
+  token: ['/admin/v1/tokens', 'tokens', 'token_id', ['label', 'scopes']],
+};
+
+/** People do not wait longer for the Tab key. */
+const timeoutMs = 1000;
+const maxThings = 100;
+
+/** The ids that the running daemon has; none if it does not respond. */
+async function listThings(options: GlobalOptions, name: ThingName): Promise<readonly Term[]> {
+  const [path, member, id, describedBy] = sources[name];
+  const schema = z.object({ [member]: z.array(z.record(z.string(), z.unknown())) });
+  const result = await request(options, { path, query: { limit: maxThings }, timeoutMs }, schema);
+  if (!result.ok) return [];
+  return (result.data[member] ?? []).map((thing) => ({
+    term: String(thing[id]),
+    meaning: describedBy
+      .map((key) => formatMember(thing[key]))
+      .join(' ')
+      .trim(),
+  }));
+}
+
+function formatMember(value: unknown): string {
+  if (Array.isArray(value)) return value.map(formatMember).join(',');
+  return typeof value === 'string' ? value.replaceAll(/\s+/g, ' ') : '';
 }

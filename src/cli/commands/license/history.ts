@@ -1,4 +1,4 @@
-import { defineList } from '../../client/list.ts';
+import { defineList } from '../../client/request.ts';
 import { type Cell, instant } from '../../format.ts';
 import { licenseKeyPositional, readLicenseKey } from '../../values.ts';
 import { licensesPath } from './license.ts';

@@ -1,4 +1,4 @@
-import { defineList } from '../../client/list.ts';
+import { defineList } from '../../client/request.ts';
 import { textOption } from '../../command.ts';
 import { instant, whole } from '../../format.ts';
 import { licensesPath } from './license.ts';

@@ -1,5 +1,5 @@
 import { operationStates } from '../../../domain/outbox/operation.ts';
-import { defineList } from '../../client/list.ts';
+import { defineList } from '../../client/request.ts';
 import { textOption } from '../../command.ts';
 import { instant, whole } from '../../format.ts';
 import { formatState, outboxPath } from './operation.ts';

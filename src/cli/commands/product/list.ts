@@ -1,4 +1,4 @@
-import { defineList } from '../../client/list.ts';
+import { defineList } from '../../client/request.ts';
 import { textOption } from '../../command.ts';
 import { productFields, productsPath } from './product.ts';
 import { productObject } from '../../../wire/product.ts';

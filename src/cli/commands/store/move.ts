@@ -5,7 +5,7 @@ import { defineCommand, textOption } from '../../command.ts';
 import { printConfigErrors, toLoadOptions } from '../../configuration.ts';
 import { exitCode } from '../../exit-code.ts';
 import { hintFor, startCommand } from '../../hint.ts';
-import { startProgress } from '../../screen/progress.ts';
+import { startProgress } from '../../screen.ts';
 
 export const command = defineCommand({
   command: 'move',

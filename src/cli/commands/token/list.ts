@@ -1,4 +1,4 @@
-import { defineList } from '../../client/list.ts';
+import { defineList } from '../../client/request.ts';
 import { tokenFields, tokensPath } from './token.ts';
 import { tokenObject } from '../../../wire/token.ts';
 
