@@ -18,7 +18,7 @@ import {
   type WritingSource,
 } from './statements.ts';
 import { prepareTransaction } from './tables.ts';
-import { storedResponseOf, type StoredRow } from './tables/access/idempotency.ts';
+import { storedResponseOf, type StoredRow } from './tables/access.ts';
 
 /** The response to COMMIT or to an autocommit statement was lost, so it is unknown whether it was committed. */
 export class CommitInDoubt extends Error {

@@ -5,7 +5,7 @@ import type { Connection } from './connection.ts';
 import { isAnswered } from './faults.ts';
 import type { Names } from './names.ts';
 import type { Statement } from './statements.ts';
-import { keepStatement, keptValues, type KeptResponse } from './tables/access/idempotency.ts';
+import { keepStatement, keptValues, type KeptResponse } from './tables/access.ts';
 import {
   changesAsked,
   changesMade,

@@ -1,17 +1,28 @@
 import type { AuthorityReader, AuthorityTransaction } from '../../service/tables.ts';
 import type { Source, WritingSource } from './statements.ts';
-import { accountReads, accountTable } from './tables/account.ts';
-import { auditReads, auditTable } from './tables/access/audit.ts';
-import { collectionReads, collectionTable } from './tables/collection.ts';
-import { couponReads, couponTable } from './tables/coupon.ts';
-import { historyReads, historyTable } from './tables/access/history.ts';
-import { idempotencyReads, idempotencyTable } from './tables/access/idempotency.ts';
-import { licenseReads, licenseTable } from './tables/license.ts';
-import { oldCredentialReads, oldCredentialTable, tokenReads, tokenTable } from './tables/access/token.ts';
-import { productReads, productTable } from './tables/product.ts';
+import {
+  accountReads,
+  accountTable,
+  collectionReads,
+  collectionTable,
+  productReads,
+  productTable,
+} from './tables/account.ts';
+import {
+  auditReads,
+  auditTable,
+  idempotencyReads,
+  idempotencyTable,
+  oldCredentialReads,
+  oldCredentialTable,
+  tokenReads,
+  tokenTable,
+  settingReads,
+  settingTable,
+} from './tables/access.ts';
+import { couponReads, couponTable, redemptionReads, redemptionTable } from './tables/coupon.ts';
+import { historyReads, historyTable, licenseReads, licenseTable } from './tables/license.ts';
 import { purchaseReads, purchaseTable } from './tables/purchase.ts';
-import { redemptionReads, redemptionTable } from './tables/redemption.ts';
-import { settingReads, settingTable } from './tables/setting.ts';
 
 export function prepareReader(source: Source): AuthorityReader {
   return {

@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
+import type { Page, PageKey } from '../../domain/page.ts';
 
 const namedParameter = /:(\w+)/g;
 
@@ -8,21 +9,54 @@ export interface Query<Value> {
   all(...parameters: SQLInputValue[]): Value[];
 }
 
+/** Prepares the statements of the tables. */
+export interface Prepare {
+  /**
+   * The parameter of `from` is the type of the rows. No runtime check is needed, because the tables are STRICT and check
+   * their columns.
+   */
+  query<Value>(sql: string, from: (row: never) => Value): Query<Value>;
+  /** A SELECT of a single column. */
+  column<Value>(sql: string): Query<Value>;
+  /** A SELECT of a single number. */
+  count(sql: string): (...parameters: SQLInputValue[]) => number;
+  /**
+   * A writing statement with named parameters, which are members of the argument. Other members are ignored. Returns the
+   * number of changed rows and the last row id.
+   */
+  change(sql: string): (parameters: Parameters) => { changes: number; rowId: number };
+  /** An INSERT with positional parameters, which returns whether it added a row. */
+  addition(sql: string): (...parameters: SQLInputValue[]) => boolean;
+}
+
+type Parameters = Readonly<Record<string, SQLInputValue | boolean>>;
+
+export function prepareOn(database: DatabaseSync): Prepare {
+  const query: Prepare['query'] = (sql, from) => prepareQuery(database, sql, from);
+  const column = <Value>(sql: string): Query<Value> =>
+    query(sql, (row: Row) => Object.values(row)[0] as Value);
+  return {
+    query,
+    column,
+    count(sql) {
+      const counting = column<number>(sql);
+      return (...parameters) => counting.first(...parameters) ?? 0;
+    },
+    change: (sql) => prepareChange(database, sql),
+    addition(sql) {
+      const statement = lazy(() => database.prepare(sql));
+      return (...parameters) => Number(statement().run(...parameters).changes) > 0;
+    },
+  };
+}
+
 /** Preparing every statement at the start would take time and memory, and most are not used for a long time. */
 function lazy<Prepared>(prepare: () => Prepared): () => Prepared {
   let prepared: Prepared | null = null;
   return () => (prepared ??= prepare());
 }
 
-/**
- * The parameter of `from` is the type of the rows. No runtime check is needed, because the tables are STRICT and check
- * their columns.
- */
-export function prepareQuery<Value>(
-  database: DatabaseSync,
-  sql: string,
-  from: (row: never) => Value,
-): Query<Value> {
+function prepareQuery<Value>(database: DatabaseSync, sql: string, from: (row: never) => Value): Query<Value> {
   const query = lazy(() => prepareRows(database, sql));
   return {
     first(...parameters) {
@@ -58,43 +92,19 @@ function prepareRows(
   return { statement, rowOf };
 }
 
-/** Prepares a statement that selects a single column `count`. */
-export function prepareCount(
-  database: DatabaseSync,
-  sql: string,
-): (...parameters: SQLInputValue[]) => number {
-  const query = prepareQuery(database, sql, (row: { count: number }) => row.count);
-  return (...parameters) => query.first(...parameters) ?? 0;
-}
-
-/** Prepares a writing statement with named parameters, which returns the number of changed rows and the last row id. */
-export function prepareChange(
-  database: DatabaseSync,
-  sql: string,
-): (parameters: Record<string, SQLInputValue>) => { changes: number; rowId: number } {
+function prepareChange(database: DatabaseSync, sql: string): ReturnType<Prepare['change']> {
   // Bind by position: SQLite looks a named or numbered parameter up for each value.
   const names = Array.from(sql.matchAll(namedParameter), ([, name = '']) => name);
-  const known = new Set(names).size;
   const statement = lazy(() => database.prepare(sql.replaceAll(namedParameter, '?')));
   return (parameters) => {
     const values = names.map((name) => {
       const value = parameters[name];
       if (value === undefined) throw new Error(`the parameter ${name} is missing`);
-      return value;
+      return typeof value === 'boolean' ? bit(value) : value;
     });
-    if (Object.keys(parameters).length !== known) throw new Error('a parameter is not in the statement');
     const { changes, lastInsertRowid } = statement().run(...values);
     return { changes: Number(changes), rowId: Number(lastInsertRowid) };
   };
-}
-
-/** Prepares an INSERT with positional parameters, which returns whether it added a row. */
-export function prepareAddition(
-  database: DatabaseSync,
-  sql: string,
-): (...parameters: SQLInputValue[]) => boolean {
-  const statement = lazy(() => database.prepare(sql));
-  return (...parameters) => Number(statement().run(...parameters).changes) > 0;
 }
 
 /** A boolean in SQLite. */
@@ -102,4 +112,42 @@ export type Bit = 0 | 1;
 
 export function bit(truth: boolean): Bit {
   return truth ? 1 : 0;
+}
+
+/** The key after which a page starts, in a list sorted by text. No key is empty. */
+export function afterText({ cursor }: Page): string {
+  return String(cursor?.[0] ?? '');
+}
+
+/** The key after which a page starts, in a list sorted by a number. */
+export function afterNumber({ cursor }: Page): number {
+  return Number(cursor?.[0] ?? Number.MIN_SAFE_INTEGER);
+}
+
+/**
+ * The key below which a page starts, in a list sorted by instant and id, the latest first. The filter and the cursor make
+ * a single bound, because SQLite searches an index by one bound only. `before`: the first instant that is not listed;
+ * `least`: less than any id.
+ */
+export function beforeInstant<Id extends string | number>(
+  cursor: PageKey | undefined,
+  before: number,
+  least: Id,
+): [at: number, id: Id] {
+  const [at, id] = (cursor ?? [before, least]) as [number, Id];
+  return at < before ? [at, id] : [before, least];
+}
+
+/** Restricts a list to an account, the first parameter; null: no restriction. */
+export const ofAccount = '(?1 IS NULL OR account_id = ?1)';
+
+/** Whether the product of a license belongs to an account; `account`: the number of the parameter. */
+export function soldBy(account: number): string {
+  return `EXISTS (SELECT 1 FROM product WHERE product.product_key = license.product_key
+    AND product.account_id = ?${account})`;
+}
+
+/** Restricts licenses to a tenant; `account`, `product`: the numbers of the parameters. */
+export function ofTenant(account: number, product: number): string {
+  return `(?${account} IS NULL OR ${soldBy(account)}) AND (?${product} IS NULL OR product_key = ?${product})`;
 }

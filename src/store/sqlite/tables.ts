@@ -1,71 +1,84 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Reader, Transaction } from '../../service/tables.ts';
+import { prepareOn } from './statements.ts';
 import { collectChanges, trackChanges } from '../changes.ts';
-import { accountReads, accountTable } from './tables/account.ts';
-import { auditReads, auditTable } from './tables/access/audit.ts';
-import { collectionReads, collectionTable } from './tables/collection.ts';
-import { couponReads, couponTable } from './tables/coupon.ts';
-import { historyReads, historyTable } from './tables/access/history.ts';
-import { idempotencyReads, idempotencyTable } from './tables/access/idempotency.ts';
-import { licenseReads, licenseTable } from './tables/license.ts';
-import { mirrorReads, mirrorTable } from './tables/agent/mirror.ts';
-import { snapshotReads, snapshotTable } from './tables/agent/license-snapshot.ts';
-import { oldCredentialReads, oldCredentialTable, tokenReads, tokenTable } from './tables/access/token.ts';
-import { operationReads, operationTable } from './tables/outbox/operation.ts';
-import { preloadReads, preloadTable } from './tables/agent/preload.ts';
-import { productReads, productTable } from './tables/product.ts';
+import {
+  accountReads,
+  accountTable,
+  collectionReads,
+  collectionTable,
+  productReads,
+  productTable,
+} from './tables/account.ts';
+import {
+  auditReads,
+  auditTable,
+  idempotencyReads,
+  idempotencyTable,
+  oldCredentialReads,
+  oldCredentialTable,
+  tokenReads,
+  tokenTable,
+  settingReads,
+  settingTable,
+} from './tables/access.ts';
+import { couponReads, couponTable, redemptionReads, redemptionTable } from './tables/coupon.ts';
+import { historyReads, historyTable, licenseReads, licenseTable } from './tables/license.ts';
+import { mirrorReads, mirrorTable } from './tables/mirrored-coupon.ts';
+import { snapshotReads, snapshotTable, preloadReads, preloadTable } from './tables/license-snapshot.ts';
+import { operationReads, operationTable } from './tables/operation.ts';
 import { purchaseReads, purchaseTable } from './tables/purchase.ts';
-import { redemptionReads, redemptionTable } from './tables/redemption.ts';
-import { settingReads, settingTable } from './tables/setting.ts';
 import type { Traced } from '../../domain/outbox/operation.ts';
 import type { Trace } from '../../service/outbox/tables.ts';
 
 export function prepareReader(database: DatabaseSync): Reader {
+  const prepare = prepareOn(database);
   return {
-    accounts: accountReads(database),
-    products: productReads(database),
-    collections: collectionReads(database),
-    purchases: purchaseReads(database),
-    licenses: licenseReads(database),
-    coupons: couponReads(database),
-    mirror: mirrorReads(database),
-    redemptions: redemptionReads(database),
-    tokens: tokenReads(database),
-    snapshots: snapshotReads(database),
-    preload: preloadReads(database),
-    operations: operationReads(database),
-    idempotency: idempotencyReads(database),
-    settings: settingReads(database),
-    audit: auditReads(database),
-    history: historyReads(database),
-    oldCredentials: oldCredentialReads(database),
+    accounts: accountReads(prepare),
+    products: productReads(prepare),
+    collections: collectionReads(prepare),
+    purchases: purchaseReads(prepare),
+    licenses: licenseReads(prepare),
+    coupons: couponReads(prepare),
+    mirror: mirrorReads(prepare),
+    redemptions: redemptionReads(prepare),
+    tokens: tokenReads(prepare),
+    snapshots: snapshotReads(prepare),
+    preload: preloadReads(prepare),
+    operations: operationReads(prepare),
+    idempotency: idempotencyReads(prepare),
+    settings: settingReads(prepare),
+    audit: auditReads(prepare),
+    history: historyReads(prepare),
+    oldCredentials: oldCredentialReads(prepare),
   };
 }
 
 /** Only the committer may pass these tables to use cases. */
 export function prepareTransaction(database: DatabaseSync): Transaction {
+  const prepare = prepareOn(database);
   const changes = collectChanges();
-  const history = historyTable(database);
+  const history = historyTable(prepare);
   const tables: Transaction = {
-    accounts: accountTable(database),
-    products: productTable(database),
-    collections: collectionTable(database),
-    purchases: purchaseTable(database),
-    licenses: licenseTable(database, history),
-    coupons: couponTable(database),
-    mirror: mirrorTable(database),
-    redemptions: redemptionTable(database),
-    tokens: tokenTable(database),
-    snapshots: snapshotTable(database),
-    preload: preloadTable(database),
-    operations: operationTable(database),
+    accounts: accountTable(prepare),
+    products: productTable(prepare),
+    collections: collectionTable(prepare),
+    purchases: purchaseTable(prepare),
+    licenses: licenseTable(prepare, history),
+    coupons: couponTable(prepare),
+    mirror: mirrorTable(prepare),
+    redemptions: redemptionTable(prepare),
+    tokens: tokenTable(prepare),
+    snapshots: snapshotTable(prepare),
+    preload: preloadTable(prepare),
+    operations: operationTable(prepare),
     trace: collectTrace(),
     changes,
-    idempotency: idempotencyTable(database),
-    settings: settingTable(database),
-    audit: auditTable(database),
+    idempotency: idempotencyTable(prepare),
+    settings: settingTable(prepare),
+    audit: auditTable(prepare),
     history,
-    oldCredentials: oldCredentialTable(database),
+    oldCredentials: oldCredentialTable(prepare),
   };
   return trackChanges(tables, changes);
 }

@@ -10,19 +10,22 @@ afterAll(() => vi.resetModules());
 /** They are prepared when they are first used, so it is noted which are made. */
 vi.doMock('../../../src/store/sqlite/statements.ts', async (importOriginal) => {
   const original = await importOriginal<typeof Statements>();
-  const noted = <Made extends (database: never, sql: string, ...rest: never[]) => unknown>(
-    make: Made,
-  ): Made =>
-    ((database: never, sql: string, ...rest: never[]) => {
-      made.add(sql);
-      return make(database, sql, ...rest);
-    }) as Made;
-  return {
-    ...original,
-    prepareQuery: noted(original.prepareQuery),
-    prepareCount: noted(original.prepareCount),
-    prepareChange: noted(original.prepareChange),
+  const prepareOn: typeof Statements.prepareOn = (database) => {
+    const prepare = original.prepareOn(database);
+    const noted = <Make extends (sql: string, ...rest: never[]) => unknown>(make: Make): Make =>
+      ((sql: string, ...rest: never[]) => {
+        made.add(sql);
+        return make(sql, ...rest);
+      }) as Make;
+    return {
+      ...prepare,
+      query: noted(prepare.query),
+      column: noted(prepare.column),
+      count: noted(prepare.count),
+      change: noted(prepare.change),
+    };
   };
+  return { ...original, prepareOn };
 });
 const { prepareTransaction } = await import('../../../src/store/sqlite/tables.ts');
 vi.doUnmock('../../../src/store/sqlite/statements.ts');

@@ -5,7 +5,7 @@ import {
   type CouponTerms,
 } from '../../../domain/checkout/coupon.ts';
 import type { CouponReads, CouponTable } from '../../../service/authority/tables.ts';
-import type { AwaitableTable } from '../../../service/tables.ts';
+import type { AwaitableTable, AuthorityTable } from '../../../service/tables.ts';
 import { couponFrom, stateInSql, termsColumns } from '../../coupon-row.ts';
 import type { Names } from '../names.ts';
 import {
@@ -17,13 +17,16 @@ import {
   type SqlValue,
   type WritingSource,
 } from '../statements.ts';
+import type { Cart, Quote } from '../../../domain/checkout/quote.ts';
+import type { Redemption } from '../../../domain/checkout/redemption.ts';
+import type { ListedRedemption, RedemptionReads, RedemptionTable } from '../../../service/checkout/tables.ts';
 
-const columns = `id, code, scope, product_key AS "productKey", collection_id AS "collectionId",
+const couponColumns = `id, code, scope, product_key AS "productKey", collection_id AS "collectionId",
   percent_off AS "percentOff", amount_off AS "amountOff", start_at AS "startAt", end_at AS "endAt",
   minimum_purchase_amount AS "minimumPurchaseAmount", usage_limit AS "usageLimit", notes`;
 
 /** The conditions of a filtered list. */
-function conditionsOf(
+function couponConditions(
   { coupon, redemptionCount }: Names,
   accountId: string,
   filter: CouponFilter,
@@ -43,7 +46,7 @@ function conditionsOf(
 export function couponReads(source: Source, locking = ''): AwaitableTable<CouponReads> {
   const { names } = source;
   const { coupon } = names;
-  const select = `SELECT ${columns} FROM ${coupon}`;
+  const select = `SELECT ${couponColumns} FROM ${coupon}`;
   const get = prepareQuery(source, `${select} WHERE account_id = $1 AND id = $2 ${locking}`, couponFrom);
   const byCode = prepareQuery(
     source,
@@ -55,13 +58,13 @@ export function couponReads(source: Source, locking = ''): AwaitableTable<Coupon
     `${select} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3::bigint`,
     couponFrom,
   );
-  const listed = prepareList(source, { select: columns, from: coupon, key: ['id'] }, couponFrom);
+  const listed = prepareList(source, { select: couponColumns, from: coupon, key: ['id'] }, couponFrom);
   return {
     get: (accountId, id) => get.first(accountId, id),
     byCode: (accountId, code) => byCode.first(accountId, foldCouponCode(code)),
     after: (accountId, id, limit) => after.all(accountId, id, limit),
-    list: (accountId, page, filter = {}) => listed.list(conditionsOf(names, accountId, filter), page),
-    count: (accountId, filter = {}) => listed.count(conditionsOf(names, accountId, filter)),
+    list: (accountId, page, filter = {}) => listed.list(couponConditions(names, accountId, filter), page),
+    count: (accountId, filter = {}) => listed.count(couponConditions(names, accountId, filter)),
   };
 }
 
@@ -119,5 +122,84 @@ export function couponTable(source: WritingSource): AwaitableTable<CouponTable> 
     },
     put: (changed) => put(changed.id, ...termsValues(changed)),
     remove: (id) => remove(id),
+  };
+}
+
+type RedemptionRow = Omit<ListedRedemption, 'cart' | 'quote'> & { cart: string; quote: string };
+
+const redemptionColumns =
+  'id, order_id AS "order", coupon_id AS "couponId", cart, quote, redeemed_at AS "redeemedAt"';
+const listedFrom = ({ cart, quote, ...row }: RedemptionRow): ListedRedemption => ({
+  ...row,
+  cart: JSON.parse(cart) as Cart,
+  quote: JSON.parse(quote) as Quote,
+});
+const redemptionFrom = (row: RedemptionRow): Redemption => {
+  const { id: _, ...redemption } = listedFrom(row);
+  return redemption;
+};
+
+export function redemptionReads(source: Source): AwaitableTable<RedemptionReads> {
+  const { redemption, redemptionCount } = source.names;
+  const select = `SELECT ${redemptionColumns} FROM ${redemption}`;
+  const get = prepareQuery(source, `${select} WHERE account_id = $1 AND order_id = $2`, redemptionFrom);
+  const countOf = prepareQuery(
+    source,
+    `SELECT count FROM ${redemptionCount} WHERE account_id = $1 AND coupon_id = $2`,
+    ({ count }: { count: number }) => count,
+  );
+  const listed = prepareList(
+    source,
+    { select: redemptionColumns, from: redemption, key: ['id'] },
+    listedFrom,
+  );
+  const ordersOf = prepareQuery(
+    source,
+    `SELECT order_id AS "order" FROM ${redemption} WHERE account_id = $1 AND coupon_id = $2
+     ORDER BY id DESC LIMIT $3::bigint`,
+    ({ order }: { order: string }) => order,
+  );
+  return {
+    get: (accountId, order) => get.first(accountId, order),
+    countOf: async (accountId, couponId) => (await countOf.first(accountId, couponId)) ?? 0,
+    listOf: (accountId, couponId, page) => {
+      const ofCoupon: Condition[] = [
+        [(place) => `account_id = ${place}`, accountId],
+        [(place) => `coupon_id = ${place}`, couponId],
+      ];
+      return listed.list(ofCoupon, page);
+    },
+    ordersOf: (accountId, couponId, limit) => ordersOf.all(accountId, couponId, limit),
+  };
+}
+
+/** Also counts the redemptions of each coupon. */
+export function redemptionTable(source: WritingSource): AuthorityTable<RedemptionTable> {
+  const { redemption, redemptionCount } = source.names;
+  const add = prepareWrite(
+    source,
+    `WITH added AS (
+       INSERT INTO ${redemption} (account_id, order_id, coupon_id, cart, quote, redeemed_at)
+       VALUES ($1, $2, $3, $4, $5, $6) RETURNING account_id, coupon_id
+     )
+     INSERT INTO ${redemptionCount} AS redeemed (account_id, coupon_id, count)
+     SELECT account_id, coupon_id, 1 FROM added
+     ON CONFLICT (account_id, coupon_id) DO UPDATE SET count = redeemed.count + 1`,
+  );
+  const remove = prepareQuery(
+    source,
+    `WITH removed AS (
+       DELETE FROM ${redemption} WHERE account_id = $1 AND order_id = $2 RETURNING account_id, coupon_id
+     )
+     UPDATE ${redemptionCount} AS redeemed SET count = redeemed.count - 1 FROM removed
+     WHERE redeemed.account_id = removed.account_id AND redeemed.coupon_id = removed.coupon_id
+     RETURNING 1`,
+    () => true,
+  );
+  return {
+    ...redemptionReads(source),
+    add: (accountId, { order, couponId, cart, quote, redeemedAt }) =>
+      add(accountId, order, couponId, JSON.stringify(cart), JSON.stringify(quote), redeemedAt),
+    remove: async (accountId, order) => (await remove.first(accountId, order)) !== null,
   };
 }

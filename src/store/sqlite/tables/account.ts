@@ -1,22 +1,28 @@
-import type { DatabaseSync } from 'node:sqlite';
 import type { Account } from '../../../domain/account.ts';
-import type { AccountReads, AccountTable } from '../../../service/authority/tables.ts';
-import { prepareChange, prepareCount, prepareQuery } from '../statements.ts';
-import { afterText } from './cursor.ts';
-import { ofAccount } from './tenant.ts';
+import type {
+  AccountReads,
+  AccountTable,
+  ProductFilter,
+  ProductReads,
+  ProductTable,
+  CollectionReads,
+  CollectionTable,
+} from '../../../service/authority/tables.ts';
+import { type Prepare, afterText, ofAccount, bit, type Bit } from '../statements.ts';
+import type { Product } from '../../../domain/product.ts';
+import type { Collection } from '../../../domain/collection.ts';
 
-const select = 'SELECT account_id AS accountId, name, created_at AS createdAt FROM account';
-const fromRow = (row: Account): Account => ({ ...row });
+const selectAccount = 'SELECT account_id AS accountId, name, created_at AS createdAt FROM account';
+const accountFrom = (row: Account): Account => ({ ...row });
 
-export function accountReads(database: DatabaseSync): AccountReads {
-  const get = prepareQuery(database, `${select} WHERE account_id = ?`, fromRow);
-  const byKeyDigest = prepareQuery(database, `${select} WHERE key_digest = ?`, fromRow);
-  const list = prepareQuery(
-    database,
-    `${select} WHERE ${ofAccount} AND account_id > ?2 ORDER BY account_id LIMIT ?3 OFFSET ?4`,
-    fromRow,
+export function accountReads(prepare: Prepare): AccountReads {
+  const get = prepare.query(`${selectAccount} WHERE account_id = ?`, accountFrom);
+  const byKeyDigest = prepare.query(`${selectAccount} WHERE key_digest = ?`, accountFrom);
+  const list = prepare.query(
+    `${selectAccount} WHERE ${ofAccount} AND account_id > ?2 ORDER BY account_id LIMIT ?3 OFFSET ?4`,
+    accountFrom,
   );
-  const count = prepareCount(database, `SELECT count(*) AS count FROM account WHERE ${ofAccount}`);
+  const count = prepare.count(`SELECT count(*) AS count FROM account WHERE ${ofAccount}`);
   return {
     get: (accountId) => get.first(accountId),
     byKeyDigest: (digest) => byKeyDigest.first(digest),
@@ -25,29 +31,122 @@ export function accountReads(database: DatabaseSync): AccountReads {
   };
 }
 
-export function accountTable(database: DatabaseSync): AccountTable {
-  const add = prepareChange(
-    database,
-    `INSERT INTO account (account_id, name, key_digest, created_at)
-     VALUES (:accountId, :name, :keyDigest, :createdAt)`,
-  );
-  const selectKeyDigest = prepareQuery(
-    database,
-    'SELECT key_digest AS digest FROM account WHERE account_id = ?',
-    (row: { digest: string }) => row.digest,
-  );
-  const setKeyDigest = prepareChange(
-    database,
+export function accountTable(prepare: Prepare): AccountTable {
+  const add = prepare.change(`INSERT INTO account (account_id, name, key_digest, created_at)
+     VALUES (:accountId, :name, :keyDigest, :createdAt)`);
+  const selectKeyDigest = prepare.column<string>('SELECT key_digest FROM account WHERE account_id = ?');
+  const setKeyDigest = prepare.change(
     'UPDATE account SET key_digest = :keyDigest WHERE account_id = :accountId',
   );
   return {
-    ...accountReads(database),
-    add({ accountId, name, createdAt }, keyDigest) {
-      add({ accountId, name, createdAt, keyDigest });
-    },
+    ...accountReads(prepare),
+    add: (account, keyDigest) => add({ ...account, keyDigest }),
     keyDigest: (accountId) => selectKeyDigest.first(accountId),
-    setKeyDigest(accountId, keyDigest) {
-      setKeyDigest({ accountId, keyDigest });
+    setKeyDigest: (accountId, keyDigest) => setKeyDigest({ accountId, keyDigest }),
+  };
+}
+
+type ProductRow = Omit<Product, 'recurring'> & { recurring: Bit };
+
+const selectProduct = `SELECT product_key AS productKey, account_id AS accountId, name, recurring,
+  created_at AS createdAt, archived_at AS archivedAt FROM product`;
+const productFrom = (row: ProductRow): Product => ({ ...row, recurring: row.recurring === 1 });
+
+export function productReads(prepare: Prepare): ProductReads {
+  const get = prepare.query(`${selectProduct} WHERE product_key = ?`, productFrom);
+  const bySecretDigest = prepare.query(`${selectProduct} WHERE secret_digest = ?`, productFrom);
+  const condition = `${ofAccount} AND (?2 IS NULL OR (archived_at IS NOT NULL) = ?2)`;
+  const list = prepare.query(
+    `${selectProduct} WHERE ${condition} AND product_key > ?3 ORDER BY product_key LIMIT ?4 OFFSET ?5`,
+    productFrom,
+  );
+  const count = prepare.count(`SELECT count(*) AS count FROM product WHERE ${condition}`);
+  const parametersOf = ({ tenant, archived }: ProductFilter) =>
+    [tenant?.accountId ?? null, archived === undefined ? null : bit(archived)] as const;
+  return {
+    get: (productKey) => get.first(productKey),
+    bySecretDigest: (digest) => bySecretDigest.first(digest),
+    list: (filter, page) => list.all(...parametersOf(filter), afterText(page), page.limit, page.offset),
+    count: (filter) => count(...parametersOf(filter)),
+  };
+}
+
+export function productTable(prepare: Prepare): ProductTable {
+  const add =
+    prepare.change(`INSERT INTO product (product_key, account_id, name, recurring, secret_digest, created_at, archived_at)
+     VALUES (:productKey, :accountId, :name, :recurring, :secretDigest, :createdAt, :archivedAt)`);
+  const selectSecretDigest = prepare.column<string>(
+    'SELECT secret_digest FROM product WHERE product_key = ?',
+  );
+  const setSecretDigest = prepare.change(
+    'UPDATE product SET secret_digest = :secretDigest WHERE product_key = :productKey',
+  );
+  const put =
+    prepare.change(`UPDATE product SET name = :name, recurring = :recurring, archived_at = :archivedAt
+     WHERE product_key = :productKey`);
+  return {
+    ...productReads(prepare),
+    add: (product, secretDigest) => add({ ...product, secretDigest }),
+    put,
+    secretDigest: (productKey) => selectSecretDigest.first(productKey),
+    setSecretDigest: (productKey, secretDigest) => setSecretDigest({ productKey, secretDigest }),
+  };
+}
+
+type CollectionRow = Omit<Collection, 'productKeys'>;
+
+const selectCollection =
+  'SELECT collection_id AS collectionId, account_id AS accountId, name FROM collection';
+const collectionFrom = (row: CollectionRow): CollectionRow => ({ ...row });
+
+export function collectionReads(prepare: Prepare): CollectionReads {
+  const get = prepare.query(`${selectCollection} WHERE collection_id = ?`, collectionFrom);
+  const list = prepare.query(
+    `${selectCollection} WHERE ${ofAccount} AND collection_id > ?2 ORDER BY collection_id LIMIT ?3 OFFSET ?4`,
+    collectionFrom,
+  );
+  const count = prepare.count(`SELECT count(*) AS count FROM collection WHERE ${ofAccount}`);
+  const members = prepare.column<string>(
+    `SELECT product_key FROM collection_member WHERE collection_id = ? ORDER BY position`,
+  );
+  const withMembers = (collection: CollectionRow): Collection => ({
+    ...collection,
+    productKeys: members.all(collection.collectionId),
+  });
+  return {
+    get(collectionId) {
+      const collection = get.first(collectionId);
+      return collection === null ? null : withMembers(collection);
+    },
+    list: ({ tenant }, page) =>
+      list.all(tenant?.accountId ?? null, afterText(page), page.limit, page.offset).map(withMembers),
+    count: ({ tenant }) => count(tenant?.accountId ?? null),
+  };
+}
+
+export function collectionTable(prepare: Prepare): CollectionTable {
+  const add = prepare.change(
+    `INSERT INTO collection (collection_id, account_id, name) VALUES (:collectionId, :accountId, :name)`,
+  );
+  const addMember = prepare.change(`INSERT INTO collection_member (collection_id, position, product_key)
+     VALUES (:collectionId, :position, :productKey)`);
+  const rename = prepare.change('UPDATE collection SET name = :name WHERE collection_id = :collectionId');
+  const removeMembers = prepare.change('DELETE FROM collection_member WHERE collection_id = :collectionId');
+  const addMembers = (collectionId: string, productKeys: readonly string[]): void => {
+    for (const [position, productKey] of productKeys.entries()) {
+      addMember({ collectionId, position, productKey });
+    }
+  };
+  return {
+    ...collectionReads(prepare),
+    add({ productKeys, ...collection }) {
+      add(collection);
+      addMembers(collection.collectionId, productKeys);
+    },
+    put({ collectionId, name, productKeys }) {
+      rename({ collectionId, name });
+      removeMembers({ collectionId });
+      addMembers(collectionId, productKeys);
     },
   };
 }

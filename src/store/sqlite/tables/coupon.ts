@@ -1,16 +1,21 @@
-import type { DatabaseSync } from 'node:sqlite';
 import { foldCouponCode, type CouponFilter } from '../../../domain/checkout/coupon.ts';
 import type { CouponReads, CouponTable } from '../../../service/authority/tables.ts';
 import { couponFrom, stateInSql, termsColumns } from '../../coupon-row.ts';
-import { prepareChange, prepareCount, prepareQuery } from '../statements.ts';
-import { afterNumber } from './cursor.ts';
+import { type Prepare, afterNumber } from '../statements.ts';
+import type { Cart, Quote } from '../../../domain/checkout/quote.ts';
+import type { Redemption } from '../../../domain/checkout/redemption.ts';
+import type { ListedRedemption, RedemptionReads, RedemptionTable } from '../../../service/checkout/tables.ts';
 
 /** The columns of a `CouponRow`. */
 export const couponColumns = `id, code, scope, product_key AS productKey, collection_id AS collectionId,
   percent_off AS percentOff, amount_off AS amountOff, start_at AS startAt, end_at AS endAt,
   minimum_purchase_amount AS minimumPurchaseAmount, usage_limit AS usageLimit, notes`;
 
-const select = `SELECT ${couponColumns} FROM coupon`;
+const selectCoupon = `SELECT ${couponColumns} FROM coupon`;
+
+/** SQL for the present id of a coupon; `parameter` may be its provisional id. */
+export const couponIdNow = (parameter: string): string =>
+  `coalesce((SELECT real_id FROM provisional_coupon WHERE id = -${parameter}), ${parameter})`;
 
 /** The condition of a filtered list, for `filterParameters`. */
 export function filteredCoupons(table: 'coupon' | 'mirrored_coupon'): string {
@@ -28,22 +33,19 @@ export function filterParameters(
   return [accountId, folded, productKey ?? null, state?.is ?? null, state?.at ?? null];
 }
 
-export function couponReads(database: DatabaseSync): CouponReads {
-  const get = prepareQuery(database, `${select} WHERE account_id = ? AND id = ?`, couponFrom);
-  const byCode = prepareQuery(database, `${select} WHERE account_id = ? AND folded_code = ?`, couponFrom);
-  const list = prepareQuery(
-    database,
-    `${select} WHERE account_id = ?1 AND ${filteredCoupons('coupon')} AND id > ?6
+export function couponReads(prepare: Prepare): CouponReads {
+  const get = prepare.query(`${selectCoupon} WHERE account_id = ? AND id = ?`, couponFrom);
+  const byCode = prepare.query(`${selectCoupon} WHERE account_id = ? AND folded_code = ?`, couponFrom);
+  const list = prepare.query(
+    `${selectCoupon} WHERE account_id = ?1 AND ${filteredCoupons('coupon')} AND id > ?6
      ORDER BY id LIMIT ?7 OFFSET ?8`,
     couponFrom,
   );
-  const after = prepareQuery(
-    database,
-    `${select} WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
+  const after = prepare.query(
+    `${selectCoupon} WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
     couponFrom,
   );
-  const count = prepareCount(
-    database,
+  const count = prepare.count(
     `SELECT count(*) AS count FROM coupon WHERE account_id = ?1 AND ${filteredCoupons('coupon')}`,
   );
   return {
@@ -56,26 +58,22 @@ export function couponReads(database: DatabaseSync): CouponReads {
   };
 }
 
-export function couponTable(database: DatabaseSync): CouponTable {
-  const add = prepareChange(
-    database,
-    `INSERT INTO coupon (id, account_id, code, folded_code, scope, product_key, collection_id, percent_off,
+export function couponTable(prepare: Prepare): CouponTable {
+  const add =
+    prepare.change(`INSERT INTO coupon (id, account_id, code, folded_code, scope, product_key, collection_id, percent_off,
        amount_off, start_at, end_at, minimum_purchase_amount, usage_limit, notes)
      VALUES (:id, :accountId, :code, :foldedCode, :scope, :productKey, :collectionId, :percentOff,
-       :amountOff, :startAt, :endAt, :minimumPurchaseAmount, :usageLimit, :notes)`,
-  );
-  const taken = prepareCount(database, 'SELECT count(*) AS count FROM coupon WHERE id = ?');
-  const put = prepareChange(
-    database,
-    `UPDATE coupon SET code = :code, folded_code = :foldedCode, scope = :scope, product_key = :productKey,
+       :amountOff, :startAt, :endAt, :minimumPurchaseAmount, :usageLimit, :notes)`);
+  const taken = prepare.count('SELECT count(*) AS count FROM coupon WHERE id = ?');
+  const put =
+    prepare.change(`UPDATE coupon SET code = :code, folded_code = :foldedCode, scope = :scope, product_key = :productKey,
        collection_id = :collectionId, percent_off = :percentOff, amount_off = :amountOff, start_at = :startAt,
        end_at = :endAt, minimum_purchase_amount = :minimumPurchaseAmount, usage_limit = :usageLimit,
        notes = :notes
-     WHERE id = :id`,
-  );
-  const remove = prepareChange(database, 'DELETE FROM coupon WHERE id = :id');
+     WHERE id = :id`);
+  const remove = prepare.change('DELETE FROM coupon WHERE id = :id');
   return {
-    ...couponReads(database),
+    ...couponReads(prepare),
     isTaken: (id) => taken(id) > 0,
     add(accountId, terms, wanted = null) {
       const foldedCode = foldCouponCode(terms.code);
@@ -86,8 +84,64 @@ export function couponTable(database: DatabaseSync): CouponTable {
       const { id, code } = coupon;
       put({ id, foldedCode: foldCouponCode(code), ...termsColumns(coupon) });
     },
-    remove(id) {
-      remove({ id });
-    },
+    remove: (id) => remove({ id }),
+  };
+}
+
+type RedemptionRow = Omit<ListedRedemption, 'cart' | 'quote'> & { cart: string; quote: string };
+
+const selectRedemption = `SELECT id, order_id AS "order", coupon_id AS couponId, cart, quote, redeemed_at AS redeemedAt
+  FROM redemption`;
+
+function listedFrom(row: RedemptionRow): ListedRedemption {
+  return { ...redemptionFrom(row), id: row.id };
+}
+
+function redemptionFrom({ order, couponId, cart, quote, redeemedAt }: RedemptionRow): Redemption {
+  return {
+    order,
+    couponId,
+    cart: JSON.parse(cart) as Cart,
+    // The stored quote has the id that the coupon had at that time.
+    quote: { ...(JSON.parse(quote) as Quote), couponId },
+    redeemedAt,
+  };
+}
+
+const ofCoupon = `WHERE account_id = ?1 AND coupon_id = ${couponIdNow('?2')}`;
+
+export function redemptionReads(prepare: Prepare): RedemptionReads {
+  const get = prepare.query(`${selectRedemption} WHERE account_id = ? AND order_id = ?`, redemptionFrom);
+  const countOf = prepare.column<number>(`SELECT count FROM redemption_count ${ofCoupon}`);
+  const listOf = prepare.query(
+    `${selectRedemption} ${ofCoupon} AND id > ?3 ORDER BY id LIMIT ?4 OFFSET ?5`,
+    listedFrom,
+  );
+  const ordersOf = prepare.column<string>(
+    `SELECT order_id AS "order" FROM redemption ${ofCoupon} ORDER BY id DESC LIMIT ?3`,
+  );
+  return {
+    get: (accountId, order) => get.first(accountId, order),
+    countOf: (accountId, couponId) => countOf.first(accountId, couponId) ?? 0,
+    listOf: (accountId, couponId, page) =>
+      listOf.all(accountId, couponId, afterNumber(page), page.limit, page.offset),
+    ordersOf: (accountId, couponId, limit) => ordersOf.all(accountId, couponId, limit),
+  };
+}
+
+export function redemptionTable(prepare: Prepare): RedemptionTable {
+  const add =
+    prepare.change(`INSERT INTO redemption (account_id, order_id, coupon_id, cart, quote, redeemed_at)
+     VALUES (:accountId, :order, :couponId, :cart, :quote, :redeemedAt)`);
+  const remove = prepare.change('DELETE FROM redemption WHERE account_id = :accountId AND order_id = :order');
+  const renumber = prepare.change(
+    'UPDATE redemption SET coupon_id = :to WHERE account_id = :accountId AND coupon_id = :from',
+  );
+  return {
+    ...redemptionReads(prepare),
+    add: (accountId, { cart, quote, ...redemption }) =>
+      add({ accountId, ...redemption, cart: JSON.stringify(cart), quote: JSON.stringify(quote) }),
+    remove: (accountId, order) => remove({ accountId, order }).changes > 0,
+    renumberCoupon: (accountId, from, to) => renumber({ accountId, from, to }),
   };
 }

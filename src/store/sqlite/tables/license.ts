@@ -1,21 +1,19 @@
-import type { DatabaseSync } from 'node:sqlite';
 import { changeLicense, isSameState, type License, type SoldLicense } from '../../../domain/license.ts';
-import type { HistoryTable } from '../../../service/access/tables.ts';
+import type { HistoryTable, HistoryReads, ListedChange } from '../../../service/access/tables.ts';
 import type {
   ExportFilter,
   LicenseFilter,
   LicenseReads,
   LicenseTable,
 } from '../../../service/authority/tables.ts';
-import { bit, prepareAddition, prepareChange, prepareCount, prepareQuery, type Bit } from '../statements.ts';
-import { afterText } from './cursor.ts';
-import { ofTenant, soldBy } from './tenant.ts';
+import { bit, type Bit, type Prepare, afterText, ofTenant, soldBy } from '../statements.ts';
+import { maxHistoryEntries } from '../../../domain/history.ts';
 
-type Row = Omit<License, 'enabled'> & { enabled: Bit };
+type LicenseRow = Omit<License, 'enabled'> & { enabled: Bit };
 
-const select = `SELECT license_key AS licenseKey, product_key AS productKey, buyer_email AS buyerEmail, uses,
+const selectLicense = `SELECT license_key AS licenseKey, product_key AS productKey, buyer_email AS buyerEmail, uses,
   enabled, created_at AS createdAt FROM license`;
-const fromRow = (row: Row): License => ({ ...row, enabled: row.enabled === 1 });
+const licenseFrom = (row: LicenseRow): License => ({ ...row, enabled: row.enabled === 1 });
 
 // A key is sold once.
 const sale = (column: string): string =>
@@ -67,19 +65,18 @@ export function exportParameters({ productKey, tenant }: ExportFilter): (string 
   return [productKey ?? null, tenant?.accountId ?? null, tenant?.productKey ?? null];
 }
 
-export function licenseReads(database: DatabaseSync): LicenseReads {
-  const get = prepareQuery(database, `${select} WHERE license_key = ?`, fromRow);
+export function licenseReads(prepare: Prepare): LicenseReads {
+  const get = prepare.query(`${selectLicense} WHERE license_key = ?`, licenseFrom);
   const listed = (condition: string) =>
-    prepareQuery(
-      database,
+    prepare.query(
       `${selectSold} WHERE ${condition} AND license_key > ?7 ORDER BY license_key LIMIT ?8 OFFSET ?9`,
       soldFromRow,
     );
   const listedAndCounted = (condition: string) => ({
     list: listed(condition),
-    count: prepareCount(database, `SELECT count(*) AS count FROM license WHERE ${condition}`),
+    count: prepare.count(`SELECT count(*) AS count FROM license WHERE ${condition}`),
   });
-  const count = prepareCount(database, storedCount);
+  const count = prepare.count(storedCount);
   const byKey = listedAndCounted(conditions.byKey);
   const byBuyer = listedAndCounted(conditions.byBuyer);
   const disabled = { list: listed(conditions.disabled), count };
@@ -96,10 +93,9 @@ export function licenseReads(database: DatabaseSync): LicenseReads {
     return isOfFew(tenant) ? ofProducts : any;
   };
   const exportOf = (condition: string) =>
-    prepareQuery(
-      database,
-      `${select} WHERE license_key > ?4 AND ${condition} ORDER BY license_key LIMIT ?5`,
-      fromRow,
+    prepare.query(
+      `${selectLicense} WHERE license_key > ?4 AND ${condition} ORDER BY license_key LIMIT ?5`,
+      licenseFrom,
     );
   const exportAll = exportOf(exported);
   const exportProduct = exportOf(`product_key = ?1 AND ${ofTenant(2, 3)}`);
@@ -131,37 +127,106 @@ function filterParameters(filter: LicenseFilter): (string | number | null)[] {
 }
 
 /** Changes are added to `history`. */
-export function licenseTable(database: DatabaseSync, history: Pick<HistoryTable, 'add'>): LicenseTable {
+export function licenseTable(prepare: Prepare, history: Pick<HistoryTable, 'add'>): LicenseTable {
   // An import may add a million rows, and named parameters take 50 % longer.
-  const add = prepareAddition(
-    database,
-    `INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
-     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (license_key) DO NOTHING`,
+  const add =
+    prepare.addition(`INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
+     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (license_key) DO NOTHING`);
+  const visible = prepare.query(
+    `${selectLicense} WHERE license_key = ?1 AND CASE WHEN ?3 IS NOT NULL THEN product_key = ?3 ELSE ${soldBy(2)} END`,
+    licenseFrom,
   );
-  const visible = prepareQuery(
-    database,
-    `${select} WHERE license_key = ?1 AND CASE WHEN ?3 IS NOT NULL THEN product_key = ?3 ELSE ${soldBy(2)} END`,
-    fromRow,
-  );
-  const setState = prepareChange(
-    database,
+  const setState = prepare.change(
     'UPDATE license SET uses = :uses, enabled = :enabled WHERE license_key = :licenseKey',
   );
   return {
-    ...licenseReads(database),
+    ...licenseReads(prepare),
     add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
       add(licenseKey, productKey, buyerEmail, uses, bit(enabled), createdAt),
-    setState({ licenseKey, uses, enabled }) {
-      setState({ licenseKey, uses, enabled: bit(enabled) });
-    },
+    setState: ({ licenseKey, uses, enabled }) => setState({ licenseKey, uses, enabled }),
     change({ tenant, licenseKey, trigger, remembered }) {
       const before = visible.first(licenseKey, tenant.accountId, tenant.productKey);
       if (before === null) return null;
       const after = changeLicense(before, trigger);
       if (isSameState(before, after)) return { before, after };
-      setState({ licenseKey, uses: after.uses, enabled: bit(after.enabled) });
+      setState({ licenseKey, uses: after.uses, enabled: after.enabled });
       if (remembered !== null) history.add({ licenseKey, change: trigger, before, after, ...remembered });
       return { before, after };
     },
+  };
+}
+
+/** Remove old changes in batches: removing one at each change would double the writes. */
+const trimBatch = 100;
+
+type HistoryRow = Pick<ListedChange, 'licenseKey' | 'number' | 'at' | 'change' | 'credential'> & {
+  usesBefore: number;
+  enabledBefore: Bit;
+  usesAfter: number;
+  enabledAfter: Bit;
+};
+
+function changeFrom({
+  usesBefore,
+  enabledBefore,
+  usesAfter,
+  enabledAfter,
+  ...same
+}: HistoryRow): ListedChange {
+  return {
+    ...same,
+    before: { uses: usesBefore, enabled: enabledBefore === 1 },
+    after: { uses: usesAfter, enabled: enabledAfter === 1 },
+  };
+}
+
+/** The number of the first listed change of a key. Older changes may not have been removed yet. */
+const firstListed = `coalesce((SELECT number FROM license_history WHERE license_key = ?1
+  ORDER BY number DESC LIMIT 1 OFFSET ${maxHistoryEntries - 1}), 0)`;
+
+export function historyReads(prepare: Prepare): HistoryReads {
+  const list = prepare.query(
+    `SELECT license_key AS licenseKey, number, at, change, credential, uses_before AS usesBefore,
+       enabled_before AS enabledBefore, uses_after AS usesAfter, enabled_after AS enabledAfter
+     FROM license_history WHERE license_key = ?1 AND at >= ?2 AND number < ?3 AND number >= ${firstListed}
+     ORDER BY number DESC LIMIT ?4 OFFSET ?5`,
+    changeFrom,
+  );
+  const count = prepare.count(
+    'SELECT count(*) AS count FROM license_history WHERE license_key = ? AND at >= ?',
+  );
+  return {
+    list: (licenseKey, { limit, offset, cursor, since = 0 }) =>
+      list.all(licenseKey, since, Number(cursor?.[0] ?? Number.MAX_SAFE_INTEGER), limit, offset),
+    count: (licenseKey, since = 0) => Math.min(count(licenseKey, since), maxHistoryEntries),
+  };
+}
+
+/** The history of license keys. Each key numbers its changes. */
+export function historyTable(prepare: Prepare): HistoryTable {
+  const numberAfter = (key: string): string =>
+    `(SELECT coalesce(max(number), 0) FROM license_history WHERE license_key = ${key})`;
+  const add =
+    prepare.column<number>(`INSERT INTO license_history (license_key, number, at, change, credential, uses_before, enabled_before,
+       uses_after, enabled_after)
+     VALUES (?1, 1 + ${numberAfter('?1')}, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING number`);
+  const trim = prepare.change(
+    'DELETE FROM license_history WHERE license_key = :licenseKey AND number <= :last',
+  );
+  const changeKey =
+    prepare.change(`UPDATE license_history SET license_key = :to, number = number + ${numberAfter(':to')}
+     WHERE license_key = :from`);
+  const prune = prepare.change(`DELETE FROM license_history WHERE (license_key, number) IN
+       (SELECT license_key, number FROM license_history WHERE at < :before ORDER BY at LIMIT :limit)`);
+  return {
+    ...historyReads(prepare),
+    add({ licenseKey, at, change, credential, before, after }) {
+      const states = [before.uses, bit(before.enabled), after.uses, bit(after.enabled)];
+      const number = add.first(licenseKey, at, change, credential, ...states) ?? 0;
+      if (number > maxHistoryEntries && number % trimBatch === 0)
+        trim({ licenseKey, last: number - maxHistoryEntries });
+    },
+    changeKey: (from, to) => changeKey({ from, to }),
+    prune: (before, limit) => prune({ before, limit }).changes,
   };
 }

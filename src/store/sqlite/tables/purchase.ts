@@ -1,4 +1,3 @@
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { License } from '../../../domain/license.ts';
 import type { PageKey } from '../../../domain/page.ts';
 import type { Purchase, PurchaseWithLicense } from '../../../domain/purchase.ts';
@@ -9,9 +8,9 @@ import type {
   PurchaseTable,
 } from '../../../service/authority/tables.ts';
 import { exported, exportedOfFew, exportParameters } from './license.ts';
-import { bit, type Bit, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
-import { beforeInstant } from './cursor.ts';
-import { ofTenant } from './tenant.ts';
+import { bit, type Bit, type Prepare } from '../statements.ts';
+import { beforeInstant } from '../statements.ts';
+import { ofTenant } from '../statements.ts';
 
 const columns = `purchase.purchase_id AS purchaseId, purchase.license_key AS licenseKey,
   purchase.created_at AS createdAt, purchase.refunded_at AS refundedAt`;
@@ -73,26 +72,24 @@ const storedCount = `SELECT coalesce(sum(CASE ?4 WHEN 1 THEN refunded WHEN 0 THE
 const countOfEveryProduct = `SELECT count(*) AS count FROM purchase WHERE ${byDate} AND ${isRefunded}
   AND coalesce(?1, ?2, ?3, ?7, ?8) IS NULL`;
 
-export function purchaseReads(database: DatabaseSync): PurchaseReads {
-  const get = prepareQuery(
-    database,
+export function purchaseReads(prepare: Prepare): PurchaseReads {
+  const get = prepare.query(
     `SELECT ${columns} FROM purchase WHERE purchase_id = ?`,
     (row: Purchase): Purchase => ({ ...row }),
   );
   const prepareFiltered = (condition: string, from = joined) => ({
-    list: prepareQuery(
-      database,
+    list: prepare.query(
       `${select} ${from} WHERE ${condition}
        ORDER BY purchase.created_at DESC, purchase.purchase_id DESC LIMIT ?10 OFFSET ?11`,
       fromRow,
     ),
-    count: prepareCount(database, `SELECT count(*) AS count ${from} WHERE ${condition}`),
+    count: prepare.count(`SELECT count(*) AS count ${from} WHERE ${condition}`),
   });
   const ofKey = prepareFiltered(conditions.byKey);
   const ofBuyer = prepareFiltered(conditions.byBuyer);
   const ofProducts = prepareFiltered(conditions.ofProducts, licensesFirst);
   const any = prepareFiltered(conditions.any);
-  const countStored = prepareCount(database, storedCount);
+  const countStored = prepare.count(storedCount);
   const isOfFew = ({ tenant, productKey }: ExportFilter): boolean => {
     const whole = { tenant, productKey };
     return !isOfEveryProduct(whole) && countStored(...filterParameters(whole)) <= maxScanned;
@@ -103,7 +100,7 @@ export function purchaseReads(database: DatabaseSync): PurchaseReads {
     if (buyerEmail !== undefined) return ofBuyer;
     return isOfFew({ tenant, productKey }) ? ofProducts : any;
   };
-  const countEvery = prepareCount(database, countOfEveryProduct);
+  const countEvery = prepare.count(countOfEveryProduct);
   const countFor = (filter: PurchaseFilter) => {
     const { licenseKey, buyerEmail, since, until } = filter;
     if (licenseKey !== undefined || buyerEmail !== undefined) return statementsFor(filter).count;
@@ -111,11 +108,7 @@ export function purchaseReads(database: DatabaseSync): PurchaseReads {
     return isOfEveryProduct(filter) ? countEvery : statementsFor(filter).count;
   };
   const exportOf = (condition: string, from: string) =>
-    prepareQuery(
-      database,
-      `${select} ${from} WHERE ${condition} ORDER BY purchase.purchase_id LIMIT ?5`,
-      fromRow,
-    );
+    prepare.query(`${select} ${from} WHERE ${condition} ORDER BY purchase.purchase_id LIMIT ?5`, fromRow);
   const exportAll = exportOf(`purchase.purchase_id > ?4 AND ${exported}`, joined);
   const exportFew = exportOf(`+purchase.purchase_id > ?4 AND ${exportedOfFew}`, licensesFirst);
   return {
@@ -133,7 +126,7 @@ function isOfEveryProduct({ productKey, tenant }: PurchaseFilter): boolean {
   return productKey === undefined && (tenant?.accountId ?? tenant?.productKey ?? null) === null;
 }
 
-function filterParameters(filter: PurchaseFilter, cursor?: PageKey): SQLInputValue[] {
+function filterParameters(filter: PurchaseFilter, cursor?: PageKey): (string | number | null)[] {
   const { licenseKey, buyerEmail, productKey, refunded, since, until, tenant } = filter;
   const end = until === undefined ? Number.MAX_SAFE_INTEGER : until + 1;
   const [endAt, endId] = beforeInstant(cursor, end, '');
@@ -150,23 +143,15 @@ function filterParameters(filter: PurchaseFilter, cursor?: PageKey): SQLInputVal
   ];
 }
 
-export function purchaseTable(database: DatabaseSync): PurchaseTable {
-  const add = prepareChange(
-    database,
-    `INSERT INTO purchase (purchase_id, license_key, created_at, refunded_at)
-     VALUES (:purchaseId, :licenseKey, :createdAt, :refundedAt)`,
-  );
-  const setRefunded = prepareChange(
-    database,
+export function purchaseTable(prepare: Prepare): PurchaseTable {
+  const add = prepare.change(`INSERT INTO purchase (purchase_id, license_key, created_at, refunded_at)
+     VALUES (:purchaseId, :licenseKey, :createdAt, :refundedAt)`);
+  const setRefunded = prepare.change(
     'UPDATE purchase SET refunded_at = :refundedAt WHERE purchase_id = :purchaseId',
   );
   return {
-    ...purchaseReads(database),
-    add({ purchaseId, licenseKey, createdAt, refundedAt }) {
-      add({ purchaseId, licenseKey, createdAt, refundedAt });
-    },
-    setRefunded({ purchaseId, refundedAt }) {
-      setRefunded({ purchaseId, refundedAt });
-    },
+    ...purchaseReads(prepare),
+    add,
+    setRefunded,
   };
 }

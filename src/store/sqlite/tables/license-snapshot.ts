@@ -1,0 +1,258 @@
+import type { LicenseExtra } from '../../../domain/license.ts';
+import type { LicenseSnapshot } from '../../../domain/agent/license-snapshot.ts';
+import type {
+  SnapshotReads,
+  SnapshotTable,
+  PreloadReads,
+  PreloadTable,
+} from '../../../service/agent/tables.ts';
+import { type Bit, type Prepare } from '../statements.ts';
+import type { PreloadKey, PreloadProgress } from '../../../domain/agent/preload.ts';
+
+type Row = {
+  licenseKey: string;
+  /** The product in the upstream's response; `productKey` is the product in the request. */
+  productLink: string;
+  buyerEmail: string;
+  uses: number;
+  enabled: Bit;
+  createdAt: number;
+  /** JSON; null: the response had no members beyond the specification. */
+  extra: string | null;
+  localUses: number;
+  localEnabled: Bit;
+  localPending: number;
+  productKey: string;
+  confirmedAt: number;
+  run: number;
+  manyWriters: Bit;
+  missingSince: number | null;
+  gone: Bit;
+  readFirst: Bit;
+  askedAt: number;
+  refreshAt: number | null;
+};
+
+const select = `SELECT license_key AS licenseKey, product_link AS productLink, buyer_email AS buyerEmail, uses,
+  enabled, created_at AS createdAt, extra, local_uses AS localUses, local_enabled AS localEnabled,
+  local_pending AS localPending, product_key AS productKey, confirmed_at AS confirmedAt, run,
+  many_writers AS manyWriters, missing_since AS missingSince, gone,
+  read_first AS readFirst, requested_at AS askedAt, refresh_at AS refreshAt FROM license_snapshot`;
+
+export function snapshotReads(prepare: Prepare): SnapshotReads {
+  const get = prepare.query(`${select} WHERE license_key = ?`, fromRow);
+  const byAlias = prepare.query(
+    `${select} WHERE license_key = (SELECT license_key FROM license_alias WHERE alias = ?)`,
+    fromRow,
+  );
+  const aliasCount = prepare.count('SELECT count(*) AS count FROM license_alias WHERE license_key = ?');
+  const latest = prepare.column<string>(`SELECT license_key FROM license_snapshot WHERE product_key = ?
+     ORDER BY confirmed_at DESC LIMIT ?`);
+  const toRefresh = prepare.query(
+    `${select} WHERE refresh_at IS NOT NULL AND refresh_at <= ? ORDER BY refresh_at LIMIT ?`,
+    fromRow,
+  );
+  return {
+    get: (licenseKey) => get.first(licenseKey) ?? byAlias.first(licenseKey),
+    aliasCount: (licenseKey) => aliasCount(licenseKey),
+    latest: (productKey, limit) => latest.all(productKey, limit),
+    toRefresh: (now, limit) => toRefresh.all(now, limit),
+    counts: freshnessCountsRead(prepare),
+  };
+}
+
+const hourMs = 3_600_000;
+/** Above this many rows per hour, estimate instead of counting, so as not to block the event loop. */
+const maxExactCount = 10_000;
+
+/**
+ * The schema keeps a count of each hour. Only in the hour in which a freshness ends, rows are counted. The recursive
+ * query finds each product with one jump through the index.
+ */
+function freshnessCountsRead(prepare: Prepare): SnapshotReads['counts'] {
+  const inHours = prepare.count(
+    'SELECT coalesce(sum(count), 0) AS count FROM license_snapshot_count WHERE enabled = ? AND hour BETWEEN ? AND ?',
+  );
+  const inSpan = prepare.count(`WITH RECURSIVE products (productKey) AS (
+       SELECT min(product_key) FROM license_snapshot
+       UNION ALL
+       SELECT (SELECT min(product_key) FROM license_snapshot WHERE product_key > productKey)
+       FROM products WHERE productKey IS NOT NULL
+     )
+     SELECT count(*) AS count FROM products CROSS JOIN license_snapshot ON product_key = productKey
+     WHERE confirmed_at >= ? AND confirmed_at < ? AND local_enabled = 1 AND gone = 0`);
+  const [first, last] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+  const enabledSince = (instant: number): number => {
+    const hour = Math.trunc(instant / hourMs);
+    const end = (hour + 1) * hourMs;
+    const ofHour = inHours(1, hour, hour);
+    const rest =
+      ofHour <= maxExactCount ? inSpan(instant, end) : Math.round((ofHour * (end - instant)) / hourMs);
+    return rest + inHours(1, hour + 1, last);
+  };
+  return (since) => {
+    const fresh = enabledSince(since.fresh);
+    const stale = enabledSince(since.stale);
+    const grace = enabledSince(since.grace);
+    return {
+      fresh,
+      // A commit between two reads could make a difference negative.
+      stale: Math.max(0, stale - fresh),
+      grace: Math.max(0, grace - stale),
+      expired: Math.max(0, inHours(1, first, last) - grace),
+      disabled: inHours(0, first, last),
+    };
+  };
+}
+
+export function snapshotTable(prepare: Prepare): SnapshotTable {
+  const touch =
+    prepare.change(`UPDATE license_snapshot SET requested_at = :askedAt, refresh_at = coalesce(refresh_at, :refreshAt)
+     WHERE license_key = :licenseKey`);
+  const addAlias = prepare.change(
+    'INSERT OR REPLACE INTO license_alias (alias, license_key, added_at) VALUES (:alias, :licenseKey, :at)',
+  );
+  const removeOldAliases = prepare.change(`DELETE FROM license_alias WHERE alias IN
+       (SELECT alias FROM license_alias WHERE license_key = :licenseKey
+        ORDER BY added_at DESC, alias DESC LIMIT -1 OFFSET :max)`);
+  const moveAliases = prepare.change('UPDATE license_alias SET license_key = :to WHERE license_key = :from');
+  const remove = prepare.change('DELETE FROM license_snapshot WHERE license_key = :licenseKey');
+  const restartWaits =
+    prepare.change(`UPDATE license_snapshot SET refresh_at = min(refresh_at, :at), missing_since = CASE gone WHEN 1 THEN missing_since END
+     WHERE refresh_at IS NOT NULL OR missing_since IS NOT NULL`);
+  const shiftWaits =
+    prepare.change(`UPDATE license_snapshot SET refresh_at = refresh_at + :byMs, missing_since = missing_since + :byMs
+     WHERE refresh_at IS NOT NULL OR missing_since IS NOT NULL`);
+  return {
+    ...snapshotReads(prepare),
+    put: snapshotPut(prepare),
+    setLocal: localChange(prepare),
+    touch: (licenseKey, askedAt, refreshAt) => touch({ licenseKey, askedAt, refreshAt }),
+    addAlias(alias, licenseKey, { at, max }) {
+      addAlias({ alias, licenseKey, at });
+      removeOldAliases({ licenseKey, max });
+    },
+    moveAliases: (from, to) => moveAliases({ from, to }),
+    remove: (licenseKey) => remove({ licenseKey }),
+    restartWaits: (at) => restartWaits({ at }),
+    shiftWaits: (byMs) => shiftWaits({ byMs }),
+  };
+}
+
+function snapshotPut(prepare: Prepare): SnapshotTable['put'] {
+  const assignments = `product_link = :productLink, buyer_email = :buyerEmail, uses = :uses, enabled = :enabled,
+    created_at = :createdAt, extra = :extra, local_uses = :localUses, local_enabled = :localEnabled,
+    local_pending = :localPending, product_key = :productKey, confirmed_at = :confirmedAt, run = :run,
+    many_writers = :manyWriters, missing_since = :missingSince, gone = :gone, read_first = :readFirst,
+    requested_at = :askedAt`;
+  // Most responses do not change `refresh_at`. Setting it would rewrite its index.
+  const confirm = prepare.change(
+    `UPDATE license_snapshot SET ${assignments} WHERE license_key = :licenseKey AND refresh_at IS :refreshAt`,
+  );
+  const put =
+    prepare.change(`INSERT INTO license_snapshot (license_key, product_link, buyer_email, uses, enabled, created_at,
+       extra, local_uses, local_enabled, local_pending, product_key, confirmed_at, run, many_writers,
+       missing_since, gone, read_first, requested_at, refresh_at)
+     VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
+       :extra, :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :run, :manyWriters,
+       :missingSince, :gone, :readFirst, :askedAt, :refreshAt)
+     ON CONFLICT (license_key) DO UPDATE SET ${assignments}, refresh_at = :refreshAt`);
+  return (snapshot) => {
+    const columns = columnsOf(snapshot);
+    if (confirm(columns).changes === 0) put(columns);
+  };
+}
+
+function localChange(prepare: Prepare): SnapshotTable['setLocal'] {
+  // Most changes do not change `local_enabled`. Setting it would rewrite its index.
+  const setCount = prepare.change(`UPDATE license_snapshot SET local_uses = :uses, local_pending = :pending
+     WHERE license_key = :licenseKey AND local_enabled = :enabled`);
+  const setAll =
+    prepare.change(`UPDATE license_snapshot SET local_uses = :uses, local_enabled = :enabled, local_pending = :pending
+     WHERE license_key = :licenseKey`);
+  return (licenseKey, { uses, enabled, pending }) => {
+    const row = { licenseKey, uses, enabled, pending };
+    if (setCount(row).changes === 0) setAll(row);
+  };
+}
+
+function fromRow(row: Row): LicenseSnapshot {
+  return {
+    license: {
+      licenseKey: row.licenseKey,
+      productKey: row.productLink,
+      buyerEmail: row.buyerEmail,
+      uses: row.uses,
+      enabled: row.enabled === 1,
+      createdAt: row.createdAt,
+      ...(row.extra !== null && { extra: JSON.parse(row.extra) as LicenseExtra }),
+    },
+    local: { uses: row.localUses, enabled: row.localEnabled === 1, pending: row.localPending },
+    productKey: row.productKey,
+    confirmedAt: row.confirmedAt,
+    run: row.run,
+    manyWriters: row.manyWriters === 1,
+    missingSince: row.missingSince,
+    gone: row.gone === 1,
+    readFirst: row.readFirst === 1,
+    askedAt: row.askedAt,
+    refreshAt: row.refreshAt,
+  };
+}
+
+function columnsOf({ license, local, ...columns }: LicenseSnapshot) {
+  const { licenseKey, productKey: productLink, buyerEmail, uses, enabled, createdAt, extra } = license;
+  return {
+    ...columns,
+    licenseKey,
+    productLink,
+    buyerEmail,
+    uses,
+    enabled,
+    createdAt,
+    extra: extra === undefined ? null : JSON.stringify(extra),
+    localUses: local.uses,
+    localEnabled: local.enabled,
+    localPending: local.pending,
+  };
+}
+
+export function preloadReads(prepare: Prepare): PreloadReads {
+  const left = prepare.query(
+    `SELECT license_key AS licenseKey, product_key AS productKey FROM preload
+     WHERE is_found IS NULL ORDER BY postponed, id LIMIT ?`,
+    (row: PreloadKey): PreloadKey => ({ ...row }),
+  );
+  const progress = prepare.query(
+    'SELECT done, failed, left FROM preload_count',
+    (row: PreloadProgress): PreloadProgress => ({ ...row }),
+  );
+  return {
+    left: (limit) => left.all(limit),
+    progress: () => progress.first() ?? { done: 0, failed: 0, left: 0 },
+  };
+}
+
+export function preloadTable(prepare: Prepare): PreloadTable {
+  const add = prepare.change(`INSERT INTO preload (license_key, product_key) VALUES (:licenseKey, :productKey)
+     ON CONFLICT (license_key) DO UPDATE SET product_key = excluded.product_key, is_found = NULL, postponed = 0`);
+  const finish = prepare.change(
+    'UPDATE preload SET is_found = :isFound WHERE license_key = :licenseKey AND is_found IS NULL',
+  );
+  const postpone = prepare.change(
+    'UPDATE preload SET postponed = postponed + 1 WHERE license_key = :licenseKey AND is_found IS NULL',
+  );
+  // Without a condition and triggers, SQLite clears a table of any size at once.
+  const clear = prepare.change('DELETE FROM preload');
+  const resetCounts = prepare.change('UPDATE preload_count SET done = 0, failed = 0, left = 0');
+  return {
+    ...preloadReads(prepare),
+    add,
+    finish: (licenseKey, isFound) => finish({ licenseKey, isFound }),
+    postpone: (licenseKey) => postpone({ licenseKey }),
+    clear() {
+      clear({});
+      resetCounts({});
+    },
+  };
+}

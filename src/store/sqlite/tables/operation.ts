@@ -1,0 +1,379 @@
+import {
+  queueOf,
+  type DeathCause,
+  type Operation,
+  type OperationProgress,
+  type OperationState,
+  type UnfinishedState,
+} from '../../../domain/outbox/operation.ts';
+import { bit, type Bit, type Prepare, afterNumber } from '../statements.ts';
+import type { Backlog } from '../../../domain/agent/license-snapshot.ts';
+import type { QueueReads, OperationReads, OperationTable, QueueKey } from '../../../service/outbox/tables.ts';
+
+/** The columns that each state sets. The schema checks this. */
+type ProgressRow =
+  | { state: 'pending'; maybeApplied: Bit }
+  | { state: 'in_flight'; maybeApplied: Bit; baseUses: number | null; sentAt: number }
+  | { state: 'uncertain'; maybeApplied: Bit; baseUses: number | null; held: Bit }
+  | { state: 'delivered' | 'inferred' | 'cancelled' | 'dropped'; finishedAt: number }
+  | { state: 'dead'; cause: DeathCause }
+  | { state: 'conflicted' };
+
+type OperationRow = Omit<Operation, 'progress' | 'outage' | 'seenEnabled'> & {
+  outage: Bit;
+  seenEnabled: Bit | null;
+} & ProgressRow;
+
+function operationFrom(row: OperationRow): Operation {
+  return {
+    id: row.id,
+    seq: row.seq,
+    kind: row.kind,
+    subject: row.subject,
+    productKey: row.productKey,
+    createdAt: row.createdAt,
+    credential: row.credential,
+    requestId: row.requestId,
+    attempts: row.attempts,
+    failures: row.failures,
+    nextAt: row.nextAt,
+    outage: row.outage === 1,
+    reconcileAt: row.reconcileAt,
+    upstream: row.upstream,
+    lastError: row.lastError,
+    seenEnabled: row.seenEnabled === null ? null : row.seenEnabled === 1,
+    payload: row.payload,
+    progress: progressFrom(row),
+  };
+}
+
+function progressFrom(row: ProgressRow): OperationProgress {
+  switch (row.state) {
+    case 'pending':
+      return { state: row.state, maybeApplied: row.maybeApplied === 1 };
+    case 'in_flight': {
+      const { state, baseUses, sentAt } = row;
+      return { state, maybeApplied: row.maybeApplied === 1, baseUses, sentAt };
+    }
+    case 'uncertain': {
+      const { state, baseUses, held } = row;
+      return { state, maybeApplied: row.maybeApplied === 1, baseUses, held: held === 1 };
+    }
+    case 'dead':
+      return { state: row.state, cause: row.cause };
+    case 'conflicted':
+      return { state: row.state };
+    case 'delivered':
+    case 'inferred':
+    case 'cancelled':
+    case 'dropped':
+      return { state: row.state, finishedAt: row.finishedAt };
+    default:
+      return row satisfies never;
+  }
+}
+
+/** The columns of the progress that a state does not set. */
+const unset = {
+  maybeApplied: 0,
+  held: 0,
+  cause: null,
+  baseUses: null,
+  sentAt: null,
+  finishedAt: null,
+} as const;
+
+function columnsOf<Given extends Omit<Operation, 'seq'>>({ progress, ...columns }: Given) {
+  return { ...columns, queue: queueOf[columns.kind], ...unset, ...progress };
+}
+
+const select = `SELECT seq, id, kind, subject, product_key AS productKey, state, maybe_applied AS maybeApplied,
+  held, cause, base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage, credential,
+  request_id AS requestId, reconcile_at AS reconcileAt, upstream, last_error AS lastError,
+  seen_enabled AS seenEnabled, payload, created_at AS createdAt, finished_at AS finishedAt FROM outbox`;
+/** Exactly the condition of the index `outbox_queue`; otherwise SQLite could not use the index. */
+const isUnfinished: string = "(state = 'pending' OR state = 'in_flight' OR state = 'uncertain')";
+
+/** The unfinished operations of a queue. Parameters: subject, queue. */
+const inQueue: string = `${select} WHERE subject = ? AND queue = ? AND ${isUnfinished}`;
+
+const emptyBacklog: Backlog = { usages: 0, decreases: 0, disables: 0, unfinished: 0 };
+
+function queueReads(prepare: Prepare): QueueReads {
+  const head = prepare.query(`${inQueue} AND held = 0 ORDER BY seq LIMIT 1`, operationFrom);
+  const isBusy = prepare.count(
+    `SELECT EXISTS (SELECT 1 FROM outbox WHERE subject = ? AND queue = ? AND ${isUnfinished} AND held = 0) AS count`,
+  );
+  const tail = prepare.query(`${inQueue} ORDER BY seq DESC LIMIT 1`, operationFrom);
+  const uncertain = prepare.query(
+    `${select} WHERE subject = ? AND queue = ? AND state = 'uncertain' AND held = 0 ORDER BY seq`,
+    operationFrom,
+  );
+  const reconcileAt = prepare.column<number | null>(
+    `SELECT max(reconcile_at) FROM outbox
+     WHERE subject = ? AND queue = ? AND reconcile_at > ? AND (? = 0 OR kind <> 'disable')`,
+  );
+  const backlog = prepare.query(
+    'SELECT usages, decreases, disables, unfinished FROM outbox_backlog WHERE subject = ?',
+    (row: Backlog) => row,
+  );
+  const shown = prepare.query(
+    `${select} WHERE subject = ?1 AND queue IN ('counter', 'state') AND ${isUnfinished}
+     UNION ALL
+     ${select} WHERE subject = ?1 AND kind = 'disable' AND state IN ('conflicted', 'dead')
+     ORDER BY seq`,
+    operationFrom,
+  );
+  const dead = prepare.query(
+    `${select} WHERE subject = ? AND state IN ('conflicted', 'dead') ORDER BY seq`,
+    operationFrom,
+  );
+  const held = prepare.query(`${inQueue} AND held = 1 ORDER BY seq`, operationFrom);
+  return {
+    head: (subject, queue) => head.first(subject, queue),
+    isIdle: (subject, queue) => isBusy(subject, queue) === 0,
+    tail: (subject, queue) => tail.first(subject, queue),
+    uncertain: (subject, queue) => uncertain.all(subject, queue),
+    reconcileAt: (subject, queue, now, asDisable) => reconcileAt.first(subject, queue, now, bit(asDisable)),
+    backlog: (licenseKey) => backlog.first(licenseKey) ?? emptyBacklog,
+    shown: (licenseKey) => shown.all(licenseKey),
+    held: (subject, queue) => held.all(subject, queue),
+    dead: (subject) => dead.all(subject),
+  };
+}
+
+/**
+ * SQL for a page of operations, sorted by `seq`. `parts`: FROM clauses, each of which reads an index in order. `at`: the
+ * number of the first of three parameters: the `seq` before the page, limit and offset. The inner query selects only
+ * `seq`, so that an index can skip rows: an outbox may hold a million.
+ */
+function pageOfOperations(parts: readonly string[], at: number): string {
+  const seqs = parts.map((part) => `SELECT seq ${part} AND seq > ?${at}`).join(' UNION ALL ');
+  return `${select} WHERE seq IN (${seqs} ORDER BY seq LIMIT ?${at + 1} OFFSET ?${at + 2}) ORDER BY seq`;
+}
+
+/** The open operations of a license key, in pages, because one key may have as many as the outbox holds. */
+function openReads(prepare: Prepare): Pick<OperationReads, 'openOf' | 'countOpenOf'> {
+  // Without this condition, SQLite would read every unfinished row to find no dead row among them.
+  const unfinished = `${isUnfinished} AND (?2 IS NULL OR ?2 NOT IN ('conflicted', 'dead'))`;
+  const parts = [
+    `queue = 'counter' AND ${unfinished}`,
+    `queue = 'state' AND ${unfinished}`,
+    "queue IN ('counter', 'state') AND state IN ('conflicted', 'dead')",
+  ].map((part) => `FROM outbox WHERE subject = ?1 AND ${part} AND (?2 IS NULL OR state = ?2)`);
+  const list = prepare.query(pageOfOperations(parts, 3), operationFrom);
+  const count = prepare.count(
+    `SELECT ${parts.map((part) => `(SELECT count(*) ${part})`).join(' + ')} AS count`,
+  );
+  return {
+    openOf: (licenseKey, state, page) =>
+      list.all(licenseKey, state, afterNumber(page), page.limit, page.offset),
+    countOpenOf: (licenseKey, state) => count(licenseKey, state),
+  };
+}
+
+const unfinishedStates: readonly UnfinishedState[] = ['pending', 'in_flight', 'uncertain'];
+const openStates: readonly OperationState[] = [...unfinishedStates, 'conflicted', 'dead'];
+
+/** Every read uses an index, because the outbox may be long. */
+export function operationReads(prepare: Prepare): OperationReads {
+  const get = prepare.query(`${select} WHERE id = ?`, operationFrom);
+  const open = prepare.query(
+    pageOfOperations(
+      openStates.map((state) => `FROM outbox WHERE state = '${state}'`),
+      1,
+    ),
+    operationFrom,
+  );
+  const lastSeq = prepare.column<number>('SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1');
+  const inState = prepare.query(pageOfOperations(['FROM outbox WHERE state = ?1'], 2), operationFrom);
+  // Every change runs this statement. For a sum over `IN`, SQLite would fill a temporary table each time.
+  const unfinished = prepare.count(
+    `SELECT ${unfinishedStates.map((state) => `(SELECT count FROM outbox_count WHERE state = '${state}')`).join(' + ')} AS count`,
+  );
+  const held = prepare.count('SELECT count(*) AS count FROM outbox WHERE held = 1');
+  const ofProduct = prepare.count(`SELECT count(*) AS count FROM outbox
+     WHERE product_key = ? AND ${isUnfinished}`);
+  const depth = prepare.query(
+    'SELECT state, count FROM outbox_count',
+    (row: { state: OperationState; count: number }) => [row.state, row.count] as const,
+  );
+  const firstIn = prepare.column<number>(
+    'SELECT created_at FROM outbox WHERE state = ? ORDER BY seq LIMIT 1',
+  );
+  return {
+    get: (id) => get.first(id),
+    list: (state, page) => {
+      const window = [afterNumber(page), page.limit, page.offset];
+      return state === null ? open.all(...window) : inState.all(state, ...window);
+    },
+    // The table has one row for each state.
+    depth: () => Object.fromEntries(depth.all()) as Record<OperationState, number>,
+    lastSeq: () => lastSeq.first() ?? 0,
+    unfinished: () => unfinished(),
+    heldCount: () => held(),
+    unfinishedOf: (productKey) => ofProduct(productKey),
+    oldestAt() {
+      const firsts = unfinishedStates.flatMap((state) => firstIn.first(state) ?? []);
+      return firsts.length === 0 ? null : Math.min(...firsts);
+    },
+    ...queueReads(prepare),
+    ...openReads(prepare),
+    ...waitReads(prepare),
+  };
+}
+
+export function operationTable(prepare: Prepare): OperationTable {
+  const queue = prepare.query(`${inQueue} AND held = 0 ORDER BY seq`, operationFrom);
+  const withState = prepare.query(
+    `${select} WHERE state = ? AND seq > ? ORDER BY seq LIMIT ${pageSize}`,
+    operationFrom,
+  );
+  const elsewhere = prepare.query(
+    `${select} WHERE (state = 'uncertain' OR (state = 'pending' AND maybe_applied = 1))
+       AND held = 0 AND upstream <> ? ORDER BY seq`,
+    operationFrom,
+  );
+  return {
+    ...operationReads(prepare),
+    ...singleChanges(prepare),
+    ...sweepingChanges(prepare),
+    ...waitChanges(prepare),
+    queue: (subject, name) => queue.all(subject, name),
+    withState: (state) => inPages((seq) => withState.all(state, seq)),
+    uncertainElsewhere: (upstream) => elsewhere.all(upstream),
+  };
+}
+
+/** Read in pages, because there may be a million operations. */
+const pageSize = 1_000;
+
+function* inPages(after: (seq: number) => Operation[]): Iterable<Operation> {
+  let page = after(0);
+  while (page.length > 0) {
+    yield* page;
+    page = after(page.at(-1)?.seq ?? Infinity);
+  }
+}
+
+function singleChanges(prepare: Prepare): Pick<OperationTable, 'add' | 'put' | 'schedule'> {
+  const add =
+    prepare.change(`INSERT INTO outbox (id, kind, subject, queue, product_key, state, maybe_applied, held, base_uses, sent_at,
+       attempts, failures, next_at, outage, reconcile_at, upstream, last_error, seen_enabled, payload,
+       created_at, credential, request_id, finished_at, cause)
+     VALUES (:id, :kind, :subject, :queue, :productKey, :state, :maybeApplied, :held, :baseUses, :sentAt,
+       :attempts, :failures, :nextAt, :outage, :reconcileAt, :upstream, :lastError, :seenEnabled, :payload,
+       :createdAt, :credential, :requestId, :finishedAt, :cause)`);
+  const put =
+    prepare.change(`UPDATE outbox SET state = :state, maybe_applied = :maybeApplied, held = :held, base_uses = :baseUses,
+       cause = :cause, sent_at = :sentAt, attempts = :attempts, failures = :failures, next_at = :nextAt,
+       outage = :outage, reconcile_at = :reconcileAt, upstream = :upstream, last_error = :lastError,
+       seen_enabled = :seenEnabled, payload = :payload, finished_at = :finishedAt
+     WHERE seq = :seq AND id = :id`);
+  // SQLite rewrites the index of each column that is set, even to the same value, so this statement sets few columns.
+  const schedule =
+    prepare.change(`UPDATE outbox SET next_at = :nextAt, outage = :outage, failures = :failures, last_error = :lastError
+     WHERE seq = :seq`);
+  return {
+    add: (operation) => ({ ...operation, seq: add(columnsOf(operation)).rowId }),
+    put(operation) {
+      if (put(columnsOf(operation)).changes !== 1) throw new Error(`there is no operation ${operation.id}`);
+    },
+    schedule: (operation) => schedule(columnsOf(operation)),
+  };
+}
+
+/** Changes of many operations. Each uses an index that has only these operations. */
+function sweepingChanges(prepare: Prepare): Pick<OperationTable, 'moveToSubject' | 'clampToNow' | 'prune'> {
+  // Finished operations without a reconcile delay stay under the old key.
+  const moves = [isUnfinished, "state IN ('conflicted', 'dead')", 'reconcile_at IS NOT NULL'].map((which) =>
+    prepare.change(
+      `UPDATE outbox SET subject = :to, next_at = NULL, outage = 0 WHERE subject = :from AND ${which}`,
+    ),
+  );
+  const stopWaiting = prepare.change(`UPDATE outbox SET next_at = NULL, outage = 0
+     WHERE subject = :to AND ${isUnfinished}`);
+  const clampToNow = prepare.change(`UPDATE outbox SET finished_at = :now WHERE seq IN
+       (SELECT seq FROM outbox WHERE finished_at > :now LIMIT :limit)`);
+  const prune = prepare.change(`DELETE FROM outbox WHERE seq IN
+       (SELECT seq FROM outbox WHERE finished_at < :finishedBefore ORDER BY finished_at LIMIT :limit)`);
+  return {
+    moveToSubject(from, to) {
+      for (const move of moves) move({ from, to });
+      stopWaiting({ to });
+    },
+    clampToNow: (now, limit) => clampToNow({ now, limit }).changes,
+    prune: (finishedBefore, limit) => prune({ finishedBefore, limit }).changes,
+  };
+}
+
+/** Reads by product, so as to skip a million waiting queues of a paused product. */
+function waitReads(prepare: Prepare): Pick<OperationReads, 'due' | 'nextDueAt'> {
+  const first = prepare.query(
+    `${waitingProducts}
+     SELECT productKey, (SELECT min(next_at) FROM outbox WHERE product_key = productKey AND next_at IS NOT NULL) AS nextAt
+     FROM waiting WHERE productKey IS NOT NULL`,
+    (row: { productKey: string; nextAt: number }) => row,
+  );
+  const due = prepare.query(
+    `SELECT subject, queue, product_key AS productKey, next_at AS nextAt FROM outbox
+     WHERE product_key IS ? AND next_at <= ? ORDER BY next_at LIMIT ?`,
+    (row: QueueKey & { nextAt: number }) => row,
+  );
+  const next = prepare.column<number | null>(`${waitingProducts}
+     SELECT min((SELECT min(next_at) FROM outbox WHERE product_key IS productKey AND next_at > ?)) AS nextAt
+     FROM waiting`);
+  /** The products with the earliest due operations. */
+  const dueProducts = (now: number, limit: number, isAsked: (productKey: string) => boolean): string[] =>
+    first
+      .all()
+      .filter(({ productKey, nextAt }) => nextAt <= now && isAsked(productKey))
+      .sort((one, other) => one.nextAt - other.nextAt)
+      .slice(0, limit)
+      .map(({ productKey }) => productKey);
+  return {
+    due: (now, limit, isAsked) =>
+      [...(isAsked(null) ? [null] : []), ...dueProducts(now, limit, isAsked)]
+        .flatMap((productKey) => due.all(productKey, now, limit))
+        .sort((one, other) => one.nextAt - other.nextAt)
+        .slice(0, limit)
+        .map(({ subject, queue, productKey }) => ({ subject, queue, productKey })),
+    nextDueAt: (now) => next.first(now),
+  };
+}
+
+/** SQL for the products with waiting queues, each found with one jump through the index. The last row is null. */
+const waitingProducts = `WITH RECURSIVE waiting (productKey) AS (
+   SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > ''
+   UNION ALL
+   SELECT (SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > productKey)
+   FROM waiting WHERE productKey IS NOT NULL
+ )`;
+
+function waitChanges(
+  prepare: Prepare,
+): Pick<OperationTable, 'endOutage' | 'endBackoff' | 'shiftWaits' | 'extendReconcileDelays'> {
+  const endOutage = prepare.change(
+    'UPDATE outbox SET next_at = min(next_at, :now), outage = 0 WHERE outage = 1',
+  );
+  const endBackoff = prepare.change(`UPDATE outbox SET outage = 0, next_at = max(:now, coalesce(
+         (SELECT max(other.reconcile_at) FROM outbox AS other
+          WHERE other.subject = outbox.subject AND other.queue = outbox.queue AND other.reconcile_at > :now), 0))
+     WHERE next_at > :now`);
+  const shiftWaits = prepare.change('UPDATE outbox SET next_at = next_at + :byMs WHERE next_at IS NOT NULL');
+  const shiftReconcileDelays = prepare.change(
+    'UPDATE outbox INDEXED BY outbox_reconcile SET reconcile_at = reconcile_at + :byMs WHERE reconcile_at IS NOT NULL',
+  );
+  const extendReconcileDelays = prepare.change(
+    'UPDATE outbox INDEXED BY outbox_reconcile SET reconcile_at = :until WHERE reconcile_at > :reached',
+  );
+  return {
+    endOutage: (now) => endOutage({ now }),
+    endBackoff: (now) => endBackoff({ now }),
+    shiftWaits(byMs) {
+      shiftWaits({ byMs });
+      shiftReconcileDelays({ byMs });
+    },
+    extendReconcileDelays: (reached, until) => extendReconcileDelays({ reached, until }),
+  };
+}
