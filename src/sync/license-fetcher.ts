@@ -14,7 +14,7 @@ import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
-import { LookupQueue, type LookupLimits, type LookupTurn } from './lookup-queue.ts';
+import { LookupQueue, type LookupLimits } from './lookup-queue.ts';
 import { isDiskFull, persist, unlessAborted } from './waiting.ts';
 import type { Priority } from './rate-limiter.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
@@ -28,8 +28,8 @@ const witnesses = 10;
  * start one, far faster than `sync.rate` ends them. The refresh loop reads the other keys in turn.
  */
 const enoughUnderWay = 1_000;
-/** How many unknown keys are remembered. `max` would allocate memory for all of them at once. */
-const unknownKeys = { maxSize: 10_000, sizeCalculation: () => 1 };
+/** How many 404s are kept. `max` would allocate memory for all of them at once. */
+const cacheSize = { maxSize: 10_000, sizeCalculation: () => 1 };
 
 type LicenseFetcherParts = {
   reader: Reader;
@@ -41,7 +41,7 @@ type LicenseFetcherParts = {
   mutex: KeyedMutex;
   limiter: UpstreamLimiter;
   policy: () => SyncPolicy;
-  /** How long an unknown key is remembered, in ms. */
+  /** How long a 404 is kept (`freshness.unknown`), in ms. */
   unknownMs: () => number;
   lookups: () => LookupLimits;
   /** Called when a response was stored. */
@@ -64,14 +64,17 @@ type Read = {
 /** Reads license keys from the upstream into the store: one request for all callers that ask for the same key. */
 export class LicenseFetcher implements LicenseFetch {
   readonly #parts: LicenseFetcherParts;
-  readonly #lookups: LookupQueue;
+  readonly #lookupQueue: LookupQueue;
+  /** Lookups of unknown keys under way, by credential and key. */
+  readonly #lookups = new Map<string, Promise<LookupResult>>();
   readonly #underWay = new Map<string, Promise<ReadOutcome>>();
   #disbelievedUntil = 0;
-  readonly #unknown = new LRUCache<string, number>(unknownKeys);
+  /** Until when each 404 is kept. */
+  readonly #missing = new LRUCache<string, number>(cacheSize);
 
   constructor(parts: LicenseFetcherParts) {
     this.#parts = parts;
-    this.#lookups = new LookupQueue(parts.clock, parts.lookups, parts.lifetime);
+    this.#lookupQueue = new LookupQueue(parts.clock, parts.lookups, parts.lifetime);
   }
 
   async fetchForCaller(
@@ -81,48 +84,73 @@ export class LicenseFetcher implements LicenseFetch {
     requester: Requester | null,
   ): Promise<LookupResult> {
     const credential = requester?.credential ?? '';
-    const products = this.#unremembered(productKeys, licenseKey);
+    const products = this.#withoutMissing(productKeys, licenseKey);
     if (products.length === 0) return { found: 'missing' };
     // If the upstream cannot be reached, or is already being asked for this key, this caller causes no request.
     const isFree =
       !this.#parts.limiter.admission().admitted ||
       products.every((productKey) => this.#underWay.has(nameOf(productKey, licenseKey)));
     if (requester?.isCounted !== true || isFree) {
-      return await this.#search(products, { licenseKey, credential, turn: null }, signal);
+      return await unlessAborted(this.#search(products, licenseKey, credential, { requests: 0 }), signal);
     }
-    const lookup = { credential, licenseKey, requests: products.length };
-    const entered = await this.#lookups.enter(lookup, signal);
-    if ('refused' in entered) return { found: 'limited', waitMs: entered.retryAfterMs };
-    using turn = entered;
-    const left = this.#unremembered(products, licenseKey);
-    return await this.#search(left, { licenseKey, credential, turn }, signal);
+    const name = nameOf(credential, licenseKey);
+    if (!this.#lookups.has(name)) {
+      const lookup = { credential, licenseKey, requests: products.length };
+      const admission = await this.#lookupQueue.enter(lookup, signal);
+      if (!admission.admitted) return { found: 'limited', waitMs: admission.retryAfterMs };
+    }
+    const lookup = this.#lookups.get(name) ?? this.#lookUp(products, licenseKey, credential);
+    this.#lookups.set(name, lookup);
+    return await unlessAborted(lookup, signal);
   }
 
-  #unremembered(productKeys: readonly string[], licenseKey: string): readonly string[] {
-    return productKeys.filter((productKey) => !this.#isRemembered(productKey, licenseKey));
+  /** Searches for an unknown key, and gives back what was charged for too much. */
+  async #lookUp(products: readonly string[], licenseKey: string, credential: string): Promise<LookupResult> {
+    const charge = { requests: 0 };
+    const left = this.#withoutMissing(products, licenseKey);
+    try {
+      return await this.#search(left, licenseKey, credential, charge);
+    } finally {
+      this.#lookups.delete(nameOf(credential, licenseKey));
+      this.#lookupQueue.giveBack(credential, products.length - charge.requests);
+    }
   }
 
-  /** Reads a key under each product in turn. */
+  #withoutMissing(productKeys: readonly string[], licenseKey: string): readonly string[] {
+    const now = this.#parts.clock.elapsed();
+    return productKeys.filter((productKey) => {
+      const missingUntil = this.#missing.get(nameOf(productKey, licenseKey));
+      return missingUntil === undefined || missingUntil <= now;
+    });
+  }
+
+  /**
+   * Reads a key under each product in turn, also if the caller has left. `charge` counts the requests; an existing key
+   * is free.
+   */
   async #search(
     productKeys: readonly string[],
-    { licenseKey, credential, turn }: { licenseKey: string; credential: string; turn: LookupTurn | null },
-    signal: AbortSignal,
+    licenseKey: string,
+    credential: string,
+    charge: { requests: number },
   ): Promise<LookupResult> {
-    let found: LookupResult = { found: 'missing' };
+    let result: LookupResult = { found: 'missing' };
     for (const productKey of productKeys) {
-      signal.throwIfAborted();
       const isFirst = !this.#underWay.has(nameOf(productKey, licenseKey));
-      const reading = this.#fetchAndRemember(productKey, licenseKey, credential);
-      if (isFirst && turn !== null) void this.#settle(turn, reading);
-      const outcome = await unlessAborted(reading, signal);
-      if (outcome.outcome === 'applied') return { found: 'known' };
+      const outcome = await this.#fetchForSearch(productKey, licenseKey, credential);
+      if (isFirst && !isUnsent(outcome)) charge.requests += 1;
+      if (outcome.outcome === 'applied') {
+        if (!this.#hasManyAliases(outcome.value.licenseKey)) charge.requests = 0;
+        return { found: 'known' };
+      }
       if ('unstored' in outcome) {
+        charge.requests = 0;
         const { value: license, confirmedAt } = outcome.unstored;
         return { found: 'known', unstored: { license, productKey, confirmedAt } };
       }
-      if (!isMissing(outcome)) found = { found: 'unreachable', detail: outcome.detail };
+      if (!isMissing(outcome)) result = { found: 'unreachable', detail: outcome.detail };
     }
-    return found;
+    return result;
   }
 
   refresh(productKey: string, licenseKey: string): void {
@@ -157,10 +185,11 @@ export class LicenseFetcher implements LicenseFetch {
     return reading;
   }
 
-  /** Reads for a caller, and remembers a key that the upstream does not know, also if the caller has left. */
-  async #fetchAndRemember(productKey: string, licenseKey: string, requester: string): Promise<ReadOutcome> {
+  /** Reads for a caller, and caches a 404, also if the caller has left. */
+  async #fetchForSearch(productKey: string, licenseKey: string, requester: string): Promise<ReadOutcome> {
     const outcome = await this.fetch(productKey, licenseKey, 'caller', requester);
-    if (isMissing(outcome)) this.#remember(productKey, licenseKey);
+    const { clock, unknownMs } = this.#parts;
+    if (isMissing(outcome)) this.#missing.set(nameOf(productKey, licenseKey), clock.elapsed() + unknownMs());
     return outcome;
   }
 
@@ -243,32 +272,9 @@ export class LicenseFetcher implements LicenseFetch {
       logOtherWriter(this.#parts, { licenseKey: read.licenseKey, ...unexpected }, policy());
   }
 
-  /**
-   * Charges a request before it is sent, so that concurrent guesses count like consecutive ones. The outcome may give
-   * the charge back.
-   */
-  async #settle(turn: LookupTurn, reading: Promise<ReadOutcome>): Promise<void> {
-    turn.spend();
-    // The charge is settled also if the caller leaves. A read never rejects.
-    const outcome = await reading;
-    if (isUnsent(outcome)) turn.unsent();
-    const isNoGuess = outcome.outcome === 'applied' && !this.#hasManyAliases(outcome.value.licenseKey);
-    if (isNoGuess || 'unstored' in outcome) turn.found();
-  }
-
   /** Other spellings of a key are free only up to this many: there are millions of them. */
   #hasManyAliases(licenseKey: string): boolean {
     return this.#parts.reader.snapshots.aliasCount(licenseKey) >= maxAliases;
-  }
-
-  #isRemembered(productKey: string, licenseKey: string): boolean {
-    const until = this.#unknown.get(nameOf(productKey, licenseKey));
-    return until !== undefined && this.#parts.clock.elapsed() < until;
-  }
-
-  #remember(productKey: string, licenseKey: string): void {
-    const { clock, unknownMs } = this.#parts;
-    this.#unknown.set(nameOf(productKey, licenseKey), clock.elapsed() + unknownMs());
   }
 }
 
