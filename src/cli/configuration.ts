@@ -31,7 +31,15 @@ export function formatConfigErrors(errors: readonly ConfigError[]): string[] {
 }
 
 /** Names the configuration file that was read, or the paths where none was found. */
-export function formatSource({ file, places }: { file: string | null; places: readonly string[] }): string {
+export function formatSource({
+  file,
+  searchedPaths,
+}: {
+  file: string | null;
+  searchedPaths: readonly string[];
+}): string {
   if (file !== null) return formatPath(file);
-  return places.length === 0 ? 'no file' : `no file, looked for at ${places.map(formatPath).join(', ')}`;
+  return searchedPaths.length === 0
+    ? 'no file'
+    : `no file, looked for at ${searchedPaths.map(formatPath).join(', ')}`;
 }

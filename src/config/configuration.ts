@@ -46,7 +46,7 @@ const log = section(
     'The log on standard output, one line per event. If it cannot be written, for example because the disk is full, the process continues and keeps up to 4 MiB of log lines in memory.',
 });
 
-/** The whole file, with every default that does not depend on the machine (place.ts). */
+/** The whole file, with every default that does not depend on the machine (defaults.ts). */
 export const settings = section(
   z
     .strictObject({

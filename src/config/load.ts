@@ -3,10 +3,10 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { collectErrors, describeIssue } from './schema.ts';
 import { type Configuration, settings } from './configuration.ts';
-import { type Environment, type Raw, readSources, type Sources, type NamedBy } from './source.ts';
+import { type Raw, readSources, type Sources, type NamedBy } from './source.ts';
 import { type ConfigError, formatKey } from './errors.ts';
 import { readCertificates, readTlsFiles, type TlsSettings } from './file/certificates.ts';
-import { homeDirectory } from './place.ts';
+import { type Environment, homeDirectory } from './defaults.ts';
 import { localFileName, checkLocalFile } from './file/file.ts';
 import { readNamedFile } from './file/named-file.ts';
 import { readSecretFiles } from './file/secret-file.ts';
@@ -14,7 +14,7 @@ import { type Tree, isTree, valueAt } from './file/tree.ts';
 import { containsSecret, warnOfPlainHttp, warnOfReadableFiles } from './warnings.ts';
 import type { Address } from './value/address.ts';
 import { endpoints } from './settings/listen.ts';
-import { path } from './types.ts';
+import * as types from './types.ts';
 
 /** The options of the command line; everything else comes from this process. */
 export interface LoadOptions {
@@ -35,8 +35,8 @@ export interface LoadedConfiguration {
   readonly ok: true;
   readonly configuration: Configuration;
   readonly file: string | null;
-  /** The default places that were searched, up to the one that has a file. */
-  readonly places: readonly string[];
+  /** The default paths that were searched, up to the one that has a file. */
+  readonly searchedPaths: readonly string[];
   /** The files that contain secrets, including the private key of TLS. */
   readonly secretFiles: readonly string[];
   /** The configuration file, if it contains a secret. */
@@ -98,7 +98,7 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
     ok: true,
     configuration,
     file: raw.file,
-    places: raw.places,
+    searchedPaths: raw.searchedPaths,
     secretFiles: secretFiles.map(({ path }) => path),
     fileWithSecrets,
     warnings: [
@@ -166,8 +166,8 @@ export interface Location {
   readonly namedBy: NamedBy;
   /** The configuration file that was read. */
   readonly file: string | null;
-  /** The default places that were searched, up to the one that has a file. */
-  readonly places: readonly string[];
+  /** The default paths that were searched, up to the one that has a file. */
+  readonly searchedPaths: readonly string[];
 }
 
 /** A location, or the errors that prevent finding it. */
@@ -175,7 +175,7 @@ export type LocationResult =
   | { readonly ok: true; readonly location: Location }
   | { readonly ok: false; readonly errors: readonly ConfigError[] };
 
-const schema = z.object({ state_dir: path, listen: z.object(endpoints) });
+const schema = z.object({ state_dir: types.path, listen: z.object(endpoints) });
 
 /**
  * Reads only where the daemon listens: secrets are not needed, and other settings may have errors.
@@ -188,10 +188,10 @@ export function parseLocation(sources: Sources): LocationResult {
   if (errors.length > 0 && sources.flags?.['state_dir'] === undefined) return { ok: false, errors };
   const parsed = schema.safeParse(raw.tree, { error: describeIssue });
   if (!parsed.success) return { ok: false, errors: collectErrors(parsed.error, raw.originOf) };
-  const { file, places, stateNamedBy: namedBy } = raw;
+  const { file, searchedPaths, stateNamedBy: namedBy } = raw;
   const { state_dir: stateDir, listen: listeners } = parsed.data;
   const hasDatabase = isTree(valueAt(raw.tree, ['store', 'postgres']));
   const hasUpstream = isTree(valueAt(raw.tree, ['upstream']));
-  const location = { stateDir, ...listeners, hasDatabase, hasUpstream, namedBy, file, places };
+  const location = { stateDir, ...listeners, hasDatabase, hasUpstream, namedBy, file, searchedPaths };
   return { ok: true, location };
 }

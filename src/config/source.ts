@@ -1,7 +1,7 @@
 import type { ConfigError, KeyPath } from './errors.ts';
 import { anchorPaths, type FileSources, readConfigurationFile } from './file/file.ts';
 import { isTree, normalized, overlay, type Tree, valueAt } from './file/tree.ts';
-import { defaultsOf } from './place.ts';
+import { defaultsOf, type Environment } from './defaults.ts';
 import { parseYaml } from './file/yaml.ts';
 
 /** Everything that a configuration can come from. */
@@ -25,8 +25,8 @@ export interface Raw {
   readonly fileTree: unknown;
   /** The source that names the file. */
   readonly fileOrigin: string;
-  /** The default places that were searched, up to the one that has a file. */
-  readonly places: readonly string[];
+  /** The default paths that were searched, up to the one that has a file. */
+  readonly searchedPaths: readonly string[];
   /** Says which source sets the value at a path. */
   readonly originOf: (path: KeyPath) => string;
   /** The source that sets the state directory. */
@@ -64,7 +64,7 @@ export function readSources(sources: Sources): {
       file: file.file,
       fileTree: file.tree,
       fileOrigin: file.origin,
-      places: file.places,
+      searchedPaths: file.searchedPaths,
       stateNamedBy: layers.find(namesState)?.name ?? 'default',
       originOf: (path) => findOrigin(layers, path),
     },
@@ -85,9 +85,6 @@ function findOrigin(layers: readonly Layer[], path: KeyPath): string {
   }
   return 'default';
 }
-
-/** Environment variables by name. */
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The values given by `LATCHKEY_…` variables. */
 interface EnvironmentValues {

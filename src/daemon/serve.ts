@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import closeWithGrace from 'close-with-grace';
 import { formatConfigError } from '../config/errors.ts';
-import { homeDirectory, variableBehind } from '../config/place.ts';
+import { homeDirectory, variableBehind } from '../config/defaults.ts';
 import type { ConfigurationResult, LoadedConfiguration } from '../config/load.ts';
 import { ListenError } from '../http/listen.ts';
 import { StorageError, type Log } from '../service/ports.ts';

@@ -203,7 +203,11 @@ test.for<[string, ConfigInput, Partial<Location>]>([
       stateDir: '/home/ada/.local/state/latchkey',
       namedBy: 'default',
       file: null,
-      places: ['/work/latchkey.yaml', '/home/ada/.config/latchkey/config.yaml', '/etc/latchkey/config.yaml'],
+      searchedPaths: [
+        '/work/latchkey.yaml',
+        '/home/ada/.config/latchkey/config.yaml',
+        '/etc/latchkey/config.yaml',
+      ],
     },
   ],
 ])('the location of the daemon says which source names the state directory: %s', ([, sources, location]) => {

@@ -114,10 +114,10 @@ async function findLock(location: Location, tried: readonly string[]): Promise<F
 }
 
 /** The user is new, or is in the wrong directory. */
-function noConfiguration({ places, stateDir }: Location): Failure {
+function noConfiguration({ searchedPaths, stateDir }: Location): Failure {
   return fail(exitCode.unreachable, [
     'latchkey: there is no configuration, and no daemon runs here; looked at',
-    ...places.map((path) => `  ${formatPath(path)}`),
+    ...searchedPaths.map((path) => `  ${formatPath(path)}`),
     `  ${stateDir} (where a daemon without a configuration keeps its state)`,
     `Write a configuration: ${programName()} init`,
     `Or see what it does: ${programName()} demo`,

@@ -12,7 +12,7 @@ import {
 import { dirname } from 'node:path';
 import { formatReason } from '../../config/errors.ts';
 import { formatAddress } from '../../config/value/address.ts';
-import type { Environment } from '../../config/source.ts';
+import type { Environment } from '../../config/defaults.ts';
 import type { Finding } from '../../config/finding.ts';
 import { type LoadedConfiguration, loadConfiguration } from '../../config/load.ts';
 import { type DialectName, dialectNames } from '../../domain/dialect.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { homeDirectory, findConfigurationFiles, type Machine, stateDirOf } from '../../config/place.ts';
+import { homeDirectory, findConfigurationFiles, type Machine, stateDirOf } from '../../config/defaults.ts';
 import { localFileName } from '../../config/file/file.ts';
 import type { GlobalOptions } from '../command.ts';
 

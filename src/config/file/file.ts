@@ -2,7 +2,7 @@ import { dirname, join, resolve } from 'node:path';
 import { lstatSync, type Stats, statSync } from 'node:fs';
 import { settings } from '../configuration.ts';
 import { type ConfigError, formatReason, type KeyPath } from '../errors.ts';
-import { findConfigurationFiles, type Machine } from '../place.ts';
+import { findConfigurationFiles, type Machine } from '../defaults.ts';
 import { metaOf, settingsOf } from '../schema.ts';
 import { isTree } from './tree.ts';
 import { parseYaml } from './yaml.ts';
@@ -28,14 +28,14 @@ interface FileValues {
   readonly file: string | null;
   /** The source that names the file: `flag`, `environment LATCHKEY_CONFIG` or `default`. */
   readonly origin: string;
-  /** The default places that were searched, up to the one that has a file. */
-  readonly places: readonly string[];
+  /** The default paths that were searched, up to the one that has a file. */
+  readonly searchedPaths: readonly string[];
   readonly errors: readonly ConfigError[];
   readonly originOf: (path: KeyPath) => string;
 }
 
 /**
- * Finds and reads the configuration file. A named file must exist, a file at a default place need not.
+ * Finds and reads the configuration file. A named file must exist, a file at a default path need not.
  * `isStateNamed`: the state directory already names the daemon, so the file in the working directory is ignored.
  */
 export function readConfigurationFile(sources: FileSources, isStateNamed: boolean): FileValues {
@@ -50,14 +50,14 @@ export function readConfigurationFile(sources: FileSources, isStateNamed: boolea
 function searchFile(sources: FileSources, isStateNamed: boolean): FileValues {
   const local = join(sources.directory, localFileName);
   const checked = isStateNamed ? undefined : sources.checkLocalFile?.(local);
-  const places = checked === undefined ? [] : [local];
-  if (checked === 'safe') return parseFile(open(sources, local), 'default', places);
+  const searchedPaths = checked === undefined ? [] : [local];
+  if (checked === 'safe') return parseFile(open(sources, local), 'default', searchedPaths);
   for (const path of findConfigurationFiles(sources)) {
-    places.push(path);
+    searchedPaths.push(path);
     const opened = open(sources, path);
-    if (!isAbsent(opened)) return parseFile(opened, 'default', places);
+    if (!isAbsent(opened)) return parseFile(opened, 'default', searchedPaths);
   }
-  return { ...none, places };
+  return { ...none, searchedPaths };
 }
 
 type Opened = { readonly path: string } & ({ readonly text: string } | { readonly error: unknown });
@@ -66,7 +66,7 @@ const none: FileValues = {
   tree: {},
   file: null,
   origin: 'default',
-  places: [],
+  searchedPaths: [],
   errors: [],
   originOf: () => 'default',
 };
@@ -84,13 +84,13 @@ function isAbsent(opened: Opened): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
 }
 
-function parseFile(opened: Opened, origin: string, places: readonly string[] = []): FileValues {
+function parseFile(opened: Opened, origin: string, searchedPaths: readonly string[] = []): FileValues {
   const { path } = opened;
   const atLine = (line: number): string => `${path} line ${line}`;
   const refuse = (...errors: readonly Omit<ConfigError, 'key'>[]): FileValues => ({
     ...none,
     file: path,
-    places,
+    searchedPaths,
     errors: errors.map((error) => ({ key: 'file', ...error })),
   });
   if ('error' in opened)
@@ -104,7 +104,7 @@ function parseFile(opened: Opened, origin: string, places: readonly string[] = [
     tree: anchorPaths(tree, dirname(path)),
     file: path,
     origin,
-    places,
+    searchedPaths,
     errors: [],
     originOf: (at) => atLine(yaml.lineOf(at)),
   };

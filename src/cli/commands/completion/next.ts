@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { homeDirectory } from '../../../config/place.ts';
+import { homeDirectory } from '../../../config/defaults.ts';
 import {
   defineCommand,
   positionalGroup,
   type Builder,
   type Command,
-  type Entry,
   type GlobalOptions,
   globalOptions,
   programOptions,
@@ -39,7 +38,7 @@ export const command = defineCommand({
     'The first line is words, file or folder. Then each word has a line, and a line that describes it.',
   handler: async (args, output) => {
     const words = args.words.map((word) => expandHome(args.quoted ? unquote(word) : word));
-    const { kind, terms } = await complete(words, commands);
+    const { kind, terms } = await complete(words);
     if (args.json) output.printJson({ kind, words: terms });
     else output.print([kind, ...terms.flatMap(({ term, meaning }) => [term, meaning])].join('\n'));
     return exitCode.done;
@@ -75,24 +74,24 @@ interface Typed {
 }
 
 /** Completes the last of these words. An option with `=` is completed by its value alone. */
-async function complete(words: readonly string[], commands: readonly Entry[]): Promise<Completions> {
+async function complete(words: readonly string[]): Promise<Completions> {
   const before = words.slice(0, -1);
   const current = words.at(-1) ?? '';
-  const called = findOrNull(splitLine(before, { ...globalOptions, ...programOptions }).words, commands);
+  const called = findOrNull(splitLine(before, { ...globalOptions, ...programOptions }).words);
   if (called === null) return nothing;
   const { entry } = called;
-  const command = entry !== null && 'load' in entry ? (await entry.load()).command : null;
-  const options = entry === null || command !== null ? knownOptions(command) : globalOptions;
+  const module = entry !== null && 'load' in entry ? (await entry.load()).command : null;
+  const options = entry === null || module !== null ? knownOptions(module) : globalOptions;
   const typed = { before, current, options };
   const isAfterDashes = before.includes('--');
   const option = isAfterDashes ? undefined : findOpenOption(typed);
   if (option !== undefined) return await completeValue(option, typed);
   if (current.startsWith('-') && !isAfterDashes) return { kind: 'words', terms: optionTerms(typed) };
-  if (command !== null) return await completePositional(typed, { called, command, commands });
-  return await completeCommand(called, commands);
+  if (module !== null) return await completePositional(typed, called, module);
+  return await completeCommand(called);
 }
 
-function findOrNull(words: readonly string[], commands: readonly Entry[]): Called | null {
+function findOrNull(words: readonly string[]): Called | null {
   try {
     return findCommand(words, commands);
   } catch (error) {
@@ -114,24 +113,21 @@ function optionTerms({ before, options }: Typed): readonly Term[] {
     .map(([name, { describe }]) => ({ term: `--${name}`, meaning: describe }));
 }
 
-async function completePositional(
-  typed: Typed,
-  { called, command, commands }: { called: Called; command: Command; commands: readonly Entry[] },
-): Promise<Completions> {
+async function completePositional(typed: Typed, called: Called, { builder }: Command): Promise<Completions> {
   const given = splitLine(typed.before, typed.options).words.slice(called.words.length);
-  const positionals = Object.values(command.builder).filter(({ group }) => group === positionalGroup);
+  const positionals = Object.values(builder).filter(({ group }) => group === positionalGroup);
   const last = positionals.at(-1);
   const value = positionals[given.length] ?? (last?.array === true ? last : undefined);
   if (value === undefined) {
     return { kind: 'words', terms: typed.current === '' ? optionTerms(typed) : [] };
   }
   if (value.names !== 'command') return await completeValue(value, typed);
-  const named = findOrNull(given, commands);
-  return named === null ? nothing : await completeCommand(named, commands);
+  const named = findOrNull(given);
+  return named === null ? nothing : await completeCommand(named);
 }
 
 /** Completes with the commands of a group or of the program. */
-async function completeCommand({ entry }: Called, commands: readonly Entry[]): Promise<Completions> {
+async function completeCommand({ entry }: Called): Promise<Completions> {
   if (entry !== null && 'load' in entry) return nothing;
   const terms = (entry?.commands ?? commands).map(async (each) => ({
     term: each.name,

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { isSea } from 'node:sea';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { EnvironmentError, formatConfigError, formatReason } from '../../../config/errors.ts';
-import { homeDirectory } from '../../../config/place.ts';
+import { homeDirectory } from '../../../config/defaults.ts';
 import { findLocalFile, locateDaemon, type LocationResult } from '../../../config/load.ts';
 import { type Args, textOption } from '../../command.ts';
 import { toLoadOptions } from '../../configuration.ts';

@@ -1,8 +1,10 @@
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { homedir } from 'node:os';
 import type { DialectName } from '../domain/dialect.ts';
-import type { Environment } from './source.ts';
 import { type Tree, valueAt } from './file/tree.ts';
+
+/** Environment variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The parts of the machine that decide defaults. */
 export interface Machine {
