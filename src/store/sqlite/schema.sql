@@ -430,7 +430,14 @@ CREATE TABLE outbox (
     = (state = 'delivered' OR state = 'inferred' OR state = 'cancelled' OR state = 'dropped')
   ),
   request_id TEXT,
-  credential TEXT
+  credential TEXT,
+  -- What it counts in `outbox_backlog`.
+  unfinished INTEGER NOT NULL AS (
+    queue <> 'coupon' AND (state = 'pending' OR state = 'in_flight' OR state = 'uncertain')
+  ),
+  usages INTEGER NOT NULL AS (kind = 'usage' AND unfinished AND held = 0),
+  decreases INTEGER NOT NULL AS (kind = 'decrease' AND unfinished AND held = 0),
+  disables INTEGER NOT NULL AS (kind = 'disable' AND (unfinished OR state = 'conflicted' OR state = 'dead'))
 ) STRICT;
 CREATE INDEX outbox_state ON outbox (state);
 CREATE INDEX outbox_held ON outbox (seq) WHERE held = 1;
@@ -480,20 +487,9 @@ CREATE TABLE outbox_backlog (
   disables INTEGER NOT NULL,
   unfinished INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE TRIGGER outbox_backlog_insert AFTER INSERT ON outbox
-WHEN (new.queue = 'counter' OR new.queue = 'state') BEGIN
+CREATE TRIGGER outbox_backlog_insert AFTER INSERT ON outbox WHEN new.unfinished OR new.disables BEGIN
   INSERT INTO outbox_backlog (subject, usages, decreases, disables, unfinished)
-    VALUES (
-      new.subject,
-      (new.kind = 'usage' AND new.held = 0
-        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')),
-      (new.kind = 'decrease' AND new.held = 0
-        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')),
-      (new.kind = 'disable'
-        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain'
-          OR new.state = 'conflicted' OR new.state = 'dead')),
-      (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')
-    )
+    VALUES (new.subject, new.usages, new.decreases, new.disables, new.unfinished)
     ON CONFLICT (subject) DO UPDATE SET
       usages = usages + excluded.usages,
       decreases = decreases + excluded.decreases,
@@ -502,31 +498,17 @@ WHEN (new.queue = 'counter' OR new.queue = 'state') BEGIN
 END;
 -- Adds what the operation counts now and subtracts what it counted before.
 CREATE TRIGGER outbox_backlog_update AFTER UPDATE OF state, held ON outbox
-WHEN (new.queue = 'counter' OR new.queue = 'state') AND (
-  new.held <> old.held
-  OR (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')
-    <> (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain')
-  OR (new.kind = 'disable' AND new.state <> old.state)
-) BEGIN
+WHEN new.unfinished <> old.unfinished
+  OR new.usages <> old.usages
+  OR new.decreases <> old.decreases
+  OR new.disables <> old.disables BEGIN
   INSERT INTO outbox_backlog (subject, usages, decreases, disables, unfinished)
     VALUES (
       new.subject,
-      (new.kind = 'usage' AND new.held = 0
-        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain'))
-      - (old.kind = 'usage' AND old.held = 0
-        AND (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain')),
-      (new.kind = 'decrease' AND new.held = 0
-        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain'))
-      - (old.kind = 'decrease' AND old.held = 0
-        AND (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain')),
-      (new.kind = 'disable'
-        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain'
-          OR new.state = 'conflicted' OR new.state = 'dead'))
-      - (old.kind = 'disable'
-        AND (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain'
-          OR old.state = 'conflicted' OR old.state = 'dead')),
-      (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')
-      - (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain')
+      new.usages - old.usages,
+      new.decreases - old.decreases,
+      new.disables - old.disables,
+      new.unfinished - old.unfinished
     )
     ON CONFLICT (subject) DO UPDATE SET
       usages = usages + excluded.usages,
@@ -537,36 +519,11 @@ WHEN (new.queue = 'counter' OR new.queue = 'state') AND (
 END;
 -- An operation moves to another spelling of its license key.
 CREATE TRIGGER outbox_backlog_subject AFTER UPDATE OF subject ON outbox
-WHEN (new.queue = 'counter' OR new.queue = 'state') AND new.subject <> old.subject BEGIN
+WHEN new.subject <> old.subject AND (new.unfinished OR new.disables) BEGIN
   INSERT INTO outbox_backlog (subject, usages, decreases, disables, unfinished)
-    VALUES (
-      new.subject,
-      (new.kind = 'usage' AND new.held = 0
-        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')),
-      (new.kind = 'decrease' AND new.held = 0
-        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')),
-      (new.kind = 'disable'
-        AND (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain'
-          OR new.state = 'conflicted' OR new.state = 'dead')),
-      (new.state = 'pending' OR new.state = 'in_flight' OR new.state = 'uncertain')
-    )
-    ON CONFLICT (subject) DO UPDATE SET
-      usages = usages + excluded.usages,
-      decreases = decreases + excluded.decreases,
-      disables = disables + excluded.disables,
-      unfinished = unfinished + excluded.unfinished;
-  INSERT INTO outbox_backlog (subject, usages, decreases, disables, unfinished)
-    VALUES (
-      old.subject,
-      -(old.kind = 'usage' AND old.held = 0
-        AND (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain')),
-      -(old.kind = 'decrease' AND old.held = 0
-        AND (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain')),
-      -(old.kind = 'disable'
-        AND (old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain'
-          OR old.state = 'conflicted' OR old.state = 'dead')),
-      -(old.state = 'pending' OR old.state = 'in_flight' OR old.state = 'uncertain')
-    )
+    VALUES
+      (new.subject, new.usages, new.decreases, new.disables, new.unfinished),
+      (old.subject, -old.usages, -old.decreases, -old.disables, -old.unfinished)
     ON CONFLICT (subject) DO UPDATE SET
       usages = usages + excluded.usages,
       decreases = decreases + excluded.decreases,

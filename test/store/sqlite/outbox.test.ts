@@ -152,6 +152,49 @@ test('the depth agrees with a count, whatever happens to the outbox', async () =
   fc.assert(property, { numRuns: 100 });
 });
 
+test('the backlog of a license key agrees with its operations, also after they move to another spelling', async () => {
+  await using store = createTestStore();
+  const { database, transaction } = store.writing;
+  const { operations } = transaction;
+  const rows = database.prepare('SELECT kind, state, held FROM outbox WHERE subject = ?');
+  const countIn = (key: string) => {
+    const counts = { usages: 0, decreases: 0, disables: 0, unfinished: 0 };
+    for (const { kind, state, held } of rows.all(key)) {
+      const isUnfinished = state === 'pending' || state === 'in_flight' || state === 'uncertain';
+      if (kind === 'create_coupon') continue;
+      counts.unfinished += Number(isUnfinished);
+      counts.usages += Number(kind === 'usage' && isUnfinished && held === 0);
+      counts.decreases += Number(kind === 'decrease' && isUnfinished && held === 0);
+      counts.disables += Number(
+        kind === 'disable' && (isUnfinished || state === 'conflicted' || state === 'dead'),
+      );
+    }
+    return counts;
+  };
+  const keys = ['KEY-1', 'key-1'] as const;
+  const act = fc.record({
+    name: fc.constantFrom('add', 'add', 'put', 'put', 'move'),
+    kind: fc.constantFrom(...(Object.keys(queueOf) as OperationKind[])),
+    key: fc.constantFrom(...keys),
+    progress,
+    pick: fc.nat(),
+  });
+  const property = fc.property(fc.array(act, { maxLength: 40, size: 'max' }), (acts) =>
+    tried(store, () => {
+      const ids: string[] = [];
+      for (const { name, kind, key, progress: next, pick } of acts) {
+        const chosen = operations.get(ids[pick % Math.max(ids.length, 1)] ?? '');
+        if (name === 'add')
+          ids.push(operations.add(buildOperation({ kind, subject: key, progress: next })).id);
+        else if (name === 'move') operations.moveToSubject(key, key === keys[0] ? keys[1] : keys[0]);
+        else if (chosen !== null) operations.put({ ...chosen, progress: next });
+      }
+      for (const key of keys) expect(operations.backlog(key)).toEqual(countIn(key));
+    }),
+  );
+  fc.assert(property, { numRuns: 100 });
+});
+
 test('of many products only those are looked into whose queues have been due for longest', async () => {
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
