@@ -1,14 +1,19 @@
 import type { Configuration } from '../config/configuration.ts';
 import { changedKeys } from '../config/show.ts';
-import type { Status } from '../service/status.ts';
+import type { Status, StorageState, RecordCounts, UpstreamStatus } from '../service/status.ts';
 import { persist } from '../sync/waiting.ts';
-import type { Health } from './health.ts';
 import type { Addresses, Listeners } from './listeners.ts';
-import { type Reloaded, reloadedConfiguration } from './live-configuration.ts';
+import { type Reloaded, reloadedConfiguration, type LiveConfiguration } from './live-configuration.ts';
 import type { Role } from './role/role.ts';
-import { statusOf, type StatusParts } from './status.ts';
-import type { OpenedStore } from './store/opened-store.ts';
-import { pause } from './system/clock.ts';
+import type { OpenedStore, LocalStore, StoreWriter } from './store/opened-store.ts';
+import { pause, type PersistentClock } from './system/machine.ts';
+import type { Readiness } from '../http/app.ts';
+import { version } from '../config/version.ts';
+import type { Reader } from '../service/tables.ts';
+import { formatProxy } from '../upstream/proxy.ts';
+import type { Metrics } from './metrics.ts';
+import { proxyTo } from './upstream-settings.ts';
+import { lastSuccessAt } from '../service/outbox/sync-marks.ts';
 
 /** How long a stop waits for requests in flight, in ms. */
 const drainMs = 10_000;
@@ -16,7 +21,7 @@ const drainMs = 10_000;
 const lastResponseMs = 1_000;
 
 /** What a daemon controls while it runs. */
-export type DaemonParts = Omit<OpenedStore, 'reader' | 'connections' | 'node' | 'credentialCache'> & {
+type DaemonParts = Omit<OpenedStore, 'reader' | 'connections' | 'node' | 'credentialCache'> & {
   role: Role;
   health: Health;
   /** Aborted at the end of a stop: ends the requests in flight. */
@@ -161,4 +166,150 @@ export class Daemon {
     const { storage } = this.#parts.health;
     return { ...this.#parts, listeners, startedAt: this.#startedAt, storage };
   }
+}
+
+/** The phase of a process, including its known failures. */
+type Phase = Exclude<Readiness['state'], 'storage_unavailable'>;
+
+const readinessByPhase: Readonly<Record<Phase, Readiness>> = {
+  starting: { state: 'starting', reasons: ['starting'] },
+  ready: { state: 'ready', reasons: [] },
+  leaving: { state: 'leaving', reasons: ['draining'] },
+  draining: { state: 'draining', reasons: ['draining'] },
+  store_damaged: { state: 'store_damaged', reasons: ['store_damaged'] },
+  storage_failed: { state: 'storage_failed', reasons: ['storage_failed'] },
+};
+
+/** Whether this process accepts requests, and whether it works: the answers to probes. */
+export class Health {
+  readonly #writer: Pick<StoreWriter, 'storage' | 'isStuck'>;
+  readonly #local: LocalStore | null;
+  #phase: Phase = 'starting';
+
+  constructor(writer: Pick<StoreWriter, 'storage' | 'isStuck'>, local: LocalStore | null) {
+    this.#writer = writer;
+    this.#local = local;
+  }
+
+  get phase(): Phase {
+    return this.#phase;
+  }
+
+  setPhase(phase: Phase): void {
+    this.#phase = phase;
+  }
+
+  get storage(): StorageState {
+    return this.#phase === 'store_damaged' ? 'damaged' : this.#writer.storage;
+  }
+
+  /** Ready also when only reads work: every other node has the same database. */
+  readiness(): Readiness {
+    if (this.#phase !== 'ready') return readinessByPhase[this.#phase];
+    const { storage } = this.#writer;
+    switch (storage) {
+      case 'ok':
+        return readinessByPhase.ready;
+      case 'full':
+      case 'read_only':
+        return { state: 'ready', reasons: [`storage_${storage}`] };
+      case 'unavailable':
+      case 'slow':
+      case 'refused':
+        return { state: 'storage_unavailable', reasons: [`storage_${storage}`] };
+      default:
+        return storage satisfies never;
+    }
+  }
+
+  /** Why this process must be restarted; empty: it works. */
+  liveness(): readonly string[] {
+    if (this.#phase === 'storage_failed') return ['storage_failed'];
+    if (this.#writer.isStuck) return ['store_stuck'];
+    if (this.#local === null) return [];
+    try {
+      this.#local.reader.settings.get('instance');
+      return [];
+    } catch {
+      return ['store_unreadable'];
+    }
+  }
+}
+
+type StatusParts = {
+  instance: string;
+  startedAt: number;
+  listeners: Status['listeners'];
+  current: LiveConfiguration;
+  /** Counts the licenses of an authority. */
+  licenses: () => Promise<RecordCounts | null>;
+  local: LocalStore | null;
+  clock: PersistentClock;
+  role: Role;
+  metrics: Pick<Metrics, 'totals'>;
+  storage: StorageState;
+};
+
+/** The status of this process now. */
+async function statusOf(parts: StatusParts): Promise<Status> {
+  const { instance, startedAt, listeners, current, clock, metrics } = parts;
+  const agent = agentOf(parts);
+  return {
+    role: current.configuration.role,
+    version,
+    instance,
+    uptimeMs: clock.elapsed() - startedAt,
+    listeners,
+    upstream: agent === null ? null : upstreamStatus(agent, current),
+    outbox: agent === null ? null : outboxStatus(agent, clock),
+    preload: agent === null ? null : agent.reader.preload.progress(),
+    storage: parts.storage,
+    records: agent === null ? await parts.licenses() : recordCounts(agent, parts),
+    clock: { now: clock.now(), ...clock.status() },
+    totals: metrics.totals(),
+  };
+}
+
+/** The parts of an agent. */
+type Agent = { upstream: NonNullable<Role['upstream']>; reader: Reader };
+
+function agentOf({ role: { upstream }, local }: StatusParts): Agent | null {
+  return upstream === null || local === null ? null : { upstream, reader: local.reader };
+}
+
+function outboxStatus({ reader: { operations } }: Agent, clock: PersistentClock): Status['outbox'] {
+  const oldestAt = operations.oldestAt();
+  return {
+    depth: operations.depth(),
+    held: operations.heldCount(),
+    oldestAgeMs: oldestAt === null ? null : Math.max(0, clock.now() - oldestAt),
+  };
+}
+
+/** The last success may be from before this start. */
+function upstreamStatus(
+  { upstream, reader }: Agent,
+  { upstream: settings, products }: LiveConfiguration,
+): UpstreamStatus {
+  const status = upstream.status();
+  const proxy = proxyTo(settings);
+  return {
+    ...status,
+    lastSuccessAt: status.lastSuccessAt ?? lastSuccessAt(reader),
+    pausedProducts: status.pausedProducts.map((id) => products.keyOf(id)),
+    proxy: proxy === null ? null : formatProxy(proxy),
+  };
+}
+
+function recordCounts(
+  { reader }: Agent,
+  { clock, current }: Pick<StatusParts, 'clock' | 'current'>,
+): RecordCounts {
+  const { freshMs, staleMs, graceMs } = current.configuration.freshness;
+  const now = clock.now();
+  return reader.snapshots.counts({
+    fresh: now - freshMs,
+    stale: now - staleMs,
+    grace: now - graceMs,
+  });
 }

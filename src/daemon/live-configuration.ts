@@ -11,7 +11,7 @@ import type { AgentLicensingParts } from '../service/agent/license-lookup.ts';
 import { AgentProducts } from '../service/agent/products.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { SyncOptions } from '../sync/sync.ts';
-import { sha256 } from './system/random.ts';
+import { sha256 } from './system/machine.ts';
 
 /** The settings that took effect, and the settings that take effect after a restart. */
 export type Reloaded = { changed: readonly string[]; restart: readonly string[] };

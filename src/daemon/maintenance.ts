@@ -2,7 +2,7 @@ import type { Result } from '../domain/problem/problem.ts';
 import type { TokenUses } from '../service/access/token.ts';
 import { StorageError, type Random, type StorageFault } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
-import { pause, type PersistentClock } from './system/clock.ts';
+import { pause, type PersistentClock } from './system/machine.ts';
 
 const tickMs = 10_000;
 const ticksPerMark = 6;

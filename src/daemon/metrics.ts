@@ -14,7 +14,7 @@ import {
   type GaugeDescription,
   type ProcessSnapshot,
 } from './gauges.ts';
-import type { CommitMeasure } from './threads/writer-message.ts';
+import type { CommitMeasure } from './threads/worker.ts';
 
 const freshnesses = ['authoritative', 'fresh', 'stale', 'grace', 'expired'] as const;
 const retryReasons: readonly RepeatReason[] = ['conflict', 'away', 'doubt'];

@@ -16,11 +16,16 @@ import {
   storageFault,
 } from '../store/sqlite/faults.ts';
 import type { Daemon } from './daemon.ts';
-import { makeLog } from './log/log.ts';
-import { logOf } from './log/derived.ts';
+import { makeLog, logOf } from './log.ts';
 import { startDaemon } from './start.ts';
-import { endingSignals, faultSignals, onEndingSignal } from './system/ending-signal.ts';
-import { collectSooner, limitYoungObjects, leakyNodeSettings } from './system/node.ts';
+import {
+  endingSignals,
+  faultSignals,
+  onEndingSignal,
+  collectSooner,
+  limitYoungObjects,
+  leakyNodeSettings,
+} from './system/process.ts';
 
 /** The exit code after the storage failed (sysexits EX_IOERR): the supervisor restarts the process. */
 const storageFailedExit = 74;

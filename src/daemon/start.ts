@@ -12,13 +12,12 @@ import { openStore } from '../store/sqlite/files/open.ts';
 import type { compose as Compose } from './compose.ts';
 import type { Daemon } from './daemon.ts';
 import { LiveConfiguration } from './live-configuration.ts';
-import { hashLicenseKeys, logOf } from './log/derived.ts';
-import { OperationLog } from './log/operation-log.ts';
+import { hashLicenseKeys, logOf, OperationLog } from './log.ts';
 import type { Metrics, metricsOf as MetricsOf } from './metrics.ts';
 import { countLicenses } from './store/license-counts.ts';
 import { explainFailedStart, startStore, warnOfApiKey } from './store/local-store.ts';
 import type { LocalStore, OpenedStore } from './store/opened-store.ts';
-import { PersistentClock, type TimeSource } from './system/clock.ts';
+import { PersistentClock, type TimeSource } from './system/machine.ts';
 import { ReadingThread } from './threads/reading-thread.ts';
 import { startWriter } from './threads/writer-thread.ts';
 

@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, '../..');
 /** The source of the program, from the root of the repository. */
 export const programSource = 'src/cli/main.ts';
 
-/** The entry points of threads, by the names that `daemon/threads/start-worker.ts` looks for. */
+/** The entry points of threads, by the names that `daemon/threads/worker.ts` looks for. */
 export const workers: readonly string[] = [
   'backup-worker',
   'integrity-worker',

@@ -4,7 +4,7 @@
  * nor npm, only the C and C++ libraries that Node itself needs. `npm run build:executable` calls it.
  *
  * Files that the program reads at run time are assets of the executable, by their names: the code of each thread
- * (`daemon/threads/start-worker.ts`), package.json (`config/version.ts`), Swagger UI (`http/viewer-file.ts`)
+ * (`daemon/threads/worker.ts`), package.json (`config/version.ts`), Swagger UI (`http/viewer-file.ts`)
  * and the tables (`store/schema-file.ts`).
  *
  * `dist/third-party.txt` has the licenses of the packages in the executable.
@@ -61,7 +61,7 @@ function combine(parts: Parts): void {
     mainFormat: 'module',
     useCodeCache: true,
     disableExperimentalSEAWarning: true,
-    // `daemon/system/node.ts` cannot limit the heap of the first thread. SIGUSR1 must not open the debugger.
+    // `daemon/system/process.ts` cannot limit the heap of the first thread. SIGUSR1 must not open the debugger.
     execArgv: ['--max-semi-space-size=4', '--disable-sigusr1'],
     // Ignore NODE_OPTIONS: it could open a debugger, or write secrets of the process to a file.
     execArgvExtension: 'none',

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { BufferedLines } from '../../src/daemon/log/log.ts';
+import { BufferedLines } from '../../src/daemon/log.ts';
 
 test('Buffered lines are written together, in order, and each once.', () => {
   vi.useFakeTimers();

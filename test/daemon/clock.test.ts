@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { PersistentClock, machineTime } from '../../src/daemon/system/clock.ts';
+import { PersistentClock, machineTime } from '../../src/daemon/system/machine.ts';
 import type { ClockReading, TimeMark } from '../../src/domain/clock.ts';
 
 const start: ClockReading = { wall: 1_000_000_000_000, monotonic: 5_000 };

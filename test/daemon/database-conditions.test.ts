@@ -1,7 +1,7 @@
 import { chmodSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { machineTime } from '../../src/daemon/system/clock.ts';
+import { machineTime } from '../../src/daemon/system/machine.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { migrate, migrations, newestSchema } from '../../src/store/postgres/migrations.ts';
 import { urlByPort, watchNode, type WatchedNode } from '../support/postgres/watched-node.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { machineTime, type TimeSource } from '../../src/daemon/system/clock.ts';
+import { machineTime, type TimeSource } from '../../src/daemon/system/machine.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { sellOne, startNode, type AuthorityNode } from '../support/postgres/nodes.ts';
 import { startFaultProxy } from '../support/network/fault-proxy.ts';

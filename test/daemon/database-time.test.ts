@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DatabaseTime } from '../../src/daemon/store/database-writer.ts';
-import { machineTime, type TimeSource } from '../../src/daemon/system/clock.ts';
+import { machineTime, type TimeSource } from '../../src/daemon/system/machine.ts';
 import { sellOne, startNode, type AuthorityNode } from '../support/postgres/nodes.ts';
 import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
 

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
 import { cachedDataVersionTag } from 'node:v8';
 import { expect, test } from 'vitest';
-import { limitYoungObjects } from '../../src/daemon/system/node.ts';
+import { limitYoungObjects } from '../../src/daemon/system/process.ts';
 
 const heapModule = pathToFileURL(join(import.meta.dirname, '../../src/daemon/system/node.ts')).href;
 

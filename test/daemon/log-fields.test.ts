@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { hashLicenseKeys } from '../../src/daemon/log/derived.ts';
-import { allowedFields } from '../../src/daemon/log/fields.ts';
+import { hashLicenseKeys, allowedFields } from '../../src/daemon/log.ts';
 import type { Log } from '../../src/service/ports.ts';
 
 test('The log withholds a field that is not in the list of fields.', () => {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { runMaintenance } from '../../src/daemon/maintenance.ts';
-import { PersistentClock } from '../../src/daemon/system/clock.ts';
-import { sha256, systemRandom } from '../../src/daemon/system/random.ts';
+import { PersistentClock, sha256, systemRandom } from '../../src/daemon/system/machine.ts';
 import { TokenUses } from '../../src/service/access/token.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { runUseCase } from '../../src/service/run.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OperationLog } from '../../src/daemon/log/operation-log.ts';
+import { OperationLog } from '../../src/daemon/log.ts';
 import { traced } from '../../src/domain/outbox/operation.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';

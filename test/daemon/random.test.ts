@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemRandom } from '../../src/daemon/system/random.ts';
+import { systemRandom } from '../../src/daemon/system/machine.ts';
 
 test('Ids of the same millisecond differ, and later ids are greater.', () => {
   const ids = Array.from({ length: 1_000 }, () => systemRandom.uuid(1_000_000));

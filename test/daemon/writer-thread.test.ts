@@ -6,7 +6,7 @@ import {
   piecesOf,
   type BatchMessage,
   type DiskSpaceMessage,
-} from '../../src/daemon/threads/writer-message.ts';
+} from '../../src/daemon/threads/worker.ts';
 import { startWriter, WriterThread } from '../../src/daemon/threads/writer-thread.ts';
 import { traced, type Traced } from '../../src/domain/outbox/operation.ts';
 import { StorageError } from '../../src/service/ports.ts';

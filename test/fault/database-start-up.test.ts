@@ -2,7 +2,7 @@ import { chownSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startDaemon } from '../../src/daemon/start.ts';
-import type { TimeSource } from '../../src/daemon/system/clock.ts';
+import type { TimeSource } from '../../src/daemon/system/machine.ts';
 import { embeddedConfiguration } from '../../src/daemon/sandbox/server.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { migrate, newestSchema } from '../../src/store/postgres/migrations.ts';

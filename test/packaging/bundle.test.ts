@@ -1,16 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { hashLicenseKeys } from '../../src/daemon/log/derived.ts';
+import type { hashLicenseKeys } from '../../src/daemon/log.ts';
 import { bundle } from '../../src/packaging/bundle.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-const sourceWithPackage = 'src/daemon/log/derived.ts';
+const sourceWithPackage = 'src/daemon/log.ts';
 
 test('A bundle for the npm package imports the packages that it needs.', async () => {
   await using temporary = temporaryDirectory();
   const file = join(temporary.path, 'external.js');
-  await bundle(sourceWithPackage, 'external', { file });
+  await bundle(sourceWithPackage, 'external', { file, codeSplitting: false });
   const code = readFileSync(file, 'utf8');
   expect(code).toMatch(/from "lru-cache"/);
   expect(code).not.toContain('class LRUCache');
@@ -19,7 +19,7 @@ test('A bundle for the npm package imports the packages that it needs.', async (
 test('A bundle for the executable includes its packages, in ASCII alone.', async () => {
   await using temporary = temporaryDirectory();
   const file = join(temporary.path, 'included.mjs');
-  await bundle(sourceWithPackage, 'included', { file });
+  await bundle(sourceWithPackage, 'included', { file, codeSplitting: false });
   const code = readFileSync(file, 'utf8');
   expect(code).not.toMatch(/from "lru-cache"/);
   expect(code).toMatch(/^[\0-\x7f]*$/);

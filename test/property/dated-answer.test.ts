@@ -1,6 +1,6 @@
 import { array, asyncProperty, assert, constantFrom, integer, nat, oneof, option, record } from 'fast-check';
 import { expect, it } from 'vitest';
-import { PersistentClock } from '../../src/daemon/system/clock.ts';
+import { PersistentClock } from '../../src/daemon/system/machine.ts';
 import type { ClockReading } from '../../src/domain/clock.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { runUseCase } from '../../src/service/run.ts';

@@ -151,7 +151,7 @@ async function examine({
   secretFiles,
 }: LoadedConfiguration): Promise<{ findings: readonly Finding[]; dialect: DialectName | null }> {
   const { examineUpstream } = await import('../../daemon/doctor/upstream.ts');
-  const { examineSecret } = await import('../../daemon/doctor/files.ts');
+  const { examineSecret } = await import('../../daemon/doctor/examination.ts');
   const { findings, dialect } = await examineUpstream(configuration, null);
   return { findings: [...secretFiles.map((path) => examineSecret(path, null)), ...findings], dialect };
 }

@@ -41,7 +41,7 @@ export const command = defineCommand({
       json: args.json === true,
     };
     const { runSandbox } = await import('../../daemon/sandbox/command.ts');
-    const { SandboxRefused } = await import('../../daemon/sandbox/files.ts');
+    const { SandboxRefused } = await import('../../daemon/sandbox/command.ts');
     try {
       return await runSandbox(options);
     } catch (error) {

@@ -20,7 +20,7 @@ import {
   type PostgresSettings,
 } from '../store/database-settings.ts';
 import { findLeftBehind } from '../store/left-behind.ts';
-import { systemRandom } from '../system/random.ts';
+import { systemRandom } from '../system/machine.ts';
 import { counted } from '../../domain/text.ts';
 
 /** From this difference on, the doctor mentions the clocks, in ms. */

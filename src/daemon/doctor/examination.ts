@@ -1,11 +1,27 @@
+import { once } from 'node:events';
+import { createServer, isIP } from 'node:net';
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Configuration } from '../../config/configuration.ts';
-import { examineCertificate, examineListeners } from './listeners.ts';
-import { examineFiles } from './files.ts';
-import { examineRole, examineStore } from './store.ts';
-import type { Finding } from '../../config/finding.ts';
+import { type Finding, fail, ok, warn } from '../../config/finding.ts';
+import { formatReason } from '../../config/errors.ts';
+import { formatAddress } from '../../config/value/address.ts';
+import { formatDatetime } from '../../domain/datetime.ts';
+import { ListenError } from '../../http/listen.ts';
+import { endOf, readFiles, soonMs } from '../certificate.ts';
+import { groupNumber } from '../system/process.ts';
+import { freeBytes } from '../../store/sqlite/reserve.ts';
+import { findSafetyProblem, databaseIn } from '../../store/sqlite/files/state-directory.ts';
+import type { RoleName } from '../../domain/role.ts';
+import { counted } from '../../domain/text.ts';
+import { DatabaseRefused, sqliteCode } from '../../store/sqlite/faults.ts';
+import { type Contents, readContents } from '../../store/sqlite/files/contents.ts';
+import { findDamage } from '../../store/sqlite/files/backup.ts';
+import { findDatabase } from '../../store/sqlite/files/database-file.ts';
+import { findNewerSchema } from '../../store/sqlite/files/migrations.ts';
 
 /** The input of the doctor. */
-export type DoctorInput = {
+type DoctorInput = {
   configuration: Configuration;
   secretFiles: readonly string[];
   /** The configuration file, if it has secrets. */
@@ -64,4 +80,274 @@ async function examineUpstreamOf(
 ): Promise<readonly Finding[]> {
   const { examineUpstream } = await import('./upstream.ts');
   return (await examineUpstream(configuration, instance)).findings;
+}
+
+/** Examines whether a start could listen: opens the port for a moment, and looks up the groups of sockets. */
+async function examineListeners({ listen }: Configuration): Promise<Finding[]> {
+  const groups = listen.sockets.flatMap(({ group }) => (group === null ? [] : [group]));
+  return [
+    ...(listen.tcp === null ? [] : await examinePort(listen.tcp)),
+    ...[...new Set(groups)].flatMap(examineGroup),
+  ];
+}
+
+async function examinePort(address: { host: string; port: number }): Promise<Finding[]> {
+  const server = createServer();
+  try {
+    await once(server.listen(address), 'listening');
+    return [];
+  } catch (error) {
+    const what = `a start cannot listen on ${formatAddress(address)}: ${formatReason(error)}`;
+    return [
+      fail(what, 'stop the program that listens there (ss -ltnp shows it), or choose another listen.tcp'),
+    ];
+  } finally {
+    server.close();
+  }
+}
+
+function examineGroup(group: string): Finding[] {
+  try {
+    groupNumber(group);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ListenError)) throw error;
+    return [
+      fail(
+        `a start cannot set the group of a socket in listen.sockets: ${error.message}`,
+        'correct its group',
+      ),
+    ];
+  }
+}
+
+const newOne = 'put a new one into the files of listen.tls, and reload';
+
+/**
+ * Examines the certificate in the files of `listen.tls`: when it expires, for which hosts it is valid, and whether the
+ * running daemon presents it. `shownUntil`: when the presented certificate expires, as in the status; null: none.
+ */
+function examineCertificate({ listen }: Configuration, shownUntil: string | null): Finding[] {
+  if (listen.tls === null) return [];
+  const read = readFiles(listen.tls);
+  if (!read.ok) return [fail(`listen.tls.${read.key}: ${read.text}`, 'correct it, and reload')];
+  const { leaf } = read.identity;
+  const others = listen.allowedHosts.filter(
+    (host) => (isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host)) === undefined,
+  );
+  const name = `the certificate ${listen.tls.certFile}`;
+  return [
+    examineEnd(name, endOf(leaf)),
+    ...examineShown(endOf(leaf), shownUntil),
+    ...others.map((host) =>
+      fail(
+        `${name} is not valid for ${host}, a host of listen.allowed_hosts`,
+        `make one for it: ${makeFor(others)}`,
+      ),
+    ),
+  ];
+}
+
+function examineEnd(name: string, notAfter: number): Finding {
+  const leftMs = notAfter - Date.now();
+  const at = formatDatetime(notAfter);
+  if (leftMs <= 0) return fail(`${name} expired on ${at}: callers refuse it`, newOne);
+  return leftMs < soonMs
+    ? warn(`${name} expires soon, on ${at}`, newOne)
+    : ok(`${name} is valid until ${at}`);
+}
+
+function examineShown(notAfter: number, shownUntil: string | null): Finding[] {
+  if (shownUntil === null || shownUntil === formatDatetime(notAfter)) return [];
+  const what = `the daemon still presents the previous certificate, valid until ${shownUntil}`;
+  return [warn(what, 'reload it: systemctl reload latchkey, or send it SIGHUP')];
+}
+
+function makeFor(hosts: readonly string[]): string {
+  return `latchkey certificate make --host ${hosts.join(',')} --out DIR`;
+}
+
+const ownerOnly = 0o700;
+const groupBits = 0o070;
+const groupWrite = 0o020;
+const otherBits = 0o007;
+const root = 0;
+/** The advice if this user has no permission. */
+const asItsUser = 'run this as the user that runs the daemon, or as root';
+/** With less free space than this, the doctor warns, in bytes. */
+const minFreeBytes = 64 * 1024 * 1024;
+
+/** Examines who can read the state, the secrets and the configuration, and the free space. */
+function examineFiles(
+  places: {
+    stateDir: string;
+    secretFiles: readonly string[];
+    /** The configuration file, if it has secrets. */
+    fileWithSecrets: string | null;
+  },
+  start: string,
+): Finding[] {
+  const { stateDir, secretFiles, fileWithSecrets } = places;
+  const secrets = fileWithSecrets === null ? secretFiles : [...secretFiles, fileWithSecrets];
+  return [
+    ...examineStateDirectory(stateDir, start),
+    ...secrets.map((path) => examineSecret(path, groupOf(stateDir))),
+  ];
+}
+
+function examineStateDirectory(directory: string, start: string): Finding[] {
+  const name = `state directory ${directory}`;
+  try {
+    const open = readdirSync(directory).filter((file) =>
+      isOpen(join(directory, file), groupBits | otherBits),
+    );
+    return [
+      isOpen(directory, groupBits | otherBits)
+        ? fail(`${name} is accessible to other users`, `chmod ${ownerOnly.toString(8)} ${directory}`)
+        : ok(`${name} is accessible only to its owner`),
+      ...open.map((file) =>
+        fail(`${join(directory, file)} can be read by other users`, `chmod 0600 ${join(directory, file)}`),
+      ),
+      ...examineOwners(directory),
+      examineDiskSpace(directory),
+    ];
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
+      return [warn(`${name} does not exist yet`, `the first start creates it: ${start}`)];
+    }
+    const isFile = error instanceof Error && 'code' in error && error.code === 'ENOTDIR';
+    const advice = isFile ? 'choose another state_dir: a file is in its place' : asItsUser;
+    return [fail(`${name}: ${formatReason(error)}`, advice)];
+  }
+}
+
+/** Examines as the owner of the directory, who runs the daemon: this process may be root. */
+function examineOwners(directory: string): Finding[] {
+  const user = process.platform === 'win32' ? null : statSync(directory).uid;
+  const intrusion = findSafetyProblem(directory, user);
+  return intrusion === null
+    ? []
+    : [fail(`${directory} cannot be used: ${intrusion}`, 'correct that, and start again')];
+}
+
+function examineDiskSpace(directory: string): Finding {
+  const free = freeBytes(directory);
+  const mebibytes = Math.floor(free / 1024 ** 2);
+  return free < minFreeBytes
+    ? warn(
+        `only ${mebibytes} MiB are free on the disk of the state directory`,
+        'free some space: changes are refused on a full disk',
+      )
+    : ok(`${mebibytes} MiB are free on the disk of the state directory`);
+}
+
+/**
+ * Examines who can read a file with a secret. `service`: the group of the state directory, which is the group of the
+ * daemon.
+ */
+export function examineSecret(path: string, service: number | null): Finding {
+  if (isOpen(path, otherBits))
+    return fail(`${path} can be read by every user of this machine`, `chmod 0600 ${path}`);
+  if (isOpen(path, groupBits) && isOfRootFor(path, service)) {
+    return ok(`${path} can be read only by root and the service`);
+  }
+  if (isOpen(path, groupBits)) return warn(`${path} can be read by its group`, `chmod 0600 ${path}`);
+  return ok(`${path} can be read only by its owner`);
+}
+
+function groupOf(directory: string): number | null {
+  try {
+    return statSync(directory).gid;
+  } catch {
+    return null;
+  }
+}
+
+/** A file of root that the group of the service can only read, as the Debian package installs it. */
+function isOfRootFor(path: string, service: number | null): boolean {
+  const { uid, gid, mode } = statSync(path);
+  return uid === root && gid === service && gid !== root && (mode & groupWrite) === 0;
+}
+
+/** Ignores sockets, whose mode is configured, and Windows, which has no such bits. */
+function isOpen(path: string, bits: number): boolean {
+  const status = statSync(path, { throwIfNoEntry: false });
+  if (status === undefined || status.isSocket() || process.platform === 'win32') return false;
+  return (status.mode & bits) !== 0;
+}
+
+/** The records of a state directory that may exist nowhere else, or why they cannot be read. */
+type ContentsResult =
+  { readonly ok: true; readonly contents: Contents } | { readonly ok: false; readonly reason: string };
+
+/** Reads the records of a state directory, also while a daemon uses it. Changes nothing. */
+export function examineContents(stateDir: string): ContentsResult {
+  try {
+    return { ok: true, contents: readContents(stateDir, Date.now()) };
+  } catch (error) {
+    const isExpected =
+      error instanceof DatabaseRefused ||
+      sqliteCode(error) !== null ||
+      (error instanceof Error && 'syscall' in error);
+    if (!isExpected || !(error instanceof Error)) throw error;
+    return { ok: false, reason: error.message };
+  }
+}
+
+/** Examines a store that no daemon uses. Changes nothing. */
+function examineStore(
+  stateDir: string,
+  { hint, start }: { hint: (words: string) => string; start: string },
+): Finding[] {
+  const advice = `restore a backup: ${hint('restore FILE')}`;
+  const path = databaseIn(stateDir);
+  try {
+    if (!findDatabase(path)) return [];
+    const found = examineFile(path, advice);
+    return found.level === 'ok' ? [found, ...examineOutbox(stateDir, start)] : [found];
+  } catch (error) {
+    if (error instanceof DatabaseRefused) return [fail(error.message, advice)];
+    const unread = `the store ${path} cannot be examined`;
+    if (error instanceof Error && sqliteCode(error) !== null) {
+      return [
+        fail(`${unread}: ${error.message}`, `check that its disk works and has free space, or ${asItsUser}`),
+      ];
+    }
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    return [fail(`${unread}: ${formatReason(error)}`, asItsUser)];
+  }
+}
+
+/** Examines whether the store has the configured role: a start refuses the other role. */
+function examineRole(stateDir: string, configured: RoleName): Finding[] {
+  const examined = examineContents(stateDir);
+  if (!examined.ok) return [];
+  const { role, records } = examined.contents;
+  const { products, collections, coupons, accounts } = records;
+  if (role === 'agent' && configured === 'authority') {
+    const what = `the store in ${stateDir} is an agent's, but the configuration has no upstream`;
+    return [fail(what, 'put the upstream back, or choose another state_dir for an authority')];
+  }
+  if (role === 'authority' && configured === 'agent' && products + collections + coupons + accounts > 0) {
+    const what = `the store in ${stateDir} is an authority's, but the configuration has an upstream`;
+    return [fail(what, 'remove the upstream, or choose another state_dir for an agent')];
+  }
+  return [];
+}
+
+function examineFile(path: string, advice: string): Finding {
+  const damage = findDamage(path);
+  if (damage !== null) return fail(`the store ${path} is damaged: ${damage}`, advice);
+  const newer = findNewerSchema(path);
+  return newer === null
+    ? ok(`the store ${path} is sound`)
+    : fail(`the store ${path} cannot be used: ${newer}`, 'start it with the newer Latchkey');
+}
+
+function examineOutbox(stateDir: string, start: string): Finding[] {
+  const { unfinished } = readContents(stateDir, Date.now());
+  const count = Object.values(unfinished).reduce((sum, each) => sum + each, 0);
+  return count === 0
+    ? []
+    : [warn(`${counted(count, 'change')} in it did not reach the upstream yet`, `start it: ${start}`)];
 }

@@ -14,7 +14,7 @@ import { KeyedMutex } from '../../sync/keyed-mutex.ts';
 import { Sync } from '../../sync/sync.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { formatProxy, type ProxyChoice } from '../../upstream/proxy.ts';
-import { isSameDigest } from '../system/random.ts';
+import { isSameDigest } from '../system/machine.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
 import type { Role, RoleParts } from './role.ts';
 

@@ -1,18 +1,26 @@
 import { once } from 'node:events';
+import { LRUCache } from 'lru-cache';
 import type { Blocker } from '../../domain/outbox/explanation.ts';
 import type { ProductName } from '../../http/dialects/dialect.ts';
-import { type Credentials, authorityCredentials } from '../../service/access/credential.ts';
+import {
+  type Credentials,
+  authorityCredentials,
+  cacheKeyOf,
+  type ResolvedCredential,
+  type CredentialCache,
+} from '../../service/access/credential.ts';
 import type { TokenUses } from '../../service/access/token.ts';
 import type { Checkout, Couponing, Licensing } from '../../service/answers.ts';
 import { authorityCouponing, authorityLicensing } from '../../service/authority/answers.ts';
 import { authorityCheckout } from '../../service/authority/checkout.ts';
 import type { Lists } from '../../service/lists.ts';
-import type { Log, SyncControl } from '../../service/ports.ts';
+import { type Log, type SyncControl, type Clock, StorageError } from '../../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
-import type { AuthorityReader } from '../../service/tables.ts';
+import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
-import type { PersistentClock } from '../system/clock.ts';
+import { type PersistentClock, isSameDigest, sha256 } from '../system/machine.ts';
+import type { Product } from '../../domain/product.ts';
 
 /** The parts of an agent or authority that the daemon needs. */
 export type Role = {
@@ -77,4 +85,122 @@ export function authorityRole({
       if (!signal.aborted) await once(signal, 'abort');
     },
   };
+}
+
+/** The credentials and products that a node of an authority has read. Never licenses, and never used by writes. */
+export class NodeCache implements CredentialCache {
+  readonly #resolvedCredentials: RecentReads<ResolvedCredential>;
+  readonly #products: RecentReads<Product>;
+
+  constructor(clock: Pick<Clock, 'now' | 'elapsed'>) {
+    this.#resolvedCredentials = new RecentReads(clock);
+    this.#products = new RecentReads(clock);
+  }
+
+  clear(): void {
+    this.#resolvedCredentials.clear();
+    this.#products.clear();
+  }
+
+  cached(credentials: Credentials): Credentials {
+    return {
+      find: (sent) => this.#resolvedCredentials.read(cacheKeyOf(sent), () => credentials.find(sent)),
+      use: (resolvedCredential) => credentials.use(resolvedCredential),
+    };
+  }
+
+  /** A reader with cached products. */
+  products(reader: AuthorityReader): AuthorityReader {
+    const { products } = reader;
+    const get: typeof products.get = (productKey) =>
+      this.#products.read(productKey, () => products.get(productKey));
+    return { ...reader, products: { ...products, get } };
+  }
+}
+
+/** Builds one of the nodes of an authority on one database. A verify reads the database once. */
+export function nodeRole(parts: RoleParts & { reader: AuthorityReader; cache: NodeCache }): Role {
+  const { reader, writer, cache } = parts;
+  // The database runs long reads, so lists need no thread.
+  const role = authorityRole({ ...parts, lists: reader });
+  const cachingReader = cache.products(reader);
+  return {
+    ...role,
+    licensing: authorityLicensing(cachingReader, writer),
+    productName: async (productKey) => (await cachingReader.products.get(productKey))?.name ?? null,
+  };
+}
+
+/** Keeps the admin token of this node valid while the database is unavailable, so that the status can be read. */
+export function withOwnToken(role: Role, token: string): Role {
+  const { credentials } = role;
+  const digest = sha256(token);
+  let last: ResolvedCredential | null = null;
+  const find: typeof credentials.find = async (sent) => {
+    if (!isSameDigest(sent.digest, digest)) return await credentials.find(sent);
+    try {
+      last = await credentials.find(sent);
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error;
+    }
+    return last;
+  };
+  return {
+    ...role,
+    credentials: { find, use: (resolvedCredential) => credentials.use(resolvedCredential) },
+    async bind() {
+      await role.bind();
+      await find({ kind: 'bearer', digest });
+    },
+  };
+}
+
+/** The maximum age of a cached read, in ms: notifications of changes may be lost. */
+const maxAgeMs = 1_000;
+/** The maximum number of cached reads. */
+const maxReads = 10_000;
+
+/** A read, and the time of its start on both clocks. */
+type Recent<Value> = { promise: Promise<Value | null>; now: number; elapsed: number };
+
+/**
+ * Caches reads for up to a second, because other nodes may change the data. The age counts from the start of the read,
+ * so a shared result is never older than a second (src/store/postgres/README.md, Caching).
+ */
+export class RecentReads<Value> {
+  readonly #recent = new LRUCache<string, Recent<Value>>({ max: maxReads });
+  readonly #clock: Pick<Clock, 'now' | 'elapsed'>;
+
+  constructor(clock: Pick<Clock, 'now' | 'elapsed'>) {
+    this.#clock = clock;
+  }
+
+  /** Returns the cached read of a name, or reads. Does not cache null. */
+  async read(name: string, readNow: () => Awaitable<Value | null>): Promise<Value | null> {
+    const now = this.#clock.now();
+    const elapsed = this.#clock.elapsed();
+    const known = this.#at(name, now, elapsed);
+    if (known !== undefined) return await known.promise;
+    const recent: Recent<Value> = { promise: Promise.resolve(readNow()), now, elapsed };
+    this.#recent.set(name, recent);
+    let value: Value | null = null;
+    try {
+      value = await recent.promise;
+    } finally {
+      if (value === null && this.#recent.get(name) === recent) this.#recent.delete(name);
+    }
+    return value;
+  }
+
+  #at(name: string, now: number, elapsed: number): Recent<Value> | undefined {
+    const known = this.#recent.get(name);
+    // While a machine sleeps, only one of its clocks may go on.
+    const isRecent = known !== undefined && now - known.now < maxAgeMs && elapsed - known.elapsed < maxAgeMs;
+    return isRecent ? known : undefined;
+  }
+
+  /** Drops everything, including reads in progress. */
+  clear(): void {
+    this.#recent.clear();
+  }
 }

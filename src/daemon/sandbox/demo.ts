@@ -1,12 +1,11 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { credentialHeaders, provenanceHeaderNames } from '../../domain/header-names.ts';
-import { makeLog } from '../log/log.ts';
-import { onEndingSignal } from '../system/ending-signal.ts';
+import { makeLog } from '../log.ts';
+import { onEndingSignal } from '../system/process.ts';
 import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
-import { AdvancingTime } from './advancing-time.ts';
+import { AdvancingTime, LocalClient, type LocalResponse } from './server.ts';
 import { SandboxAgent } from './agent.ts';
-import { LocalClient, type LocalResponse } from './server.ts';
 import { SandboxStore } from './store.ts';
 
 /** How long a step may take, in ms. */

@@ -9,8 +9,8 @@ import type { Log } from '../../service/ports.ts';
 import { replaceFile } from '../../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import type { Daemon } from '../daemon.ts';
-import type { AdvancingTime } from './advancing-time.ts';
 import {
+  type AdvancingTime,
   adminClient,
   dataOf,
   LocalClient,
@@ -19,7 +19,7 @@ import {
   SerialQueue,
   startServer,
 } from './server.ts';
-import { systemRandom } from '../system/random.ts';
+import { systemRandom } from '../system/machine.ts';
 
 /** A license key that the store has sold. Omitted properties are those of a new license. */
 export interface SandboxLicense {

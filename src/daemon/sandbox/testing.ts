@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DialectName } from '../../domain/dialect.ts';
 import type { Log } from '../../service/ports.ts';
-import { makeLog } from '../log/log.ts';
+import { makeLog } from '../log.ts';
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../system/temporary-directory.ts';
-import { AdvancingTime } from './advancing-time.ts';
+import { AdvancingTime } from './server.ts';
 import { SandboxAgent } from './agent.ts';
 import { SandboxStore, type SandboxLicense } from './store.ts';
 

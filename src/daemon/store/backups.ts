@@ -5,9 +5,8 @@ import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import type { App, Backup } from '../../http/app.ts';
 import { type Clock, StorageError } from '../../service/ports.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
-import { pause } from '../system/clock.ts';
-import { startWorker } from '../threads/start-worker.ts';
-import { errorOf, type OutcomeMessage } from '../threads/writer-message.ts';
+import { pause } from '../system/machine.ts';
+import { startWorker, errorOf, type OutcomeMessage } from '../threads/worker.ts';
 import type { LocalStore } from './opened-store.ts';
 
 /** A backup whose client reads nothing for this long is ended, in ms: the next backup waits for it. */

@@ -3,7 +3,7 @@ import type { Worker } from 'node:worker_threads';
 import type { Log } from '../../service/ports.ts';
 import { restoreAdvice } from '../../store/sqlite/faults.ts';
 import { isGone } from '../../store/sqlite/files/database-file.ts';
-import { startWorker } from '../threads/start-worker.ts';
+import { startWorker } from '../threads/worker.ts';
 
 /** Checks a store on this machine for damage, and that its file exists. */
 export class DamageWatch {

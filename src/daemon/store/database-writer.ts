@@ -6,7 +6,7 @@ import type { Database } from '../../store/postgres/database.ts';
 import { reasonOf } from '../../store/postgres/faults.ts';
 import { epochMs } from '../../store/postgres/statements.ts';
 import type { PostgresWriter } from '../../store/postgres/writer.ts';
-import { pause, type TimeSource } from '../system/clock.ts';
+import { pause, type TimeSource } from '../system/machine.ts';
 import type { StoreWriter } from './opened-store.ts';
 
 /** The accepted difference between the clocks of the machine and the database, in ms, including the round trip. */

@@ -15,7 +15,7 @@ import {
   storageFault,
 } from '../../store/sqlite/faults.ts';
 import { findDamage } from '../../store/sqlite/files/backup.ts';
-import { sha256 } from '../system/random.ts';
+import { sha256 } from '../system/machine.ts';
 import { keepSecretFile, readSecretFile } from '../system/secret-files.ts';
 
 /**

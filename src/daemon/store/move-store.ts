@@ -11,7 +11,7 @@ import { checkBackup, draftFrom } from '../../store/sqlite/files/backup.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { directAddressOf, type PostgresSettings } from './database-settings.ts';
 import { isStoreRefusal, makeOwn } from './restore.ts';
-import { onEndingSignal } from '../system/ending-signal.ts';
+import { onEndingSignal } from '../system/process.ts';
 import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
 
 export type StoreMove = {

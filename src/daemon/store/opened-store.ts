@@ -8,8 +8,8 @@ import type { Writer } from '../../service/writer.ts';
 import type { ConnectionCounts } from '../gauges.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 import type { Metrics } from '../metrics.ts';
-import type { NodeCache } from '../role/node.ts';
-import type { PersistentClock } from '../system/clock.ts';
+import type { NodeCache } from '../role/role.ts';
+import type { PersistentClock } from '../system/machine.ts';
 
 /** A store on this machine, which this process alone uses. */
 export type LocalStore = {

@@ -16,8 +16,7 @@ import { localWriter } from '../../store/sqlite/local-writer.ts';
 import { claimDirectory } from '../../store/sqlite/files/open.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { checkBackup, draftFrom, putInPlace } from '../../store/sqlite/files/backup.ts';
-import { PersistentClock } from '../system/clock.ts';
-import { sha256, systemRandom } from '../system/random.ts';
+import { PersistentClock, sha256, systemRandom } from '../system/machine.ts';
 
 /** The restored store, and the path of the previous database (null: there was none), or why nothing was restored. */
 export type Restoring =

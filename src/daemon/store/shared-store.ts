@@ -24,11 +24,17 @@ import { PostgresWriter, type PostgresRun } from '../../store/postgres/writer.ts
 import { claimDirectory } from '../../store/sqlite/files/open.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import { LiveConfiguration } from '../live-configuration.ts';
-import { hashLicenseKeys, logOf } from '../log/derived.ts';
+import { hashLicenseKeys, logOf } from '../log.ts';
 import { metricsOf } from '../metrics.ts';
-import { NodeCache } from '../role/node.ts';
-import { PersistentClock, machineTime, pause, type TimeSource } from '../system/clock.ts';
-import { sha256, systemRandom } from '../system/random.ts';
+import { NodeCache } from '../role/role.ts';
+import {
+  PersistentClock,
+  machineTime,
+  pause,
+  type TimeSource,
+  sha256,
+  systemRandom,
+} from '../system/machine.ts';
 import { keepSecretFile } from '../system/secret-files.ts';
 import { directAddressOf, databaseSettings, type PostgresSettings } from './database-settings.ts';
 import { DatabaseTime, DatabaseWriter } from './database-writer.ts';

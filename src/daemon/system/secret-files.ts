@@ -3,7 +3,7 @@ import { newSecret, shortestSecret, type SecretPrefix } from '../../service/acce
 import { StateDirectoryRefused } from '../../store/sqlite/faults.ts';
 import { readOwnFile, replaceFile } from '../../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
-import { systemRandom } from './random.ts';
+import { systemRandom } from './machine.ts';
 
 /**
  * The secret in a file of the state directory. If there is none, creates a new secret for the owner alone. Throws

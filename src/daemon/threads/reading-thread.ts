@@ -2,8 +2,7 @@ import type { Worker } from 'node:worker_threads';
 import type { LocalLists } from '../../service/lists.ts';
 import { StorageError } from '../../service/ports.ts';
 import type { ExportOrder, ExportPage } from '../../wire/bulk/export.ts';
-import { startWorker } from './start-worker.ts';
-import { errorOf, type OutcomeMessage } from './writer-message.ts';
+import { startWorker, errorOf, type OutcomeMessage } from './worker.ts';
 
 /** A read of a table by the name of its method, or a page of an export. */
 export type ReadRequest =

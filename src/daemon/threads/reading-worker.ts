@@ -5,7 +5,7 @@ import type { Reader } from '../../service/tables.ts';
 import { openReading } from '../../store/sqlite/connection.ts';
 import { storageFault } from '../../store/sqlite/faults.ts';
 import type { ReadResponse, ReadMessage, ReadRequest } from './reading-thread.ts';
-import { outcomeMessage, type OutcomeMessage } from './writer-message.ts';
+import { outcomeMessage, type OutcomeMessage } from './worker.ts';
 
 async function read(reader: Reader, request: ReadRequest): Promise<unknown> {
   if ('order' in request) {

@@ -15,8 +15,8 @@ import {
   type OutcomeMessage,
   type WriterData,
   type WriterMessage,
-} from './writer-message.ts';
-import { startWorker } from './start-worker.ts';
+  startWorker,
+} from './worker.ts';
 
 /** If a write takes longer than this, the disk hangs, in ms. */
 const stuckMs = 60_000;

@@ -8,7 +8,7 @@ import type { WriteRequest } from '../../service/writer.ts';
 import { ReserveFile, ReservedCommitter } from '../../store/sqlite/reserve.ts';
 import { maxBatchSize, prepareCommitter, type Committer } from '../../store/sqlite/commit.ts';
 import { checkpoint, openWriting } from '../../store/sqlite/connection.ts';
-import { sha256, systemRandom } from '../system/random.ts';
+import { sha256, systemRandom } from '../system/machine.ts';
 import {
   type DiskSpaceMessage,
   outcomeMessage,
@@ -18,7 +18,7 @@ import {
   type WriterData,
   type WriterMessage,
   type WritesMessage,
-} from './writer-message.ts';
+} from './worker.ts';
 
 /** How often a full disk is checked again, in ms. */
 const recheckMs = 1000;

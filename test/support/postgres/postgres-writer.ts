@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { PersistentClock } from '../../../src/daemon/system/clock.ts';
+import { PersistentClock } from '../../../src/daemon/system/machine.ts';
 import type { LicenseTrigger } from '../../../src/domain/license.ts';
 import { isRefusal } from '../../../src/service/access/idempotency.ts';
 import { runUseCase } from '../../../src/service/run.ts';

@@ -1,5 +1,5 @@
 import { slowMs } from '../../../src/daemon/store/database-writer.ts';
-import { longestTimerMs, machineTime, type TimeSource } from '../../../src/daemon/system/clock.ts';
+import { longestTimerMs, machineTime, type TimeSource } from '../../../src/daemon/system/machine.ts';
 import type { Log } from '../../../src/service/ports.ts';
 import type { DatabaseAddress } from '../../../src/store/postgres/client.ts';
 import { startNode, type AuthorityNode } from './nodes.ts';

@@ -12,7 +12,7 @@ export const command = defineCommand({
     const found = locateDaemon(toLoadOptions(args));
     if (!found.ok) return printConfigErrors(found.errors, output);
     const { stateDir, hasDatabase } = found.location;
-    const { examineContents } = await import('../../../daemon/doctor/store.ts');
+    const { examineContents } = await import('../../../daemon/doctor/examination.ts');
     const examined = examineContents(stateDir);
     if (!examined.ok) {
       output.printError([`latchkey: cannot read ${stateDir}: ${examined.reason}`]);

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import { v7 as uuid } from 'uuid';
 import {
   acceptTime,
   unverifiedJumpMs,
@@ -13,7 +15,7 @@ import {
   type TimeState,
   type TimeMark,
 } from '../../domain/clock.ts';
-import type { Clock } from '../../service/ports.ts';
+import type { Clock, Digest, Random, SameDigest } from '../../service/ports.ts';
 
 /** Node's timers overflow beyond this many ms. */
 export const longestTimerMs: number = 2 ** 31 - 1;
@@ -115,3 +117,31 @@ export const machineTime: TimeSource = {
     await sleep(Math.min(ms, longestTimerMs), undefined, { signal });
   },
 };
+
+/** Randomness from the operating system. */
+export const systemRandom: Random = {
+  bytes: (count) => randomBytes(count),
+  uuid: (now) => uuid({ msecs: now, random: nextUuidBytes() }),
+  draw: () => randomInt(2 ** 32) / 2 ** 32,
+};
+
+const uuidBytes = 16;
+/** Fetched for many identifiers at once: a call takes several times as long as building an identifier. */
+let uuidPool = randomBytes(0);
+let uuidPoolUsed = 0;
+
+function nextUuidBytes(): Uint8Array {
+  if (uuidPoolUsed === uuidPool.length) {
+    uuidPool = randomBytes(uuidBytes * 256);
+    uuidPoolUsed = 0;
+  }
+  uuidPoolUsed += uuidBytes;
+  return uuidPool.subarray(uuidPoolUsed - uuidBytes, uuidPoolUsed);
+}
+
+/** SHA-256 as lower-case hexadecimal. */
+export const sha256: Digest = (secret) => hash('sha256', secret, 'hex');
+
+/** Compares digests of the same length. All digests of `sha256` have the same length. */
+export const isSameDigest: SameDigest = (left, right) =>
+  timingSafeEqual(Buffer.from(left, 'hex'), Buffer.from(right, 'hex'));
