@@ -9,7 +9,7 @@ import {
   type Quote,
 } from '../domain/checkout/quote.ts';
 import type { RoleName } from '../domain/role.ts';
-import { boolean, identifier, integer, listOf, withDefault, textMatching, texts, instant } from './types.ts';
+import { boolean, identifier, integer, listOf, textMatching, texts, instant } from './types.ts';
 import { parameters, type ParameterSet, type ParsedParameters, without } from './parameters.ts';
 import { formatDatetime } from '../domain/datetime.ts';
 import { maximumOrderLength, orderPattern, type Redemption } from '../domain/checkout/redemption.ts';
@@ -75,9 +75,9 @@ const line = parameters(
   {
     product_key: identifier,
     amount: integer(0),
-    quantity: withDefault(integer(1), 1),
+    quantity: integer(1).prefault(1),
     collection_ids: texts.optional(),
-    recurring: withDefault(boolean, false),
+    recurring: boolean.prefault(false),
   },
   { unknown: 'refused', id: 'CartLine' },
 );

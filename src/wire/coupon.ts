@@ -143,7 +143,7 @@ export function couponId(input: string): number | null {
 /** The limit for a body with a coupon, instead of `limits.body_bytes`: notes take up to 12 bytes a character. */
 export const couponBytes = 262_144;
 
-export const couponCode: z.ZodType<string> = textMatching(
+export const couponCode = textMatching(
   couponCodePattern,
   maximumCouponCodeLength,
   `must have 1 to ${maximumCouponCodeLength} characters, no white space and no control characters`,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { formatDatetime } from '../domain/datetime.ts';
 import { maximumLicenseKeyLength, parseLicenseKey } from '../domain/license-key.ts';
 import type { License, SoldLicense } from '../domain/license.ts';
-import { boolean, identifier, refined, refuse, emailFilter, text, texts, instant } from './types.ts';
+import { boolean, identifier, emailFilter, text, texts, instant } from './types.ts';
 import { pageShape } from './page.ts';
 import { parameters } from './parameters.ts';
 import type { HistoryEntry } from '../domain/history.ts';
@@ -69,11 +69,11 @@ export function serializeNamedLicense(license: License, productName: string | nu
 }
 
 /** A license key in its stored form; null if it cannot be a valid key. White space alone counts as missing. */
-export function licenseKeyText(maximum?: number): z.ZodType<string | null> {
-  const schema = { maxLength: maximumLicenseKeyLength, pattern: String.raw`\S` };
-  return refined(text(maximum), schema, (input, issues) =>
-    input.trim() === '' ? refuse(issues, 'required', 'is required') : parseLicenseKey(input),
-  );
+export function licenseKeyText(maximum?: number) {
+  return text(maximum)
+    .refine((input) => input.trim() !== '', 'required: is required')
+    .meta({ maxLength: maximumLicenseKeyLength, pattern: String.raw`\S` })
+    .transform(parseLicenseKey);
 }
 
 /** The parameter of every license operation (specification 4.4). */
@@ -85,7 +85,7 @@ export const licenseParameters = parameters(
 );
 
 /** A license key to filter by. A text that cannot be a valid key becomes '', which no license has. */
-export const licenseKeyFilter: z.ZodType<string> = licenseKeyText()
+export const licenseKeyFilter = licenseKeyText()
   .transform((key) => key ?? '')
   .meta({ override: ({ jsonSchema }) => delete jsonSchema.maxLength });
 
@@ -93,7 +93,7 @@ export const licenseKeyFilter: z.ZodType<string> = licenseKeyText()
  * A product key, or a link that ends in the key. The link fits into the headers of a request even if each character
  * takes 12 bytes.
  */
-const productLink: z.ZodType<string> = text(500).transform((input) => {
+const productLink = text(500).transform((input) => {
   const [path = ''] = input.trim().split(/[?#]/, 1);
   return path.split('/').findLast((part) => part !== '') ?? '';
 });
@@ -148,15 +148,15 @@ export function serializeChange({ at, change, credential, before, after }: Histo
 const maximumKeys = 10_000;
 
 const licenseKeys = texts
-  .refine((input) => input.length > 0 && input.length <= maximumKeys, {
-    message: `must have 1 to ${maximumKeys} license keys`,
-    params: { code: 'out_of_range' },
-  })
+  .refine(
+    (input) => input.length > 0 && input.length <= maximumKeys,
+    `out_of_range: must have 1 to ${maximumKeys} license keys`,
+  )
   .transform((input) => input.map(parseLicenseKey))
-  .refine((keys): keys is string[] => keys.every((key) => key !== null), {
-    message: `must hold license keys of 1 to ${maximumLicenseKeyLength} characters`,
-    params: { code: 'malformed' },
-  })
+  .refine(
+    (keys): keys is string[] => keys.every((key) => key !== null),
+    `malformed: must hold license keys of 1 to ${maximumLicenseKeyLength} characters`,
+  )
   .meta({
     override: {
       items: {

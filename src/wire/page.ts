@@ -1,6 +1,6 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { maxOffset, type Page, type PageKey } from '../domain/page.ts';
-import { integer, parameterType, withDefault, refined, refuse } from './types.ts';
+import { integer } from './types.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
 /** The types of the sort key of each list: cursors contain them. */
@@ -25,35 +25,28 @@ export type ListName = keyof typeof sortKeys;
 const maxCursorLength = 1_024;
 const cursorPattern = /^[A-Za-z0-9_-]+$/;
 
-type PageShape = {
-  limit: z.ZodType<number>;
-  offset: z.ZodType<number>;
-  cursor: z.ZodOptional<z.ZodType<PageKey>>;
-};
+const offset = integer(0)
+  .refine(
+    (input) => input <= maxOffset,
+    `out_of_range: must be at most ${maxOffset}: follow the Link of each page instead`,
+  )
+  .meta({ maximum: maxOffset });
 
-const offset = refined(integer(0), { maximum: maxOffset }, (input, issues) =>
-  input > maxOffset
-    ? refuse(issues, 'out_of_range', `must be at most ${maxOffset}: follow the Link of each page instead`)
-    : input,
-);
+const notACursor = 'invalid_cursor: must be the one in the Link of a page of this list';
 
 /** The parameters of every list (specification 4.2 and 8), and its cursor. */
-export function pageShape(list: ListName): PageShape {
-  const cursor = parameterType(
-    {
-      type: 'string',
-      minLength: 1,
-      maxLength: maxCursorLength,
-      pattern: cursorPattern.source,
-      description: 'From the `Link` of the page before. Its form may change.',
-    },
-    (input, issues) =>
-      readCursor(list, input) ??
-      refuse(issues, 'invalid_cursor', 'must be the one in the Link of a page of this list'),
-  );
+export function pageShape(list: ListName) {
+  const cursor = z
+    .string(notACursor)
+    .min(1, notACursor)
+    .max(maxCursorLength, { error: notACursor, abort: true })
+    .regex(cursorPattern, notACursor)
+    .meta({ description: 'From the `Link` of the page before. Its form may change.' })
+    .transform((input) => readCursor(list, input))
+    .refine((key): key is PageKey => key !== null, notACursor);
   return {
-    limit: withDefault(integer(1, 100), 10),
-    offset: withDefault(offset, 0),
+    limit: integer(1, 100).prefault(10),
+    offset: offset.prefault(0),
     cursor: cursor.optional(),
   };
 }
@@ -69,8 +62,7 @@ export function writeCursor(list: ListName, key: PageKey): string {
 }
 
 /** The key of a row; null if the cursor is not of this list. */
-function readCursor(list: ListName, input: unknown): PageKey | null {
-  if (typeof input !== 'string' || input.length > maxCursorLength || !cursorPattern.test(input)) return null;
+function readCursor(list: ListName, input: string): PageKey | null {
   const [name, ...key] = parseArray(Buffer.from(input, 'base64url').toString());
   const types = sortKeys[list];
   const isKey = name === list && key.length === types.length && key.every(isOf(types));

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { ParameterFault } from '../domain/problem/problem.ts';
-import { readerOf, type Issue, type Issues } from './types.ts';
 
 /** Parameters as sent, by name; empty ones are left out. */
 export type RawParameters = ReadonlyMap<string, unknown>;
@@ -21,70 +20,56 @@ export type ParameterSet<Values> = {
   read(raw: ParameterSource, within?: string): ParsedParameters<Values>;
 };
 
-type Shape = Readonly<Record<string, z.ZodType>>;
-
 type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<Camel<Rest>>}`
   : Name;
 
-type ValuesOf<S extends Shape> = { [Name in keyof S & string as Camel<Name>]: z.output<S[Name]> };
+type CamelKeys<Values> = { [Name in keyof Values & string as Camel<Name>]: Values[Name] };
 
 /**
  * Declares the parameters of a request under their names on the wire; inside the program, names are in camelCase.
  * `id` is the name of the schema in the OpenAPI document.
  */
-export function parameters<S extends Shape>(
-  shape: S,
+export function parameters<Shape extends Readonly<Record<string, z.ZodType>>>(
+  shape: Shape,
   { unknown = 'ignored', id }: { unknown?: 'ignored' | 'refused'; id?: string } = {},
-): ParameterSet<ValuesOf<S>> {
-  const fields = Object.entries(shape).map(([name, type]) => ({
-    name,
-    inside: camelCase(name),
-    read: readerOf(type),
-  }));
-  const known = new Set(Object.keys(shape));
-  let schema: z.ZodObject | null = null;
+): ParameterSet<CamelKeys<z.output<z.ZodObject<Shape>>>> {
+  type Values = CamelKeys<z.output<z.ZodObject<Shape>>>;
+  const object = unknown === 'refused' ? z.strictObject(shape) : z.object(shape);
+  const fields = Object.entries(shape).map(([name, type]) => ({ name, key: camelCase(name), type }));
   return {
-    // Built on first use: only the OpenAPI document needs it.
-    get schema() {
-      schema ??= (unknown === 'refused' ? z.strictObject(shape) : z.object(shape)).meta(
-        id === undefined ? {} : { id },
-      );
-      return schema;
-    },
+    schema: object.meta(id === undefined ? {} : { id }),
+    // Each field on its own: a failed read of the whole object has no values, and the checks of the route need them.
     read(raw, within = '') {
       const values: Record<string, unknown> = {};
       const faults: ParameterFault[] = [];
-      const found: Issues = { issues: [] };
-      for (const { name, inside, read } of fields) {
-        const value = read(raw.get(name), found);
-        if (found.issues.length === 0) values[inside] = value;
-        else faults.push(...found.issues.splice(0).map((issue) => parameterFault(`${within}${name}`, issue)));
+      for (const { name, key, type } of fields) {
+        const input = raw.get(name);
+        const result = type.safeParse(input);
+        if (result.success) values[key] = result.data;
+        else faults.push(parameterFault(`${within}${name}`, input, result.error));
       }
-      if (unknown === 'refused') faults.push(...unknownFaults(raw, known, within));
-      // Each value is the output of its schema; the compiler cannot follow this through the loop.
-      if (faults.length === 0) return { ok: true, values: values as ValuesOf<S> };
-      return { ok: false, values: values as Partial<ValuesOf<S>>, faults };
+      if (unknown === 'refused') faults.push(...unknownFaults(raw, shape, within));
+      // Each value is the output of its type; the compiler cannot follow this through the loop.
+      if (faults.length === 0) return { ok: true, values: values as Values };
+      return { ok: false, values: values as Partial<Values>, faults };
     },
   };
 }
 
-function parameterFault(parameter: string, { code, message, params }: Issue): ParameterFault {
-  const own = code === 'custom' ? params?.['code'] : null;
-  return {
-    parameter,
-    code: typeof own === 'string' ? own : 'malformed',
-    detail: `${parameter} ${message}.`,
-  };
+function parameterFault(parameter: string, input: unknown, { issues: [issue] }: z.ZodError): ParameterFault {
+  if (input === undefined) return { parameter, code: 'required', detail: `${parameter} is required.` };
+  const [, code = 'malformed', sentence = 'is malformed'] = /^(\w+): (.*)$/s.exec(issue?.message ?? '') ?? [];
+  return { parameter, code, detail: `${parameter} ${sentence}.` };
 }
 
 /** A row of an import may have hundreds of thousands of unknown members. */
 const maximumUnknown = 32;
 
-function unknownFaults(raw: ParameterSource, known: ReadonlySet<string>, within: string): ParameterFault[] {
+function unknownFaults(raw: ParameterSource, shape: object, within: string): ParameterFault[] {
   const faults: ParameterFault[] = [];
   for (const name of raw.keys()) {
-    if (known.has(name)) continue;
+    if (Object.hasOwn(shape, name)) continue;
     // The name comes from the caller and can be long.
     const parameter = `${within}${name.slice(0, 64).toWellFormed()}`;
     faults.push({ parameter, code: 'unknown', detail: 'There is no such parameter.' });

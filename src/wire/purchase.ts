@@ -27,7 +27,7 @@ export const purchaseList = z
   .meta({ id: 'PurchaseList' });
 
 /** The end of the given second: responses contain dates in whole seconds. */
-const wholeSecond: z.ZodType<number> = datetime.transform((input) => Math.floor(input / 1000) * 1000 + 999);
+const wholeSecond = datetime.transform((input) => Math.floor(input / 1000) * 1000 + 999);
 
 /** `GET /admin/v1/purchases`. */
 export const purchaseQuery = parameters({

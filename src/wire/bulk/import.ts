@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { ParameterFault } from '../../domain/problem/problem.ts';
 import type { ImportRows, RejectedRow } from '../../service/authority/import.ts';
 import { type CsvRow, findMiswritten } from './csv.ts';
-import { boolean, parameterType, withDefault, refuse, refined } from '../types.ts';
+import { boolean, instantText } from '../types.ts';
 import type { ParameterSet, ParameterSource } from '../parameters.ts';
-import { isInstant, parseDatetime } from '../../domain/datetime.ts';
+import { parseDatetime } from '../../domain/datetime.ts';
 
 /** The maximum number of rows in one request. */
 export const maximumRows = 10_000;
@@ -29,17 +29,21 @@ export type ReadRows<Values> = {
 type RawRow = { row: number } & ({ cells: ParameterSource } | { detail: string });
 
 /** A parameter that is a list of rows; an error in a row rejects only this row. */
-export function rowsOf<Values>(fields: ParameterSet<Values>): z.ZodType<ReadRows<Values>> {
+export function rowsOf<Values>(fields: ParameterSet<Values>) {
   const columns = new Set(Object.keys(fields.schema.shape));
-  return parameterType({ type: 'array' }, (input, issues) => {
+  return z.unknown().transform((input, { issues }): ReadRows<Values> => {
+    const refuse = (message: string): never => {
+      issues.push({ code: 'custom', input, message });
+      return z.NEVER;
+    };
     const [miswritten] = input instanceof CsvRows ? findMiswritten(input.header, columns) : [];
     if (miswritten !== undefined) {
       const { theirs, ours } = miswritten;
-      return refuse(issues, 'malformed', `must name the column ${ours} as it is written here, not ${theirs}`);
+      return refuse(`malformed: must name the column ${ours} as it is written here, not ${theirs}`);
     }
     const rows = input instanceof CsvRows ? fromCsv(input, columns) : fromJson(input);
-    if (rows === null) return refuse(issues, 'not_a_list', 'must be a list of objects');
-    if (rows.length > maximumRows) return refuse(issues, 'too_long', `must have at most ${maximumRows} rows`);
+    if (rows === null) return refuse('not_a_list: must be a list of objects');
+    if (rows.length > maximumRows) return refuse(`too_long: must have at most ${maximumRows} rows`);
     return readRows(rows, fields);
   });
 }
@@ -120,10 +124,7 @@ function rejectedFor(row: number, { parameter, code, detail }: ParameterFault): 
 /** `atomic`: imports all rows or none. `dryRun`: checks the rows and imports none. */
 export type ImportOptions = { atomic: boolean; dryRun: boolean };
 
-export const importShape: { atomic: z.ZodType<boolean>; dry_run: z.ZodType<boolean> } = {
-  atomic: withDefault(boolean, false),
-  dry_run: withDefault(boolean, false),
-};
+export const importShape = { atomic: boolean.prefault(false), dry_run: boolean.prefault(false) };
 
 /** The rows of an import; `complete` turns the values of a row into a row, or rejects it. */
 export function importRows<Values, Row extends { row: number }>(
@@ -162,24 +163,18 @@ const states: ReadonlyMap<string, boolean> = new Map([
 ]);
 
 /** `true` or `false`, `yes` or `no`, `1` or `0`, in any letter case. */
-export const stateCell: z.ZodType<boolean> = parameterType(
-  // Cells of CSV are text.
-  { type: 'boolean' },
-  (input, issues) =>
-    states.get(String(input).toLowerCase()) ??
-    refuse(issues, 'not_a_boolean', 'must be true or false, yes or no, 1 or 0'),
+export const stateCell = z.preprocess(
+  (input) => states.get(String(input).toLowerCase()),
+  z.boolean('not_a_boolean: must be true or false, yes or no, 1 or 0'),
 );
 
-const dated = /^\d{4}-\d\d-\d\d/;
-
 /** An instant of an import: an RFC 3339 datetime, or one without its zone, which is UTC, or a date. As epoch ms. */
-function instantOf(timeOfDate: string): z.ZodType<number> {
-  return parameterType({ type: 'string', pattern: dated.source }, (input, issues) => {
-    const instant =
-      typeof input === 'string' ? (parseDatetime(input) ?? parseDatetime(withTime(input, timeOfDate))) : null;
-    if (instant !== null && isInstant(instant)) return instant;
-    return refuse(issues, 'not_a_datetime', 'must be a date or an RFC 3339 datetime');
-  });
+function instantOf(timeOfDate: string) {
+  return instantText(
+    (input) => parseDatetime(input) ?? parseDatetime(withTime(input, timeOfDate)),
+    'not_a_datetime: must be a date or an RFC 3339 datetime',
+    { pattern: String.raw`^\d{4}-\d\d-\d\d` },
+  );
 }
 
 function withTime(input: string, timeOfDate: string): string {
@@ -187,10 +182,10 @@ function withTime(input: string, timeOfDate: string): string {
 }
 
 /** A date is the start of that day. */
-export const instantCell: z.ZodType<number> = instantOf('00:00:00');
+export const instantCell = instantOf('00:00:00');
 
 /** A date is the last second of that day. */
-export const endCell: z.ZodType<number> = instantOf('23:59:59');
+export const endCell = instantOf('23:59:59');
 
 /** A long number that a spreadsheet rounded (`1.9E+18`), a formula error (`#NAME?`), or a column too narrow (`###`). */
 const damaged =
@@ -198,13 +193,8 @@ const damaged =
 
 /** Refuses text that a spreadsheet has replaced. */
 export function undamaged<Value extends string | null>(text: z.ZodType<Value>): z.ZodType<Value> {
-  return refined(text, {}, (input, issues) =>
-    input !== null && damaged.test(input)
-      ? refuse(
-          issues,
-          'malformed',
-          `is ${input.slice(0, 32)}, which a spreadsheet writes in place of the text: format the column as text and fill it again`,
-        )
-      : input,
-  );
+  return text.refine((input) => input === null || !damaged.test(input), {
+    error: ({ input }) =>
+      `malformed: is ${String(input).slice(0, 32)}, which a spreadsheet writes in place of the text: format the column as text and fill it again`,
+  });
 }
