@@ -21,14 +21,7 @@ const floors: Readonly<Record<string, Allowance>> = {
   service: { folders: ['domain'], modules: false },
   store: {
     folders: ['domain'],
-    files: [
-      ...writing,
-      'service/access/tables.ts',
-      'service/agent/tables.ts',
-      'service/authority/tables.ts',
-      'service/checkout/tables.ts',
-      'service/outbox/tables.ts',
-    ],
+    files: [...writing, 'service/agent/tables.ts', 'service/outbox/tables.ts'],
     modules: true,
   },
   upstream: { folders: ['domain'], files: ['service/ports.ts'], modules: true },

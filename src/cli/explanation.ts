@@ -1,4 +1,4 @@
-import type { Freshness } from '../domain/agent/freshness.ts';
+import type { Freshness } from '../domain/agent/license-snapshot.ts';
 import type { OperationState } from '../domain/outbox/operation.ts';
 import { problemCauses } from '../domain/problem/problem-causes.ts';
 import { problems } from '../domain/problem/problem-table.ts';

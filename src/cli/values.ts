@@ -1,8 +1,8 @@
 import { formatReason } from '../config/errors.ts';
 import { readNamedFile } from '../config/file/named-file.ts';
 import { parseDuration } from '../config/value/unit.ts';
-import { formatDatetime, isInstant, parseDatetime } from '../domain/datetime.ts';
-import { joinLicenseKey } from '../domain/license-key.ts';
+import { formatDatetime, isInstant, parseDatetime } from '../domain/time.ts';
+import { joinLicenseKey } from '../domain/license.ts';
 import { positional, textOption, UsageError } from './command.ts';
 import { exitCode } from './exit-code.ts';
 import type { Output } from './output.ts';

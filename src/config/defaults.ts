@@ -1,6 +1,6 @@
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { homedir } from 'node:os';
-import type { DialectName } from '../domain/dialect.ts';
+import type { DialectName } from '../domain/header-names.ts';
 import { type Tree, valueAt } from './file/tree.ts';
 
 /** Environment variables by name. */

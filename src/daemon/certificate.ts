@@ -7,7 +7,7 @@ import {
   type TlsIdentity,
   type TlsSettings,
 } from '../config/file/certificates.ts';
-import { formatDatetime } from '../domain/datetime.ts';
+import { formatDatetime } from '../domain/time.ts';
 import { changeCertificate, ListenError } from '../http/listen.ts';
 import type { Log } from '../service/ports.ts';
 

@@ -1,7 +1,8 @@
 import { promises as files } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { version } from '../config/version.ts';
-import { TokenUses } from '../service/access/token.ts';
+import { TokenUses, type CredentialCache } from '../service/access/credential.ts';
+import type { CacheableResponse, Licensing } from '../service/services.ts';
 import { Daemon, Health } from './daemon.ts';
 import { openListeners } from './listeners.ts';
 import { logOf } from './log.ts';
@@ -16,7 +17,6 @@ import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
 import { rateLimiters } from '../http/entry/admission.ts';
 import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
-import type { CredentialCache } from '../service/access/credential.ts';
 import type { Log } from '../service/ports.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { explainOperation } from '../service/outbox/decision.ts';
@@ -24,7 +24,6 @@ import type { ConnectionCounts } from './gauges.ts';
 import type { Metrics } from './metrics.ts';
 import { replaceSecretFile } from './system/secret-files.ts';
 import { done } from '../domain/problem/problem.ts';
-import type { CacheableResponse, Licensing } from '../service/answers.ts';
 
 /**
  * Builds a daemon on an opened store, listens, and starts the loops: who gets what, from top to bottom. `resources` is

@@ -1,5 +1,5 @@
 import type { Result } from '../domain/problem/problem.ts';
-import type { TokenUses } from '../service/access/token.ts';
+import type { TokenUses } from '../service/access/credential.ts';
 import { StorageError, type Random, type StorageFault } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import { pause, type PersistentClock } from './system/machine.ts';

@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import { unanswered } from '../http/response.ts';
-import type { LicenseResponse } from '../service/answers.ts';
+import type { LicenseResponse } from '../service/services.ts';
 import type { Status, Totals, UpstreamMeter } from '../service/status.ts';
 import type { RepeatReason, TransactionMeasure } from '../store/postgres/writer.ts';
 import {

@@ -1,7 +1,6 @@
 import type { Configuration, UpstreamSettings } from '../config/configuration.ts';
 import type { TlsSettings } from '../config/file/certificates.ts';
-import type { DialectName } from '../domain/dialect.ts';
-import { apiKeyHeaders } from '../domain/header-names.ts';
+import { type DialectName, apiKeyHeaders } from '../domain/header-names.ts';
 import type { ConnectionSettings } from '../upstream/connections.ts';
 import { dialects } from '../upstream/dialects.ts';
 import { chooseProxy, type ProxyChoice } from '../upstream/proxy.ts';

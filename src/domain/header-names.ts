@@ -1,5 +1,3 @@
-import type { DialectName } from './dialect.ts';
-
 /*
  * The names of HTTP headers that this program or the specification defines, spelled as in the documentation. Header
  * names are compared without case.
@@ -36,3 +34,8 @@ export const provenanceHeaderNames = {
  * header, and an agent recognizes its own requests.
  */
 export const instanceHeader = 'Latchkey-Instance';
+
+/** The dialects of the API: as in the specification, or as in the store that the specification comes from. */
+export const dialectNames = ['specification', 'payhip'] as const;
+
+export type DialectName = (typeof dialectNames)[number];

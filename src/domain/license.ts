@@ -1,3 +1,5 @@
+import { isLongerThan, plainText } from './text.ts';
+
 /** The record behind a license key (specification 2.2). */
 export type License = {
   licenseKey: string;
@@ -30,10 +32,10 @@ export const maxInitialUses = 1_000_000_000_000_000;
 /** What can happen to a license (specification 3.1). */
 export type LicenseTrigger = 'usage' | 'decrease' | 'enable' | 'disable' | 'refund';
 
-type LicenseState = 'enabled' | 'disabled';
+type EnabledState = 'enabled' | 'disabled';
 
 /** The transitions of `enabled`; a missing cell does not compile. */
-export const licenseTransitions: Record<LicenseState, Record<LicenseTrigger, LicenseState>> = {
+export const licenseTransitions: Record<EnabledState, Record<LicenseTrigger, EnabledState>> = {
   enabled: {
     usage: 'enabled',
     decrease: 'enabled',
@@ -72,7 +74,89 @@ export function isSameState(before: License, after: License): boolean {
 }
 
 /** The license after a trigger; the only function that changes one. */
-export function changeLicense(license: License, trigger: LicenseTrigger): License {
+export function licenseAfter(license: License, trigger: LicenseTrigger): License {
   const state = licenseTransitions[license.enabled ? 'enabled' : 'disabled'][trigger];
   return { ...license, enabled: state === 'enabled', uses: countAfter(license.uses, trigger) };
 }
+
+const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
+const generated = /^[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}$/i;
+const containsGenerated = /[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}/i;
+export const maximumLicenseKeyLength = 100;
+
+/** The number of random bytes for one license key. */
+export const licenseKeyBytes = 20;
+
+/**
+ * Generates a license key: four groups of five letters. The alphabet has 32 letters, so the low five bits of a byte
+ * choose a letter without bias.
+ */
+export function licenseKeyFrom(bytes: Uint8Array): string {
+  const letters = Array.from(bytes.subarray(0, licenseKeyBytes), (byte) => alphabet.charAt(byte & 31));
+  return [0, 5, 10, 15].map((start) => letters.slice(start, start + 5).join('')).join('-');
+}
+
+/**
+ * Normalizes a license key to its stored form: trims white space, and ignores the letter case of a key in the generated
+ * format. Null if nothing, or more than 100 characters, is left.
+ */
+export function parseLicenseKey(text: string): string | null {
+  const trimmed = text.trim();
+  // Invisible characters may make a key too long.
+  if (isLongerThan(trimmed, maximumLicenseKeyLength)) return storedForm(plainText(trimmed).trim());
+  return storedForm(trimmed);
+}
+
+/** The license key that was most likely issued, from a pasted key: see `plainText`. */
+export function parsePlainLicenseKey(text: string): string | null {
+  return storedForm(plainText(text).trim());
+}
+
+/** Whether a license key may be issued. Keys that look alike count as the same key. */
+export function isPlainLicenseKey(licenseKey: string): boolean {
+  return plainText(licenseKey) === licenseKey;
+}
+
+function storedForm(trimmed: string): string | null {
+  if (trimmed === '' || isLongerThan(trimmed, maximumLicenseKeyLength)) return null;
+  return generated.test(trimmed) ? trimmed.toUpperCase() : trimmed;
+}
+
+/** Why a license key that is not plain is not issued. */
+export const malformedKey = {
+  parameter: 'license_key',
+  code: 'malformed',
+  detail: 'license_key must not contain invisible characters, full-width letters or typographic dashes.',
+} as const;
+
+/** Whether a text contains a key in the generated format, and so must not be logged. */
+export function containsLicenseKey(text: string): boolean {
+  return containsGenerated.test(text);
+}
+
+/** Joins separate groups into a key of the generated format; null if the result is not such a key. */
+export function joinLicenseKey(groups: readonly string[]): string | null {
+  const joined = groups.join('-');
+  return generated.test(joined) ? joined : null;
+}
+
+/** How many aliases of a license key an agent keeps. A limit is needed because a caller can send millions. */
+export const maxAliases = 16;
+
+/** The members of a license that changes modify. */
+export type LicenseState = Pick<License, 'uses' | 'enabled'>;
+
+/** How many changes of one license key are kept. */
+export const maxHistoryEntries = 1_000;
+
+/** One recorded change of a license. An agent records the change before the upstream has it. */
+export type HistoryEntry = {
+  licenseKey: string;
+  /** Epoch ms. */
+  at: number;
+  change: LicenseTrigger;
+  /** Who requested the change: the name of a credential (`Principal.credential`), never its secret. */
+  credential: string;
+  before: LicenseState;
+  after: LicenseState;
+};

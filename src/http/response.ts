@@ -1,10 +1,10 @@
-import { formatDatetime } from '../domain/datetime.ts';
+import { formatDatetime } from '../domain/time.ts';
 import { provenanceHeaderNames as names } from '../domain/header-names.ts';
 import type { Page, PageKey } from '../domain/page.ts';
 import { done, refuse, type Result } from '../domain/problem/problem.ts';
 import { type ListName, writeCursor } from '../wire/page.ts';
 import type { RawParameters } from '../wire/parameters.ts';
-import type { Cacheable, Provenance } from '../service/answers.ts';
+import type { Cacheable, Provenance } from '../service/services.ts';
 
 /** A success: status, headers of its own, and the body. */
 export type RouteResponse = {

@@ -1,9 +1,13 @@
-import { auditEntry } from './access/audit.ts';
-import { isRefusal, storedResult, storeResult } from './access/idempotency.ts';
-import type { Context, WriterContext } from './ports.ts';
-import type { Awaitable } from './tables.ts';
 import * as useCases from './use-cases.ts';
+import { isRefusal, storedResult, storeResult } from './access/records.ts';
+import type { Context, WriterContext } from './ports.ts';
+import type { Awaitable, AuditEntry } from './tables.ts';
 import type { CommandOf, CommandResult, TransactionOf, UseCaseName, WriteRequest } from './writer.ts';
+import { formatDatetime } from '../domain/time.ts';
+import type { Token } from '../domain/access/principal.ts';
+import type { Result } from '../domain/problem/problem.ts';
+import { counted } from '../domain/text.ts';
+import type { ImportReport } from './authority/import.ts';
 
 const byName: typeof useCases = useCases;
 
@@ -40,4 +44,122 @@ export async function runUseCase<Name extends UseCaseName>(
   if (idempotency === null || isRefusal(result)) return result;
   const refusal = await storeResult(transaction, idempotency, result, context);
   return refusal === null ? result : (refusal as CommandResult<Name>);
+}
+
+/** An audit entry never contains a secret or a whole license key. */
+type Audited = { act: string; subject: string; detail?: string };
+
+type ValueOf<Name extends UseCaseName> = CommandResult<Name> extends Result<infer Value> ? Value : never;
+
+/** The audit entry of each use case that a person starts. */
+const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: CommandOf<Name>) => Audited } = {
+  addAccount: ({ account }) => ({ act: 'account.add', subject: account.accountId, detail: account.name }),
+  rollApiKey: ({ account, oldUntil }) => ({
+    act: 'account.roll_key',
+    subject: account.accountId,
+    detail: endOfOld(oldUntil),
+  }),
+  addProduct: ({ product }) => ({ act: 'product.add', subject: product.productKey, detail: product.name }),
+  rollProductSecret: ({ product, oldUntil }) => ({
+    act: 'product.roll_secret',
+    subject: product.productKey,
+    detail: endOfOld(oldUntil),
+  }),
+  addCollection: ({ collectionId, name }) => ({
+    act: 'collection.add',
+    subject: collectionId,
+    detail: name,
+  }),
+  updateProduct: ({ productKey, name, recurring, archivedAt }) => ({
+    act: 'product.update',
+    subject: productKey,
+    detail: [name, recurring ? 'recurring' : 'once', archivedAt === null ? 'on sale' : 'archived'].join(', '),
+  }),
+  updateCollection: ({ collectionId, name, productKeys }) => ({
+    act: 'collection.update',
+    subject: collectionId,
+    detail: `${name}: ${counted(productKeys.length, 'product')}`,
+  }),
+  createCoupon: ({ id, code }) => ({ act: 'coupon.create', subject: String(id), detail: code }),
+  updateCoupon: ({ id, code }) => ({ act: 'coupon.update', subject: String(id), detail: code }),
+  endCoupon: ({ id, code }) => ({ act: 'coupon.end', subject: String(id), detail: code }),
+  deleteCoupon: ({ id, code }) => ({ act: 'coupon.delete', subject: String(id), detail: code }),
+  addPurchase: ({ purchase, license }) => ({
+    act: 'purchase.add',
+    subject: purchase.purchaseId,
+    detail: `product ${license.productKey}`,
+  }),
+  refundPurchase: ({ purchase, license }) => ({
+    act: 'purchase.refund',
+    subject: purchase.purchaseId,
+    detail: `product ${license.productKey}`,
+  }),
+  importLicenses: (report) => ({ act: 'license.import', subject: 'catalogue', detail: importOf(report) }),
+  importPurchases: (report) => ({ act: 'purchase.import', subject: 'catalogue', detail: importOf(report) }),
+  importCoupons: (report, { accountId }) => ({
+    act: 'coupon.import',
+    subject: accountId,
+    detail: importOf(report),
+  }),
+  queuePreload: ({ queued }) => ({
+    act: 'license.preload',
+    subject: 'upstream',
+    detail: counted(queued, 'key'),
+  }),
+  voidRedemption: ({ order, couponId }) => ({
+    act: 'redemption.void',
+    subject: order,
+    detail: `coupon ${couponId}`,
+  }),
+  issueToken: ({ token }, { productKey }) => ({
+    act: 'token.issue',
+    subject: token.tokenId,
+    detail: rightsOf({ ...token, productKey }),
+  }),
+  revokeToken: (token, { productKey = token.productKey }) => ({
+    act: 'token.revoke',
+    subject: token.tokenId,
+    detail: rightsOf({ ...token, productKey }),
+  }),
+  decideOperation: ({ operation, was }, { decision }) => ({
+    act: `outbox.${decision}`,
+    subject: operation.id,
+    detail: `${operation.kind}, was ${was} after ${counted(operation.attempts, 'attempt')}`,
+  }),
+  retryNow: () => ({ act: 'sync.now', subject: 'upstream' }),
+  pauseSync: (_, { isPaused }) => ({ act: isPaused ? 'sync.pause' : 'sync.resume', subject: 'upstream' }),
+  restore: ({ instance, unfinished }) => ({
+    act: 'store.restore',
+    subject: instance,
+    detail: `${counted(unfinished, 'unfinished operation')} to read back`,
+  }),
+};
+
+function endOfOld(until: number | null): string {
+  return until === null ? '' : `the old one until ${formatDatetime(until)}`;
+}
+
+function importOf({ imported, unchanged, rejected }: ImportReport): string {
+  // One row can have several faults.
+  const rows = new Set(rejected.map(({ row }) => row));
+  return `${imported} imported, ${unchanged} unchanged, ${rows.size} rejected`;
+}
+
+function rightsOf({ scopes, productKey, expiresAt }: Token): string {
+  const product = productKey === null ? '' : ` of product ${productKey}`;
+  const end = expiresAt === null ? '' : ` until ${formatDatetime(expiresAt)}`;
+  return `${scopes.join(' ')}${product}${end}`;
+}
+
+/** Null if the use case was refused, changed nothing, or is not started by a person. */
+function auditEntry<Name extends UseCaseName>(
+  { name, command }: WriteRequest<Name>,
+  result: CommandResult<Name>,
+  { now, actor }: Context,
+): AuditEntry | null {
+  // The compiler cannot see that a name, its command and its value belong together.
+  const describe = audited[name] as ((value: unknown, command: CommandOf<Name>) => Audited) | undefined;
+  if (describe === undefined || !result.ok || result.unchanged === true) return null;
+  const { act, subject, detail = '' } = describe(result.value, command);
+  return { at: now, actor, act, subject, detail };
 }

@@ -1,39 +1,23 @@
 import type {
   MirrorReads,
   MirrorTable,
-  SnapshotReads,
-  SnapshotTable,
   PreloadReads,
   PreloadTable,
+  SnapshotReads,
+  SnapshotTable,
 } from './agent/tables.ts';
-import type {
-  AuditReads,
-  AuditTable,
-  HistoryReads,
-  HistoryTable,
-  OldCredentialReads,
-  OldCredentialTable,
-  IdempotencyReads,
-  IdempotencyTable,
-  TokenReads,
-  TokenTable,
-} from './access/tables.ts';
-import type {
-  AccountReads,
-  AccountTable,
-  CollectionReads,
-  CollectionTable,
-  CouponReads,
-  CouponTable,
-  LicenseReads,
-  LicenseTable,
-  ProductReads,
-  ProductTable,
-  PurchaseReads,
-  PurchaseTable,
-} from './authority/tables.ts';
-import type { RedemptionReads, RedemptionTable } from './checkout/tables.ts';
 import type { OperationReads, OperationTable, Trace } from './outbox/tables.ts';
+import type { Page } from '../domain/page.ts';
+import type { TenantFilter, Token, Tenant } from '../domain/access/principal.ts';
+import type { HistoryEntry, License, LicenseTrigger, SoldLicense } from '../domain/license.ts';
+import type { Account, Collection, Product, Purchase, PurchaseWithLicense } from '../domain/catalogue.ts';
+import type { Coupon, CouponFilter, CouponTerms } from '../domain/checkout/coupon.ts';
+import type { Redemption } from '../domain/checkout/quote.ts';
+
+/*
+ * The tables, as the use cases see them. Undefined members of a filter do not filter. `after` lists the rows after an id,
+ * in the order of ids. `prune` removes up to `limit` rows from before an instant, and returns how many.
+ */
 
 /** Which cached responses a write invalidates. */
 export type Change = { licenseKey: string } | 'credentials' | 'anything';
@@ -124,4 +108,234 @@ export type AuthorityReader = {
 /** The only handle that writes to an authority's store. A `Transaction` is also an `AuthorityTransaction`. */
 export type AuthorityTransaction = {
   readonly [Name in Exclude<keyof Transaction, AgentTable | LocalTable>]: AuthorityTable<Transaction[Name]>;
+};
+
+export interface TokenReads {
+  get(tokenId: string): Token | null;
+  byDigest(digest: string): Token | null;
+  list(filter: TenantFilter, page: Page): Token[];
+  count(filter: TenantFilter): number;
+}
+export interface TokenTable extends TokenReads {
+  add(token: Token, digest: string): void;
+  /** Never moves `lastUsedAt` back. */
+  setLastUsed(tokenId: string, at: number): void;
+  remove(tokenId: string): void;
+}
+
+/** `id`: the id of an account, or the key of a product. */
+export type CredentialOwner = { kind: 'api_key' | 'product_secret'; id: string };
+/** A replaced credential that stays valid until an instant (epoch ms). */
+export type OldCredential = CredentialOwner & { until: number };
+export interface OldCredentialReads {
+  /** Also returns an expired credential until it is pruned. */
+  byDigest(kind: CredentialOwner['kind'], digest: string): OldCredential | null;
+}
+export interface OldCredentialTable extends OldCredentialReads {
+  /** Replaces the old credential that the owner has. */
+  put(old: OldCredential, digest: string): void;
+  remove(owner: CredentialOwner): void;
+  /** Removes credentials that ended at this instant or earlier. */
+  prune(before: number): void;
+}
+
+export type StoredResponse = { fingerprint: string; value: unknown };
+export interface IdempotencyReads {
+  get(credential: string, key: string): StoredResponse | null;
+  /** How many responses are stored for requests of a credential that changed nothing. */
+  unchangedCount(credential: string): number;
+}
+export interface IdempotencyTable extends IdempotencyReads {
+  put(credential: string, key: string, record: StoredResponse & { at: number; unchanged: boolean }): void;
+  /** Replaces a response, but not its `unchanged`. */
+  replace(credential: string, key: string, record: StoredResponse & { at: number }): void;
+  remove(credential: string, key: string): void;
+  /** Sets the date of up to `limit` responses from the future to `now`; returns how many. */
+  clampToNow(now: number, limit: number): number;
+  prune(before: number, limit: number): number;
+}
+
+/** Audit entries are kept for ever. */
+export type AuditEntry = { at: number; actor: string; act: string; subject: string; detail: string };
+export type RecordedAct = AuditEntry & { id: number };
+export type AuditFilter = {
+  /** Epoch ms, included. */
+  since?: number | undefined;
+  /** Epoch ms, excluded. */
+  until?: number | undefined;
+  actor?: string | undefined;
+  act?: string | undefined;
+  subject?: string | undefined;
+};
+export interface AuditReads {
+  get(id: number): RecordedAct | null;
+  /** Latest first. */
+  list(filter: AuditFilter, page: Page): RecordedAct[];
+  count(filter: AuditFilter): number;
+}
+export interface AuditTable extends AuditReads {
+  add(entry: AuditEntry): void;
+}
+
+/** `since`: epoch ms, included; undefined: all changes. */
+export type HistoryPage = Page & { since?: number | undefined };
+/** `number` counts the changes of the key. */
+export type ListedChange = HistoryEntry & { number: number };
+export interface HistoryReads {
+  /** Latest first. */
+  list(licenseKey: string, page: HistoryPage): ListedChange[];
+  count(licenseKey: string, since?: number): number;
+}
+export interface HistoryTable extends HistoryReads {
+  /** Adds a change, and removes the oldest changes of the key above `history.keep`. */
+  add(change: HistoryEntry): void;
+  /** Moves the changes from one spelling of a license key to another. */
+  changeKey(from: string, to: string): void;
+  prune(before: number, limit: number): number;
+}
+
+export interface AccountReads {
+  get(accountId: string): Account | null;
+  byKeyDigest(digest: string): Account | null;
+  list(filter: TenantFilter, page: Page): Account[];
+  count(filter: TenantFilter): number;
+}
+export interface AccountTable extends AccountReads {
+  add(account: Account, keyDigest: string): void;
+  keyDigest(accountId: string): string | null;
+  setKeyDigest(accountId: string, digest: string): void;
+}
+
+export type ProductFilter = TenantFilter & { archived?: boolean | undefined };
+export interface ProductReads {
+  get(productKey: string): Product | null;
+  bySecretDigest(digest: string): Product | null;
+  list(filter: ProductFilter, page: Page): Product[];
+  count(filter: ProductFilter): number;
+}
+export interface ProductTable extends ProductReads {
+  add(product: Product, secretDigest: string): void;
+  secretDigest(productKey: string): string | null;
+  setSecretDigest(productKey: string, digest: string): void;
+  put(product: Product): void;
+}
+
+export interface CollectionReads {
+  get(collectionId: string): Collection | null;
+  list(filter: TenantFilter, page: Page): Collection[];
+  count(filter: TenantFilter): number;
+}
+export interface CollectionTable extends CollectionReads {
+  add(collection: Collection): void;
+  put(collection: Collection): void;
+}
+
+/** `since` and `until`: epoch ms, both included. */
+export type PurchaseFilter = TenantFilter & {
+  productKey?: string | undefined;
+  licenseKey?: string | undefined;
+  /** Ignores case. */
+  buyerEmail?: string | undefined;
+  since?: number | undefined;
+  until?: number | undefined;
+  refunded?: boolean | undefined;
+};
+export interface PurchaseReads {
+  get(purchaseId: string): Purchase | null;
+  after(filter: ExportFilter, purchaseId: string, limit: number): PurchaseWithLicense[];
+  /** Latest first. */
+  list(filter: PurchaseFilter, page: Page): PurchaseWithLicense[];
+  count(filter: PurchaseFilter): number;
+}
+export interface PurchaseTable extends PurchaseReads {
+  add(purchase: Purchase): void;
+  setRefunded(purchase: Pick<Purchase, 'purchaseId' | 'refundedAt'>): void;
+}
+
+export type LicenseFilter = TenantFilter & {
+  productKey?: string | undefined;
+  licenseKey?: string | undefined;
+  enabled?: boolean | undefined;
+  /** Ignores case. */
+  buyerEmail?: string | undefined;
+};
+export interface LicenseReads {
+  get(licenseKey: string): License | null;
+  after(filter: ExportFilter, licenseKey: string, limit: number): License[];
+  list(filter: LicenseFilter, page: Page): SoldLicense[];
+  count(filter: LicenseFilter): number;
+}
+/** `remembered`: the history entry, with epoch ms; null: no history. */
+export type LicenseChange = {
+  tenant: Tenant;
+  licenseKey: string;
+  trigger: Exclude<LicenseTrigger, 'refund'>;
+  remembered: { at: number; credential: string } | null;
+};
+export interface LicenseTable extends LicenseReads {
+  /** Returns false if the key is taken. */
+  add(license: License): boolean;
+  /** Writes no index, because no indexed column changes. */
+  setState(license: Pick<License, 'licenseKey' | 'uses' | 'enabled'>): void;
+  /** Changes a license and adds the change to its history, in one statement; null if the tenant has no such license. */
+  change(change: LicenseChange): { before: License; after: License } | null;
+}
+
+export type ExportFilter = TenantFilter & { productKey?: string | undefined };
+
+export interface CouponReads {
+  after(accountId: string, id: number, limit: number): Coupon[];
+  get(accountId: string, id: number): Coupon | null;
+  byCode(accountId: string, code: string): Coupon | null;
+  list(accountId: string, page: Page, filter?: CouponFilter): Coupon[];
+  count(accountId: string, filter?: CouponFilter): number;
+}
+export interface CouponTable extends CouponReads {
+  /** Without `id`, generates one. */
+  add(accountId: string, terms: CouponTerms, id?: number | null): Coupon;
+  /** Whether any account has a coupon with this id. */
+  isTaken(id: number): boolean;
+  put(coupon: Coupon): void;
+  remove(id: number): void;
+}
+
+/** `id`: the sort key of lists. */
+export type ListedRedemption = Redemption & { id: number };
+
+/** The coupons that orders have used. On an agent, all belong to the default account. */
+export interface RedemptionReads {
+  get(accountId: string, order: string): Redemption | null;
+  /** The cost does not depend on the count. */
+  countOf(accountId: string, couponId: number): number;
+  /** Oldest first. */
+  listOf(accountId: string, couponId: number, page: Page): ListedRedemption[];
+  /** Newest first. */
+  ordersOf(accountId: string, couponId: number, limit: number): string[];
+}
+export interface RedemptionTable extends RedemptionReads {
+  add(accountId: string, redemption: Redemption): void;
+  /** Returns false if there was none. */
+  remove(accountId: string, order: string): boolean;
+  renumberCoupon(accountId: string, from: number, to: number): void;
+}
+
+type Listed = 'list' | 'count';
+
+/**
+ * The lists of an authority and their lengths. Large lists take long, so a local store reads them in another thread. A
+ * reader has the same methods, and runs them in the caller's thread.
+ */
+export type Lists = {
+  readonly [
+    Name in
+      'accounts' | 'products' | 'collections' | 'purchases' | 'licenses' | 'coupons' | 'tokens' | 'audit'
+  ]: Pick<AuthorityReader[Name], Listed>;
+} & { readonly redemptions: Pick<AuthorityReader['redemptions'], 'listOf'> };
+
+export type OperationLists = AwaitableTable<Pick<OperationReads, 'list' | 'openOf' | 'countOpenOf'>>;
+
+/** The lists of a local store, which may be an agent's. */
+export type LocalLists = Lists & {
+  readonly mirror: AwaitableTable<Pick<MirrorReads, Listed>>;
+  readonly operations: OperationLists;
 };

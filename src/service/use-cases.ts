@@ -1,30 +1,28 @@
 /* All use cases that write, by name. The writer runs only these. */
+export { pruneOldCredentials, keepTokenUses } from './access/credential.ts';
+export { pruneHistory, keepResponse, pruneIdempotency } from './access/records.ts';
 export { issueToken, revokeToken } from './access/token.ts';
-export { pruneOldCredentials } from './access/credential.ts';
-export { keepTokenUses } from './access/token.ts';
-export { pruneHistory } from './access/history.ts';
-export { keepResponse, pruneIdempotency } from './access/idempotency.ts';
-export { touchSnapshot } from './agent/license-snapshot.ts';
 export { forgetCoupon, mirrorCoupons } from './agent/mirror.ts';
-export { queuePreload, recordPreload } from './agent/preload.ts';
-export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout/redemption.ts';
-export { addAccount, rollApiKey } from './authority/account.ts';
-export { addCollection, updateCollection } from './authority/collection.ts';
+export { touchSnapshot, queuePreload, recordPreload } from './agent/snapshot.ts';
+export {
+  addAccount,
+  rollApiKey,
+  addCollection,
+  updateCollection,
+  addProduct,
+  rollProductSecret,
+  updateProduct,
+} from './authority/catalogue.ts';
 export { createCoupon, deleteCoupon, endCoupon, updateCoupon } from './authority/coupon.ts';
-export { importCoupons } from './authority/coupon-import.ts';
-export { importLicenses } from './authority/license-import.ts';
-export { importPurchases } from './authority/purchase-import.ts';
-export { changeLicense } from './authority/license.ts';
-export { addProduct, rollProductSecret, updateProduct } from './authority/product.ts';
-export { addPurchase, refundPurchase } from './authority/purchase.ts';
-export { markTime } from './lifecycle/clock-mark.ts';
-export { restore } from './lifecycle/start.ts';
-export { startAgent, startAuthority } from './lifecycle/start.ts';
+export { importCoupons, importLicenses, importPurchases } from './authority/import.ts';
+export { changeLicense, addPurchase, refundPurchase } from './authority/license.ts';
+export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout.ts';
+export { markTime } from './lifecycle/current-run.ts';
+export { restore, startAgent, startAuthority } from './lifecycle/start.ts';
 export { queueCoupon, recordCouponResponse, recordCouponListing } from './outbox/coupon-creation.ts';
 export { decideOperation } from './outbox/decision.ts';
 export { queueChange } from './outbox/license-change.ts';
-export { planStep } from './outbox/queue.ts';
-export { pruneOperations } from './outbox/queue.ts';
+export { planStep, pruneOperations } from './outbox/queue.ts';
 export { endOutage, postpone, recordResponse } from './outbox/record-answer.ts';
 export { recordRead } from './outbox/record-read.ts';
 export { keepLastSuccess, keepRetryAfter, pauseSync, retryNow } from './outbox/sync-marks.ts';

@@ -1,6 +1,6 @@
-import type { WriteOptions } from './ports.ts';
-import type { AuthorityTransaction, Transaction } from './tables.ts';
 import type * as useCases from './use-cases.ts';
+import type { WriteOptions, Log } from './ports.ts';
+import type { AuthorityTransaction, Transaction, Change, Awaitable } from './tables.ts';
 
 type UseCases = typeof useCases;
 
@@ -37,4 +37,68 @@ export interface Writer {
     command: CommandOf<Name>,
     writeOptions?: Partial<WriteOptions>,
   ): Promise<CommandResult<Name>>;
+}
+
+type Listener = (changes: readonly Change[]) => void;
+
+/** Announces what commits change, to everything that caches what was read from the store. */
+export class ChangeFeed {
+  readonly #listeners = new Set<Listener>();
+
+  /** Calls the listener at each announcement. Returns a function that ends the subscription. */
+  subscribe(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Call it after a commit and before its response is sent. */
+  announce(changes: readonly Change[]): void {
+    for (const listener of this.#listeners) listener(changes);
+  }
+}
+
+/**
+ * Runs the steps after a commit. If a step fails, the change stays: the failure is logged, and the caller gets
+ * `otherwise`.
+ */
+export async function afterCommit<Value, Otherwise = Value>(
+  log: Pick<Log, 'error'>,
+  steps: () => Awaitable<Value>,
+  otherwise: Otherwise,
+): Promise<Value | Otherwise> {
+  try {
+    return await steps();
+  } catch (error) {
+    log.error({ err: error }, 'a change was committed, but a later step failed');
+    return otherwise;
+  }
+}
+
+/*
+ * These writes run even if the disk is full: startup, recording upstream responses, and clean-up. Changes that callers
+ * request are refused.
+ */
+const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
+  'startAuthority',
+  'startAgent',
+  'markTime',
+  'pruneIdempotency',
+  'pruneOperations',
+  'pruneHistory',
+  'pruneOldCredentials',
+  'planStep',
+  'postpone',
+  'endOutage',
+  'recordResponse',
+  'recordRead',
+  'keepRetryAfter',
+  'recordCouponResponse',
+  'recordCouponListing',
+  'bindUpstream',
+  'keepResponse',
+]);
+
+/** Whether a write is accepted while the disk is full (src/sync/README.md, The store). */
+export function isEssential(name: UseCaseName): boolean {
+  return essential.has(name);
 }

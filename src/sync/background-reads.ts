@@ -5,7 +5,7 @@ import { type LicenseFetcher, isUnsent } from './license-fetcher.ts';
 import type { Probe, UpstreamLimiter } from './upstream-limiter.ts';
 import { type Wake, persist } from './waiting.ts';
 import type { PreloadKey, PreloadOutcome } from '../domain/agent/preload.ts';
-import { parsePlainLicenseKey } from '../domain/license-key.ts';
+import { parsePlainLicenseKey } from '../domain/license.ts';
 import { isMissing } from '../domain/outbox/outcome.ts';
 import type { Writer } from '../service/writer.ts';
 

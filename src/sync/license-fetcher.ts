@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { maxAliases } from '../domain/license-key.ts';
-import type { License } from '../domain/license.ts';
+import { maxAliases, type License } from '../domain/license.ts';
 import {
   isMissing,
   notApplied,

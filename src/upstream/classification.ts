@@ -1,4 +1,4 @@
-import { parseDatetime } from '../domain/datetime.ts';
+import { parseDatetime } from '../domain/time.ts';
 import { instanceHeader, provenanceHeaderNames } from '../domain/header-names.ts';
 import { notApplied, type Applied, type NotAppliedReason, type Outcome } from '../domain/outbox/outcome.ts';
 import type { Dialect, RequestKind } from './dialects.ts';

@@ -2,7 +2,7 @@ import type { NotAppliedReason } from '../domain/outbox/outcome.ts';
 import type { CouponPage } from '../service/ports.ts';
 import { type Answered, headerOf } from './exchange.ts';
 import { type JsonObject, type Parsed, isHtml, readReadableCoupons, readCoupons } from './wire.ts';
-import type { DialectName } from '../domain/dialect.ts';
+import type { DialectName } from '../domain/header-names.ts';
 
 /** What a request asks for. */
 export type RequestKind = 'verify' | 'change' | 'createCoupon' | 'listCoupons' | 'getCoupon';

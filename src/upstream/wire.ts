@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Coupon, couponFaults, couponTerms, type CouponTerms } from '../domain/checkout/coupon.ts';
-import { formatDatetime, isInstant, parseDatetime } from '../domain/datetime.ts';
+import { formatDatetime, isInstant, parseDatetime } from '../domain/time.ts';
 import { maxInitialUses, type License, type LicenseExtra } from '../domain/license.ts';
 import { plainText } from '../domain/text.ts';
 import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { formatDatetime } from '../domain/datetime.ts';
-import type { Account } from '../domain/account.ts';
-import type { AccountWithKey } from '../service/authority/account.ts';
+import { formatDatetime } from '../domain/time.ts';
+import type { Account } from '../domain/catalogue.ts';
+import type { AccountWithKey } from '../service/authority/catalogue.ts';
 import { name, secret, integer, instant } from './types.ts';
 import { parameters } from './parameters.ts';
 

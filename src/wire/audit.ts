@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { formatDatetime } from '../domain/datetime.ts';
-import type { RecordedAct } from '../service/access/tables.ts';
+import { formatDatetime } from '../domain/time.ts';
+import type { RecordedAct } from '../service/tables.ts';
 import { datetime, text, instant } from './types.ts';
 import { pageShape } from './page.ts';
 import { parameters } from './parameters.ts';

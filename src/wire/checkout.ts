@@ -7,12 +7,14 @@ import {
   type Cart,
   type CartLine,
   type Quote,
+  maximumOrderLength,
+  orderPattern,
+  type Redemption,
 } from '../domain/checkout/quote.ts';
 import type { RoleName } from '../domain/role.ts';
 import { boolean, identifier, integer, listOf, textMatching, texts, instant } from './types.ts';
 import { parameters, type ParameterSet, type ParsedParameters, without } from './parameters.ts';
-import { formatDatetime } from '../domain/datetime.ts';
-import { maximumOrderLength, orderPattern, type Redemption } from '../domain/checkout/redemption.ts';
+import { formatDatetime } from '../domain/time.ts';
 import { pageShape } from './page.ts';
 
 /** The limit for a body with a cart, instead of `limits.body_bytes`: room for a thousand lines. */

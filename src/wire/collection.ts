@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Collection } from '../domain/collection.ts';
+import type { Collection } from '../domain/catalogue.ts';
 import { identifier, name, newIdentifier, texts } from './types.ts';
 import { pageShape } from './page.ts';
 import { parameters } from './parameters.ts';

@@ -11,7 +11,7 @@ import {
   type CouponScope,
   type CouponTerms,
 } from '../domain/checkout/coupon.ts';
-import { formatDatetime } from '../domain/datetime.ts';
+import { formatDatetime } from '../domain/time.ts';
 import type { RoleName } from '../domain/role.ts';
 import { datetime, identifier, integer, oneOf, percentage, text, textMatching, instant } from './types.ts';
 import { pageShape } from './page.ts';

@@ -1,11 +1,15 @@
 import { z } from 'zod';
-import { formatDatetime } from '../domain/datetime.ts';
-import { maximumLicenseKeyLength, parseLicenseKey } from '../domain/license-key.ts';
-import type { License, SoldLicense } from '../domain/license.ts';
+import { formatDatetime } from '../domain/time.ts';
+import {
+  maximumLicenseKeyLength,
+  parseLicenseKey,
+  type License,
+  type SoldLicense,
+  type HistoryEntry,
+} from '../domain/license.ts';
 import { boolean, identifier, emailFilter, text, texts, instant } from './types.ts';
 import { pageShape } from './page.ts';
 import { parameters } from './parameters.ts';
-import type { HistoryEntry } from '../domain/history.ts';
 
 const licenseMembers = {
   license_key: z.string(),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { formatDatetime } from '../domain/datetime.ts';
+import { formatDatetime } from '../domain/time.ts';
 import { isHeld, operationStates, type Operation } from '../domain/outbox/operation.ts';
 import { waitCauses, type Explanation } from '../domain/outbox/explanation.ts';
 import { oneOf, instant } from './types.ts';

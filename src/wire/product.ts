@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { formatDatetime } from '../domain/datetime.ts';
-import type { Product } from '../domain/product.ts';
-import type { ProductWithSecret } from '../service/authority/product.ts';
+import { formatDatetime } from '../domain/time.ts';
+import type { Product } from '../domain/catalogue.ts';
+import type { ProductWithSecret } from '../service/authority/catalogue.ts';
 import { boolean, identifier, name, newIdentifier, secret, instant } from './types.ts';
 import { pageShape } from './page.ts';
 import { parameters } from './parameters.ts';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { maxInitialUses } from '../domain/license.ts';
-import { maximumLicenseKeyLength } from '../domain/license-key.ts';
-import type { PurchaseWithLicense } from '../domain/purchase.ts';
-import { formatDatetime } from '../domain/datetime.ts';
+import { maxInitialUses, maximumLicenseKeyLength } from '../domain/license.ts';
+import type { PurchaseWithLicense } from '../domain/catalogue.ts';
+import { formatDatetime } from '../domain/time.ts';
 import { boolean, datetime, email, identifier, integer, emailFilter, instant } from './types.ts';
 import { licenseKeyText, licenseObject, serializeLicense, licenseKeyFilter } from './license.ts';
 import { pageShape } from './page.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { formatDatetime } from '../domain/datetime.ts';
+import { formatDatetime } from '../domain/time.ts';
 import type { OutboxStatus, Status, UpstreamStatus } from '../service/status.ts';
 import { oneOf, instant } from './types.ts';
 import { parameters } from './parameters.ts';

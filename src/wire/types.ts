@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { isInstant, parseDatetime } from '../domain/datetime.ts';
+import { isInstant, parseDatetime } from '../domain/time.ts';
 import { isLongerThan } from '../domain/text.ts';
-import { shortestSecret } from '../service/access/secret.ts';
+import { shortestSecret } from '../service/access/credential.ts';
 
 /*
  * The types of parameters. Each accepts the text of a form and the values of JSON. The message of an error is its code,

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { licenseKeyFrom } from '../../src/domain/license-key.ts';
+import { licenseKeyFrom } from '../../src/domain/license.ts';
 import type { KeyRange, LoadRequest } from './load/job.ts';
 
 /** The product of every measured store, and its secret. */

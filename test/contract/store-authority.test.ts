@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
-import { changeLicense, type License, type LicenseTrigger } from '../../src/domain/license.ts';
-import { quoteCart } from '../../src/domain/checkout/quote.ts';
-import type { Redemption } from '../../src/domain/checkout/redemption.ts';
+import { licenseAfter, type License, type LicenseTrigger } from '../../src/domain/license.ts';
+import { quoteCart, type Redemption } from '../../src/domain/checkout/quote.ts';
 import { engines, type AuthorityStore, type Engine } from '../support/app/authority-store.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
 import { account, at, buildLicense, page, product } from '../support/builders/store-builders.ts';
@@ -164,7 +163,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
           const { licenseKey } = before;
           const change = { tenant, licenseKey, trigger, remembered: { at, credential: 'product:press' } };
           const changed = await store.write(async ({ licenses }) => await licenses.change(change));
-          const after = changeLicense(before, trigger);
+          const after = licenseAfter(before, trigger);
           expect(changed).toEqual({ before, after });
           expect(await store.reader.licenses.get(licenseKey)).toEqual(after);
           const isChanged = after.uses !== uses || after.enabled !== enabled;

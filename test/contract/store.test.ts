@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import type { Operation } from '../../src/domain/outbox/operation.ts';
-import { quoteCart } from '../../src/domain/checkout/quote.ts';
-import type { Redemption } from '../../src/domain/checkout/redemption.ts';
+import { quoteCart, type Redemption } from '../../src/domain/checkout/quote.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
 import {

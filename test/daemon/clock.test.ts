@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { PersistentClock, machineTime } from '../../src/daemon/system/machine.ts';
-import type { ClockReading, TimeMark } from '../../src/domain/clock.ts';
+import type { ClockReading, TimeMark } from '../../src/domain/time.ts';
 
 const start: ClockReading = { wall: 1_000_000_000_000, monotonic: 5_000 };
 

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import {
-  changeLicense,
+  licenseAfter,
   countAfter,
   licenseTransitions,
   type License,
   type LicenseTrigger,
+  licenseKeyBytes,
+  licenseKeyFrom,
+  parseLicenseKey,
 } from '../../src/domain/license.ts';
 
 type State = 'enabled' | 'disabled';
@@ -47,7 +50,7 @@ const cells = Object.entries(table).flatMap(([from, row]) =>
 describe('a license', () => {
   it.each(cells)('that is $from is $to.state with $to.uses uses after $trigger', ({ from, trigger, to }) => {
     const before = { ...license, enabled: from === 'enabled' };
-    expect(changeLicense(before, trigger)).toEqual({
+    expect(licenseAfter(before, trigger)).toEqual({
       ...license,
       enabled: to.state === 'enabled',
       uses: to.uses,
@@ -63,7 +66,7 @@ describe('a license', () => {
 
   it('is left as it was: a change makes a new one', () => {
     const before = { ...license };
-    changeLicense(before, 'disable');
+    licenseAfter(before, 'disable');
     expect(before).toEqual(license);
   });
 });
@@ -80,5 +83,51 @@ describe('the count of uses', () => {
   it('that an upstream let fall below 0 is not taken further down, and rises one by one', () => {
     expect(countAfter(-2, 'decrease')).toBe(-2);
     expect(countAfter(-2, 'usage')).toBe(-1);
+  });
+});
+
+describe('a generated license key', () => {
+  it('is four groups of five letters, one for the low five bits of each byte', () => {
+    const bytes = Uint8Array.from({ length: licenseKeyBytes }, (_, index) => index);
+    expect(licenseKeyFrom(bytes)).toBe('ABCDE-FGHJK-LMNPQ-RSTUV');
+    expect(licenseKeyFrom(bytes.map((byte) => byte + 12))).toBe('NPQRS-TUVWX-YZ234-56789');
+    expect(licenseKeyFrom(bytes.map((byte) => byte | 0xe0))).toBe('ABCDE-FGHJK-LMNPQ-RSTUV');
+  });
+
+  it('is found in any letter case', () => {
+    expect(parseLicenseKey('abcde-FGHJK-lmnpq-RsTuV')).toBe('ABCDE-FGHJK-LMNPQ-RSTUV');
+  });
+});
+
+describe('an imported license key', () => {
+  it.each([
+    'abc',
+    'ABCDE-FGHIJ-LMNPQ-RSTUV',
+    'abcde-fghjk-lmnpq',
+    'xabcde-fghjk-lmnpq-rstuv',
+    'abcde-fghjk-lmnpq-rstuvx',
+    'ümlaut 1',
+    '0',
+  ])('is kept as given: %s', (key) => {
+    expect(parseLicenseKey(key)).toBe(key);
+  });
+
+  it('loses the white space around it, not that within', () => {
+    expect(parseLicenseKey(' \t a b \n')).toBe('a b');
+  });
+
+  it('has 100 characters at most', () => {
+    expect(parseLicenseKey('x'.repeat(100))).toBe('x'.repeat(100));
+    expect(parseLicenseKey('x'.repeat(101))).toBeNull();
+    expect(parseLicenseKey(` ${'x'.repeat(100)} `)).toBe('x'.repeat(100));
+  });
+
+  it('has as many characters as people count, where JavaScript counts some twice', () => {
+    expect(parseLicenseKey('😀'.repeat(100))).toBe('😀'.repeat(100));
+    expect(parseLicenseKey('😀'.repeat(101))).toBeNull();
+  });
+
+  it.each(['', ' ', '\n\t'])('is none when nothing is left of it', (text) => {
+    expect(parseLicenseKey(text)).toBeNull();
   });
 });

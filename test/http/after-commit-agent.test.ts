@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { syncControl } from '../../src/daemon/role/agent.ts';
-import { dialectNames, type DialectName } from '../../src/domain/dialect.ts';
+import { dialectNames, type DialectName } from '../../src/domain/header-names.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { agentLicensing } from '../../src/service/agent/license.ts';
 import { lastProductName } from '../../src/service/agent/products.ts';

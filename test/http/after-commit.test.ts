@@ -1,10 +1,13 @@
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { dialectNames, type DialectName } from '../../src/domain/dialect.ts';
+import { dialectNames, type DialectName } from '../../src/domain/header-names.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
-import { authorityCheckout } from '../../src/service/authority/checkout.ts';
-import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
+import {
+  authorityCheckout,
+  authorityCouponing,
+  authorityLicensing,
+} from '../../src/service/authority/services.ts';
 import { StorageError, type StorageFault } from '../../src/service/ports.ts';
 import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 import { StepsAfterCommit } from '../support/app/steps-after-commit.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { App, Readiness } from '../../src/http/app.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { done, refuse } from '../../src/domain/problem/problem.ts';
-import type { LicenseChangeRequest, Licensing, Provenance } from '../../src/service/answers.ts';
+import type { LicenseChangeRequest, Licensing, Provenance } from '../../src/service/services.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
 import {

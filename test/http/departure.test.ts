@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem/problem.ts';
-import type { Licensing } from '../../src/service/answers.ts';
+import type { Licensing } from '../../src/service/services.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 import { adminToken } from '../support/app/http-app.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { licenseKeyFrom } from '../../src/domain/license-key.ts';
+import { licenseKeyFrom } from '../../src/domain/license.ts';
 import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
 
 const uuid = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { unchangedLimit } from '../../src/service/access/idempotency.ts';
+import { unchangedLimit } from '../../src/service/access/records.ts';
 import { stateFiles } from '../../src/store/sqlite/files/state-directory.ts';
 import { postgresOfProject } from '../support/app/app-store.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';

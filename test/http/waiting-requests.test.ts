@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem/problem.ts';
-import type { Licensing } from '../../src/service/answers.ts';
+import type { Licensing } from '../../src/service/services.ts';
 import { adminToken, limits } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
 import { CallerConnection } from '../support/network/caller-connection.ts';

@@ -7,8 +7,8 @@ import {
   timeOf,
   type ClockReading,
   type TimeState,
-} from '../../src/domain/clock.ts';
-import { freshnessAt } from '../../src/domain/agent/freshness.ts';
+} from '../../src/domain/time.ts';
+import { freshnessAt } from '../../src/domain/agent/license-snapshot.ts';
 
 const day = 86_400_000;
 const policy = { freshMs: day, staleMs: 7 * day, graceMs: 14 * day };

@@ -17,7 +17,7 @@ import {
   foldCouponCode,
   type CouponParameters,
 } from '../../src/domain/checkout/coupon.ts';
-import { formatDatetime, parseDatetime } from '../../src/domain/datetime.ts';
+import { formatDatetime, parseDatetime } from '../../src/domain/time.ts';
 
 const sent = { nil: undefined };
 const halfSeconds = nat(10).map((count) => count * 500);

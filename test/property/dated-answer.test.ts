@@ -1,8 +1,8 @@
 import { array, asyncProperty, assert, constantFrom, integer, nat, oneof, option, record } from 'fast-check';
 import { expect, it } from 'vitest';
 import { PersistentClock } from '../../src/daemon/system/machine.ts';
-import type { ClockReading } from '../../src/domain/clock.ts';
-import { isRefusal } from '../../src/service/access/idempotency.ts';
+import type { ClockReading } from '../../src/domain/time.ts';
+import { isRefusal } from '../../src/service/access/records.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
 import { localWriter } from '../../src/store/sqlite/local-writer.ts';

@@ -12,8 +12,15 @@ import {
 } from 'fast-check';
 import { describe, it, expect } from 'vitest';
 import { countApplied, type CounterKind } from '../../src/domain/outbox/delivery.ts';
-import { licenseKeyBytes, licenseKeyFrom, parseLicenseKey } from '../../src/domain/license-key.ts';
-import { changeLicense, countAfter, type License, type LicenseTrigger } from '../../src/domain/license.ts';
+import {
+  licenseKeyBytes,
+  licenseKeyFrom,
+  parseLicenseKey,
+  licenseAfter,
+  countAfter,
+  type License,
+  type LicenseTrigger,
+} from '../../src/domain/license.ts';
 
 const trigger = constantFrom<LicenseTrigger>('usage', 'decrease', 'enable', 'disable', 'refund');
 const counterKind = constantFrom<CounterKind>('usage', 'decrease');
@@ -36,7 +43,7 @@ describe('a license after any changes', () => {
       property(license, array(trigger), (before, triggers) => {
         let present = before;
         for (const one of triggers) {
-          const next = changeLicense(present, one);
+          const next = licenseAfter(present, one);
           expect(next.uses).toBeGreaterThanOrEqual(0);
           expect(Math.abs(next.uses - present.uses)).toBeLessThanOrEqual(1);
           present = next;
@@ -49,7 +56,7 @@ describe('a license after any changes', () => {
     assert(
       property(license, array(trigger), (before, triggers) => {
         const last = triggers.findLast((one) => one !== 'usage' && one !== 'decrease');
-        const after = triggers.reduce(changeLicense, before);
+        const after = triggers.reduce(licenseAfter, before);
         expect(after.enabled).toBe(last === undefined ? before.enabled : last === 'enable');
       }),
     );

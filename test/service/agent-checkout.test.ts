@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Coupon } from '../../src/domain/checkout/coupon.ts';
 import type { Cart } from '../../src/domain/checkout/quote.ts';
-import { agentCheckout } from '../../src/service/agent/checkout.ts';
-import type { Checkout } from '../../src/service/answers.ts';
+import { agentCheckout } from '../../src/service/agent/coupon.ts';
+import type { Checkout } from '../../src/service/services.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
 import { createManualHarness, never, type ManualHarness } from '../support/harness/manual-harness.ts';
 import { day, minute, no, refusalOf, second, valueOf } from '../support/harness/service-harness.ts';

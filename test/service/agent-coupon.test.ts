@@ -3,7 +3,7 @@ import type { Coupon, CouponFilter } from '../../src/domain/checkout/coupon.ts';
 import type { Page } from '../../src/domain/page.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { agentCouponing } from '../../src/service/agent/coupon.ts';
-import type { Couponing } from '../../src/service/answers.ts';
+import type { Couponing } from '../../src/service/services.ts';
 import { StorageError, type CouponPage, type Idempotency } from '../../src/service/ports.ts';
 import {
   createManualHarness,

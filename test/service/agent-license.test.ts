@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { agentLicensing } from '../../src/service/agent/license.ts';
-import type { LicenseResponse, LicenseChangeRequest, Licensing } from '../../src/service/answers.ts';
+import type { LicenseResponse, LicenseChangeRequest, Licensing } from '../../src/service/services.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import {

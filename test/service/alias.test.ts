@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maxAliases } from '../../src/domain/license-key.ts';
-import type { License } from '../../src/domain/license.ts';
+import { maxAliases, type License } from '../../src/domain/license.ts';
 import type { Applied } from '../../src/domain/outbox/outcome.ts';
 import {
   createAgent,

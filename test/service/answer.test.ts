@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rememberedTime } from '../../src/service/lifecycle/clock-mark.ts';
+import { rememberedTime } from '../../src/service/lifecycle/current-run.ts';
 import { lastProductName } from '../../src/service/agent/products.ts';
 import {
   createAgent,

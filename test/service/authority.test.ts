@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import type { LicenseTrigger } from '../../src/domain/license.ts';
-import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
+import { authorityCouponing, authorityLicensing } from '../../src/service/authority/services.ts';
 import type { Tenant } from '../../src/domain/access/principal.ts';
-import type { PurchaseWithLicense } from '../../src/domain/purchase.ts';
+import type { PurchaseWithLicense } from '../../src/domain/catalogue.ts';
 import { refusalOf, second, Harness, valueOf } from '../support/harness/service-harness.ts';
 import { buildTerms } from '../support/builders/coupon-builders.ts';
 

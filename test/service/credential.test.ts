@@ -7,8 +7,9 @@ import {
   socketPrincipal,
   type CredentialKind,
   type Credentials,
+  TokenUses,
 } from '../../src/service/access/credential.ts';
-import { TokenUses, type NewToken } from '../../src/service/access/token.ts';
+import { type NewToken } from '../../src/service/access/token.ts';
 import { AgentHarness, hour, minute, Harness, valueOf } from '../support/harness/service-harness.ts';
 
 const digest = (secret: string): string => createHash('sha256').update(secret).digest('hex');

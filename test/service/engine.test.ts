@@ -1,9 +1,8 @@
 import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { authorityCredentials } from '../../src/service/access/credential.ts';
-import { TokenUses } from '../../src/service/access/token.ts';
-import { isRefusal } from '../../src/service/access/idempotency.ts';
-import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
+import { authorityCredentials, TokenUses } from '../../src/service/access/credential.ts';
+import { isRefusal } from '../../src/service/access/records.ts';
+import { authorityCouponing, authorityLicensing } from '../../src/service/authority/services.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { AuthorityTransaction, Transaction } from '../../src/service/tables.ts';
 import { prepareCommitter } from '../../src/store/sqlite/commit.ts';

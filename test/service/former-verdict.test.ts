@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { agentLicensing } from '../../src/service/agent/license.ts';
-import type { LicenseResponse, Licensing } from '../../src/service/answers.ts';
+import type { LicenseResponse, Licensing } from '../../src/service/services.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import { AgentProducts, storedProducts } from '../../src/service/agent/products.ts';
 import {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { agentLicensing } from '../../src/service/agent/license.ts';
-import type { AgentLicensingParts } from '../../src/service/agent/license-lookup.ts';
+import { agentLicensing, type AgentLicensingParts } from '../../src/service/agent/license.ts';
 import type { Page } from '../../src/domain/page.ts';
 import {
   createAgent,

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { unchangedLimit } from '../../src/service/access/idempotency.ts';
+import { unchangedLimit } from '../../src/service/access/records.ts';
 import type { Idempotency } from '../../src/service/ports.ts';
 import {
   day,

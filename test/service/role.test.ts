@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { couponTerms } from '../../src/domain/checkout/coupon.ts';
-import { isUnusedAuthority, roleOf } from '../../src/service/lifecycle/role.ts';
+import { isUnusedAuthority, roleOf } from '../../src/service/lifecycle/start.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
 import { account, buildSnapshot, createTestStore, product } from '../support/builders/store-builders.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { rememberedTime } from '../../src/service/lifecycle/clock-mark.ts';
-import { isEssential } from '../../src/service/lifecycle/full-disk.ts';
-import { logKey, type StartAgent } from '../../src/service/lifecycle/start.ts';
-import { roleOf } from '../../src/service/lifecycle/role.ts';
+import { rememberedTime } from '../../src/service/lifecycle/current-run.ts';
+import { isEssential } from '../../src/service/writer.ts';
+import { logKey, type StartAgent, roleOf } from '../../src/service/lifecycle/start.ts';
 import {
   day,
   createAgent,

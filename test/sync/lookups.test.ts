@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { maxAliases } from '../../src/domain/license-key.ts';
+import { maxAliases } from '../../src/domain/license.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
-import type { LicenseResponse } from '../../src/service/answers.ts';
+import type { LicenseResponse } from '../../src/service/services.ts';
 import { minute, second, startSyncHarness, type SyncHarness } from '../support/harness/sync-harness.ts';
 
 /*

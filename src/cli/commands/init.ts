@@ -15,7 +15,7 @@ import { formatAddress } from '../../config/value/address.ts';
 import type { Environment } from '../../config/defaults.ts';
 import type { Finding } from '../../config/finding.ts';
 import { type LoadedConfiguration, loadConfiguration } from '../../config/load.ts';
-import { type DialectName, dialectNames } from '../../domain/dialect.ts';
+import { type DialectName, dialectNames } from '../../domain/header-names.ts';
 import { makeDirectory } from '../../store/sqlite/files/private-file.ts';
 import { defineCommand, textOption } from '../command.ts';
 import { toLoadOptions } from '../configuration.ts';

@@ -1,5 +1,5 @@
 import { parseDuration } from '../../config/value/unit.ts';
-import { dialectNames } from '../../domain/dialect.ts';
+import { dialectNames } from '../../domain/header-names.ts';
 import { defineCommand, textOption, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { stringify } from 'yaml';
-import { type DialectName, dialectNames } from '../../domain/dialect.ts';
+import { type DialectName, dialectNames } from '../../domain/header-names.ts';
 import { type GlobalOptions, UsageError } from '../command.ts';
 import { writePath } from './paths.ts';
 

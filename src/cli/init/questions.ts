@@ -1,7 +1,7 @@
 import { confirm, isCancel, password, select, text } from '@clack/prompts';
 import type { z } from 'zod';
 import * as types from '../../config/types.ts';
-import { dialectNames } from '../../domain/dialect.ts';
+import { dialectNames } from '../../domain/header-names.ts';
 import type { GivenStore, PlannedSecret, PlannedStore } from './plan.ts';
 
 /** The user pressed Ctrl-C. */

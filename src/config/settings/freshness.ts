@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defaultFreshnessPolicy } from '../../domain/agent/freshness.ts';
+import { defaultFreshnessPolicy } from '../../domain/agent/license-snapshot.ts';
 import { rule, section } from '../schema.ts';
 import { duration, wait } from '../types.ts';
 import { formatDuration } from '../value/unit.ts';

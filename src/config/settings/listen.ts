@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { dialectNames } from '../../domain/dialect.ts';
 import {
+  dialectNames,
   apiKeyHeaders,
   credentialHeaders,
   idempotencyKeyHeader,

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { dialectNames } from '../../domain/dialect.ts';
-import { apiKeyHeaders, credentialHeaders } from '../../domain/header-names.ts';
+import { dialectNames, apiKeyHeaders, credentialHeaders } from '../../domain/header-names.ts';
 import { isDistinct } from '../file/tree.ts';
 import { rule, section } from '../schema.ts';
 import {

@@ -6,7 +6,7 @@ import type { Configuration } from '../../config/configuration.ts';
 import { type Finding, fail, ok, warn } from '../../config/finding.ts';
 import { formatReason } from '../../config/errors.ts';
 import { formatAddress } from '../../config/value/address.ts';
-import { formatDatetime } from '../../domain/datetime.ts';
+import { formatDatetime } from '../../domain/time.ts';
 import { ListenError } from '../../http/listen.ts';
 import { endOf, readFiles, soonMs } from '../certificate.ts';
 import { groupNumber } from '../system/process.ts';

@@ -5,7 +5,7 @@ import { readNamedFile } from '../../config/file/named-file.ts';
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
 import { formatDestination } from '../../config/value/address.ts';
 import { formatReason } from '../../config/errors.ts';
-import { formatDatetime } from '../../domain/datetime.ts';
+import { formatDatetime } from '../../domain/time.ts';
 import { isResponse, isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
 import {
   classify,
@@ -23,7 +23,7 @@ import { isPlainToOthers } from '../../config/warnings.ts';
 import { counted } from '../../domain/text.ts';
 import { endOf } from '../certificate.ts';
 import { connectionSettings, proxyTo, speechSettings } from '../upstream-settings.ts';
-import { type DialectName, dialectNames } from '../../domain/dialect.ts';
+import { type DialectName, dialectNames } from '../../domain/header-names.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { systemRandom } from '../system/machine.ts';
 

@@ -1,14 +1,12 @@
 import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
 import { agentCredentials } from '../../service/access/credential.ts';
-import { agentCheckout } from '../../service/agent/checkout.ts';
-import { agentCouponing } from '../../service/agent/coupon.ts';
+import { agentCheckout, agentCouponing } from '../../service/agent/coupon.ts';
 import { agentLicensing } from '../../service/agent/license.ts';
 import { lastProductName } from '../../service/agent/products.ts';
-import type { LocalLists } from '../../service/lists.ts';
+import type { LocalLists, Reader } from '../../service/tables.ts';
 import { isPaused, retryAfterUntil } from '../../service/outbox/sync-marks.ts';
 import type { Log, SyncControl } from '../../service/ports.ts';
-import type { Reader } from '../../service/tables.ts';
 import type { Writer } from '../../service/writer.ts';
 import { KeyedMutex } from '../../sync/keyed-mutex.ts';
 import { Sync } from '../../sync/sync.ts';

@@ -8,19 +8,21 @@ import {
   cacheKeyOf,
   type ResolvedCredential,
   type CredentialCache,
+  type TokenUses,
 } from '../../service/access/credential.ts';
-import type { TokenUses } from '../../service/access/token.ts';
-import type { Checkout, Couponing, Licensing } from '../../service/answers.ts';
-import { authorityCouponing, authorityLicensing } from '../../service/authority/answers.ts';
-import { authorityCheckout } from '../../service/authority/checkout.ts';
-import type { Lists } from '../../service/lists.ts';
+import type { Checkout, Couponing, Licensing } from '../../service/services.ts';
+import {
+  authorityCouponing,
+  authorityLicensing,
+  authorityCheckout,
+} from '../../service/authority/services.ts';
+import type { Lists, AuthorityReader, Awaitable } from '../../service/tables.ts';
+import type { Product } from '../../domain/catalogue.ts';
 import { type Log, type SyncControl, type Clock, StorageError } from '../../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
-import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 import { type PersistentClock, isSameDigest, sha256 } from '../system/machine.ts';
-import type { Product } from '../../domain/product.ts';
 
 /** The parts of an agent or authority that the daemon needs. */
 export type Role = {

@@ -4,8 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { existsSync, statSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import type { DialectName } from '../../domain/dialect.ts';
-import { credentialHeaders } from '../../domain/header-names.ts';
+import { type DialectName, credentialHeaders } from '../../domain/header-names.ts';
+import { maximumLicenseKeyLength } from '../../domain/license.ts';
+import { shortestSecret } from '../../service/access/credential.ts';
 import { ListenError } from '../../http/listen.ts';
 import { makeLog } from '../log.ts';
 import { longestTimerMs } from '../system/machine.ts';
@@ -15,8 +16,6 @@ import { AdvancingTime } from './server.ts';
 import { SandboxAgent, agentConfiguration } from './agent.ts';
 import { type SandboxFaults, SandboxStore, type SandboxCredentials, type SandboxParts } from './store.ts';
 import { formatReason } from '../../config/errors.ts';
-import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
-import { shortestSecret } from '../../service/access/secret.ts';
 import { makeDirectory, readOwnFile, replaceFile } from '../../store/sqlite/files/private-file.ts';
 
 type SandboxCommand = SandboxFaults & {

@@ -10,7 +10,7 @@ import type { Log } from '../../service/ports.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import type { Daemon } from '../daemon.ts';
 import { startDaemon } from '../start.ts';
-import type { ClockReading } from '../../domain/clock.ts';
+import type { ClockReading } from '../../domain/time.ts';
 import { machineTime, type TimeSource } from '../system/machine.ts';
 
 /** Starts a daemon of a sandbox. Only `tree` configures the daemon: no file, and no variable of the environment. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DialectName } from '../../domain/dialect.ts';
+import type { DialectName } from '../../domain/header-names.ts';
 import type { Log } from '../../service/ports.ts';
 import { makeLog } from '../log.ts';
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../system/temporary-directory.ts';

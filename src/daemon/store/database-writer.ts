@@ -1,4 +1,4 @@
-import type { ClockReading } from '../../domain/clock.ts';
+import type { ClockReading } from '../../domain/time.ts';
 import { StorageError, type Clock, type Log, type WriteOptions } from '../../service/ports.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../service/writer.ts';
 import { look, type DatabaseCondition, type FoundCondition } from '../../store/postgres/condition.ts';

@@ -1,4 +1,4 @@
-import { isUnusedAuthority } from '../../service/lifecycle/role.ts';
+import { isUnusedAuthority } from '../../service/lifecycle/start.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { examine } from '../../store/postgres/migrations.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { Configuration } from '../../config/configuration.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
 import { counted } from '../../domain/text.ts';
-import { isUnusedAuthority, roleOf } from '../../service/lifecycle/role.ts';
+import { isUnusedAuthority, roleOf } from '../../service/lifecycle/start.ts';
 import { type Log, StorageError } from '../../service/ports.ts';
 import type { AuthorityReader, Reader } from '../../service/tables.ts';
 import type { Writer } from '../../service/writer.ts';

@@ -1,5 +1,5 @@
 import type { Configuration } from '../../config/configuration.ts';
-import { roleOf } from '../../service/lifecycle/role.ts';
+import { roleOf } from '../../service/lifecycle/start.ts';
 import { type Contents, move, MoveUnequal, type Progress } from '../../store/move/move.ts';
 import { openSource } from '../../store/move/source.ts';
 import { MoveInDoubt } from '../../store/move/target.ts';

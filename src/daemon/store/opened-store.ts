@@ -1,9 +1,8 @@
 import type { App } from '../../http/app.ts';
 import type { CredentialCache } from '../../service/access/credential.ts';
-import type { LocalLists } from '../../service/lists.ts';
+import type { LocalLists, AuthorityReader, Reader } from '../../service/tables.ts';
 import type { Log } from '../../service/ports.ts';
 import type { RecordCounts, StorageState } from '../../service/status.ts';
-import type { AuthorityReader, Reader } from '../../service/tables.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { ConnectionCounts } from '../gauges.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';

@@ -1,9 +1,8 @@
 import type { RoleName } from '../../domain/role.ts';
-import { isRefusal } from '../../service/access/idempotency.ts';
-import { rememberedTime } from '../../service/lifecycle/clock-mark.ts';
+import { isRefusal } from '../../service/access/records.ts';
+import { rememberedTime } from '../../service/lifecycle/current-run.ts';
 import { StorageError } from '../../service/ports.ts';
-import { roleOf } from '../../service/lifecycle/role.ts';
-import type { RestoredStore } from '../../service/lifecycle/start.ts';
+import { roleOf, type RestoredStore } from '../../service/lifecycle/start.ts';
 import { runUseCase } from '../../service/run.ts';
 import { openReading, openWriting } from '../../store/sqlite/connection.ts';
 import {

@@ -1,15 +1,14 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from '../../config/configuration.ts';
-import { isRefusal } from '../../service/access/idempotency.ts';
+import { isRefusal } from '../../service/access/records.ts';
 import type { RevokeToken } from '../../service/access/token.ts';
-import { ChangeFeed } from '../../service/change-feed.ts';
-import { rememberedTime } from '../../service/lifecycle/clock-mark.ts';
+import { ChangeFeed, type Writer } from '../../service/writer.ts';
+import { rememberedTime } from '../../service/lifecycle/current-run.ts';
 import { logKey, apiKeyKeptAt, type StartAuthority } from '../../service/lifecycle/start.ts';
 import { type Log, StorageError } from '../../service/ports.ts';
 import { runUseCase } from '../../service/run.ts';
 import type { AuthorityReader } from '../../service/tables.ts';
-import type { Writer } from '../../service/writer.ts';
 import { Database } from '../../store/postgres/database.ts';
 import {
   storageErrorOf,

@@ -14,7 +14,7 @@ import {
   type ClockReading,
   type TimeState,
   type TimeMark,
-} from '../../domain/clock.ts';
+} from '../../domain/time.ts';
 import type { Clock, Digest, Random, SameDigest } from '../../service/ports.ts';
 
 /** Node's timers overflow beyond this many ms. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { newSecret, shortestSecret, type SecretPrefix } from '../../service/access/secret.ts';
+import { newSecret, shortestSecret, type SecretPrefix } from '../../service/access/credential.ts';
 import { StateDirectoryRefused } from '../../store/sqlite/faults.ts';
 import { readOwnFile, replaceFile } from '../../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';

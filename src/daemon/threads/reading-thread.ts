@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads';
-import type { LocalLists } from '../../service/lists.ts';
+import type { LocalLists } from '../../service/tables.ts';
 import { StorageError } from '../../service/ports.ts';
 import type { ExportOrder, ExportPage } from '../../wire/bulk/export.ts';
 import { startWorker, errorOf, type OutcomeMessage } from './worker.ts';

@@ -1,7 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { LocalLists } from '../../service/lists.ts';
+import type { LocalLists, Reader } from '../../service/tables.ts';
 import { StorageError } from '../../service/ports.ts';
-import type { Reader } from '../../service/tables.ts';
 import { openReading } from '../../store/sqlite/connection.ts';
 import { storageFault } from '../../store/sqlite/faults.ts';
 import type { ReadResponse, ReadMessage, ReadRequest } from './reading-thread.ts';

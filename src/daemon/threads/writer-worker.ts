@@ -1,10 +1,9 @@
 import { dirname } from 'node:path';
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import { isRefusal } from '../../service/access/idempotency.ts';
-import { isEssential } from '../../service/lifecycle/full-disk.ts';
+import { isRefusal } from '../../service/access/records.ts';
+import { isEssential, type WriteRequest } from '../../service/writer.ts';
 import type { WriterContext } from '../../service/ports.ts';
 import { runUseCase } from '../../service/run.ts';
-import type { WriteRequest } from '../../service/writer.ts';
 import { ReserveFile, ReservedCommitter } from '../../store/sqlite/reserve.ts';
 import { maxBatchSize, prepareCommitter, type Committer } from '../../store/sqlite/commit.ts';
 import { checkpoint, openWriting } from '../../store/sqlite/connection.ts';

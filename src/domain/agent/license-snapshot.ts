@@ -138,7 +138,7 @@ export function observeMissing(snapshot: LicenseSnapshot, elapsed: number, goneM
 export type RefreshPolicy = { refreshMs: number; graceMs: number };
 
 /** The result of a read. */
-export type ReadResult = 'known' | 'unanswered' | 'gone';
+type ReadResult = 'known' | 'unanswered' | 'gone';
 
 /**
  * `LicenseSnapshot.refreshAt` after a read. A failed read is repeated after a tenth of the time. A key that is gone is
@@ -181,4 +181,65 @@ export function refreshAtAfterChange(
   if (earliest === null || latest === null) return null;
   const { refreshAt } = snapshot;
   return refreshAt !== null && refreshAt >= earliest && refreshAt <= latest ? refreshAt : atDraw(at.draw);
+}
+
+/** The maximum ages of a fresh, a stale and a grace snapshot, in ms (src/config/README.md, freshness). */
+export type FreshnessPolicy = { freshMs: number; staleMs: number; graceMs: number };
+
+const dayMs = 86_400_000;
+
+/** The default of `freshness.fresh`, `stale` and `grace`. */
+export const defaultFreshnessPolicy: Readonly<FreshnessPolicy> = {
+  freshMs: dayMs,
+  staleMs: 7 * dayMs,
+  graceMs: 14 * dayMs,
+};
+
+/** The values of `Latchkey-Freshness`. */
+export type Freshness = 'authoritative' | 'fresh' | 'stale' | 'grace' | 'expired' | 'provisional';
+
+/** The freshness at `now` of a snapshot from `confirmedAt`, both epoch ms. */
+export function freshnessAt(
+  confirmedAt: number,
+  policy: FreshnessPolicy,
+  now: number,
+): 'fresh' | 'stale' | 'grace' | 'expired' {
+  const age = now - confirmedAt;
+  if (age <= policy.freshMs) return 'fresh';
+  if (age <= policy.staleMs) return 'stale';
+  if (age <= policy.graceMs) return 'grace';
+  return 'expired';
+}
+
+/** The last instant (epoch ms) at which a snapshot from `confirmedAt` still has this freshness. */
+export function freshnessEndsAt(
+  freshness: ReturnType<typeof freshnessAt>,
+  confirmedAt: number,
+  { freshMs, staleMs, graceMs }: FreshnessPolicy,
+): number {
+  const ages = { fresh: freshMs, stale: staleMs, grace: graceMs, expired: Infinity };
+  return confirmedAt + ages[freshness];
+}
+
+/** How this process may answer a verify of a key now. */
+export type Verdict =
+  | { verdict: 'answer'; freshness: 'fresh' | 'stale' | 'grace' | 'expired' }
+  /** Enabled, but confirmed too long ago. */
+  | { verdict: 'expired' }
+  /** The upstream answered 404 to two reads, far enough apart. */
+  | { verdict: 'gone' }
+  /** There is no snapshot of the key. */
+  | { verdict: 'unknown' };
+
+/** The verdict about a key. A disabled key is answered at any age. */
+export function verdict(
+  snapshot: Pick<LicenseSnapshot, 'confirmedAt' | 'gone' | 'local'> | null,
+  policy: FreshnessPolicy,
+  now: number,
+): Verdict {
+  if (snapshot === null) return { verdict: 'unknown' };
+  if (snapshot.gone) return { verdict: 'gone' };
+  const freshness = freshnessAt(snapshot.confirmedAt, policy, now);
+  if (freshness === 'expired' && snapshot.local.enabled) return { verdict: 'expired' };
+  return { verdict: 'answer', freshness };
 }

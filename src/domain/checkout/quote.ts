@@ -1,4 +1,4 @@
-import type { Coupon, CouponDiscount, CouponScope } from './coupon.ts';
+import { type Coupon, type CouponDiscount, type CouponScope, foldCouponCode } from './coupon.ts';
 
 /** A line of a cart; `amount` is the price of one item in cents. */
 export type CartLine = {
@@ -39,7 +39,7 @@ export const quoteReasons: readonly QuoteReason[] = [
 ];
 
 /** A line with the discount on all its items together, in cents. */
-export type QuotedLine = { productKey: string; amount: number; quantity: number; discount: number };
+type QuotedLine = { productKey: string; amount: number; quantity: number; discount: number };
 
 /** Whether a coupon can be redeemed for a cart, and the discount; amounts are cents. */
 export type Quote = {
@@ -58,7 +58,7 @@ export type Quote = {
 };
 
 /** `redemptions`: how often the coupon was redeemed before. */
-export type QuoteContext = { now: number; redemptions: number };
+type QuoteContext = { now: number; redemptions: number };
 
 /** The price of a cart in cents. A bigint is exact for any cart. */
 export function subtotalOf(lines: readonly CartLine[]): bigint {
@@ -192,7 +192,7 @@ function shareOut(discount: bigint, lines: readonly PricedLine[], costs: readonl
 }
 
 /** The content of a line as text, to compare lines. */
-export function lineContent({ productKey, amount, quantity, collectionIds, recurring }: CartLine): string {
+function lineContent({ productKey, amount, quantity, collectionIds, recurring }: CartLine): string {
   return JSON.stringify([productKey, amount, quantity, collectionIds.toSorted(), recurring]);
 }
 
@@ -207,4 +207,45 @@ function costOf({ amount, quantity }: CartLine): bigint {
 
 function sum(cents: readonly bigint[]): bigint {
   return cents.reduce((total, each) => total + each, 0n);
+}
+
+export const maximumOrderLength = 100;
+/** No control characters; clients would remove `.` and `..` from a URL. */
+export const orderPattern: RegExp = /^(?!\.{1,2}$)\P{Cc}+$/u;
+
+/** The redemption of a coupon by an order, with the quote in the response; `redeemedAt` is epoch ms. */
+export type Redemption = {
+  order: string;
+  couponId: number;
+  cart: Cart;
+  quote: Quote;
+  redeemedAt: number;
+};
+
+/**
+ * The response to a cart that is sent again, with the lines in their order in the new request. Null if the cart
+ * differs.
+ */
+export function replayRedemption(redemption: Redemption, cart: Cart): Redemption | null {
+  const { cart: kept, quote } = redemption;
+  const isSame =
+    foldCouponCode(kept.code) === foldCouponCode(cart.code) &&
+    kept.currency === cart.currency &&
+    kept.lines.length === cart.lines.length;
+  const lines = isSame ? arrange(quote.lines, kept.lines, cart.lines) : null;
+  return lines === null ? null : { ...redemption, cart, quote: { ...quote, lines } };
+}
+
+/** Puts quoted lines into the order of `wanted`; null if `lines` and `wanted` are not the same lines. */
+function arrange(
+  quoted: readonly QuotedLine[],
+  lines: readonly CartLine[],
+  wanted: readonly CartLine[],
+): QuotedLine[] | null {
+  const byContent = Map.groupBy(quoted.entries(), ([index]) => {
+    const line = lines[index];
+    return line === undefined ? null : lineContent(line);
+  });
+  const arranged = wanted.flatMap((line) => byContent.get(lineContent(line))?.shift()?.[1] ?? []);
+  return arranged.length === wanted.length ? arranged : null;
 }

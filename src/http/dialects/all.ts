@@ -1,4 +1,4 @@
-import type { DialectName } from '../../domain/dialect.ts';
+import type { DialectName } from '../../domain/header-names.ts';
 import type { Dialect } from './dialect.ts';
 import { payhip } from './payhip.ts';
 import { specification } from './specification.ts';

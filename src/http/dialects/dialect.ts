@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Problem } from '../../domain/problem/problem.ts';
-import type { LicenseResponse } from '../../service/answers.ts';
+import type { LicenseResponse } from '../../service/services.ts';
 import type { Awaitable } from '../../service/tables.ts';
 
 /**

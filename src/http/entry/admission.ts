@@ -23,11 +23,15 @@ import {
   type SentCredential,
   cacheKeyOf,
 } from '../../service/access/credential.ts';
-import type { ChangeFeed } from '../../service/change-feed.ts';
+import type { ChangeFeed } from '../../service/writer.ts';
+import {
+  foreignProduct,
+  notFound,
+  unknownAccount,
+  type ParameterFault,
+} from '../../domain/problem/problem.ts';
+import { knownSpelling } from '../../service/services.ts';
 import { bucketAt, spend, waitOf, type Bucket, type Rate } from '../../domain/token-bucket.ts';
-import { foreignProduct, notFound, unknownAccount } from '../../domain/problem/not-found.ts';
-import type { ParameterFault } from '../../domain/problem/problem.ts';
-import { knownSpelling } from '../../service/license-spelling.ts';
 import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 
 type AdmissionParts = {

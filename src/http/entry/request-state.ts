@@ -8,7 +8,7 @@ import {
   instanceHeader,
   requestIdHeader,
 } from '../../domain/header-names.ts';
-import { containsLicenseKey } from '../../domain/license-key.ts';
+import { containsLicenseKey } from '../../domain/license.ts';
 import type { RouteResponse } from '../response.ts';
 import type { Route } from '../route.ts';
 import type { App, ServerSettings } from '../app.ts';

@@ -3,7 +3,7 @@ import {
   instanceHeader,
   requestIdHeader,
 } from '../../domain/header-names.ts';
-import type { Freshness } from '../../domain/agent/freshness.ts';
+import type { Freshness } from '../../domain/agent/license-snapshot.ts';
 import type { Route } from '../route.ts';
 
 type Header = { description: string; schema: Readonly<Record<string, unknown>> };

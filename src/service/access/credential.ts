@@ -9,11 +9,9 @@ import {
   type Token,
 } from '../../domain/access/principal.ts';
 import type { Product } from '../../domain/agent/product.ts';
-import type { SameDigest } from '../ports.ts';
-import type { AuthorityReader, Awaitable, Reader, AuthorityTransaction } from '../tables.ts';
-import type { TokenUses } from './token.ts';
+import type { SameDigest, Context, Random } from '../ports.ts';
+import type { AuthorityReader, Awaitable, Reader, AuthorityTransaction, CredentialOwner } from '../tables.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import type { CredentialOwner } from './tables.ts';
 
 /** Which header a credential was sent in. */
 export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
@@ -212,5 +210,65 @@ export async function pruneOldCredentials(
   { verifiedNow }: { verifiedNow: number },
 ): Promise<Result<null>> {
   await oldCredentials.prune(verifiedNow);
+  return done(null);
+}
+
+/** An authority accepts no shorter secret, because it could be guessed. An agent accepts what its upstream issued. */
+export const shortestSecret = 16;
+
+/** Lets people and secret scanners recognize the kind of secret. */
+export type SecretPrefix = 'lk_api' | 'lk_prod' | 'lk_tok' | 'lk_log';
+
+/** Makes a secret of 256 bits. */
+export function newSecret(prefix: SecretPrefix, random: Random): string {
+  return `${prefix}_${hexadecimal(random.bytes(32))}`;
+}
+
+/** The secret is shown once; its digest is stored. */
+export function newCredential(
+  prefix: SecretPrefix,
+  { random, digest }: Pick<Context, 'random' | 'digest'>,
+): { secret: string; digest: string } {
+  const secret = newSecret(prefix, random);
+  return { secret, digest: digest(secret) };
+}
+
+export function newIdentifier(random: Random): string {
+  return hexadecimal(random.bytes(6));
+}
+
+function hexadecimal(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+const hourMs = 3_600_000;
+
+/** `at`: the hour of the use (epoch ms). */
+type TokenUse = { tokenId: string; at: number };
+
+/** Collects which tokens were used in which hour, so that no request waits for a write. */
+export class TokenUses {
+  readonly #hours = new Map<string, number>();
+
+  /** Does nothing if a use in the same hour is stored. `now`: epoch ms. */
+  note({ tokenId, lastUsedAt, createdAt }: Token, now: number): void {
+    // In the hour of the creation, the start of the hour would be before the creation.
+    const hour = Math.max(now - (now % hourMs), createdAt);
+    if (lastUsedAt === null || lastUsedAt < hour) this.#hours.set(tokenId, hour);
+  }
+
+  /** The uses since the last call. */
+  take(): readonly TokenUse[] {
+    const uses = [...this.#hours].map(([tokenId, at]) => ({ tokenId, at }));
+    this.#hours.clear();
+    return uses;
+  }
+}
+
+export async function keepTokenUses(
+  { tokens }: AuthorityTransaction,
+  { uses }: { uses: readonly TokenUse[] },
+): Promise<Result<null>> {
+  for (const { tokenId, at } of uses) await tokens.setLastUsed(tokenId, at);
   return done(null);
 }

@@ -5,8 +5,10 @@ import {
   productTokenScopes,
   type Scope,
 } from '../../domain/access/principal.ts';
-import { foreignProduct, notFound, unknownAccount } from '../../domain/problem/not-found.ts';
 import {
+  foreignProduct,
+  notFound,
+  unknownAccount,
   done,
   refuse,
   refuseParameters,
@@ -14,7 +16,7 @@ import {
   type Result,
 } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
-import { newCredential } from './secret.ts';
+import { newCredential } from './credential.ts';
 import type { AuthorityReader, AuthorityTransaction } from '../tables.ts';
 
 /** The secret is shown only once. */
@@ -147,36 +149,4 @@ async function hasAccount(
 ): Promise<boolean> {
   if (isAgent) return accountId === defaultAccountId;
   return (await reader.accounts.get(accountId)) !== null;
-}
-
-const hourMs = 3_600_000;
-
-/** `at`: the hour of the use (epoch ms). */
-type TokenUse = { tokenId: string; at: number };
-
-/** Collects which tokens were used in which hour, so that no request waits for a write. */
-export class TokenUses {
-  readonly #hours = new Map<string, number>();
-
-  /** Does nothing if a use in the same hour is stored. `now`: epoch ms. */
-  note({ tokenId, lastUsedAt, createdAt }: Token, now: number): void {
-    // In the hour of the creation, the start of the hour would be before the creation.
-    const hour = Math.max(now - (now % hourMs), createdAt);
-    if (lastUsedAt === null || lastUsedAt < hour) this.#hours.set(tokenId, hour);
-  }
-
-  /** The uses since the last call. */
-  take(): readonly TokenUse[] {
-    const uses = [...this.#hours].map(([tokenId, at]) => ({ tokenId, at }));
-    this.#hours.clear();
-    return uses;
-  }
-}
-
-export async function keepTokenUses(
-  { tokens }: AuthorityTransaction,
-  { uses }: { uses: readonly TokenUse[] },
-): Promise<Result<null>> {
-  for (const { tokenId, at } of uses) await tokens.setLastUsed(tokenId, at);
-  return done(null);
 }

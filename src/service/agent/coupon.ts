@@ -6,22 +6,28 @@ import {
   foldCouponCode,
 } from '../../domain/checkout/coupon.ts';
 import { isRefused, type NotApplied } from '../../domain/outbox/outcome.ts';
-import { notFound } from '../../domain/problem/not-found.ts';
-import { done, refuse, type Result } from '../../domain/problem/problem.ts';
-import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/freshness.ts';
-import type { CouponResponse, Couponing, CouponList } from '../answers.ts';
-import { inKnownCode } from '../checkout/quote.ts';
-import { wasAnswered } from '../access/idempotency.ts';
-import { afterCommit } from '../after-commit.ts';
+import { notFound, done, refuse, type Result } from '../../domain/problem/problem.ts';
+import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/license-snapshot.ts';
+import {
+  type CouponResponse,
+  type Couponing,
+  type CouponList,
+  provenanceOf,
+  type Checkout,
+  type Provenance,
+  type QuoteResponse,
+  type RedemptionResponse,
+  type Source,
+} from '../services.ts';
+import { inKnownCode, knownCode, quoteMirroredCoupon } from '../checkout.ts';
+import { wasAnswered } from '../access/records.ts';
+import { afterCommit, type Writer } from '../writer.ts';
 import { refuseTakenCode, type QueuedCoupon } from '../outbox/coupon-creation.ts';
 import { mirroredSince } from './mirror.ts';
-import { provenanceOf } from './provenance.ts';
-import type { LocalLists } from '../lists.ts';
-import type { Clock, CouponFetch, Idempotency, Log, CouponLookup, WriteOptions } from '../ports.ts';
-import type { Writer } from '../writer.ts';
-import type { Page } from '../../domain/page.ts';
-import type { Reader } from '../tables.ts';
+import type { LocalLists, Reader } from '../tables.ts';
 import type { MirroredCoupon } from './tables.ts';
+import type { Clock, CouponFetch, Idempotency, Log, CouponLookup, WriteOptions } from '../ports.ts';
+import type { Page } from '../../domain/page.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
 
 /** `settings` and `isConfigured` return the current configuration. */
@@ -191,16 +197,16 @@ type Aging = Pick<AgentCouponingParts, 'clock' | 'fetcher'> & {
  * Whether a coupon is older than `grace`: the upstream is asked first. If the upstream does not answer, the old coupon
  * is used. `confirmedAt`: null if the upstream has not seen the coupon yet.
  */
-export function isExpired({ clock, settings }: Aging, confirmedAt: number | null): boolean {
+function isExpired({ clock, settings }: Aging, confirmedAt: number | null): boolean {
   return confirmedAt !== null && freshnessAt(confirmedAt, settings().freshness, clock.now()) === 'expired';
 }
 
 /** Refreshes in the background if the coupons are no longer fresh. */
-export function refreshOlder({ clock, fetcher, settings }: Aging, confirmedAt: number | null): void {
+function refreshOlder({ clock, fetcher, settings }: Aging, confirmedAt: number | null): void {
   if (confirmedAt !== null && clock.now() - confirmedAt > settings().freshness.freshMs) fetcher.refresh();
 }
 
-export function couponsUnreachable(found: CouponLookup<unknown>): Result<never> {
+function couponsUnreachable(found: CouponLookup<unknown>): Result<never> {
   const answered =
     found.found === 'known' ? 'the disk is too full to store them' : 'the upstream has no such list';
   const detail = found.found === 'unreachable' ? found.detail : answered;
@@ -208,7 +214,7 @@ export function couponsUnreachable(found: CouponLookup<unknown>): Result<never> 
 }
 
 /** Coupons belong to the account, and this agent has no credential of the account. */
-export function couponsNotConfigured(): Result<never> {
+function couponsNotConfigured(): Result<never> {
   return refuse('coupons_not_configured', 'This agent has no API key of the upstream (upstream.api_key).');
 }
 
@@ -235,4 +241,68 @@ function passes(reader: Reader, coupon: Coupon, { code, productKey, state }: Cou
   if (state === undefined) return true;
   const redemptions = reader.redemptions.countOf(defaultAccountId, coupon.id);
   return couponState(coupon, redemptions, state.at) === state.is;
+}
+
+/** `settings` and `isConfigured` return the current configuration. */
+export type AgentCheckoutParts = Pick<
+  AgentCouponingParts,
+  'reader' | 'writer' | 'clock' | 'fetcher' | 'isConfigured'
+> & {
+  /** `unknownMs`: how long an agent waits until it asks the upstream again for unknown codes. */
+  settings: () => { freshness: FreshnessPolicy; unknownMs: number };
+};
+
+/** An agent quotes coupons from its mirror of the upstream's list, and stores redemptions itself. */
+export function agentCheckout(parts: AgentCheckoutParts): Checkout {
+  const { reader, writer, clock } = parts;
+  const spelled = (code: string): Promise<string> => knownCode(code, (each) => reader.mirror.byCode(each));
+  return {
+    async quote(accountId, sent, signal): Promise<Result<QuoteResponse>> {
+      const looked = await lookUp(parts, await spelled(sent.code), signal);
+      if (!looked.ok) return looked;
+      const cart = { ...sent, code: await spelled(sent.code) };
+      const quote = quoteMirroredCoupon(reader, { accountId, cart, now: clock.now() });
+      return done({ quote, provenance: looked.value });
+    },
+    async redeem(command, writeOptions, signal): Promise<Result<RedemptionResponse>> {
+      const looked = await lookUp(parts, await spelled(command.cart.code), signal);
+      if (!looked.ok) return looked;
+      const cart = { ...command.cart, code: await spelled(command.cart.code) };
+      const redeemed = await writer.write('redeemMirroredCoupon', { ...command, cart }, writeOptions);
+      return redeemed.ok ? done({ ...redeemed.value, provenance: looked.value }) : redeemed;
+    },
+  };
+}
+
+/**
+ * Reads the upstream's list if the mirror does not have the code, or if the coupon is older than its grace. Unknown
+ * codes cause at most one read in `unknownMs`, whatever their number.
+ */
+async function lookUp(
+  parts: AgentCheckoutParts,
+  code: string,
+  signal: AbortSignal,
+): Promise<Result<Provenance>> {
+  const { reader, clock, fetcher, isConfigured, settings } = parts;
+  if (!isConfigured()) return couponsNotConfigured();
+  const known = reader.mirror.byCode(code);
+  if (known !== null && !isExpired(parts, known.confirmedAt)) {
+    const { confirmedAt } = known;
+    refreshOlder(parts, confirmedAt);
+    return done(worth(parts, { confirmedAt, pending: confirmedAt === null ? 1 : 0, cache: 'hit' }));
+  }
+  const before = mirroredSince(reader);
+  if (before !== null && clock.now() - before <= settings().unknownMs) {
+    const { confirmedAt } = known ?? { confirmedAt: before };
+    return done(worth(parts, { confirmedAt, pending: 0, cache: 'hit' }));
+  }
+  const found = await fetcher.list(signal);
+  const since = mirroredSince(reader);
+  if (since === null) return couponsUnreachable(found);
+  const { confirmedAt } = reader.mirror.byCode(code) ?? { confirmedAt: since };
+  return done(worth(parts, { confirmedAt, pending: 0, cache: since === before ? 'hit' : 'miss' }));
+}
+
+function worth({ clock, settings }: AgentCheckoutParts, source: Source): Provenance {
+  return provenanceOf(source, settings().freshness, clock.now());
 }

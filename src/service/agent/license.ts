@@ -1,23 +1,29 @@
 import type { Tenant } from '../../domain/access/principal.ts';
-import { done, type Result } from '../../domain/problem/problem.ts';
-import { licenseNotFound } from '../access/license-access.ts';
-import type { HistoryPage } from '../access/tables.ts';
-import type { CacheableResponse, LicenseHistory, Licensing, LicenseResponse } from '../answers.ts';
-import { findPlainKeys } from '../license-spelling.ts';
-import { isOfFormerAddress, upstreamAddressSince, type AddressSince } from '../outbox/upstream-state.ts';
-import { change } from './license-change.ts';
+import { notFound, done, type Result, refuse, type Problem } from '../../domain/problem/problem.ts';
+import type { HistoryPage, Reader, Awaitable } from '../tables.ts';
 import {
-  reaches,
-  type AgentLicensingParts,
-  type LicensingParts,
-  responseOf,
-  lookUp,
-  type Question,
-} from './license-lookup.ts';
-import { freshnessEndsAt } from '../../domain/agent/freshness.ts';
-import type { LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
-import { verdict } from '../../domain/agent/verdict.ts';
-import type { LicenseFetch } from '../ports.ts';
+  type CacheableResponse,
+  type LicenseHistory,
+  type Licensing,
+  type LicenseResponse,
+  findPlainKeys,
+  provenanceOf,
+  type LicenseChangeRequest,
+} from '../services.ts';
+import { isOfFormerAddress, upstreamAddressSince, type AddressSince } from '../outbox/upstream-state.ts';
+import {
+  freshnessEndsAt,
+  type LicenseSnapshot,
+  verdict,
+  type FreshnessPolicy,
+  localLicense,
+  freshnessAt,
+} from '../../domain/agent/license-snapshot.ts';
+import type { LicenseFetch, Clock, Deliveries, Log, LookupResult, UnstoredLicense } from '../ports.ts';
+import { type Writer, afterCommit } from '../writer.ts';
+import { queueOf } from '../../domain/outbox/operation.ts';
+import { wasAnswered } from '../access/records.ts';
+import type { QueuedChange } from '../outbox/license-change.ts';
 
 /** An agent answers from its snapshots, and applies changes here at once and at the upstream later. */
 export function agentLicensing(given: AgentLicensingParts): Licensing {
@@ -47,10 +53,10 @@ function historyOf(
 ): Result<LicenseHistory> {
   const { snapshots, history } = parts.reader;
   const snapshot = snapshots.get(licenseKey);
-  if (tenant !== null && (snapshot === null || !reaches(parts, tenant, snapshot))) return licenseNotFound();
+  if (tenant !== null && (snapshot === null || !reaches(parts, tenant, snapshot))) return notFound('license');
   const own = snapshot?.license.licenseKey ?? licenseKey;
   const total = history.count(own, page.since);
-  if (snapshot === null && total === 0) return licenseNotFound();
+  if (snapshot === null && total === 0) return notFound('license');
   return done({ changes: history.list(own, page), total });
 }
 
@@ -62,7 +68,7 @@ async function verify(
 ): Promise<Result<LicenseResponse>> {
   const { tenant, licenseKey } = question;
   const snapshot = parts.reader.snapshots.get(licenseKey);
-  if (snapshot !== null && !reaches(parts, tenant, snapshot)) return licenseNotFound();
+  if (snapshot !== null && !reaches(parts, tenant, snapshot)) return notFound('license');
   const answered = snapshot === null ? null : answerFrom(parts, snapshot);
   if (snapshot === null || answered === null) return lookUp(parts, question, signal);
   if (isToBeTouched(parts, snapshot)) postTouch(parts, snapshot.license.licenseKey);
@@ -108,4 +114,215 @@ function isToBeTouched({ clock, settings }: LicensingParts, { askedAt }: License
 /** Not awaited, and errors are ignored: a verify must succeed on a full disk, too. */
 function postTouch({ writer }: LicensingParts, licenseKey: string): void {
   writer.write('touchSnapshot', { licenseKey }).catch(() => undefined);
+}
+
+/** `productIds` and `settings` return the current configuration. */
+export type AgentLicensingParts = {
+  reader: Reader;
+  writer: Writer;
+  clock: Clock;
+  log: Pick<Log, 'error'>;
+  fetcher: LicenseFetch;
+  deliveries: Deliveries;
+  /** The ids of the configured products. */
+  productIds: () => readonly string[];
+  settings: () => {
+    freshness: FreshnessPolicy;
+    /** `freshness.refresh`. */
+    refreshMs: number;
+    /** `sync.max_pending`. */
+    maxPending: number;
+    /** `upstream.timeout`: how long an enable waits for the upstream. */
+    timeoutMs: number;
+  };
+};
+
+/** `isOfFormerAddress`: the snapshot comes from an upstream at another address. */
+type LicensingParts = AgentLicensingParts & {
+  isOfFormerAddress: (snapshot: LicenseSnapshot) => boolean;
+};
+
+type Question = { tenant: Tenant; licenseKey: string; requester: string | null };
+
+/** Asks the upstream for a key that the store cannot answer. */
+async function lookUp(
+  parts: AgentLicensingParts,
+  { tenant, licenseKey, requester }: Question,
+  signal: AbortSignal,
+): Promise<Result<LicenseResponse>> {
+  const known = parts.reader.snapshots.get(licenseKey);
+  const productKeys = known !== null ? [known.productKey] : candidates(parts, tenant);
+  const found = await parts.fetcher.fetchForCaller(
+    productKeys,
+    known?.license.licenseKey ?? licenseKey,
+    signal,
+    // Only look-ups of unknown keys count, because only they can be guesses.
+    requester === null ? null : { credential: requester, isCounted: known === null },
+  );
+  const snapshot = parts.reader.snapshots.get(licenseKey);
+  const judged = verdict(snapshot, parts.settings().freshness, parts.clock.now());
+  if (snapshot !== null && reaches(parts, tenant, snapshot) && judged.verdict === 'answer') {
+    return done(responseOf(parts, snapshot, found.found === 'known' ? 'miss' : 'hit'));
+  }
+  const unstored = found.found === 'known' ? (found.unstored ?? null) : null;
+  if (unstored !== null && (snapshot?.local.pending ?? 0) === 0) {
+    const answer = unstoredResponse(parts, unstored);
+    if (answer.provenance.freshness !== 'expired') return done(answer);
+  }
+  if (judged.verdict === 'expired') return expired(found);
+  if (found.found === 'limited') return tooManyLookups(found.waitMs);
+  if (judged.verdict === 'gone' || found.found === 'missing') return notFound('license');
+  const detail = found.found === 'unreachable' ? found.detail : 'The upstream did not answer for this key.';
+  return refuse(
+    'upstream_unreachable',
+    `This key was never seen here, and the upstream is unreachable: ${detail}`,
+  );
+}
+
+/** The response from a license that the upstream just sent, if the disk is too full to store it. */
+function unstoredResponse(
+  { clock, settings }: AgentLicensingParts,
+  { license, productKey, confirmedAt }: UnstoredLicense,
+): LicenseResponse {
+  const source = { confirmedAt, pending: 0, cache: 'miss' } as const;
+  return { license, productKey, provenance: provenanceOf(source, settings().freshness, clock.now()) };
+}
+
+/** `found`: the result of asking the upstream again. */
+function expired(found: LookupResult): Result<never> {
+  let why = 'does not know it now';
+  if (found.found === 'unreachable') why = `cannot be reached now: ${found.detail}`;
+  if (found.found === 'known') why = 'a cache or an agent answers for it with data that is as old';
+  // The upstream's own detail may end with a full stop.
+  const detail = `The upstream last confirmed this key too long ago, and ${why.replace(/\.$/, '')}.`;
+  return refuse('verdict_expired', detail);
+}
+
+function tooManyLookups(waitMs: number): Result<never> {
+  return refuse('rate_limited', 'This credential asks for too many unknown keys.', {
+    retryAfterS: Math.max(1, Math.ceil(waitMs / 1000)),
+  });
+}
+
+/** The configured products that a credential can see. */
+function candidates({ productIds }: AgentLicensingParts, tenant: Tenant): readonly string[] {
+  return productIds().filter((id) => tenant.productKey === null || id === tenant.productKey);
+}
+
+/** Keys of a product that was removed from the configuration are not answered. */
+function reaches(parts: AgentLicensingParts, tenant: Tenant, { productKey }: LicenseSnapshot): boolean {
+  return candidates(parts, tenant).includes(productKey);
+}
+
+/** `cache`: `miss` if the upstream was asked for this response. */
+function responseOf(
+  { clock, settings }: AgentLicensingParts,
+  snapshot: LicenseSnapshot,
+  cache: 'hit' | 'miss',
+): LicenseResponse {
+  const { confirmedAt, local } = snapshot;
+  const source = { confirmedAt, pending: local.pending, cache };
+  return {
+    license: localLicense(snapshot),
+    productKey: snapshot.productKey,
+    provenance: provenanceOf(source, settings().freshness, clock.now()),
+  };
+}
+
+/**
+ * The part of `upstream.timeout` that an enable waits if the caller is another agent. With the whole timeout, that
+ * agent would give up just before the response, and not know that its enable has arrived.
+ */
+const timeoutPartForAgents = 0.5;
+
+/** Changes a key here at once, and queues the change for the upstream. Asks the upstream first if necessary. */
+async function change(
+  parts: LicensingParts,
+  request: LicenseChangeRequest,
+  signal: AbortSignal,
+): Promise<Result<LicenseResponse>> {
+  const { tenant, licenseKey, trigger, waitMs, idempotency, requester = null } = request;
+  const isReplay = wasAnswered(parts.reader, idempotency);
+  let cache: 'hit' | 'miss' = 'hit';
+  if (!isReplay && asksFirst(parts, request)) {
+    const fetched = await lookUp(parts, { tenant, licenseKey, requester }, signal);
+    if (fetched.ok) cache = cacheOf(fetched.value);
+  }
+  let queued = await queue(parts, request);
+  if (!queued.ok && upstreamMayKnow(parts, request, queued.problem)) {
+    const fetched = await lookUp(parts, { tenant, licenseKey, requester }, signal);
+    if (!fetched.ok) return fetched;
+    cache = cacheOf(fetched.value);
+    queued = await queue(parts, request);
+  }
+  if (!queued.ok) return queued;
+  const { operationId, snapshot } = queued.value;
+  // A repeated request gets its first response, whatever `waitMs` it has.
+  if (operationId === null || isReplay) return done(responseOf(parts, snapshot, cache));
+  const deliver = (): Awaitable<LicenseSnapshot> => {
+    parts.deliveries.wake({ subject: snapshot.license.licenseKey, queue: queueOf[trigger] });
+    if (trigger !== 'enable' && waitMs === 0) return snapshot;
+    return afterWaiting(parts, request, { snapshot, operationId }, signal);
+  };
+  // If waiting fails, the caller gets the response of the commit, which is stored under the idempotency key.
+  return done(responseOf(parts, await afterCommit(parts.log, deliver, snapshot), cache));
+}
+
+function cacheOf({ provenance }: LicenseResponse): 'hit' | 'miss' {
+  return provenance.freshness === 'authoritative' ? 'miss' : provenance.cache;
+}
+
+/**
+ * Whether to ask the upstream before recording the change: an enable of a key that was last seen enabled, but not
+ * recently, or at another upstream address. The key may have been disabled since.
+ */
+function asksFirst(parts: LicensingParts, { tenant, licenseKey, trigger }: LicenseChangeRequest): boolean {
+  if (trigger !== 'enable') return false;
+  const snapshot = parts.reader.snapshots.get(licenseKey);
+  if (snapshot === null || !reaches(parts, tenant, snapshot)) return false;
+  const { freshness } = parts.settings();
+  const isFresh = freshnessAt(snapshot.confirmedAt, freshness, parts.clock.now()) === 'fresh';
+  return snapshot.local.enabled && (!isFresh || parts.isOfFormerAddress(snapshot));
+}
+
+/** Whether a read from the upstream could make a refused change possible. A key that is gone may have returned. */
+function upstreamMayKnow(
+  parts: LicensingParts,
+  { tenant, licenseKey }: LicenseChangeRequest,
+  { code }: Problem,
+): boolean {
+  if (code !== 'license_not_found') return code === 'upstream_unreachable' || code === 'verdict_expired';
+  const snapshot = parts.reader.snapshots.get(licenseKey);
+  return snapshot !== null && snapshot.gone && reaches(parts, tenant, snapshot);
+}
+
+async function queue(parts: LicensingParts, request: LicenseChangeRequest): Promise<Result<QueuedChange>> {
+  const { freshness, maxPending } = parts.settings();
+  const { tenant, licenseKey, trigger, actor, requestId = null, idempotency } = request;
+  const productKeys = candidates(parts, tenant);
+  return parts.writer.write(
+    'queueChange',
+    { productKeys, licenseKey, trigger, freshness, maxPending },
+    { actor, requestId, idempotency },
+  );
+}
+
+/** Waits for the upstream as long as the caller wants; returns the latest snapshot. */
+async function afterWaiting(
+  parts: LicensingParts,
+  { licenseKey, trigger, waitMs, isAgent = false, idempotency }: LicenseChangeRequest,
+  queued: QueuedChange & { operationId: string },
+  signal: AbortSignal,
+): Promise<LicenseSnapshot> {
+  const wait =
+    trigger === 'enable' && waitMs === 0
+      ? { waitMs: parts.settings().timeoutMs * (isAgent ? timeoutPartForAgents : 1), untilFailure: true }
+      : { waitMs, untilFailure: false };
+  await parts.deliveries.waitFor(queued.operationId, wait, signal);
+  const snapshot = parts.reader.snapshots.get(licenseKey) ?? queued.snapshot;
+  if (idempotency !== null) {
+    const value: QueuedChange = { snapshot, operationId: null };
+    await parts.writer.write('keepResponse', { idempotency, value });
+  }
+  return snapshot;
 }

@@ -1,7 +1,7 @@
 import type { Coupon } from '../../domain/checkout/coupon.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { confirmTime } from '../lifecycle/clock-mark.ts';
+import { confirmTime } from '../lifecycle/current-run.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import { adoptCoupon, forgetUnlisted, provisionalIdToAdopt } from '../outbox/provisional-coupon.ts';
 

@@ -1,4 +1,4 @@
-import type { LocalState, LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
+import type { LicenseSnapshot, LocalState } from '../../domain/agent/license-snapshot.ts';
 import type { PreloadKey, PreloadProgress } from '../../domain/agent/preload.ts';
 import type { Coupon, CouponFilter } from '../../domain/checkout/coupon.ts';
 import type { Page } from '../../domain/page.ts';
@@ -58,9 +58,7 @@ export interface SnapshotTable extends SnapshotReads {
   setLocal(licenseKey: string, local: LocalState): void;
   /** Notes that a key was requested. A key that is no longer refreshed is due at `refreshAt`. */
   touch(licenseKey: string, askedAt: number, refreshAt: number): void;
-  /**
-   * Adds another spelling of a key. Removes the oldest aliases of the key above `max`. `at`: epoch ms.
-   */
+  /** Adds another spelling of a key. Removes the oldest aliases of the key above `max`. `at`: epoch ms. */
   addAlias(alias: string, licenseKey: string, kept: { at: number; max: number }): void;
   moveAliases(from: string, to: string): void;
   remove(licenseKey: string): void;

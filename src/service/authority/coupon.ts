@@ -7,8 +7,9 @@ import {
   isPlainCouponCode,
   malformedCode,
 } from '../../domain/checkout/coupon.ts';
-import { foreignProduct, notFound } from '../../domain/problem/not-found.ts';
 import {
+  foreignProduct,
+  notFound,
   done,
   refuse,
   refuseParameters,

@@ -1,9 +1,24 @@
-import { isSameState, type License } from '../../domain/license.ts';
-import { done, type Result } from '../../domain/problem/problem.ts';
-import { licenseNotFound } from '../access/license-access.ts';
+import {
+  isSameState,
+  type License,
+  isPlainLicenseKey,
+  licenseKeyBytes,
+  licenseKeyFrom,
+  malformedKey,
+  licenseAfter,
+} from '../../domain/license.ts';
+import {
+  done,
+  type Result,
+  notFound,
+  unknownProduct,
+  refuse,
+  refuseParameters,
+} from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
-import type { AuthorityTransaction } from '../tables.ts';
-import type { LicenseChange } from './tables.ts';
+import type { AuthorityTransaction, LicenseChange } from '../tables.ts';
+import type { PurchaseWithLicense } from '../../domain/catalogue.ts';
+import { recordChange } from '../access/records.ts';
 
 /** Counts or undoes a use, enables or disables a license (specification 4.4). */
 export async function changeLicense(
@@ -13,7 +28,66 @@ export async function changeLicense(
 ): Promise<Result<License>> {
   const remembered = keepsHistory ? { at: now, credential: actor } : null;
   const changed = await licenses.change({ ...change, remembered });
-  if (changed === null) return licenseNotFound();
+  if (changed === null) return notFound('license');
   const { before, after } = changed;
   return isSameState(before, after) ? { ...done(after), unchanged: true } : done(after);
+}
+
+type NewPurchase = {
+  productKey: string;
+  buyerEmail: string;
+  /** In its stored form; null: generate one. */
+  licenseKey: string | null;
+  /** Null: now. Otherwise the date of the sale in an existing store, from which clients compute trials. */
+  soldAt: number | null;
+  uses: number;
+  enabled: boolean;
+};
+
+export async function addPurchase(
+  transaction: AuthorityTransaction,
+  command: NewPurchase,
+  { now, random }: Context,
+): Promise<Result<PurchaseWithLicense>> {
+  const { productKey, buyerEmail, uses, enabled } = command;
+  const product = await transaction.products.get(productKey);
+  if (product === null) return refuseParameters([unknownProduct]);
+  // A purchase from an existing store is accepted for an archived product, too.
+  if (product.archivedAt !== null && command.soldAt === null) {
+    return refuse('product_archived', 'This product is no longer sold.');
+  }
+  if (command.licenseKey !== null && !isPlainLicenseKey(command.licenseKey))
+    return refuseParameters([malformedKey]);
+  const licenseKey = command.licenseKey ?? licenseKeyFrom(random.bytes(licenseKeyBytes));
+  const createdAt = command.soldAt ?? now;
+  const license = { licenseKey, productKey, buyerEmail, uses, enabled, createdAt };
+  const purchase = { purchaseId: random.uuid(now), licenseKey, createdAt, refundedAt: null };
+  if (!(await transaction.licenses.add(license))) {
+    return refuse('license_key_taken', 'There already is a license with this key.');
+  }
+  await transaction.purchases.add(purchase);
+  return done({ purchase, license });
+}
+
+/** Refunds a purchase, which disables its license key (specification 3.1). A second refund changes nothing. */
+export async function refundPurchase(
+  transaction: AuthorityTransaction,
+  { purchaseId }: { purchaseId: string },
+  context: Context,
+): Promise<Result<PurchaseWithLicense>> {
+  const purchase = await transaction.purchases.get(purchaseId);
+  const license = purchase === null ? null : await transaction.licenses.get(purchase.licenseKey);
+  if (purchase === null || license === null) {
+    return notFound('purchase');
+  }
+  if (purchase.refundedAt !== null) return { ...done({ purchase, license }), unchanged: true };
+  const refunded = {
+    purchase: { ...purchase, refundedAt: context.now },
+    license: licenseAfter(license, 'refund'),
+  };
+  await transaction.purchases.setRefunded(refunded.purchase);
+  await transaction.licenses.setState(refunded.license);
+  const change = { change: 'refund', before: license, after: refunded.license } as const;
+  await recordChange(transaction.history, change, context);
+  return done(refunded);
 }

@@ -1,5 +1,9 @@
 import { isCountUncertain, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
-import type { Reader, Transaction } from '../tables.ts';
+import type { Reader, Transaction, AuthorityReader, AuthorityTransaction } from '../tables.ts';
+import type { TimeMark } from '../../domain/time.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
+import type { Context } from '../ports.ts';
+import { shiftRetryAfter, shiftUnknownHistory } from '../outbox/sync-marks.ts';
 
 /** A run begins with each start of the process and each change of the upstream; counts from 1. */
 export function currentRun(reader: Reader): number {
@@ -26,4 +30,62 @@ export function beginRun(transaction: Transaction): number {
   const run = currentRun(transaction) + 1;
   transaction.settings.set('run', String(run));
   return run;
+}
+
+const highWater = 'high_water';
+const unconfirmed = 'high_water_unconfirmed';
+const elapsedMark = 'steady_mark';
+
+/** The latest time that this store has seen; null for a new store. */
+export async function rememberedTime({ settings }: AuthorityReader): Promise<TimeMark | null> {
+  const mark = await settings.get(highWater);
+  if (mark === null) return null;
+  return { at: Number(mark), isConfirmed: (await settings.get(unconfirmed)) !== '1' };
+}
+
+/** Stores the time, so that setting the clock back does not extend anything, even after a restart. */
+export async function markTime(
+  transaction: AuthorityTransaction,
+  { mark }: { mark: TimeMark },
+  { elapsed }: Context,
+): Promise<Result<null>> {
+  const { settings } = transaction;
+  const before = await rememberedTime(transaction);
+  // The first time from the upstream may be before the unconfirmed time of the machine.
+  if (before === null || mark.at > before.at || (mark.isConfirmed && !before.isConfirmed)) {
+    await settings.set(highWater, String(mark.at));
+    await settings.set(unconfirmed, mark.isConfirmed ? '0' : '1');
+  }
+  await settings.set(elapsedMark, String(elapsed));
+  return done(null);
+}
+
+/**
+ * Waits are stored as `Clock.elapsed`, which starts again with each process. If the wall clock was set back, the new
+ * `elapsed` may be less than the last stored one: then all waits are moved. Returns the `elapsed`, as this process
+ * counts, that the last process certainly reached.
+ */
+export function resumeWaits(transaction: Transaction, elapsed: number): number {
+  const before = Number(transaction.settings.get(elapsedMark) ?? 0);
+  transaction.settings.set(elapsedMark, String(elapsed));
+  if (before <= elapsed) return before;
+  transaction.operations.shiftWaits(elapsed - before);
+  transaction.snapshots.shiftWaits(elapsed - before);
+  shiftRetryAfter(transaction, elapsed - before);
+  shiftUnknownHistory(transaction, elapsed - before);
+  return elapsed;
+}
+
+const markEveryMs = 60_000;
+
+/**
+ * Stores the date of a response (`Applied.confirmedAt`), so that after a restart the time does not go back to before
+ * this date.
+ */
+export function confirmTime({ settings }: Transaction, confirmedAt: number): void {
+  const mark = Number(settings.get(highWater) ?? confirmedAt);
+  const isConfirmed = settings.get(unconfirmed) === '0';
+  if (isConfirmed && confirmedAt <= mark + markEveryMs) return;
+  settings.set(highWater, String(confirmedAt));
+  settings.set(unconfirmed, '0');
 }

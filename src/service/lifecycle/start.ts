@@ -4,11 +4,9 @@ import type { RoleName } from '../../domain/role.ts';
 import { acceptAdminToken } from '../access/token.ts';
 import { makeAllUncertain, makeInFlightUncertain, renewReconcileDelays } from '../outbox/restart.ts';
 import type { Context, Random } from '../ports.ts';
-import type { AuthorityReader, AuthorityTransaction, Transaction } from '../tables.ts';
-import { countStart } from './current-run.ts';
-import { resumeWaits } from './clock-mark.ts';
-import { keepRole } from './role.ts';
-import { newSecret } from '../access/secret.ts';
+import type { AuthorityReader, AuthorityTransaction, Transaction, Reader } from '../tables.ts';
+import { countStart, resumeWaits } from './current-run.ts';
+import { newSecret } from '../access/credential.ts';
 
 type StartStore = {
   /** The digest of `admin.token`. */
@@ -99,17 +97,18 @@ async function keepPlace(
   return { instance, isCopy: known !== null };
 }
 
-const setting = 'log_key';
+const logKeySetting = 'log_key';
 
 /** The secret for hashes of license keys in the log. */
 export async function logKey({ settings }: AuthorityReader): Promise<string> {
-  const secret = await settings.get(setting);
+  const secret = await settings.get(logKeySetting);
   if (secret === null) throw new Error('the store was never started');
   return secret;
 }
 
 async function keepLogKey({ settings }: AuthorityTransaction, random: Random): Promise<void> {
-  if ((await settings.get(setting)) === null) await settings.set(setting, newSecret('lk_log', random));
+  if ((await settings.get(logKeySetting)) === null)
+    await settings.set(logKeySetting, newSecret('lk_log', random));
 }
 
 /** `unfinished`: how many operations must be read back. */
@@ -125,4 +124,47 @@ export function restore(
   transaction.settings.set('instance', instance);
   makeAllUncertain(transaction);
   return done({ instance, unfinished: transaction.operations.unfinished() });
+}
+
+const roleSetting = 'role';
+
+/** The role of the store's first start; null for a new store. */
+export function roleOf(reader: Reader): RoleName | null {
+  const kept = reader.settings.get(roleSetting);
+  return kept === 'authority' || kept === 'agent' ? kept : roleByContent(reader);
+}
+
+/**
+ * Whether an authority's store contains only what its first start created. Then an agent may use the store, and nothing
+ * is lost. An authority never takes an agent's store: an agent without its upstream must not answer as the authority.
+ */
+export async function isUnusedAuthority({
+  accounts,
+  products,
+  collections,
+  coupons,
+}: AuthorityReader): Promise<boolean> {
+  const counts = await Promise.all([
+    products.count({}),
+    collections.count({}),
+    coupons.count(defaultAccountId),
+  ]);
+  return counts.every((count) => count === 0) && (await accounts.count({})) <= 1;
+}
+
+async function keepRole({ settings }: AuthorityTransaction, role: RoleName): Promise<void> {
+  await settings.set(roleSetting, role);
+}
+
+/**
+ * For stores of early versions, which did not store the role. An agent's store may have an account, too: those versions
+ * created one at a start without an upstream.
+ */
+function roleByContent({ products, operations, mirror, snapshots, accounts }: Reader): RoleName | null {
+  if (products.count({}) > 0) return 'authority';
+  const known = snapshots.counts({ fresh: 0, stale: 0, grace: 0 });
+  const isAgent =
+    operations.lastSeq() > 0 || mirror.count() > 0 || Object.values(known).some((count) => count > 0);
+  if (isAgent) return 'agent';
+  return accounts.count({}) > 0 ? 'authority' : null;
 }

@@ -20,7 +20,7 @@ import {
 } from './queue.ts';
 import type { Operation } from '../../domain/outbox/operation.ts';
 import { isRefused, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
-import { confirmTime } from '../lifecycle/clock-mark.ts';
+import { confirmTime } from '../lifecycle/current-run.ts';
 import { awaitNextAttempt, operationInFlight, recordAmbiguous, refuseOperation } from './record-answer.ts';
 import { couponPayload, provisionalCoupon, hasTerms, adoptCoupon } from './provisional-coupon.ts';
 

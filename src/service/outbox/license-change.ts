@@ -1,12 +1,15 @@
 import type { LicenseTrigger } from '../../domain/license.ts';
-import { addLocalChange, localLicense, type LicenseSnapshot } from '../../domain/agent/license-snapshot.ts';
+import {
+  addLocalChange,
+  localLicense,
+  type LicenseSnapshot,
+  type FreshnessPolicy,
+  verdict,
+} from '../../domain/agent/license-snapshot.ts';
 import { isHeld, queueOf, type Operation } from '../../domain/outbox/operation.ts';
-import { done, refuse, type Result } from '../../domain/problem/problem.ts';
-import type { FreshnessPolicy } from '../../domain/agent/freshness.ts';
-import { verdict } from '../../domain/agent/verdict.ts';
+import { notFound, done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { isOfFormerAddress, upstreamAddressSince } from './upstream-state.ts';
-import { recordChange } from '../access/history.ts';
-import { licenseNotFound } from '../access/license-access.ts';
+import { recordChange } from '../access/records.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { enqueue, refuseWhenFull, move, putSnapshot } from './queue.ts';
@@ -36,9 +39,9 @@ export function queueChange(
   const { trigger } = command;
   const snapshot = transaction.snapshots.get(command.licenseKey);
   if (snapshot === null) return refuse('upstream_unreachable', 'Nothing is known of this key yet.');
-  if (!command.productKeys.includes(snapshot.productKey)) return licenseNotFound();
+  if (!command.productKeys.includes(snapshot.productKey)) return notFound('license');
   const judged = verdict(snapshot, command.freshness, context.now);
-  if (judged.verdict === 'gone') return licenseNotFound();
+  if (judged.verdict === 'gone') return notFound('license');
   if (judged.verdict === 'answer' && judged.freshness === 'expired' && trigger !== 'disable') {
     return refuse('verdict_expired', 'The key was disabled when last seen, and that is too long ago.');
   }

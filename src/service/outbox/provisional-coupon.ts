@@ -1,7 +1,7 @@
 import { foldCouponCode, type CouponTerms, type Coupon } from '../../domain/checkout/coupon.ts';
 import type { Transaction, Reader } from '../tables.ts';
 import type { MirroredCoupon } from '../agent/tables.ts';
-import { formatDatetime } from '../../domain/datetime.ts';
+import { formatDatetime } from '../../domain/time.ts';
 import type { Operation } from '../../domain/outbox/operation.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
 

@@ -20,8 +20,7 @@ import {
   type Applied,
 } from '../../domain/outbox/outcome.ts';
 import { done, type Result, refuse } from '../../domain/problem/problem.ts';
-import { currentRun, isOfEarlierRun } from '../lifecycle/current-run.ts';
-import { confirmTime } from '../lifecycle/clock-mark.ts';
+import { currentRun, isOfEarlierRun, confirmTime } from '../lifecycle/current-run.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { isOfOtherUpstream, observeInstance, holdIfElsewhere } from './upstream-state.ts';

@@ -1,4 +1,4 @@
-import type { License } from '../../domain/license.ts';
+import { type License, maxAliases } from '../../domain/license.ts';
 import {
   nextRefreshAt,
   noRun,
@@ -9,15 +9,13 @@ import {
 import { mayHaveBeenApplied } from '../../domain/outbox/operation.ts';
 import { isMissing, isOutage, type Applied, type Outcome } from '../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { currentRun } from '../lifecycle/current-run.ts';
-import { confirmTime } from '../lifecycle/clock-mark.ts';
+import { currentRun, confirmTime } from '../lifecycle/current-run.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import { putSnapshot, scheduleHead, waitAfterFailure, type Failure, type SyncPolicy } from './queue.ts';
 import { type UnexpectedCount, refuseOperation, reopenOperations } from './record-answer.ts';
 import { reconcileCounter, reconcileState } from './reconcile.ts';
 import { observeInstance } from './upstream-state.ts';
-import { maxAliases } from '../../domain/license-key.ts';
 import { unknownHistoryUntil } from './sync-marks.ts';
 
 type RecordRead = {

@@ -1,4 +1,4 @@
-import { maxHistoryEntries } from '../../domain/history.ts';
+import { maxHistoryEntries } from '../../domain/license.ts';
 import { adminTokenId } from '../../domain/access/principal.ts';
 
 /**

@@ -1,6 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { StoredResponse } from '../../service/access/tables.ts';
-import type { AuthorityTransaction } from '../../service/tables.ts';
+import type { StoredResponse, AuthorityTransaction } from '../../service/tables.ts';
 import { trackChanges } from '../changes.ts';
 import { lockWaitMs, settings, unlimited, type ConnectionSettings } from './client.ts';
 import { isAnswered, isSurelyUndone, KeyInUse, sqlState, sqlStates } from './faults.ts';

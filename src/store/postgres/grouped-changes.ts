@@ -1,5 +1,12 @@
 import { isSameState } from '../../domain/license.ts';
-import type { LicenseChange, LicenseTable } from '../../service/authority/tables.ts';
+import type {
+  LicenseChange,
+  LicenseTable,
+  IdempotencyTable,
+  AuthorityTransaction,
+  Awaitable,
+  AwaitableTable,
+} from '../../service/tables.ts';
 import type { Idempotency } from '../../service/ports.ts';
 import type { Connection } from './connection.ts';
 import { isAnswered } from './faults.ts';
@@ -14,8 +21,6 @@ import {
   keyedChangesAsked,
   type ChangedLicense,
 } from './tables/license.ts';
-import type { IdempotencyTable } from '../../service/access/tables.ts';
-import type { AuthorityTransaction, Awaitable, AwaitableTable } from '../../service/tables.ts';
 
 /** The maximum number of changes in one commit. */
 const maxGroup = 128;

@@ -1,10 +1,9 @@
 import { stringify } from 'csv-stringify/sync';
 import type { Coupon } from '../../domain/checkout/coupon.ts';
-import { formatDatetime } from '../../domain/datetime.ts';
+import { formatDatetime } from '../../domain/time.ts';
 import type { License } from '../../domain/license.ts';
-import type { PurchaseWithLicense } from '../../domain/purchase.ts';
-import type { ExportFilter } from '../../service/authority/tables.ts';
-import type { AuthorityReader } from '../../service/tables.ts';
+import type { PurchaseWithLicense } from '../../domain/catalogue.ts';
+import type { ExportFilter, AuthorityReader } from '../../service/tables.ts';
 import { serializeCoupon, type CouponObject } from '../coupon.ts';
 
 type Cell = string | number | boolean | null;

@@ -1,11 +1,7 @@
 import { z } from 'zod';
 import type { CouponTerms } from '../../domain/checkout/coupon.ts';
-import { maxInitialUses } from '../../domain/license.ts';
-import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
-import type { RejectedRow } from '../../service/authority/import.ts';
-import type { CouponRow } from '../../service/authority/coupon-import.ts';
-import type { LicenseRow } from '../../service/authority/license-import.ts';
-import type { PurchaseRow } from '../../service/authority/purchase-import.ts';
+import { maxInitialUses, maximumLicenseKeyLength } from '../../domain/license.ts';
+import type { RejectedRow, CouponRow, LicenseRow, PurchaseRow } from '../../service/authority/import.ts';
 import { couponCode, couponCreationWith, describeConditions } from '../coupon.ts';
 import {
   importShape,

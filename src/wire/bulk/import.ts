@@ -4,7 +4,7 @@ import type { ImportRows, RejectedRow } from '../../service/authority/import.ts'
 import { type CsvRow, findMiswritten } from './csv.ts';
 import { boolean, instantText } from '../types.ts';
 import type { ParameterSet, ParameterSource } from '../parameters.ts';
-import { parseDatetime } from '../../domain/datetime.ts';
+import { parseDatetime } from '../../domain/time.ts';
 
 /** The maximum number of rows in one request. */
 export const maximumRows = 10_000;

@@ -8,6 +8,9 @@ import {
   observeMissing,
   type LocalState,
   type LicenseSnapshot,
+  freshnessAt,
+  verdict,
+  type Verdict,
 } from '../../../src/domain/agent/license-snapshot.ts';
 import type {
   LicenseOperationKind,
@@ -161,5 +164,65 @@ describe('the refresh of a key', () => {
       expect(refreshAtAfterChange(planned(refreshAt), policy, at)).toBe(1500);
     }
     expect(refreshAtAfterChange({ askedAt: 4999, refreshAt: 1500 }, policy, at)).toBeNull();
+  });
+});
+
+const policy = { freshMs: 24, staleMs: 168, graceMs: 336 };
+const confirmedAt = 10_000;
+
+type Age = 'fresh' | 'stale' | 'grace' | 'expired';
+type Standing = 'enabled' | 'disabled' | 'gone';
+
+/** The last ms of each age, and the first of the last. */
+const ages: Record<Age, number> = { fresh: 24, stale: 168, grace: 336, expired: 337 };
+
+const answer = (freshness: Age): Verdict => ({ verdict: 'answer', freshness });
+const gone: Verdict = { verdict: 'gone' };
+
+const verdicts: Record<Standing, Record<Age, Verdict>> = {
+  enabled: {
+    fresh: answer('fresh'),
+    stale: answer('stale'),
+    grace: answer('grace'),
+    expired: { verdict: 'expired' },
+  },
+  disabled: {
+    fresh: answer('fresh'),
+    stale: answer('stale'),
+    grace: answer('grace'),
+    expired: answer('expired'),
+  },
+  gone: { fresh: gone, stale: gone, grace: gone, expired: gone },
+};
+
+const verdictCells = Object.entries(verdicts).flatMap(([standing, row]) =>
+  Object.entries(row).map(([age, expected]) => ({
+    standing: standing as Standing,
+    age: age as Age,
+    expected,
+  })),
+);
+
+describe('the verdict about a key', () => {
+  it.each(verdictCells)(
+    'that is $standing, at the end of $age, is $expected',
+    ({ standing, age, expected }) => {
+      const local = { uses: 0, enabled: standing !== 'disabled', pending: 0 };
+      const snapshot = { confirmedAt, gone: standing === 'gone', local };
+      expect(verdict(snapshot, policy, confirmedAt + ages[age])).toEqual(expected);
+    },
+  );
+
+  it('that was never observed is unknown', () => {
+    expect(verdict(null, policy, confirmedAt)).toEqual({ verdict: 'unknown' });
+  });
+
+  it('goes from one age to the next with the first ms beyond', () => {
+    const after = Object.values(ages).map((age) => freshnessAt(confirmedAt, policy, confirmedAt + age + 1));
+    expect(after).toEqual(['stale', 'grace', 'expired', 'expired']);
+  });
+
+  it('of an answer that is dated ahead is fresh', () => {
+    expect(freshnessAt(confirmedAt, policy, confirmedAt - 5)).toBe('fresh');
   });
 });

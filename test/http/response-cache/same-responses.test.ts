@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
-import { dialectNames } from '../../../src/domain/dialect.ts';
+import { dialectNames } from '../../../src/domain/header-names.ts';
 import { dialects } from '../../../src/http/dialects/all.ts';
 import {
   startDialectHarness,

@@ -3,7 +3,7 @@ import { done } from '../../../src/domain/problem/problem.ts';
 import type { App, Readiness } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects/all.ts';
 import { rateLimiters } from '../../../src/http/entry/admission.ts';
-import type { Licensing } from '../../../src/service/answers.ts';
+import type { Licensing } from '../../../src/service/services.ts';
 import { adminToken, limits, silentMetrics } from '../../support/app/http-app.ts';
 import { serveApp, type Served } from '../../support/app/http-served.ts';
 import { secret } from '../../support/harness/dialect-harness.ts';

@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { TimeMark } from '../../../src/domain/clock.ts';
-import { rememberedTime } from '../../../src/service/lifecycle/clock-mark.ts';
+import type { TimeMark } from '../../../src/domain/time.ts';
+import { rememberedTime } from '../../../src/service/lifecycle/current-run.ts';
 import type { SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { createTables } from '../../../src/store/sqlite/files/migrations.ts';

@@ -1,14 +1,19 @@
 import { syncControl } from '../../../src/daemon/role/agent.ts';
 import type { ConfiguredProduct } from '../../../src/domain/agent/product.ts';
-import { isRefusal } from '../../../src/service/access/idempotency.ts';
+import { isRefusal } from '../../../src/service/access/records.ts';
 import { agentCouponing } from '../../../src/service/agent/coupon.ts';
 import { agentLicensing } from '../../../src/service/agent/license.ts';
 import { AgentProducts, storedProducts } from '../../../src/service/agent/products.ts';
-import type { Couponing, Licensing } from '../../../src/service/answers.ts';
-import { isEssential } from '../../../src/service/lifecycle/full-disk.ts';
+import type { Couponing, Licensing } from '../../../src/service/services.ts';
+import {
+  isEssential,
+  type CommandOf,
+  type CommandResult,
+  type UseCaseName,
+  type Writer,
+} from '../../../src/service/writer.ts';
 import { StorageError, type Log, type SyncControl, type WriteOptions } from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
-import type { CommandOf, CommandResult, UseCaseName, Writer } from '../../../src/service/writer.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
 import { persist } from '../../../src/sync/waiting.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';

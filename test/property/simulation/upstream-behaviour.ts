@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { type DialectName, dialectNames } from '../../../src/domain/dialect.ts';
+import { type DialectName, dialectNames } from '../../../src/domain/header-names.ts';
 import type { Exchange, Transport } from '../../../src/upstream/exchange.ts';
 import { missing } from './ledger.ts';
 import { SeededRandom } from './seeded-random.ts';

@@ -4,7 +4,7 @@ import { backUp } from '../../../src/store/sqlite/files/backup.ts';
 import { Backups } from '../../../src/daemon/store/backups.ts';
 import { refuse } from '../../../src/domain/problem/problem.ts';
 import type { App } from '../../../src/http/app.ts';
-import { isRefusal } from '../../../src/service/access/idempotency.ts';
+import { isRefusal } from '../../../src/service/access/records.ts';
 import type { WriterContext } from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import type { AuthorityTransaction, Awaitable, Reader, Transaction } from '../../../src/service/tables.ts';

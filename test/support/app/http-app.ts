@@ -7,11 +7,13 @@ import { AnnouncedCredentialCache, rateLimiters } from '../../../src/http/entry/
 import { buildServer } from '../../../src/http/server.ts';
 import { exportPage } from '../../../src/wire/bulk/export.ts';
 import { AgentProducts } from '../../../src/service/agent/products.ts';
-import { authorityCouponing, authorityLicensing } from '../../../src/service/authority/answers.ts';
-import { authorityCheckout } from '../../../src/service/authority/checkout.ts';
-import { authorityCredentials } from '../../../src/service/access/credential.ts';
-import { TokenUses } from '../../../src/service/access/token.ts';
-import { ChangeFeed } from '../../../src/service/change-feed.ts';
+import {
+  authorityCouponing,
+  authorityLicensing,
+  authorityCheckout,
+} from '../../../src/service/authority/services.ts';
+import { authorityCredentials, TokenUses } from '../../../src/service/access/credential.ts';
+import { ChangeFeed } from '../../../src/service/writer.ts';
 import type { Log } from '../../../src/service/ports.ts';
 import { explainOperation } from '../../../src/service/outbox/decision.ts';
 import type { Status } from '../../../src/service/status.ts';

@@ -1,4 +1,4 @@
-import { isRefusal } from '../../../src/service/access/idempotency.ts';
+import { isRefusal } from '../../../src/service/access/records.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 
 /** Counts what a request does after its change is committed, and makes one of these steps fail. */

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import type { Account } from '../../../src/domain/account.ts';
-import type { Product } from '../../../src/domain/product.ts';
+import type { Account, Product } from '../../../src/domain/catalogue.ts';
 import type { License } from '../../../src/domain/license.ts';
 import type { LicenseSnapshot } from '../../../src/domain/agent/license-snapshot.ts';
 import {

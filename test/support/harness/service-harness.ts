@@ -6,13 +6,14 @@ import {
   localState,
   type LocalState,
   type LicenseSnapshot,
+  defaultFreshnessPolicy,
+  type FreshnessPolicy,
 } from '../../../src/domain/agent/license-snapshot.ts';
 import type { QueueName, Operation } from '../../../src/domain/outbox/operation.ts';
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../../src/domain/outbox/outcome.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
 import type { ProblemCode } from '../../../src/domain/problem/problem-table.ts';
-import { defaultFreshnessPolicy, type FreshnessPolicy } from '../../../src/domain/agent/freshness.ts';
-import { isRefusal } from '../../../src/service/access/idempotency.ts';
+import { isRefusal } from '../../../src/service/access/records.ts';
 import type { Idempotency, WriterContext } from '../../../src/service/ports.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 import type { QueuedChange } from '../../../src/service/outbox/license-change.ts';

@@ -1,12 +1,12 @@
 import { DatabaseSync } from 'node:sqlite';
 import { defaultBackoffPolicy } from '../../../src/domain/outbox/delivery.ts';
 import { defaultBreakerPolicy } from '../../../src/domain/outbox/circuit-breaker.ts';
-import { changeLicense, type License } from '../../../src/domain/license.ts';
+import { licenseAfter, type License } from '../../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
 import type { Applied, Outcome } from '../../../src/domain/outbox/outcome.ts';
-import { isRefusal } from '../../../src/service/access/idempotency.ts';
+import { isRefusal } from '../../../src/service/access/records.ts';
 import { agentLicensing } from '../../../src/service/agent/license.ts';
-import type { LicenseResponse, Licensing } from '../../../src/service/answers.ts';
+import type { LicenseResponse, Licensing } from '../../../src/service/services.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
 import type { Upstream, UpstreamChange } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
@@ -58,7 +58,7 @@ export class Vendor implements Upstream {
   }
 
   change({ licenseKey, kind }: UpstreamChange): Promise<Outcome<License>> {
-    return this.#answer(kind, licenseKey, (license) => changeLicense(license, kind));
+    return this.#answer(kind, licenseKey, (license) => licenseAfter(license, kind));
   }
 
   createCoupon(): never {

@@ -6,8 +6,10 @@ import {
   learnDate,
   startTimeState,
   timeOf,
-} from '../../../src/domain/clock.ts';
-import type { TimeMark, ClockReading, TimeState } from '../../../src/domain/clock.ts';
+  type TimeMark,
+  type ClockReading,
+  type TimeState,
+} from '../../../src/domain/time.ts';
 import type { Clock } from '../../../src/service/ports.ts';
 
 type Sleeper = { owner: VirtualClock; at: number; order: number; fire: () => void; forget: () => void };

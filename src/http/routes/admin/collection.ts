@@ -1,5 +1,5 @@
 import { withNext } from '../../../domain/page.ts';
-import { notFound } from '../../../domain/problem/not-found.ts';
+import { notFound } from '../../../domain/problem/problem.ts';
 import { ok, created, pageOf } from '../../response.ts';
 import { accountFaults, withinTenant } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';

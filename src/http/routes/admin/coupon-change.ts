@@ -1,6 +1,5 @@
 import type { Principal } from '../../../domain/access/principal.ts';
-import { notFound } from '../../../domain/problem/not-found.ts';
-import type { Result } from '../../../domain/problem/problem.ts';
+import { notFound, type Result } from '../../../domain/problem/problem.ts';
 import { couponScopeFaults } from '../../../service/authority/coupon.ts';
 import { ok, type RouteResponse } from '../../response.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { Principal } from '../../../domain/access/principal.ts';
-import { unknownProduct } from '../../../domain/problem/not-found.ts';
-import { done, type ParameterFault } from '../../../domain/problem/problem.ts';
+import { unknownProduct, done, type ParameterFault } from '../../../domain/problem/problem.ts';
 import type { RouteResponse } from '../../response.ts';
 import type { App } from '../../app.ts';
 import { knownAccountFaults, onlyAccountOf, withinTenant } from '../../entry/admission.ts';

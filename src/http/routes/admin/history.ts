@@ -1,6 +1,6 @@
+import { notFound } from '../../../domain/problem/problem.ts';
 import { withNext } from '../../../domain/page.ts';
-import { parseLicenseKey } from '../../../domain/license-key.ts';
-import { licenseNotFound } from '../../../service/access/license-access.ts';
+import { parseLicenseKey } from '../../../domain/license.ts';
 import { ok, pageOf } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
@@ -19,7 +19,7 @@ const list = route({
   answers: { 200: enveloped(changeList) },
   async handle({ app, principal, path: { key }, query, sentTo }) {
     const licenseKey = parseLicenseKey(key);
-    if (licenseKey === null) return licenseNotFound();
+    if (licenseKey === null) return notFound('license');
     const tenant = principal.isOperator ? null : principal.tenant;
     // What is older may not have been removed yet.
     const kept = { ...withNext(query), since: app.historySince() };

@@ -1,11 +1,11 @@
 import { withNext } from '../../../domain/page.ts';
 import type { Decision } from '../../../domain/outbox/explanation.ts';
 import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
-import { parsePlainLicenseKey } from '../../../domain/license-key.ts';
+import { parsePlainLicenseKey } from '../../../domain/license.ts';
 import { refuse } from '../../../domain/problem/problem.ts';
-import type { OperationLists } from '../../../service/lists.ts';
+import type { OperationLists } from '../../../service/tables.ts';
 import type { OperationReads } from '../../../service/outbox/tables.ts';
-import { afterCommit } from '../../../service/after-commit.ts';
+import { afterCommit } from '../../../service/writer.ts';
 import { ok, emptyList, pageOf, madeUnread } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';

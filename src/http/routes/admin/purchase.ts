@@ -1,6 +1,6 @@
 import { withNext } from '../../../domain/page.ts';
-import { notFound } from '../../../domain/problem/not-found.ts';
-import { inKnownKey } from '../../../service/license-spelling.ts';
+import { notFound } from '../../../domain/problem/problem.ts';
+import { inKnownKey } from '../../../service/services.ts';
 import { emptyList, ok, created, pageOf } from '../../response.ts';
 import { accountFaults, isOfNoProduct, productFaults, withinTenant } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';

@@ -1,5 +1,5 @@
 import { refuse } from '../../../domain/problem/problem.ts';
-import { afterCommit } from '../../../service/after-commit.ts';
+import { afterCommit } from '../../../service/writer.ts';
 import { ok, madeUnread } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';

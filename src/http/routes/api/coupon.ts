@@ -1,7 +1,7 @@
 import type { Coupon } from '../../../domain/checkout/coupon.ts';
 import { withNext, type Page } from '../../../domain/page.ts';
 import { refuse, type Result } from '../../../domain/problem/problem.ts';
-import type { CouponResponse, CouponList } from '../../../service/answers.ts';
+import type { CouponResponse, CouponList } from '../../../service/services.ts';
 import { couponScopeFaults } from '../../../service/authority/coupon.ts';
 import { type RouteResponse, ok, created, pageOf, provenanceHeaders } from '../../response.ts';
 import type { App } from '../../app.ts';

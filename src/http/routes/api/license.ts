@@ -1,12 +1,9 @@
 import { withNext } from '../../../domain/page.ts';
 import type { Principal, Tenant, Scope } from '../../../domain/access/principal.ts';
-import type { LicenseTrigger } from '../../../domain/license.ts';
-import { parseLicenseKey } from '../../../domain/license-key.ts';
-import { done, type Result } from '../../../domain/problem/problem.ts';
-import type { LicenseResponse } from '../../../service/answers.ts';
-import { licenseNotFound } from '../../../service/access/license-access.ts';
-import { inKnownKey } from '../../../service/license-spelling.ts';
-import { afterCommit } from '../../../service/after-commit.ts';
+import { type LicenseTrigger, parseLicenseKey } from '../../../domain/license.ts';
+import { notFound, done, type Result } from '../../../domain/problem/problem.ts';
+import { type LicenseResponse, inKnownKey } from '../../../service/services.ts';
+import { afterCommit } from '../../../service/writer.ts';
 import type { Awaitable } from '../../../service/tables.ts';
 import { type RouteResponse, emptyList, ok, pageOf, provenanceHeaders } from '../../response.ts';
 import type { App } from '../../app.ts';
@@ -43,7 +40,7 @@ export async function verifyLicense(
   { tenant, licenseKey }: Asked,
   form: LicenseForm,
 ): Promise<Result<RouteResponse>> {
-  if (licenseKey === null) return licenseNotFound();
+  if (licenseKey === null) return notFound('license');
   const verified = await app.licensing.verify(tenant, licenseKey, signal, principal.credential);
   return await present(app, verified, form);
 }
@@ -54,7 +51,7 @@ export async function changeLicense(
   { tenant, licenseKey, trigger }: Asked & { trigger: Exclude<LicenseTrigger, 'refund'> },
   form: LicenseForm,
 ): Promise<Result<RouteResponse>> {
-  if (licenseKey === null) return licenseNotFound();
+  if (licenseKey === null) return notFound('license');
   const requester = principal.credential;
   const request = { tenant, licenseKey, trigger, waitMs, isAgent, requester, ...writeOptions };
   const result = await app.licensing.change(request, signal);

@@ -1,7 +1,7 @@
 import type { Principal } from '../../../domain/access/principal.ts';
 import type { ParameterFault } from '../../../domain/problem/problem.ts';
 import type { Cart } from '../../../domain/checkout/quote.ts';
-import { cartFaults } from '../../../service/checkout/quote.ts';
+import { cartFaults } from '../../../service/checkout.ts';
 import { ok, provenanceHeaders } from '../../response.ts';
 import type { App } from '../../app.ts';
 import { route, type Route } from '../../route.ts';

@@ -1,5 +1,5 @@
+import { notFound } from '../../../domain/problem/problem.ts';
 import { withNext } from '../../../domain/page.ts';
-import { redemptionNotFound } from '../../../service/checkout/redemption.ts';
 import { ok, created, noContent, pageOf, provenanceHeaders } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
@@ -70,7 +70,7 @@ const get = route({
   answers: { 200: enveloped(redemptionObject) },
   async handle({ app, principal: { tenant }, path: { order } }) {
     const redemption = await app.reader.redemptions.get(tenant.accountId, order);
-    return redemption === null ? redemptionNotFound() : ok(serializeRedemption(redemption, app.role));
+    return redemption === null ? notFound('redemption') : ok(serializeRedemption(redemption, app.role));
   },
 });
 

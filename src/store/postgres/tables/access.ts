@@ -12,8 +12,11 @@ import type {
   AuditReads,
   AuditTable,
   RecordedAct,
-} from '../../../service/access/tables.ts';
-import type { AuthorityTable, AwaitableTable, SettingReads, SettingTable } from '../../../service/tables.ts';
+  AuthorityTable,
+  AwaitableTable,
+  SettingReads,
+  SettingTable,
+} from '../../../service/tables.ts';
 import {
   prepareList,
   prepareQuery,

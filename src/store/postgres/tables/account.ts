@@ -1,4 +1,4 @@
-import type { Account } from '../../../domain/account.ts';
+import type { Account, Product, Collection } from '../../../domain/catalogue.ts';
 import type {
   AccountReads,
   AccountTable,
@@ -7,8 +7,8 @@ import type {
   ProductTable,
   CollectionReads,
   CollectionTable,
-} from '../../../service/authority/tables.ts';
-import type { AwaitableTable } from '../../../service/tables.ts';
+  AwaitableTable,
+} from '../../../service/tables.ts';
 import {
   prepareList,
   prepareQuery,
@@ -18,8 +18,6 @@ import {
   type Condition,
 } from '../statements.ts';
 import { ofAccount } from './tenant.ts';
-import type { Product } from '../../../domain/product.ts';
-import type { Collection } from '../../../domain/collection.ts';
 
 const accountColumns = 'account_id AS "accountId", name, created_at AS "createdAt"';
 const accountFrom = (row: Account): Account => row;

@@ -4,8 +4,16 @@ import {
   type CouponFilter,
   type CouponTerms,
 } from '../../../domain/checkout/coupon.ts';
-import type { CouponReads, CouponTable } from '../../../service/authority/tables.ts';
-import type { AwaitableTable, AuthorityTable } from '../../../service/tables.ts';
+import type {
+  CouponReads,
+  CouponTable,
+  AwaitableTable,
+  AuthorityTable,
+  ListedRedemption,
+  RedemptionReads,
+  RedemptionTable,
+} from '../../../service/tables.ts';
+import type { Cart, Quote, Redemption } from '../../../domain/checkout/quote.ts';
 import { couponFrom, stateInSql, termsColumns } from '../../coupon-row.ts';
 import type { Names } from '../names.ts';
 import {
@@ -17,9 +25,6 @@ import {
   type SqlValue,
   type WritingSource,
 } from '../statements.ts';
-import type { Cart, Quote } from '../../../domain/checkout/quote.ts';
-import type { Redemption } from '../../../domain/checkout/redemption.ts';
-import type { ListedRedemption, RedemptionReads, RedemptionTable } from '../../../service/checkout/tables.ts';
 
 const couponColumns = `id, code, scope, product_key AS "productKey", collection_id AS "collectionId",
   percent_off AS "percentOff", amount_off AS "amountOff", start_at AS "startAt", end_at AS "endAt",

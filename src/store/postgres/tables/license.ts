@@ -1,12 +1,22 @@
-import { type License, type SoldLicense, countAfter, licenseTransitions } from '../../../domain/license.ts';
+import {
+  type License,
+  type SoldLicense,
+  countAfter,
+  licenseTransitions,
+  maxHistoryEntries,
+} from '../../../domain/license.ts';
 import type {
   ExportFilter,
   LicenseChange,
   LicenseFilter,
   LicenseReads,
   LicenseTable,
-} from '../../../service/authority/tables.ts';
-import type { AwaitableTable, AuthorityTable } from '../../../service/tables.ts';
+  AwaitableTable,
+  AuthorityTable,
+  HistoryReads,
+  HistoryTable,
+  ListedChange,
+} from '../../../service/tables.ts';
 import type { Names } from '../names.ts';
 import {
   prepareList,
@@ -23,10 +33,8 @@ import {
   type Statement,
 } from '../statements.ts';
 import { ofTenant } from './tenant.ts';
-import { maxHistoryEntries } from '../../../domain/history.ts';
 import type { Idempotency } from '../../../service/ports.ts';
 import { keyLock } from '../locks.ts';
-import type { HistoryReads, HistoryTable, ListedChange } from '../../../service/access/tables.ts';
 
 const licenseFrom = (row: License): License => row;
 

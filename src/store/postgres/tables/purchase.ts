@@ -1,7 +1,11 @@
 import type { License } from '../../../domain/license.ts';
-import type { Purchase, PurchaseWithLicense } from '../../../domain/purchase.ts';
-import type { PurchaseFilter, PurchaseReads, PurchaseTable } from '../../../service/authority/tables.ts';
-import type { AwaitableTable } from '../../../service/tables.ts';
+import type { Purchase, PurchaseWithLicense } from '../../../domain/catalogue.ts';
+import type {
+  PurchaseFilter,
+  PurchaseReads,
+  PurchaseTable,
+  AwaitableTable,
+} from '../../../service/tables.ts';
 import type { Names } from '../names.ts';
 import {
   prepareList,

@@ -12,10 +12,11 @@ import type {
   AuditReads,
   AuditTable,
   RecordedAct,
-} from '../../../service/access/tables.ts';
+  SettingReads,
+  SettingTable,
+} from '../../../service/tables.ts';
 import { type Prepare, afterText, ofAccount, beforeInstant } from '../statements.ts';
 import type { PageKey } from '../../../domain/page.ts';
-import type { SettingReads, SettingTable } from '../../../service/tables.ts';
 
 type TokenRow = Omit<Token, 'scopes'> & { scopes: string };
 

@@ -1,4 +1,4 @@
-import type { Account } from '../../../domain/account.ts';
+import type { Account, Product, Collection } from '../../../domain/catalogue.ts';
 import type {
   AccountReads,
   AccountTable,
@@ -7,10 +7,8 @@ import type {
   ProductTable,
   CollectionReads,
   CollectionTable,
-} from '../../../service/authority/tables.ts';
+} from '../../../service/tables.ts';
 import { type Prepare, afterText, ofAccount, bit, type Bit } from '../statements.ts';
-import type { Product } from '../../../domain/product.ts';
-import type { Collection } from '../../../domain/collection.ts';
 
 const selectAccount = 'SELECT account_id AS accountId, name, created_at AS createdAt FROM account';
 const accountFrom = (row: Account): Account => ({ ...row });

@@ -1,10 +1,14 @@
 import { foldCouponCode, type CouponFilter } from '../../../domain/checkout/coupon.ts';
-import type { CouponReads, CouponTable } from '../../../service/authority/tables.ts';
+import type {
+  CouponReads,
+  CouponTable,
+  ListedRedemption,
+  RedemptionReads,
+  RedemptionTable,
+} from '../../../service/tables.ts';
+import type { Cart, Quote, Redemption } from '../../../domain/checkout/quote.ts';
 import { couponFrom, stateInSql, termsColumns } from '../../coupon-row.ts';
 import { type Prepare, afterNumber } from '../statements.ts';
-import type { Cart, Quote } from '../../../domain/checkout/quote.ts';
-import type { Redemption } from '../../../domain/checkout/redemption.ts';
-import type { ListedRedemption, RedemptionReads, RedemptionTable } from '../../../service/checkout/tables.ts';
 
 /** The columns of a `CouponRow`. */
 export const couponColumns = `id, code, scope, product_key AS productKey, collection_id AS collectionId,

@@ -1,13 +1,20 @@
-import { changeLicense, isSameState, type License, type SoldLicense } from '../../../domain/license.ts';
-import type { HistoryTable, HistoryReads, ListedChange } from '../../../service/access/tables.ts';
+import {
+  licenseAfter,
+  isSameState,
+  type License,
+  type SoldLicense,
+  maxHistoryEntries,
+} from '../../../domain/license.ts';
 import type {
+  HistoryTable,
+  HistoryReads,
+  ListedChange,
   ExportFilter,
   LicenseFilter,
   LicenseReads,
   LicenseTable,
-} from '../../../service/authority/tables.ts';
+} from '../../../service/tables.ts';
 import { bit, type Bit, type Prepare, afterText, ofTenant, soldBy } from '../statements.ts';
-import { maxHistoryEntries } from '../../../domain/history.ts';
 
 type LicenseRow = Omit<License, 'enabled'> & { enabled: Bit };
 
@@ -147,7 +154,7 @@ export function licenseTable(prepare: Prepare, history: Pick<HistoryTable, 'add'
     change({ tenant, licenseKey, trigger, remembered }) {
       const before = visible.first(licenseKey, tenant.accountId, tenant.productKey);
       if (before === null) return null;
-      const after = changeLicense(before, trigger);
+      const after = licenseAfter(before, trigger);
       if (isSameState(before, after)) return { before, after };
       setState({ licenseKey, uses: after.uses, enabled: after.enabled });
       if (remembered !== null) history.add({ licenseKey, change: trigger, before, after, ...remembered });

@@ -1,12 +1,7 @@
 import type { License } from '../../../domain/license.ts';
 import type { PageKey } from '../../../domain/page.ts';
-import type { Purchase, PurchaseWithLicense } from '../../../domain/purchase.ts';
-import type {
-  ExportFilter,
-  PurchaseFilter,
-  PurchaseReads,
-  PurchaseTable,
-} from '../../../service/authority/tables.ts';
+import type { Purchase, PurchaseWithLicense } from '../../../domain/catalogue.ts';
+import type { ExportFilter, PurchaseFilter, PurchaseReads, PurchaseTable } from '../../../service/tables.ts';
 import { exported, exportedOfFew, exportParameters } from './license.ts';
 import { bit, type Bit, type Prepare } from '../statements.ts';
 import { beforeInstant } from '../statements.ts';

@@ -1,21 +1,24 @@
 import type { License } from '../../domain/license.ts';
-import { notFound } from '../../domain/problem/not-found.ts';
-import { done, type Result } from '../../domain/problem/problem.ts';
-import type {
-  Cacheable,
-  CouponResponse,
-  Couponing,
-  CouponList,
-  LicenseResponse,
-  LicenseHistory,
-  Licensing,
-} from '../answers.ts';
-import type { Lists } from '../lists.ts';
+import { notFound, done, type Result } from '../../domain/problem/problem.ts';
+import {
+  type Cacheable,
+  type CouponResponse,
+  type Couponing,
+  type CouponList,
+  type LicenseResponse,
+  type LicenseHistory,
+  type Licensing,
+  findPlainKeys,
+  type Checkout,
+  type QuoteResponse,
+  type RedemptionResponse,
+} from '../services.ts';
+import type { Lists, AuthorityReader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
-import { inKnownCode } from '../checkout/quote.ts';
-import { findPlainKeys } from '../license-spelling.ts';
-import { licenseNotFound, licenseOfTenant } from '../access/license-access.ts';
-import type { AuthorityReader } from '../tables.ts';
+import { inKnownCode, quoteCoupon, knownCode } from '../checkout.ts';
+import type { Cart } from '../../domain/checkout/quote.ts';
+import type { Clock } from '../ports.ts';
+import type { Tenant } from '../../domain/access/principal.ts';
 
 const provenance = { freshness: 'authoritative' } as const;
 
@@ -25,7 +28,7 @@ export function authorityLicensing(reader: AuthorityReader, writer: Writer): Lic
   return findPlainKeys({
     async verify(tenant, licenseKey): Promise<Result<LicenseResponse>> {
       const license = await licenseOfTenant(reader, tenant, licenseKey);
-      return license === null ? licenseNotFound() : done({ ...answer(license), cacheable: untilChanged });
+      return license === null ? notFound('license') : done({ ...answer(license), cacheable: untilChanged });
     },
     verifyNow(tenant, licenseKey) {
       // Without a product, the owner of the license would be another read.
@@ -47,7 +50,7 @@ export function authorityLicensing(reader: AuthorityReader, writer: Writer): Lic
         tenant === null
           ? await reader.licenses.get(licenseKey)
           : await licenseOfTenant(reader, tenant, licenseKey);
-      if (license === null) return licenseNotFound();
+      if (license === null) return notFound('license');
       const { history } = reader;
       return done({
         changes: await history.list(licenseKey, page),
@@ -82,4 +85,42 @@ export function authorityCouponing(
       return done({ coupon, provenance });
     },
   };
+}
+
+export function authorityCheckout(
+  reader: AuthorityReader,
+  writer: Writer,
+  clock: Pick<Clock, 'now'>,
+): Checkout {
+  const spelled = async (accountId: string, cart: Cart): Promise<Cart> => ({
+    ...cart,
+    code: await knownCode(cart.code, (code) => reader.coupons.byCode(accountId, code)),
+  });
+  return {
+    async quote(accountId, sent): Promise<Result<QuoteResponse>> {
+      const cart = await spelled(accountId, sent);
+      const quoted = await quoteCoupon(reader, { accountId, cart, now: clock.now() });
+      return quoted.ok ? done({ quote: quoted.value, provenance }) : quoted;
+    },
+    async redeem(command, writeOptions): Promise<Result<RedemptionResponse>> {
+      const cart = await spelled(command.accountId, command.cart);
+      const redeemed = await writer.write('redeemCoupon', { ...command, cart }, writeOptions);
+      return redeemed.ok ? done({ ...redeemed.value, provenance }) : redeemed;
+    },
+  };
+}
+
+/**
+ * Null if the key is unknown or belongs to another tenant. Both cases cost the same reads, so that the response time
+ * does not reveal which keys exist.
+ */
+async function licenseOfTenant(
+  reader: AuthorityReader,
+  tenant: Tenant,
+  licenseKey: string,
+): Promise<License | null> {
+  const license = await reader.licenses.get(licenseKey);
+  if (tenant.productKey !== null) return license?.productKey === tenant.productKey ? license : null;
+  const product = await reader.products.get(license?.productKey ?? '');
+  return product?.accountId === tenant.accountId ? license : null;
 }

@@ -139,3 +139,36 @@ export function isSuspect(
 ): boolean {
   return unverified !== null || aheadMs > 0 || unverifiedDate !== null || wall < base - toleranceMs;
 }
+
+const rfc3339 = /^(\d{4}-\d{2}-(\d{2}))[Tt ]((\d{2}):\d{2}:\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
+
+/** Formats epoch ms as in the API: UTC, whole seconds, `2024-02-22T11:23:05+00:00` (RFC 3339). */
+export function formatDatetime(epochMs: number): string {
+  return `${new Date(epochMs).toISOString().slice(0, 19)}+00:00`;
+}
+
+/** The years 1 to 9999, because the format has four digits for the year. */
+const earliest = -62_135_596_800_000;
+const latest = 253_402_300_799_999;
+
+/** Whether `formatDatetime` can format an instant (epoch ms). */
+export function isInstant(epochMs: number): boolean {
+  return epochMs >= earliest && epochMs <= latest;
+}
+
+/** Parses an RFC 3339 datetime into epoch ms; null if it is malformed, or names a day or hour that does not exist. */
+export function parseDatetime(text: string): number | null {
+  const match = rfc3339.exec(text);
+  if (match === null) return null;
+  const [, day, dayOfMonth, time, hour, fraction = '', zone = 'Z'] = match;
+  const asUtc = Date.parse(`${day}T${time}Z`);
+  if (Number.isNaN(asUtc) || hour === '24' || !isInMonth(asUtc, Number(dayOfMonth))) return null;
+  if (fraction === '' && (zone === 'Z' || zone === '+00:00')) return asUtc;
+  const epochMs = Date.parse(text.toUpperCase().replace(' ', 'T'));
+  return Number.isNaN(epochMs) ? null : epochMs;
+}
+
+/** `Date.parse` takes the 31st of a shorter month for the first day of the next month. */
+function isInMonth(asUtc: number, dayOfMonth: number): boolean {
+  return dayOfMonth <= 28 || new Date(asUtc).getUTCDate() === dayOfMonth;
+}

@@ -1,6 +1,7 @@
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import type { Context, Idempotency } from '../ports.ts';
 import type { AuthorityTransaction, Reader } from '../tables.ts';
+import type { HistoryEntry, LicenseState, License } from '../../domain/license.ts';
 
 /** 8 days, so that 7 days are certain. */
 const idempotencyKeptMs = 8 * 24 * 3_600_000;
@@ -60,7 +61,7 @@ export async function keepResponse(
 /**
  * Removes up to `limit` stored responses after 8 days. If the clock jumped ahead and was set back, responses may have
  * a date in the future. They get the current date, or they would stay for as long as the jump was. Returns how many
- * were removed or dated. `removalTime`: epoch ms (domain/clock.ts).
+ * were removed or dated. `removalTime`: epoch ms (domain/time.ts).
  */
 export async function pruneIdempotency(
   transaction: AuthorityTransaction,
@@ -75,4 +76,29 @@ export async function pruneIdempotency(
 /** Nothing is committed for a refusal. */
 export function isRefusal(result: unknown): boolean {
   return typeof result === 'object' && result !== null && 'ok' in result && result.ok === false;
+}
+
+/** Adds a change of a license to its history, unless `history.keep` is 0. */
+export function recordChange<Added>(
+  history: { add(change: HistoryEntry): Added },
+  { change, before, after }: Pick<HistoryEntry, 'change'> & { before: License; after: LicenseState },
+  { now, actor, keepsHistory }: Context,
+): Added | undefined {
+  if (!keepsHistory) return undefined;
+  return history.add({
+    licenseKey: before.licenseKey,
+    at: now,
+    change,
+    credential: actor,
+    before: { uses: before.uses, enabled: before.enabled },
+    after: { uses: after.uses, enabled: after.enabled },
+  });
+}
+
+/** Removes up to `limit` changes from before an instant; returns how many. */
+export async function pruneHistory(
+  { history }: AuthorityTransaction,
+  { before, limit }: { before: number; limit: number },
+): Promise<Result<{ removed: number }>> {
+  return done({ removed: await history.prune(before, limit) });
 }

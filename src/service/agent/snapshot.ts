@@ -1,6 +1,17 @@
-import { preloadLimit, type PreloadOutcome } from '../../domain/agent/preload.ts';
-import { done, refuse, type Result } from '../../domain/problem/problem.ts';
+import { done, type Result, refuse } from '../../domain/problem/problem.ts';
+import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
+import { preloadLimit, type PreloadOutcome } from '../../domain/agent/preload.ts';
+
+/** Notes that a caller asked for a key, so that the agent keeps refreshing the key. */
+export function touchSnapshot(
+  transaction: Transaction,
+  { licenseKey }: { licenseKey: string },
+  { now, elapsed }: Context,
+): Result<null> {
+  transaction.snapshots.touch(licenseKey, now, elapsed);
+  return done(null);
+}
 
 /** Queues license keys to be fetched, so that they can be answered offline. The progress restarts if none is left. */
 export function queuePreload(

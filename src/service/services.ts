@@ -1,11 +1,11 @@
 import type { Coupon, CouponTerms, CouponFilter } from '../domain/checkout/coupon.ts';
 import type { Tenant } from '../domain/access/principal.ts';
 import type { Cart, Quote } from '../domain/checkout/quote.ts';
-import type { License, LicenseTrigger } from '../domain/license.ts';
-import type { Result } from '../domain/problem/problem.ts';
-import type { Freshness } from '../domain/agent/freshness.ts';
-import type { RedeemCoupon, RedeemedCoupon } from './checkout/redemption.ts';
-import type { HistoryPage, ListedChange } from './access/tables.ts';
+import { type License, type LicenseTrigger, parsePlainLicenseKey } from '../domain/license.ts';
+import type { Result, Problem } from '../domain/problem/problem.ts';
+import { type Freshness, freshnessAt, type FreshnessPolicy } from '../domain/agent/license-snapshot.ts';
+import type { RedeemCoupon, RedeemedCoupon } from './checkout.ts';
+import type { HistoryPage, ListedChange, AuthorityReader } from './tables.ts';
 import type { Idempotency, WriteOptions } from './ports.ts';
 import type { Page } from '../domain/page.ts';
 
@@ -103,4 +103,85 @@ export interface Checkout {
     writeOptions: WriteOptions,
     signal: AbortSignal,
   ): Promise<Result<RedemptionResponse>>;
+}
+
+/** Refusals because the key is unknown here; nothing was changed. */
+const unknown: ReadonlySet<Problem['code']> = new Set([
+  'license_not_found',
+  'upstream_unreachable',
+  'rate_limited',
+]);
+
+/**
+ * Also finds a license key that was pasted with invisible or typographic characters. The exact key is tried first,
+ * because an earlier store may have issued keys with such characters.
+ */
+export function findPlainKeys(licensing: Licensing): Licensing {
+  return {
+    verify: (tenant, licenseKey, signal, requester) =>
+      eitherSpelling(licenseKey, (key) => licensing.verify(tenant, key, signal, requester)),
+    // The caller passes only keys that have a single spelling.
+    verifyNow: (tenant, licenseKey) => licensing.verifyNow?.(tenant, licenseKey) ?? null,
+    change: (request, signal) =>
+      eitherSpelling(request.licenseKey, (licenseKey) =>
+        licensing.change({ ...request, licenseKey }, signal),
+      ),
+    history: (tenant, licenseKey, page) =>
+      eitherSpelling(licenseKey, (key) => licensing.history(tenant, key, page)),
+  };
+}
+
+async function eitherSpelling<Value>(
+  licenseKey: string,
+  ask: (licenseKey: string) => Promise<Result<Value>>,
+): Promise<Result<Value>> {
+  const plain = parsePlainLicenseKey(licenseKey);
+  const asSent = await ask(licenseKey);
+  if (plain === null || plain === licenseKey || asSent.ok || !unknown.has(asSent.problem.code)) return asSent;
+  const asPlain = await ask(plain);
+  // Respond "not found" only if neither spelling was found.
+  if (asPlain.ok || asSent.problem.code === 'license_not_found') return asPlain;
+  return asPlain.problem.code === 'license_not_found' ? asSent : asPlain;
+}
+
+/** The spelling under which an authority has the license: as sent, or without special characters. */
+export async function knownSpelling(
+  { licenses }: { licenses: Pick<AuthorityReader['licenses'], 'get'> },
+  licenseKey: string,
+): Promise<string> {
+  const plain = parsePlainLicenseKey(licenseKey);
+  if (plain === null || plain === licenseKey) return licenseKey;
+  return (await licenses.get(licenseKey)) === null ? plain : licenseKey;
+}
+
+export async function inKnownKey<Filter extends { licenseKey?: string | undefined }>(
+  { reader }: { reader: Parameters<typeof knownSpelling>[0] },
+  filter: Filter,
+): Promise<Filter> {
+  const { licenseKey } = filter;
+  return licenseKey === undefined
+    ? filter
+    : { ...filter, licenseKey: await knownSpelling(reader, licenseKey) };
+}
+
+/** `confirmedAt` is null for a coupon that the upstream has not seen yet. */
+export type Source = { confirmedAt: number | null; pending: number; cache: 'hit' | 'miss' };
+
+/** The provenance of a response at `now` (src/http/README.md, Agent headers). */
+export function provenanceOf(
+  { confirmedAt, pending, cache }: Source,
+  policy: FreshnessPolicy,
+  now: number,
+): Provenance {
+  if (confirmedAt === null) {
+    return { freshness: 'provisional', confirmedAt, graceUntil: null, pending, cache, ageMs: 0 };
+  }
+  return {
+    freshness: freshnessAt(confirmedAt, policy, now),
+    confirmedAt,
+    graceUntil: confirmedAt + policy.graceMs,
+    pending,
+    cache,
+    ageMs: Math.max(0, now - confirmedAt),
+  };
 }

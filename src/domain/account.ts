@@ -1,2 +1,0 @@
-/** A seller's account. Times are epoch ms. */
-export type Account = { accountId: string; name: string; createdAt: number };

@@ -1,0 +1,180 @@
+import type { Account, Product, Collection } from '../../domain/catalogue.ts';
+import {
+  notFound,
+  done,
+  refuseParameters,
+  type Result,
+  unknownAccount,
+  refuse,
+  foreignProduct,
+  type ParameterFault,
+} from '../../domain/problem/problem.ts';
+import type { Context } from '../ports.ts';
+import { keepOldCredential, newCredential, newSecret, newIdentifier } from '../access/credential.ts';
+import type { AuthorityTransaction, AuthorityReader } from '../tables.ts';
+
+/** The API key is shown only once. `oldUntil`: until when the replaced key stays valid (epoch ms), if it does. */
+export type AccountWithKey = { account: Account; apiKey: string; oldUntil: number | null };
+
+type NewAccount = {
+  name: string;
+  /** Null: generate one. Otherwise callers of an existing store already use it. */
+  apiKey: string | null;
+};
+
+export async function addAccount(
+  { accounts, oldCredentials }: AuthorityTransaction,
+  command: NewAccount,
+  context: Context,
+): Promise<Result<AccountWithKey>> {
+  const apiKey = command.apiKey ?? newSecret('lk_api', context.random);
+  const digest = context.digest(apiKey);
+  const holder = (await accounts.byKeyDigest(digest)) ?? (await oldCredentials.byDigest('api_key', digest));
+  if (holder !== null) {
+    const detail = 'The API key belongs to another account.';
+    return refuseParameters([{ parameter: 'api_key', code: 'taken', detail }]);
+  }
+  const account = { accountId: context.random.uuid(context.now), name: command.name, createdAt: context.now };
+  await accounts.add(account, digest);
+  return done({ account, apiKey, oldUntil: null });
+}
+
+/** Replaces an account's API key. The old key ends at once (specification 5, rule 2) or at `oldUntil`. */
+export async function rollApiKey(
+  transaction: AuthorityTransaction,
+  { accountId, oldUntil }: { accountId: string; oldUntil: number | null },
+  context: Context,
+): Promise<Result<AccountWithKey>> {
+  const { accounts } = transaction;
+  const account = await accounts.get(accountId);
+  const oldDigest = await accounts.keyDigest(accountId);
+  if (account === null || oldDigest === null) return notFound('account');
+  const { secret: apiKey, digest } = newCredential('lk_api', context);
+  await accounts.setKeyDigest(accountId, digest);
+  await keepOldCredential(transaction, { kind: 'api_key', id: accountId }, oldDigest, oldUntil);
+  return done({ account, apiKey, oldUntil });
+}
+
+/** The secret is shown only once. `oldUntil`: until when the replaced secret stays valid (epoch ms), if it does. */
+export type ProductWithSecret = { product: Product; secret: string; oldUntil: number | null };
+
+type NewProduct = {
+  name: string;
+  recurring: boolean;
+  accountId: string;
+  /** Null: generate one. */
+  productKey: string | null;
+  /** Null: generate one. Otherwise callers of an existing store already use it. */
+  secret: string | null;
+};
+
+export async function addProduct(
+  transaction: AuthorityTransaction,
+  command: NewProduct,
+  context: Context,
+): Promise<Result<ProductWithSecret>> {
+  const { accountId, name, recurring } = command;
+  if ((await transaction.accounts.get(accountId)) === null) return refuseParameters([unknownAccount]);
+  const productKey = command.productKey ?? newIdentifier(context.random);
+  if ((await transaction.products.get(productKey)) !== null) {
+    return refuse('product_key_taken', 'There already is a product with this key.');
+  }
+  const secret = command.secret ?? newSecret('lk_prod', context.random);
+  const digest = context.digest(secret);
+  const holder =
+    (await transaction.products.bySecretDigest(digest)) ??
+    (await transaction.oldCredentials.byDigest('product_secret', digest));
+  if (holder !== null) {
+    const detail = 'The secret belongs to another product.';
+    return refuseParameters([{ parameter: 'secret', code: 'taken', detail }]);
+  }
+  const product = { productKey, accountId, name, recurring, createdAt: context.now, archivedAt: null };
+  await transaction.products.add(product, digest);
+  return done({ product, secret, oldUntil: null });
+}
+
+/** Replaces a product's secret. The old secret ends at once or at `oldUntil`. */
+export async function rollProductSecret(
+  transaction: AuthorityTransaction,
+  { productKey, oldUntil }: { productKey: string; oldUntil: number | null },
+  context: Context,
+): Promise<Result<ProductWithSecret>> {
+  const product = await transaction.products.get(productKey);
+  const oldDigest = await transaction.products.secretDigest(productKey);
+  if (product === null || oldDigest === null) return notFound('product');
+  const { secret, digest } = newCredential('lk_prod', context);
+  await transaction.products.setSecretDigest(productKey, digest);
+  await keepOldCredential(transaction, { kind: 'product_secret', id: productKey }, oldDigest, oldUntil);
+  return done({ product, secret, oldUntil });
+}
+
+type ProductChange = { productKey: string; name: string; recurring: boolean; archived: boolean };
+
+/** Updates a product. An archived product is no longer sold; its keys keep working. */
+export async function updateProduct(
+  { products }: AuthorityTransaction,
+  { productKey, name, recurring, archived }: ProductChange,
+  { now }: Context,
+): Promise<Result<Product>> {
+  const product = await products.get(productKey);
+  if (product === null) return notFound('product');
+  const archivedAt = archived ? (product.archivedAt ?? now) : null;
+  const changed = { ...product, name, recurring, archivedAt };
+  await products.put(changed);
+  return done(changed);
+}
+
+type NewCollection = {
+  accountId: string;
+  name: string;
+  productKeys: readonly string[];
+  /** Null: generate one. */
+  collectionId: string | null;
+};
+
+export async function addCollection(
+  transaction: AuthorityTransaction,
+  command: NewCollection,
+  context: Context,
+): Promise<Result<Collection>> {
+  const { accountId, name } = command;
+  if ((await transaction.accounts.get(accountId)) === null) return refuseParameters([unknownAccount]);
+  const productKeys = [...new Set(command.productKeys)];
+  const faults = await memberFaults(transaction, accountId, productKeys);
+  if (faults.length > 0) return refuseParameters(faults);
+  const collectionId = command.collectionId ?? newIdentifier(context.random);
+  if ((await transaction.collections.get(collectionId)) !== null) {
+    return refuse('collection_id_taken', 'There already is a collection with this id.');
+  }
+  const collection = { collectionId, accountId, name, productKeys };
+  await transaction.collections.add(collection);
+  return done(collection);
+}
+
+type CollectionChange = { collectionId: string; name: string; productKeys: readonly string[] };
+
+/** Replaces the name and products of a collection; its coupons then apply to the new products. */
+export async function updateCollection(
+  transaction: AuthorityTransaction,
+  { collectionId, name, productKeys }: CollectionChange,
+): Promise<Result<Collection>> {
+  const collection = await transaction.collections.get(collectionId);
+  if (collection === null) return notFound('collection');
+  const changed = { ...collection, name, productKeys: [...new Set(productKeys)] };
+  const faults = await memberFaults(transaction, collection.accountId, changed.productKeys);
+  if (faults.length > 0) return refuseParameters(faults);
+  await transaction.collections.put(changed);
+  return done(changed);
+}
+
+async function memberFaults(
+  { products }: AuthorityReader,
+  accountId: string,
+  productKeys: readonly string[],
+): Promise<ParameterFault[]> {
+  for (const productKey of productKeys) {
+    const product = await products.get(productKey);
+    if (product?.accountId !== accountId) return [foreignProduct('product_keys')];
+  }
+  return [];
+}
