@@ -101,7 +101,6 @@ export function checkOptions(argv: readonly string[], known: Builder): void {
   }
 }
 
-/** The words that may be options: those before `--`. */
 function optionsOf(argv: readonly string[]): readonly string[] {
   const end = argv.indexOf('--');
   return end === -1 ? argv : argv.slice(0, end);
@@ -220,7 +219,6 @@ function checkValue(name: string, value: Value, given: unknown): unknown {
   return text;
 }
 
-/** The options that a command has, or the program itself. */
 export function knownOptions(command: Command | null): Builder {
   const own: Builder = command === null ? programOptions : command.builder;
   const options = Object.entries(own).filter(([, { group }]) => group !== positionalGroup);

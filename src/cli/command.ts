@@ -1,7 +1,6 @@
 import type { ArgumentsCamelCase, InferredOptionTypes, Options } from 'yargs';
 import type { Output } from './output.ts';
 
-/** A word or line, and what it means. */
 export interface Term {
   readonly term: string;
   readonly meaning: string;
@@ -20,14 +19,11 @@ export interface Value extends Options {
   readonly names?: ValueName;
   /** Values that a shell completes where other values are accepted too. */
   readonly suggestions?: readonly Term[];
-  /** Whether an empty text is a value. */
   readonly mayBeBlank?: true;
 }
 
-/** The options and the positionals of a command, by their names. */
 export type Builder = Readonly<Record<string, Value>>;
 
-/** The values of the options that every command has. */
 export interface GlobalOptions {
   readonly config?: string | undefined;
   readonly stateDir?: string | undefined;
@@ -45,7 +41,6 @@ export interface Command {
   readonly command: string;
   readonly describe: string;
   readonly builder: Builder;
-  /** Command lines, each with what it is for. */
   readonly examples: readonly (readonly [line: string, meaning: string])[];
   readonly epilogue?: string;
   readonly handler: (args: GlobalOptions, output: Output) => Promise<number>;
@@ -57,7 +52,6 @@ export interface CommandEntry {
   readonly load: () => Promise<{ readonly command: Command }>;
 }
 
-/** Commands that share their first word. */
 export interface CommandGroup {
   readonly name: string;
   readonly describe: string;
@@ -76,19 +70,16 @@ export function defineCommand<const Declared extends Builder>(
   return command as unknown as Command;
 }
 
-/** Declares an option that takes a text. */
 export function textOption<const Name extends ValueName>(describe: string, names?: Name) {
   return { type: 'string', describe, ...(names !== undefined && { names }) } as const;
 }
 
-/** Declares a positional that must be given. */
 export function positional<const Name extends ValueName>(describe: string, names?: Name) {
   return { ...textOption(describe, names), demandOption: true, group: positionalGroup } as const;
 }
 
 export const positionalGroup = 'Positionals:';
 
-/** The options that every command has. */
 export const globalOptions = {
   config: textOption(
     'Configuration file; default: ./latchkey.yaml, then the user’s, then the system’s',
@@ -99,7 +90,6 @@ export const globalOptions = {
   help: { type: 'boolean', alias: 'h', describe: 'Show help' },
 } as const satisfies Builder;
 
-/** The options of the program itself, without a command. */
 export const programOptions = {
   version: { type: 'boolean', alias: 'v', describe: 'Show the version' },
 } as const satisfies Builder;

@@ -115,7 +115,6 @@ export const commands: readonly Entry[] = [
   { name: 'version', load: () => import('./commands/version.ts') },
 ];
 
-/** Commands that share their first word. */
 function group(
   name: string,
   describe: string,

@@ -19,13 +19,11 @@ export function toLoadOptions({ config, stateDir, warn }: GlobalOptions, flags: 
   };
 }
 
-/** Prints the errors of a configuration and returns the exit code. */
 export function printConfigErrors(errors: readonly ConfigError[], output: Output): number {
   output.printError(formatConfigErrors(errors));
   return exitCode.configuration;
 }
 
-/** Writes the errors of a configuration, one on each line. */
 export function formatConfigErrors(errors: readonly ConfigError[]): string[] {
   return errors.map((error) => `latchkey: configuration: ${formatConfigError(error)}`);
 }

@@ -4,13 +4,11 @@ export const exitCode = {
   done: 0,
   /** The daemon refused, the command failed, or the result is negative. */
   failed: 1,
-  /** The command line is not understood. */
   usage: 2,
   /** No daemon answers for the state directory. */
   unreachable: 69,
   /** `serve` ended because its storage failed (daemon/serve.ts). */
   storageFailed: 74,
-  /** The configuration has errors. */
   configuration: 78,
 } as const;
 

@@ -136,7 +136,6 @@ const exitCodes: Readonly<Record<number, Words>> = {
   },
 };
 
-/** Every code that `latchkey explain` knows. */
 export const explanations: readonly Explanation[] = [
   ...Object.entries(problems).map(([name, { status, title, remedy }]): Explanation => ({
     kind: 'problem',

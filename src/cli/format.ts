@@ -34,7 +34,6 @@ export function formatFields(fields: Readonly<Record<string, Cell>>): Block {
   return { kind: 'fields', fields };
 }
 
-/** Shows records as a table under their column names. */
 export function formatTable(rows: readonly Readonly<Record<string, Cell>>[]): Block {
   return { kind: 'table', rows };
 }
@@ -46,12 +45,10 @@ export function instant(at: string | null | undefined): Instant | null {
   return at === null || at === undefined ? null : { time: at, isBrief: false };
 }
 
-/** A point in time of which only the distance from now is shown. */
 export function brief(at: string): Instant {
   return { time: at, isBrief: true };
 }
 
-/** A coloured text. */
 export function toned(text: string, tone: Tone): Marked {
   return { text, tone };
 }

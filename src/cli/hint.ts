@@ -39,7 +39,6 @@ function readUnit(folder: string): string {
   }
 }
 
-/** Quotes a word if a shell needs it. */
 export function quoteForShell(word: string): string {
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -5,13 +5,10 @@ import { layOut, type Line, type Span, toVisible, toVisibleLines } from './scree
 
 /** Where a command writes: results to standard output, errors and warnings to standard error. */
 export interface Output {
-  /** Prints lines unchanged. */
   readonly print: (text: string) => void;
   /** Prints text, fields and tables, laid out for the terminal. `now` (epoch ms) is the daemon's time. */
   readonly show: (shown: Shown, now?: number) => Promise<void>;
-  /** Prints one JSON value. */
   readonly printJson: (value: unknown) => void;
-  /** Prints one JSON value on one line. */
   readonly printJsonLine: (value: unknown) => void;
   /** Opens an area of the terminal that each update replaces. Null if there is no terminal. */
   readonly openLive: () => Promise<Live | null>;
@@ -26,7 +23,6 @@ export interface Refusal {
   readonly body: unknown;
 }
 
-/** An area of the terminal: each update replaces the one before. */
 export interface Live {
   readonly show: Output['show'];
   /** Ends the updates. The last one stays on the terminal. */
@@ -39,7 +35,6 @@ export interface Rewrite {
   done(): void;
 }
 
-/** Writes text to a stream. */
 export type Write = (text: string) => void;
 
 /** Standard output: the width of the terminal, null for a pipe or a file, and whether it shows colours. */
@@ -54,7 +49,6 @@ export interface Terminal {
   readonly openRewrite: () => Promise<Rewrite>;
 }
 
-/** A pipe or a file. */
 const noTerminal: Terminal = {
   screen: () => ({ columns: null, hasColour: false }),
   openRewrite: () => Promise.reject(new Error('this is not a terminal')),
@@ -88,7 +82,6 @@ export function createOutput(
   };
 }
 
-/** Standard output and standard error of this process. */
 export const processOutput: Output = createOutput(
   (text) => void process.stdout.write(text),
   (text) => void process.stderr.write(text),

@@ -11,7 +11,6 @@ export function toVisible(text: string): string {
     .replaceAll(/[\p{Bidi_Control}\u2028\u2029]/gu, replacement);
 }
 
-/** Does the same for text that consists of lines. */
 export function toVisibleLines(text: string): string {
   return text.split('\n').map(toVisible).join('\n');
 }
@@ -24,7 +23,6 @@ function pictureOf(character: string): string {
   return code < 0x20 ? String.fromCharCode(0x2400 + code) : replacement;
 }
 
-/** The number of terminal columns of a visible text. */
 type WidthOf = (text: string) => number;
 
 /** Characters of one column, for which no library is needed: Latin, some punctuation, arrows, control pictures. */
@@ -67,7 +65,6 @@ export interface Span {
   readonly tone?: Tone | 'heading' | undefined;
 }
 
-/** The text of a cell. */
 interface CellText {
   readonly spans: readonly Span[];
   readonly isWhole: boolean;
@@ -94,7 +91,6 @@ function distance(time: string, now: number): string {
   return Number.isNaN(at) ? time : formatDistance(at, now);
 }
 
-/** Reads a cell; null if it has no value. */
 function readCell(cell: Cell, writeInstant: WriteInstant): CellText | null {
   if (cell === null || cell === undefined) return null;
   if (typeof cell !== 'object') return { spans: [{ text: toVisible(String(cell)) }], isWhole: false };
@@ -166,7 +162,6 @@ interface Layout {
   readonly now: number;
 }
 
-/** The parts of a line, without control characters. */
 export type Line = readonly Span[];
 
 type Row = readonly (CellText | null)[];
@@ -294,7 +289,6 @@ function fit(
   return fitted;
 }
 
-/** A progress bar on the terminal. */
 interface ProgressBar {
   /** Sets the progress, and the text beside the bar. */
   readonly update: (done: number, note: string) => void;

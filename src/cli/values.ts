@@ -7,8 +7,6 @@ import { positional, textOption, UsageError } from './command.ts';
 import { exitCode } from './exit-code.ts';
 import type { Output } from './output.ts';
 
-/* Options and positionals that several commands have, and how their values are read. */
-
 /** The license key of a command. People read its groups from paper as separate words. */
 export const licenseKeyPositional = {
   ...positional('License key; groups of a Latchkey key may be separate words'),
@@ -22,12 +20,10 @@ export function readLicenseKey(words: readonly string[]): string {
   throw new UsageError('Give one license key. Put a key with blanks in quotes');
 }
 
-/** The option of commands that roll a credential. */
 export const keepOldOption = textOption(
   'How long the old one stays valid, such as 24h; default: it stops at once. One rolled earlier stops in any case',
 );
 
-/** Reads `--keep-old` as whole seconds. */
 export function readKeepOld(given: string | undefined): number | undefined {
   if (given === undefined) return undefined;
   const durationMs = parseDuration(given) ?? 0;
@@ -104,7 +100,6 @@ export function readDates<Option extends string>(
   return { dates, plainDates };
 }
 
-/** Prints what the plain dates stand for, on standard error. */
 export function printDates(plainDates: readonly PlainDate[], output: Output): void {
   if (plainDates.length === 0) return;
   output.printError(

@@ -3,16 +3,13 @@ import { homedir } from 'node:os';
 import type { DialectName } from '../domain/header-names.ts';
 import { type Tree, valueAt } from './file/tree.ts';
 
-/** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The parts of the machine that decide defaults. */
 export interface Machine {
   readonly environment: Environment;
-  /** The user's home directory. */
   readonly home: string;
   readonly platform: NodeJS.Platform;
-  /** Whether standard output is a terminal. */
   readonly isTerminal?: boolean;
 }
 

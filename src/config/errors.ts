@@ -16,7 +16,6 @@ export interface ConfigError {
   readonly origin: string;
 }
 
-/** Writes an error as one line. */
 export function formatConfigError(error: ConfigError): string {
   return `${error.key}: ${error.text} (from ${error.origin})`;
 }

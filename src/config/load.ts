@@ -18,7 +18,6 @@ import * as types from './types.ts';
 
 /** The options of the command line; everything else comes from this process. */
 export interface LoadOptions {
-  /** `--config`. */
   readonly file?: string | undefined;
   /** The text of that file, if the file is not written yet. */
   readonly text?: string | undefined;
@@ -30,22 +29,18 @@ export interface LoadOptions {
   readonly onSkippedFile?: ((path: string, reason: string) => void) | undefined;
 }
 
-/** A valid configuration, and its files. */
 export interface LoadedConfiguration {
   readonly ok: true;
   readonly configuration: Configuration;
   readonly file: string | null;
-  /** The default paths that were searched, up to the one that has a file. */
   readonly searchedPaths: readonly string[];
   /** The files that contain secrets, including the private key of TLS. */
   readonly secretFiles: readonly string[];
-  /** The configuration file, if it contains a secret. */
   readonly fileWithSecrets: string | null;
   /** Valid settings that could disclose secrets, in the form of errors. */
   readonly warnings: readonly ConfigError[];
 }
 
-/** A valid configuration, or all errors. */
 export type ConfigurationResult =
   LoadedConfiguration | { readonly ok: false; readonly errors: readonly ConfigError[] };
 
@@ -160,17 +155,12 @@ export interface Location {
   readonly tcp: Address | null;
   /** Whether the data is in a database (`store.postgres`) instead of the state directory. */
   readonly hasDatabase: boolean;
-  /** Whether the daemon is an agent. */
   readonly hasUpstream: boolean;
-  /** The source that sets the state directory. */
   readonly namedBy: NamedBy;
-  /** The configuration file that was read. */
   readonly file: string | null;
-  /** The default paths that were searched, up to the one that has a file. */
   readonly searchedPaths: readonly string[];
 }
 
-/** A location, or the errors that prevent finding it. */
 export type LocationResult =
   | { readonly ok: true; readonly location: Location }
   | { readonly ok: false; readonly errors: readonly ConfigError[] };

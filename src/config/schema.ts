@@ -131,7 +131,6 @@ function describeUnknown(near: string | undefined): string {
   return near === undefined ? 'unknown key' : `unknown key; did you mean ${near}?`;
 }
 
-/** Turns the issues of a schema into errors of the configuration. */
 export function collectErrors(
   error: z.ZodError | undefined,
   originOf: (path: KeyPath) => string,

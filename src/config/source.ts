@@ -12,24 +12,19 @@ export interface Sources extends FileSources {
   readonly isWorldReadable?: (path: string) => boolean;
 }
 
-/** The source of a value. */
 export type NamedBy = 'flag' | 'environment' | 'file' | 'default';
 
 /** All values as given, before they are parsed. */
 export interface Raw {
   /** With the defaults that depend on the machine, without nulls, lists as lists. */
   readonly tree: Tree;
-  /** The file that was read; null if there is none. */
   readonly file: string | null;
-  /** The content of that file. */
   readonly fileTree: unknown;
   /** The source that names the file. */
   readonly fileOrigin: string;
-  /** The default paths that were searched, up to the one that has a file. */
   readonly searchedPaths: readonly string[];
   /** Says which source sets the value at a path. */
   readonly originOf: (path: KeyPath) => string;
-  /** The source that sets the state directory. */
   readonly stateNamedBy: NamedBy;
 }
 
@@ -86,7 +81,6 @@ function findOrigin(layers: readonly Layer[], path: KeyPath): string {
   return 'default';
 }
 
-/** The values given by `LATCHKEY_…` variables. */
 interface EnvironmentValues {
   readonly tree: unknown;
   readonly errors: readonly ConfigError[];

@@ -41,7 +41,6 @@ const longestWaitMs = 24 * 86_400_000;
 /** Later than the year 9999 there is no datetime (RFC 3339). */
 const longestDurationMs = 1_000_000 * 86_400_000;
 
-/** The unit of durations in the reference. */
 export const durationUnit = 'ms, s, m, h, d';
 
 /** YAML is read without numbers, so that `0660` keeps its zero; flags and JSON may contain numbers. */
@@ -158,7 +157,6 @@ export const baseUrl = textual(
 
 export const proxyUrl = textual({ expected: 'an http or https URL' }, parseProxyUrl, formatProxyUrl);
 
-/** How long something is valid. */
 export const duration = textual(
   {
     expected: 'a duration, 0 or above, such as 500ms, 30s, 15m, 24h or 7d, at most 1000000d',

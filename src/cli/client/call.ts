@@ -8,7 +8,6 @@ import type { Endpoint } from './endpoint.ts';
 // An import would read every export, and `WebSocket` loads code for 26 ms.
 const { request: sendRequest } = process.getBuiltinModule('node:http');
 
-/** A request of the local interface. */
 export interface Call {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
@@ -16,11 +15,9 @@ export interface Call {
   readonly query?: Values;
   readonly form?: Values;
   readonly json?: unknown;
-  /** Ends the wait for a response. */
   readonly signal?: AbortSignal | undefined;
   /** Where the body of a 2xx response goes if it may be too large for memory. */
   readonly sink?: Sink;
-  /** How long to wait for the whole response. Default: longer than the daemon waits for its upstream. */
   readonly timeoutMs?: number;
 }
 
@@ -31,7 +28,6 @@ export interface Sink {
   readonly signal: AbortSignal;
 }
 
-/** The body of a response could not be written. */
 export class SinkError extends Error {}
 
 export type Values = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -84,7 +80,6 @@ export async function call(endpoint: Endpoint, request: Call, token: string | nu
   }
 }
 
-/** Aborts after the timeout, or when the caller's signal aborts. */
 function endOf(signal: AbortSignal | undefined, timeoutMs: number): AbortSignal {
   const timeout = AbortSignal.timeout(timeoutMs);
   return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
@@ -126,7 +121,6 @@ async function connectTo(
 ): Promise<TLSSocket> {
   const { fingerprint256 } = new X509Certificate(certificate);
   const { connect } = await import('node:tls');
-  // An address in brackets is IPv6.
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   const socket = connect({ host, port: Number(port || 443), rejectUnauthorized: false });
   try {

@@ -8,7 +8,6 @@ import { formatPath, programName, startCommand } from '../hint.ts';
 import { type DaemonResponse, type Call, call, type CallResult } from './call.ts';
 import { distrust, type Endpoint, formatEndpoint, readAddress, readToken } from './endpoint.ts';
 
-/** Why a command got no response. */
 export interface Failure {
   readonly ok: false;
   readonly code: number;
@@ -125,7 +124,6 @@ function noConfiguration({ searchedPaths, stateDir }: Location): Failure {
   ]);
 }
 
-/** A request to one endpoint that failed. */
 interface Attempt {
   readonly where: string;
   readonly place: string;

@@ -30,7 +30,6 @@ export const otherVersion: string =
 const listenFile = z.object({
   tcp: z.string().nullable(),
   socket: z.string().nullable(),
-  /** The certificate of `tcp`, if it uses TLS. */
   certificate: z.string().optional(),
   instance: z.string(),
 });
@@ -144,7 +143,6 @@ function refuse(path: string, reason: string, advice: readonly string[] = []): S
   return { ok: false, isAbsent: false, lines: [`latchkey: cannot read ${path}: ${reason}`, ...advice] };
 }
 
-/** The token to send and the other users who can read it, or why there is none. */
 type TokenResult =
   | { readonly ok: true; readonly token: string; readonly knownTo: readonly number[] }
   | { readonly ok: false; readonly code: number; readonly lines: readonly string[] };

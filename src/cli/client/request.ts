@@ -16,7 +16,6 @@ export interface View<Data> {
   readonly show: (data: Data, answer: DaemonResponse, hint: Hint) => Shown;
   /** The daemon's time in epoch ms. Default: the `Date` of the response. */
   readonly now?: (data: Data) => number;
-  /** The exit code for the response. Default: done. */
   readonly exitCode?: (data: Data, answer: DaemonResponse) => number;
 }
 
@@ -53,7 +52,6 @@ export type Result<Data> =
   | {
       readonly ok: false;
       readonly problem: string | null;
-      /** Prints the error and returns the exit code. */
       readonly report: (output: Output) => number;
     };
 
@@ -77,7 +75,6 @@ export async function request<Data>(
   return { ok: false, problem: code, report: (output) => printRefusal(output, answer) };
 }
 
-/** Shows a 2xx response and returns the exit code. */
 export async function showResponse<Data>(
   options: GlobalOptions,
   output: Output,
@@ -151,7 +148,6 @@ function formatError({ parameter, detail }: { parameter: string; detail: string 
   return detail.startsWith(`${parameter} `) ? `  ${detail}` : `  ${parameter}: ${detail}`;
 }
 
-/** The options of every list. */
 const pageOptions = {
   limit: { type: 'number', default: 100, describe: 'How many to show, 1 to 100' },
   offset: { type: 'number', default: 0, describe: 'How many to skip' },
@@ -164,7 +160,6 @@ interface List<Item> {
   /** The member of the response's `data` that has the items. */
   readonly member: string;
   readonly item: z.ZodType<Item>;
-  /** The cells of an item by the names of their columns. */
   readonly row: (item: Item) => Readonly<Record<string, Cell>>;
 }
 
@@ -212,7 +207,6 @@ type Pages<Item> =
       readonly items: Item[];
       readonly raw: unknown[];
       readonly total: number;
-      /** The last response. */
       readonly answer: DaemonResponse;
     }
   | (Result<never> & { readonly ok: false });
@@ -256,7 +250,6 @@ function cursorOf(link: unknown): string | null {
   return target === undefined ? null : new URLSearchParams(target.split('?')[1]).get('cursor');
 }
 
-/** Shows a page, and how to continue. */
 function formatPage(
   rows: readonly Readonly<Record<string, Cell>>[],
   { total, next }: { readonly total: number; readonly next: number | null },

@@ -112,7 +112,6 @@ function adviceFor(reasons: readonly string[], hint: Hint): string {
     : 'wait, or check its log';
 }
 
-/** Finds what needs attention in the daemon's status. */
 async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
   const hint = hintFor(options);
   const asked = await callDaemon(options, { path: '/statusz' }, true);

@@ -29,7 +29,6 @@ export const command = defineCommand({
   },
 });
 
-/** Prints the help of a command, a group or the program. */
 export async function printHelp(
   called: Called,
   { isJson, output }: { readonly isJson: boolean; readonly output: Output },

@@ -67,7 +67,6 @@ interface Report {
   readonly rejected: Rejected[];
 }
 
-/** Declares a command that imports records from a CSV file. */
 export function defineImport(importable: Importable): Command {
   const { describe, noun, required, optional, scope } = importable;
   return defineCommand({
@@ -244,7 +243,6 @@ function rejectedRows({ rejected }: Report): number {
   return new Set(rejected.map(({ line }) => line)).size;
 }
 
-/** The columns that a file may and must have. */
 interface Columns {
   readonly required: readonly string[];
   readonly optional: readonly string[];

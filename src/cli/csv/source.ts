@@ -9,7 +9,6 @@ import { counted } from '../../domain/text.ts';
 /** The bytes of a file, and its progress bar on a terminal. */
 interface Source extends AsyncDisposable {
   readonly bytes: AsyncIterable<Uint8Array>;
-  /** Adds rows to the progress. */
   readonly advance: (rows: number) => void;
 }
 

@@ -8,7 +8,6 @@ import { writePath } from './paths.ts';
 /** A secret in the configuration: the text, or the file that contains it. */
 export type PlannedSecret = { readonly text: string } | { readonly file: string };
 
-/** The store of an agent. */
 export interface PlannedStore {
   readonly baseUrl: string;
   readonly dialect: DialectName;
@@ -17,7 +16,6 @@ export interface PlannedStore {
   readonly products: readonly { readonly key: string; readonly secret: PlannedSecret }[];
 }
 
-/** The values of a new configuration. */
 interface Plan {
   readonly stateDir: string;
   readonly tcp: string;
@@ -88,7 +86,6 @@ function quote(text: string): string {
   return stringify(text, { lineWidth: 0 }).trimEnd();
 }
 
-/** The options of `init`. */
 export interface InitOptions extends GlobalOptions {
   readonly authority?: boolean | undefined;
   readonly upstreamUrl?: string | undefined;
@@ -102,7 +99,6 @@ export interface InitOptions extends GlobalOptions {
   readonly yes?: boolean | undefined;
 }
 
-/** What the options define about the store. */
 export interface GivenStore {
   readonly baseUrl?: string | undefined;
   readonly dialect?: DialectName | undefined;

@@ -4,7 +4,6 @@ import * as types from '../../config/types.ts';
 import { dialectNames } from '../../domain/header-names.ts';
 import type { GivenStore, PlannedSecret, PlannedStore } from './plan.ts';
 
-/** The user pressed Ctrl-C. */
 export class Cancelled extends Error {}
 
 /** Returns what is wrong with an answer, or `undefined`. */
@@ -46,7 +45,6 @@ export async function askForStore(given: GivenStore, before: PlannedStore | null
   return { baseUrl, dialect, apiKey: given.apiKey ?? asked, products };
 }
 
-/** Asks what to do after failed checks. */
 export async function askNextStep(): Promise<'again' | 'write' | 'stop'> {
   const answer = await select({
     output,

@@ -9,22 +9,18 @@ import { parseYaml } from './yaml.ts';
 
 /** What decides which file is read, and how; `readFile` throws the error of the file system. */
 export interface FileSources extends Machine {
-  /** The file that the command line names. */
   readonly file?: string | undefined;
-  /** The working directory. */
   readonly directory: string;
   readonly readFile: (path: string) => string;
   /** Checks the file in the working directory before it is read; without this check no file is searched there. */
   readonly checkLocalFile?: (path: string) => LocalFile;
 }
 
-/** The name of the configuration file in the working directory. */
 export const localFileName = 'latchkey.yaml';
 
 /** The values given by the configuration file, its relative paths made absolute from its folder. */
 interface FileValues {
   readonly tree: unknown;
-  /** The file that was read; `null` when none is there. */
   readonly file: string | null;
   /** The source that names the file: `flag`, `environment LATCHKEY_CONFIG` or `default`. */
   readonly origin: string;

@@ -7,7 +7,6 @@ import { isHeaderValue } from '../types.ts';
 import { mask } from '../value/secret.ts';
 import { isTree, type Tree } from './tree.ts';
 
-/** A file that contains a secret, and the key that names the file. */
 export interface SecretFile {
   readonly key: KeyPath;
   readonly path: string;

@@ -1,7 +1,6 @@
 import { type Document, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
 import type { KeyPath } from '../errors.ts';
 
-/** A parsed YAML text, with the line of each value. */
 export interface YamlText {
   readonly value: unknown;
   readonly lineOf: (path: KeyPath) => number;

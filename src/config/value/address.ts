@@ -25,7 +25,6 @@ export function parseAddress(text: string): Address | undefined {
   return bracketed === undefined || isIP(bracketed) === 6 ? { host: host.toLowerCase(), port } : undefined;
 }
 
-/** Writes an address in the form that `parseAddress` reads. */
 export function formatAddress({ host, port }: Address): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
@@ -38,7 +37,6 @@ export function parseDestination(text: string): Destination | undefined {
   return address?.port === 0 ? undefined : address;
 }
 
-/** Writes a destination in the form that `parseDestination` reads. */
 export function formatDestination({ host, port }: Destination): string {
   return port === null ? host : formatAddress({ host, port });
 }
@@ -55,7 +53,6 @@ export function parseHost(text: string): string | undefined {
   return isIP(bare) === 6 || /^[\w.-]+$/.test(bare) ? bare : undefined;
 }
 
-/** Where a PostgreSQL database is. */
 type DatabaseLocation = {
   /** A name or an address, or the directory of a Unix socket. */
   host: string;

@@ -1,4 +1,3 @@
-/** Shown instead of a secret. */
 export const mask = '***';
 
 /** A secret that is never printed by accident: as text and as JSON it is `***`, and `inspect` does not show it. */

@@ -4,7 +4,6 @@ import { formatFields, instant, whole } from '../../format.ts';
 
 export const accountsPath = '/admin/v1/accounts';
 
-/** Shows an account and its new API key. */
 export const newApiKeyView: View<AccountObject> = {
   schema: accountObject,
   show({ account_id, name, api_key, old_key_until: until }) {

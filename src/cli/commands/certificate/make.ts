@@ -107,7 +107,6 @@ function explain({ ca, cert, key }: Files, hosts: readonly string[], notAfter: s
   ];
 }
 
-/** How each platform is made to trust the authority in a file (PEM). */
 function trustAdvice(file: string): string {
   return [
     'Software has to trust it first. To trust it on a whole machine:',

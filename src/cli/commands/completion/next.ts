@@ -66,7 +66,6 @@ interface Completions {
 
 const nothing: Completions = { kind: 'words', terms: [] };
 
-/** A command line that is being typed. */
 interface Typed {
   readonly before: readonly string[];
   readonly current: string;
@@ -100,7 +99,6 @@ function findOrNull(words: readonly string[]): Called | null {
   }
 }
 
-/** The option whose value is being typed. */
 function findOpenOption({ before, current, options }: Typed): Value | undefined {
   const name = /^--([\w-]+)=/.exec(current)?.[1] ?? /^--([\w-]+)$/.exec(before.at(-1) ?? '')?.[1];
   const value = options[name ?? ''];
@@ -126,7 +124,6 @@ async function completePositional(typed: Typed, called: Called, { builder }: Com
   return named === null ? nothing : await completeCommand(named);
 }
 
-/** Completes with the commands of a group or of the program. */
 async function completeCommand({ entry }: Called): Promise<Completions> {
   if (entry !== null && 'load' in entry) return nothing;
   const terms = (entry?.commands ?? commands).map(async (each) => ({

@@ -4,7 +4,6 @@ import type { QuoteObject } from '../../../wire/checkout.ts';
 
 export const redemptionsPath = '/agent/v1/redemptions';
 
-/** The positionals and the option of commands about a cart. */
 export const cartOptions = {
   items: {
     ...positional('KEY=CENTS or KEY=CENTSxQUANTITY; on an agent also KEY=CENTS@COLLECTION,…'),
@@ -13,7 +12,6 @@ export const cartOptions = {
   currency: textOption('Three letters'),
 } as const;
 
-/** An item of a cart, as the HTTP interface takes it. */
 export type Item = { product_key: string; amount: number; quantity: number; collection_ids?: string[] };
 
 /** Reads `KEY=CENTSxQUANTITY@COLLECTION,…`. The last `=` ends the key. */
@@ -30,7 +28,6 @@ export function readItem(text: string): Item {
   };
 }
 
-/** Shows a quote, after other fields. */
 export function formatQuote(
   { code, redeemable, reasons, subtotal, discount, total, lines, scope }: QuoteObject,
   first: Readonly<Record<string, Cell>> = {},

@@ -10,7 +10,6 @@ export const couponsPath = '/api/v2/coupons';
 /** The same coupons, with their redemptions. */
 export const countedCouponsPath = '/agent/v1/coupons';
 
-/** The options for the dates and limits of a coupon. */
 export const termOptions = {
   'usage-limit': textOption('How often it can be redeemed'),
   'minimum-purchase-amount': textOption('In cents'),
@@ -30,7 +29,6 @@ export const couponView: View<CouponObject> = {
       : formatCoupon(shown),
 };
 
-/** The path of a coupon for changes. */
 export function couponPath(id: string): string {
   return `/admin/v1/coupons/${encodeURIComponent(id)}`;
 }
@@ -49,7 +47,6 @@ export function warnOfPast(output: Output): NonNullable<View<CouponObject>['exit
   };
 }
 
-/** Shows a coupon, and more fields. */
 export function formatCoupon(shown: CouponObject, more: Readonly<Record<string, Cell>> = {}): Block {
   const minimum = shown.minimum_purchase_amount;
   return formatFields({

@@ -11,7 +11,6 @@ import { counted } from '../../../domain/text.ts';
 import { outboxPath } from '../outbox/operation.ts';
 import { type OperationObject, operationList } from '../../../wire/operation.ts';
 
-/** Where an authority lists licenses. */
 export const licensesPath = '/admin/v1/licenses';
 
 /** Shows a license: whether it is valid, its buyer, and how fresh an agent's answer is. */
@@ -68,7 +67,6 @@ function countPending({ headers }: DaemonResponse): number {
   return Number(headers[provenanceHeaderNames.pending.toLowerCase()] ?? 0);
 }
 
-/** This many changes that wait for a decision are named. */
 const maxNamed = 3;
 
 /** Describes the changes of a license key that the store has not confirmed. Empty if the daemon does not list them. */

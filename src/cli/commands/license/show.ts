@@ -10,7 +10,6 @@ import { type ChangeObject, type SoldLicenseObject, changeList, licenseList } fr
 
 const product = z.object({ product_key: z.string(), name: z.string() });
 
-/** This many of the last changes are shown. */
 const shownChanges = 5;
 
 export const command = defineCommand({

@@ -21,7 +21,6 @@ import {
   explainedOperation,
 } from '../../../wire/operation.ts';
 
-/** Where the daemon lists the changes that wait for the store. */
 export const outboxPath = '/admin/v1/outbox';
 
 const decisions = ['retry', 'drop', 'confirm'] as const;

@@ -11,7 +11,6 @@ export const productView: View<ProductObject> = {
   show: (shown) => formatFields(productFields(shown)),
 };
 
-/** Shows a product and its new secret. */
 export const newSecretView: View<ProductObject> = {
   schema: productObject,
   show: (created) => [

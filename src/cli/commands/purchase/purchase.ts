@@ -7,7 +7,6 @@ import { purchaseList, type PurchaseObject, purchaseObject } from '../../../wire
 
 export const purchasesPath = '/admin/v1/purchases';
 
-/** Shows a purchase and its license. */
 export const purchaseView: View<PurchaseObject> = {
   schema: purchaseObject,
   show: ({ purchase_id, date, refunded_at, license: issued }) =>

@@ -16,7 +16,6 @@ import {
   type UnitScope,
 } from './systemd-unit.ts';
 
-/** The options of every command of this group. */
 export const serviceOptions = {
   user: { type: 'boolean', default: false, describe: 'A service of this user instead of the system' },
   root: textOption('Root directory of another system, such as an image', 'folder'),

@@ -14,7 +14,6 @@ export const statusView: View<StatusObject> = {
   now: ({ clock }) => Date.parse(clock.now),
 };
 
-/** The fields of the status by their names. */
 export function statusFields(shown: StatusObject, hint: Hint): Readonly<Record<string, Cell>> {
   const { role, version, uptime_s, listeners, upstream, outbox, preload, storage, records, clock } = shown;
   return {
@@ -107,7 +106,6 @@ function formatError(upstream: UpstreamObject): Readonly<Record<string, Cell>> {
   return { 'last error': [`${error}, `, brief(at), '; ', toned('recovered', 'good'), ' ', brief(recovered)] };
 }
 
-/** When the agent contacts an unavailable upstream again. */
 function formatNextAttempt({ next_attempt_at }: UpstreamObject): Cell {
   return next_attempt_at === null ? null : instant(next_attempt_at);
 }
@@ -134,7 +132,6 @@ function formatRefused({ paused_products, coupons_paused }: UpstreamObject, hint
   ];
 }
 
-/** Counts the changes that wait for a decision. */
 function formatAttention({ held, conflicted, dead }: OutboxObject, hint: Hint): Cell {
   const counts = formatCounts({ held, conflicted, dead });
   if (counts === null) return null;

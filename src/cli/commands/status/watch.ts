@@ -18,7 +18,6 @@ interface Watch {
   readonly clock: () => number;
 }
 
-/** The status at one time. */
 interface Update {
   readonly shown: StatusObject;
   readonly raw: unknown;
@@ -26,7 +25,6 @@ interface Update {
   readonly waiting: number;
 }
 
-/** Writes a status, or that the daemon is unavailable. */
 interface Writer {
   readonly update: (update: Update) => Promise<void> | void;
   readonly unavailable: (reason: string, forMs: number) => Promise<void> | void;
@@ -65,7 +63,6 @@ export async function watchStatus(options: GlobalOptions, output: Output, watch:
   }
 }
 
-/** The first line of the error. */
 function reasonOf(result: Result<StatusObject> & { readonly ok: false }, output: Output): string {
   let reason = '';
   result.report({
@@ -184,7 +181,6 @@ export function addSample(samples: readonly Sample[], next: Sample): readonly Sa
   return [...samples.slice(Math.max(0, first)), next];
 }
 
-/** Null if there are fewer than two samples. */
 export function ratesOf(samples: readonly Sample[]): Rates | null {
   const [first] = samples;
   const last = samples.at(-1);
