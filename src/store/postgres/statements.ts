@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Tenant } from '../../domain/access/principal.ts';
 import type { Page } from '../../domain/page.ts';
 import type { Names } from './names.ts';
 
@@ -57,41 +58,72 @@ export interface Query<Value> {
   all(...values: SqlValue[]): Promise<Value[]>;
 }
 
-/**
- * The parameter of `from` is the type of the rows. No runtime check is needed, because the schema types and checks the
- * columns.
- */
-export function prepareQuery<Value>(source: Source, text: string, from: (row: never) => Value): Query<Value> {
-  const statement = statementOf(text);
+/** Prepares the statements of tables. */
+export interface Prepare {
+  readonly names: Names;
+  /**
+   * `from` makes the value of a row; default: the row. No runtime check is needed, because the schema types and checks
+   * the columns.
+   */
+  query<Value>(text: string, from?: (row: never) => Value): Query<Value>;
+  /** A query of a single column. */
+  column<Value>(text: string): Query<Value>;
+  /** Reads a row by its key. The text compares the key with `ANY ($1)` and selects it as `key`. */
+  lookup<Value>(text: string, key: string): (key: string) => Promise<Value | null>;
+  list<Value>(parts: ListParts, from?: (row: never) => Value): FilteredList<Value>;
+}
+
+export interface WritingPrepare extends Prepare {
+  /** A writing statement, which is sent without waiting for its response. */
+  write(text: string): (...values: SqlValue[]) => void;
+  /** A writing statement that returns the number of the rows that it has changed. */
+  changeCount(text: string): (...values: SqlValue[]) => Promise<number>;
+  /** Runs a statement and waits for its rows. */
+  rows: Source['rows'];
+}
+
+export function prepareOn(source: Source): Prepare {
+  const query = <Value>(text: string, from: (row: never) => Value = (row) => row): Query<Value> => {
+    const statement = statementOf(text);
+    return {
+      async first(...values) {
+        const row = await source.row(statement, values);
+        return row === undefined ? null : from(row as never);
+      },
+      async all(...values) {
+        const rows = await source.rows(statement, values);
+        return rows.map((row) => from(row as never));
+      },
+    };
+  };
   return {
-    async first(...values) {
-      const row = await source.row(statement, values);
-      return row === undefined ? null : from(row as never);
+    names: source.names,
+    query,
+    column: <Value>(text: string) => query(text, (row: Row) => Object.values(row)[0] as Value),
+    lookup<Value>(text: string, key: string) {
+      const statement = { ...statementOf(text), key };
+      return async (value) => ((await source.lookUp(statement, value)) ?? null) as Value | null;
     },
-    async all(...values) {
-      const rows = await source.rows(statement, values);
-      return rows.map((row) => from(row as never));
-    },
+    list: (parts, from) => prepareList(source, parts, from),
   };
 }
 
-/** Reads a row by its key. The text compares the key with `ANY ($1)` and selects it as `key`. */
-export function prepareLookup<Value>(
-  source: Source,
-  text: string,
-  { key, from }: { key: string; from: (row: never) => Value },
-): (key: string) => Promise<Value | null> {
-  const statement = { ...statementOf(text), key };
-  return async (asked) => {
-    const row = await source.lookUp(statement, asked);
-    return row === undefined ? null : from(row as never);
+export function prepareWritesOn(source: WritingSource): WritingPrepare {
+  const prepare = prepareOn(source);
+  return {
+    ...prepare,
+    write(text) {
+      const statement = statementOf(text);
+      return (...values) => source.send(statement, values);
+    },
+    changeCount(text) {
+      const counting = prepare.column<number>(
+        `WITH changed AS (${text} RETURNING 1) SELECT count(*) FROM changed`,
+      );
+      return async (...values) => (await counting.first(...values)) ?? 0;
+    },
+    rows: (statement, values) => source.rows(statement, values),
   };
-}
-
-/** A writing statement, which is sent without waiting for its response. */
-export function prepareWrite(source: WritingSource, text: string): (...values: SqlValue[]) => void {
-  const statement = statementOf(text);
-  return (...values) => source.send(statement, values);
 }
 
 /** A condition of a list, from the placeholders of its values. It is left out if the first value is undefined. */
@@ -101,7 +133,7 @@ export type Condition = readonly [
 ];
 
 /** Joins the conditions with AND. `places`: the number of placeholders that are in use already. */
-export function where(conditions: readonly Condition[], places = 0): { sql: string; values: SqlValue[] } {
+function where(conditions: readonly Condition[], places = 0): { sql: string; values: SqlValue[] } {
   const terms: string[] = [];
   const values: SqlValue[] = [];
   for (const [condition, ...given] of conditions) {
@@ -115,7 +147,7 @@ export function where(conditions: readonly Condition[], places = 0): { sql: stri
 }
 
 /** A list with conditions that are known only at the call. */
-export interface FilteredList<Value> {
+interface FilteredList<Value> {
   list(conditions: readonly Condition[], page: Page): Promise<Value[]>;
   count(conditions: readonly Condition[]): Promise<number>;
 }
@@ -123,10 +155,10 @@ export interface FilteredList<Value> {
 /** `key`: the columns that sort the list; `isLatestFirst`: in descending order. */
 type ListParts = { select: string; from: string; key: readonly string[]; isLatestFirst?: boolean };
 
-export function prepareList<Value>(
+function prepareList<Value>(
   source: Source,
   { select, from, key, isLatestFirst = false }: ListParts,
-  value: (row: never) => Value,
+  value: (row: never) => Value = (row) => row,
 ): FilteredList<Value> {
   const by = key.map((column) => (isLatestFirst ? `${column} DESC` : column)).join(', ');
   return {
@@ -147,4 +179,19 @@ export function prepareList<Value>(
       return Number(row?.['count'] ?? 0);
     },
   };
+}
+
+/** Restricts a list to the account of a tenant; undefined: no restriction. */
+export function ofAccount(tenant: Tenant | undefined): Condition {
+  return [(place) => `account_id = ${place}`, tenant?.accountId];
+}
+
+/** Restricts licenses to a tenant. */
+export function ofTenant({ license, product }: Names, tenant: Tenant | undefined): Condition[] {
+  const ofItsAccount: Condition = [
+    (place) => `EXISTS (SELECT 1 FROM ${product} AS reached
+      WHERE reached.product_key = ${license}.product_key AND reached.account_id = ${place})`,
+    tenant?.accountId,
+  ];
+  return [ofItsAccount, [(place) => `${license}.product_key = ${place}`, tenant?.productKey ?? undefined]];
 }

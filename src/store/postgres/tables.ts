@@ -1,5 +1,5 @@
 import type { AuthorityReader, AuthorityTransaction } from '../../service/tables.ts';
-import type { Source, WritingSource } from './statements.ts';
+import { prepareOn, prepareWritesOn, type Source, type WritingSource } from './statements.ts';
 import {
   accountReads,
   accountTable,
@@ -25,38 +25,40 @@ import { historyReads, historyTable, licenseReads, licenseTable } from './tables
 import { purchaseReads, purchaseTable } from './tables/purchase.ts';
 
 export function prepareReader(source: Source): AuthorityReader {
+  const prepare = prepareOn(source);
   return {
-    accounts: accountReads(source),
-    products: productReads(source),
-    collections: collectionReads(source),
-    purchases: purchaseReads(source),
-    licenses: licenseReads(source),
-    coupons: couponReads(source),
-    redemptions: redemptionReads(source),
-    tokens: tokenReads(source),
-    idempotency: idempotencyReads(source),
-    settings: settingReads(source),
-    audit: auditReads(source),
-    history: historyReads(source),
-    oldCredentials: oldCredentialReads(source),
+    accounts: accountReads(prepare),
+    products: productReads(prepare),
+    collections: collectionReads(prepare),
+    purchases: purchaseReads(prepare),
+    licenses: licenseReads(prepare),
+    coupons: couponReads(prepare),
+    redemptions: redemptionReads(prepare),
+    tokens: tokenReads(prepare),
+    idempotency: idempotencyReads(prepare),
+    settings: settingReads(prepare),
+    audit: auditReads(prepare),
+    history: historyReads(prepare),
+    oldCredentials: oldCredentialReads(prepare),
   };
 }
 
 /** Only the writer may pass these tables to use cases. */
 export function prepareTransaction(source: WritingSource): AuthorityTransaction {
+  const prepare = prepareWritesOn(source);
   return {
-    accounts: accountTable(source),
-    products: productTable(source),
-    collections: collectionTable(source),
-    purchases: purchaseTable(source),
-    licenses: licenseTable(source),
-    coupons: couponTable(source),
-    redemptions: redemptionTable(source),
-    tokens: tokenTable(source),
-    idempotency: idempotencyTable(source),
-    settings: settingTable(source),
-    audit: auditTable(source),
-    history: historyTable(source),
-    oldCredentials: oldCredentialTable(source),
+    accounts: accountTable(prepare),
+    products: productTable(prepare),
+    collections: collectionTable(prepare),
+    purchases: purchaseTable(prepare),
+    licenses: licenseTable(prepare),
+    coupons: couponTable(prepare),
+    redemptions: redemptionTable(prepare),
+    tokens: tokenTable(prepare),
+    idempotency: idempotencyTable(prepare),
+    settings: settingTable(prepare),
+    audit: auditTable(prepare),
+    history: historyTable(prepare),
+    oldCredentials: oldCredentialTable(prepare),
   };
 }

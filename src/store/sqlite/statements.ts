@@ -12,10 +12,10 @@ export interface Query<Value> {
 /** Prepares the statements of the tables. */
 export interface Prepare {
   /**
-   * The parameter of `from` is the type of the rows. No runtime check is needed, because the tables are STRICT and check
-   * their columns.
+   * `from` makes the value of a row; default: the row. No runtime check is needed, because the tables are STRICT and
+   * check their columns.
    */
-  query<Value>(sql: string, from: (row: never) => Value): Query<Value>;
+  query<Value>(sql: string, from?: (row: never) => Value): Query<Value>;
   /** A SELECT of a single column. */
   column<Value>(sql: string): Query<Value>;
   /** A SELECT of a single number. */
@@ -32,7 +32,8 @@ export interface Prepare {
 type Parameters = Readonly<Record<string, SQLInputValue | boolean>>;
 
 export function prepareOn(database: DatabaseSync): Prepare {
-  const query: Prepare['query'] = (sql, from) => prepareQuery(database, sql, from);
+  const query = <Value>(sql: string, from: (row: never) => Value = (row) => row): Query<Value> =>
+    prepareQuery(database, sql, from);
   const column = <Value>(sql: string): Query<Value> =>
     query(sql, (row: Row) => Object.values(row)[0] as Value);
   return {

@@ -16,15 +16,7 @@ import type {
 import type { Cart, Quote, Redemption } from '../../../domain/checkout/quote.ts';
 import { couponFrom, stateInSql, termsColumns } from '../../coupon-row.ts';
 import type { Names } from '../names.ts';
-import {
-  prepareList,
-  prepareQuery,
-  prepareWrite,
-  type Condition,
-  type Source,
-  type SqlValue,
-  type WritingSource,
-} from '../statements.ts';
+import type { Condition, Prepare, SqlValue, WritingPrepare } from '../statements.ts';
 
 const couponColumns = `id, code, scope, product_key AS "productKey", collection_id AS "collectionId",
   percent_off AS "percentOff", amount_off AS "amountOff", start_at AS "startAt", end_at AS "endAt",
@@ -48,26 +40,18 @@ function couponConditions(
 }
 
 /** `locking`: the locking clause for reading a single coupon. */
-export function couponReads(source: Source, locking = ''): AwaitableTable<CouponReads> {
-  const { names } = source;
+export function couponReads(prepare: Prepare, locking = ''): AwaitableTable<CouponReads> {
+  const { names } = prepare;
   const { coupon } = names;
   const select = `SELECT ${couponColumns} FROM ${coupon}`;
-  const get = prepareQuery(source, `${select} WHERE account_id = $1 AND id = $2 ${locking}`, couponFrom);
-  const byCode = prepareQuery(
-    source,
-    `${select} WHERE account_id = $1 AND folded_code = $2 ${locking}`,
-    couponFrom,
-  );
-  const after = prepareQuery(
-    source,
-    `${select} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3::bigint`,
-    couponFrom,
-  );
-  const listed = prepareList(source, { select: couponColumns, from: coupon, key: ['id'] }, couponFrom);
+  const get = prepare.query(`${select} WHERE account_id = $1 AND id = $2 ${locking}`, couponFrom);
+  const byCode = prepare.query(`${select} WHERE account_id = $1 AND folded_code = $2 ${locking}`, couponFrom);
+  const listed = prepare.list({ select: couponColumns, from: coupon, key: ['id'] }, couponFrom);
   return {
     get: (accountId, id) => get.first(accountId, id),
     byCode: (accountId, code) => byCode.first(accountId, foldCouponCode(code)),
-    after: (accountId, id, limit) => after.all(accountId, id, limit),
+    after: (accountId, id, limit) =>
+      listed.list(couponConditions(names, accountId, {}), { limit, offset: 0, cursor: [id] }),
     list: (accountId, page, filter = {}) => listed.list(couponConditions(names, accountId, filter), page),
     count: (accountId, filter = {}) => listed.count(couponConditions(names, accountId, filter)),
   };
@@ -95,30 +79,24 @@ function termsValues(terms: CouponTerms): SqlValue[] {
  * Reading a single coupon locks it, because the code may belong to another coupon after the wait for the lock of the
  * first one.
  */
-export function couponTable(source: WritingSource): AwaitableTable<CouponTable> {
-  const { coupon, couponNumber } = source.names;
-  const add = prepareQuery(
-    source,
-    `WITH numbered AS (
+export function couponTable(prepare: WritingPrepare): AwaitableTable<CouponTable> {
+  const { coupon, couponNumber } = prepare.names;
+  const add = prepare.column<number>(`WITH numbered AS (
        UPDATE ${couponNumber} SET last = greatest(last, coalesce($1, last + 1)) RETURNING last
      )
      INSERT INTO ${coupon} (id, account_id, code, folded_code, scope, product_key, collection_id, percent_off,
        amount_off, start_at, end_at, minimum_purchase_amount, usage_limit, notes)
      SELECT coalesce($1::bigint, last), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14 FROM numbered
-     RETURNING id`,
-    ({ id }: { id: number }) => id,
-  );
-  const taken = prepareQuery(source, `SELECT 1 FROM ${coupon} WHERE id = $1`, () => true);
-  const put = prepareWrite(
-    source,
-    `UPDATE ${coupon} SET code = $2, folded_code = $3, scope = $4, product_key = $5, collection_id = $6,
+     RETURNING id`);
+  const taken = prepare.query(`SELECT 1 FROM ${coupon} WHERE id = $1`, () => true);
+  const put =
+    prepare.write(`UPDATE ${coupon} SET code = $2, folded_code = $3, scope = $4, product_key = $5, collection_id = $6,
        percent_off = $7, amount_off = $8, start_at = $9, end_at = $10, minimum_purchase_amount = $11,
        usage_limit = $12, notes = $13
-     WHERE id = $1`,
-  );
-  const remove = prepareWrite(source, `DELETE FROM ${coupon} WHERE id = $1`);
+     WHERE id = $1`);
+  const remove = prepare.write(`DELETE FROM ${coupon} WHERE id = $1`);
   return {
-    ...couponReads(source, 'FOR NO KEY UPDATE'),
+    ...couponReads(prepare, 'FOR NO KEY UPDATE'),
     isTaken: async (id) => (await taken.first(id)) !== null,
     async add(accountId, terms, wanted = null): Promise<Coupon> {
       const id = await add.first(wanted, accountId, ...termsValues(terms));
@@ -126,7 +104,7 @@ export function couponTable(source: WritingSource): AwaitableTable<CouponTable> 
       return { ...terms, id };
     },
     put: (changed) => put(changed.id, ...termsValues(changed)),
-    remove: (id) => remove(id),
+    remove,
   };
 }
 
@@ -144,26 +122,17 @@ const redemptionFrom = (row: RedemptionRow): Redemption => {
   return redemption;
 };
 
-export function redemptionReads(source: Source): AwaitableTable<RedemptionReads> {
-  const { redemption, redemptionCount } = source.names;
+export function redemptionReads(prepare: Prepare): AwaitableTable<RedemptionReads> {
+  const { redemption, redemptionCount } = prepare.names;
   const select = `SELECT ${redemptionColumns} FROM ${redemption}`;
-  const get = prepareQuery(source, `${select} WHERE account_id = $1 AND order_id = $2`, redemptionFrom);
-  const countOf = prepareQuery(
-    source,
+  const get = prepare.query(`${select} WHERE account_id = $1 AND order_id = $2`, redemptionFrom);
+  const countOf = prepare.column<number>(
     `SELECT count FROM ${redemptionCount} WHERE account_id = $1 AND coupon_id = $2`,
-    ({ count }: { count: number }) => count,
   );
-  const listed = prepareList(
-    source,
-    { select: redemptionColumns, from: redemption, key: ['id'] },
-    listedFrom,
-  );
-  const ordersOf = prepareQuery(
-    source,
-    `SELECT order_id AS "order" FROM ${redemption} WHERE account_id = $1 AND coupon_id = $2
-     ORDER BY id DESC LIMIT $3::bigint`,
-    ({ order }: { order: string }) => order,
-  );
+  const listed = prepare.list({ select: redemptionColumns, from: redemption, key: ['id'] }, listedFrom);
+  const ordersOf =
+    prepare.column<string>(`SELECT order_id AS "order" FROM ${redemption} WHERE account_id = $1 AND coupon_id = $2
+     ORDER BY id DESC LIMIT $3::bigint`);
   return {
     get: (accountId, order) => get.first(accountId, order),
     countOf: async (accountId, couponId) => (await countOf.first(accountId, couponId)) ?? 0,
@@ -179,20 +148,16 @@ export function redemptionReads(source: Source): AwaitableTable<RedemptionReads>
 }
 
 /** Also counts the redemptions of each coupon. */
-export function redemptionTable(source: WritingSource): AuthorityTable<RedemptionTable> {
-  const { redemption, redemptionCount } = source.names;
-  const add = prepareWrite(
-    source,
-    `WITH added AS (
+export function redemptionTable(prepare: WritingPrepare): AuthorityTable<RedemptionTable> {
+  const { redemption, redemptionCount } = prepare.names;
+  const add = prepare.write(`WITH added AS (
        INSERT INTO ${redemption} (account_id, order_id, coupon_id, cart, quote, redeemed_at)
        VALUES ($1, $2, $3, $4, $5, $6) RETURNING account_id, coupon_id
      )
      INSERT INTO ${redemptionCount} AS redeemed (account_id, coupon_id, count)
      SELECT account_id, coupon_id, 1 FROM added
-     ON CONFLICT (account_id, coupon_id) DO UPDATE SET count = redeemed.count + 1`,
-  );
-  const remove = prepareQuery(
-    source,
+     ON CONFLICT (account_id, coupon_id) DO UPDATE SET count = redeemed.count + 1`);
+  const remove = prepare.query(
     `WITH removed AS (
        DELETE FROM ${redemption} WHERE account_id = $1 AND order_id = $2 RETURNING account_id, coupon_id
      )
@@ -202,7 +167,7 @@ export function redemptionTable(source: WritingSource): AuthorityTable<Redemptio
     () => true,
   );
   return {
-    ...redemptionReads(source),
+    ...redemptionReads(prepare),
     add: (accountId, { order, couponId, cart, quote, redeemedAt }) =>
       add(accountId, order, couponId, JSON.stringify(cart), JSON.stringify(quote), redeemedAt),
     remove: async (accountId, order) => (await remove.first(accountId, order)) !== null,

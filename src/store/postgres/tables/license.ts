@@ -19,24 +19,17 @@ import type {
 } from '../../../service/tables.ts';
 import type { Names } from '../names.ts';
 import {
-  prepareList,
-  prepareLookup,
-  prepareQuery,
-  prepareWrite,
-  where,
   statementOf,
   type Condition,
-  type Source,
-  type WritingSource,
+  type Prepare,
+  type WritingPrepare,
   type Row,
   type SqlValue,
   type Statement,
+  ofTenant,
 } from '../statements.ts';
-import { ofTenant } from './tenant.ts';
 import type { Idempotency } from '../../../service/ports.ts';
 import { keyLock } from '../locks.ts';
-
-const licenseFrom = (row: License): License => row;
 
 /** The columns of a license, qualified for joins. */
 export function licenseColumns({ license }: Pick<Names, 'license'>): string {
@@ -65,56 +58,46 @@ function conditionsOf(names: Names, filter: LicenseFilter): Condition[] {
   ];
 }
 
-export function licenseReads(source: Source): AwaitableTable<LicenseReads> {
-  const { names } = source;
+export function licenseReads(prepare: Prepare): AwaitableTable<LicenseReads> {
+  const { names } = prepare;
   const { license, purchase } = names;
   const columns = licenseColumns(names);
   // A key is sold once.
   const sale = (column: string): string =>
     `(SELECT max(sale.${column}) FROM ${purchase} AS sale WHERE sale.license_key = ${license}.license_key)`;
   const sold = `${columns}, ${sale('purchase_id')} AS "purchaseId", ${sale('refunded_at')} AS "refundedAt"`;
-  const text = `SELECT ${columns} FROM ${license} WHERE license_key = ANY ($1)`;
-  const get = prepareLookup(source, text, { key: 'licenseKey', from: licenseFrom });
-  const listed = prepareList(
-    source,
-    { select: sold, from: license, key: ['license_key'] },
-    (row: SoldLicense) => row,
+  const get = prepare.lookup<License>(
+    `SELECT ${columns} FROM ${license} WHERE license_key = ANY ($1)`,
+    'licenseKey',
   );
+  const listed = prepare.list<SoldLicense>({ select: sold, from: license, key: ['license_key'] });
+  const all = prepare.list<License>({ select: columns, from: license, key: ['license_key'] });
   return {
     get,
-    async after(filter, licenseKey, limit) {
-      const { sql, values } = where(exported(names, filter), 2);
-      const page = `SELECT ${columns} FROM ${license} WHERE license_key > $1 AND ${sql}
-        ORDER BY license_key LIMIT $2::bigint`;
-      const rows = await source.rows(statementOf(page), [licenseKey, limit, ...values]);
-      return rows.map((row) => licenseFrom(row as never));
-    },
+    after: (filter, licenseKey, limit) =>
+      all.list(exported(names, filter), { limit, offset: 0, cursor: [licenseKey] }),
     list: (filter, page) => listed.list(conditionsOf(names, filter), page),
     count: (filter) => listed.count(conditionsOf(names, filter)),
   };
 }
 
-export function licenseTable(source: WritingSource): AwaitableTable<LicenseTable> {
-  const { names } = source;
+export function licenseTable(prepare: WritingPrepare): AwaitableTable<LicenseTable> {
+  const { names } = prepare;
   const { license } = names;
-  const add = prepareQuery(
-    source,
+  const add = prepare.query(
     `INSERT INTO ${license} (license_key, product_key, buyer_email, uses, enabled, created_at)
      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (license_key) DO NOTHING RETURNING 1`,
     () => true,
   );
-  const setState = prepareWrite(
-    source,
-    `UPDATE ${license} SET uses = $2, enabled = $3 WHERE license_key = $1`,
-  );
+  const setState = prepare.write(`UPDATE ${license} SET uses = $2, enabled = $3 WHERE license_key = $1`);
   const change = changeStatement(names);
   return {
-    ...licenseReads(source),
+    ...licenseReads(prepare),
     add: async ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
       (await add.first(licenseKey, productKey, buyerEmail, uses, enabled, createdAt)) !== null,
     setState: ({ licenseKey, uses, enabled }) => setState(licenseKey, uses, enabled),
     async change(asked: LicenseChange) {
-      const [made = null] = changesMade(1, await source.rows(change, changesAsked([asked], false)));
+      const [made = null] = changesMade(1, await prepare.rows(change, changesAsked([asked], false)));
       return made;
     },
   };
@@ -215,20 +198,17 @@ function changeFrom({
   };
 }
 
-export function historyReads(source: Source): AwaitableTable<HistoryReads> {
-  const { licenseHistory } = source.names;
-  const list = prepareQuery(
-    source,
+export function historyReads(prepare: Prepare): AwaitableTable<HistoryReads> {
+  const { licenseHistory } = prepare.names;
+  const list = prepare.query(
     `SELECT license_key AS "licenseKey", number, at, change, credential, uses_before AS "usesBefore",
        enabled_before AS "enabledBefore", uses_after AS "usesAfter", enabled_after AS "enabledAfter"
      FROM ${licenseHistory} WHERE license_key = $1 AND at >= $2 AND number < $3
      ORDER BY number DESC LIMIT $4::bigint OFFSET $5::bigint`,
     changeFrom,
   );
-  const count = prepareQuery(
-    source,
+  const count = prepare.column<number>(
     `SELECT count(*) AS count FROM ${licenseHistory} WHERE license_key = $1 AND at >= $2`,
-    (row: { count: number }) => row.count,
   );
   return {
     list: (licenseKey, { limit, offset, cursor, since = 0 }) =>
@@ -241,11 +221,9 @@ export function historyReads(source: Source): AwaitableTable<HistoryReads> {
  * The history of license keys. The license row has the number of its last change, because a count of the changes would
  * not see those that were committed while this transaction waited for the row.
  */
-export function historyTable(source: WritingSource): AuthorityTable<HistoryTable> {
-  const { license, licenseHistory } = source.names;
-  const add = prepareWrite(
-    source,
-    `WITH numbered AS (
+export function historyTable(prepare: WritingPrepare): AuthorityTable<HistoryTable> {
+  const { license, licenseHistory } = prepare.names;
+  const add = prepare.write(`WITH numbered AS (
        UPDATE ${license} SET changes = changes + 1 WHERE license_key = $1 RETURNING changes
      ), trimmed AS (
        DELETE FROM ${licenseHistory} WHERE license_key = $1
@@ -253,21 +231,13 @@ export function historyTable(source: WritingSource): AuthorityTable<HistoryTable
      )
      INSERT INTO ${licenseHistory} (license_key, number, at, change, credential, uses_before, enabled_before,
        uses_after, enabled_after)
-     SELECT $1, changes, $2, $3, $4, $5, $6, $7, $8 FROM numbered`,
-  );
-  const prune = prepareQuery(
-    source,
-    `WITH pruned AS (
-       DELETE FROM ${licenseHistory} WHERE (license_key, number) IN
-         (SELECT license_key, number FROM ${licenseHistory} WHERE at < $1 ORDER BY at LIMIT $2::bigint)
-       RETURNING 1
-     ) SELECT count(*) AS count FROM pruned`,
-    (row: { count: number }) => row.count,
-  );
+     SELECT $1, changes, $2, $3, $4, $5, $6, $7, $8 FROM numbered`);
+  const prune = prepare.changeCount(`DELETE FROM ${licenseHistory} WHERE (license_key, number) IN
+         (SELECT license_key, number FROM ${licenseHistory} WHERE at < $1 ORDER BY at LIMIT $2::bigint)`);
   return {
-    ...historyReads(source),
+    ...historyReads(prepare),
     add: ({ licenseKey, at, change, credential, before, after }) =>
       add(licenseKey, at, change, credential, before.uses, before.enabled, after.uses, after.enabled),
-    prune: async (before, limit) => (await prune.first(before, limit)) ?? 0,
+    prune,
   };
 }

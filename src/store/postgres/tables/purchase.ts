@@ -7,16 +7,7 @@ import type {
   AwaitableTable,
 } from '../../../service/tables.ts';
 import type { Names } from '../names.ts';
-import {
-  prepareList,
-  prepareQuery,
-  prepareWrite,
-  statementOf,
-  where,
-  type Condition,
-  type Source,
-  type WritingSource,
-} from '../statements.ts';
+import type { Condition, Prepare, WritingPrepare } from '../statements.ts';
 import { exported, licenseColumns, ofBuyer } from './license.ts';
 
 type Row = Omit<License, 'createdAt'> & Omit<Purchase, 'licenseKey'> & { soldAt: number } & License;
@@ -37,48 +28,41 @@ function conditionsOf(names: Names, filter: PurchaseFilter): Condition[] {
   ];
 }
 
-export function purchaseReads(source: Source): AwaitableTable<PurchaseReads> {
-  const { names } = source;
+export function purchaseReads(prepare: Prepare): AwaitableTable<PurchaseReads> {
+  const { names } = prepare;
   const { license, purchase } = names;
   const columns = `${purchase}.purchase_id AS "purchaseId", ${purchase}.created_at AS "soldAt",
     ${purchase}.refunded_at AS "refundedAt", ${licenseColumns(names)}`;
   const joined = `${purchase} JOIN ${license} ON ${license}.license_key = ${purchase}.license_key`;
-  const get = prepareQuery(
-    source,
+  const get = prepare.query<Purchase>(
     `SELECT purchase_id AS "purchaseId", license_key AS "licenseKey", created_at AS "createdAt",
        refunded_at AS "refundedAt" FROM ${purchase} WHERE purchase_id = $1`,
-    (row: Purchase) => row,
   );
   const id = `${purchase}.purchase_id`;
   const list = { select: columns, from: joined, isLatestFirst: true };
-  const listed = prepareList(source, { ...list, key: [`${purchase}.created_at`, id] }, fromRow);
+  const listed = prepare.list({ ...list, key: [`${purchase}.created_at`, id] }, fromRow);
   // A key has few purchases. Without this, the planner would scan all purchases by date because of ORDER BY.
-  const ofKey = prepareList(source, { ...list, key: [`${purchase}.created_at + 0`, id] }, fromRow);
+  const ofKey = prepare.list({ ...list, key: [`${purchase}.created_at + 0`, id] }, fromRow);
+  const all = prepare.list({ select: columns, from: joined, key: [id] }, fromRow);
   const listFor = ({ licenseKey }: PurchaseFilter): typeof listed =>
     licenseKey === undefined ? listed : ofKey;
   return {
     get: (purchaseId) => get.first(purchaseId),
-    async after(filter, purchaseId, limit) {
-      const { sql, values } = where(exported(names, filter), 2);
-      const text = `SELECT ${columns} FROM ${joined} WHERE ${purchase}.purchase_id > $1 AND ${sql}
-        ORDER BY ${purchase}.purchase_id LIMIT $2::bigint`;
-      const rows = await source.rows(statementOf(text), [purchaseId, limit, ...values]);
-      return rows.map((row) => fromRow(row as never));
-    },
+    after: (filter, purchaseId, limit) =>
+      all.list(exported(names, filter), { limit, offset: 0, cursor: [purchaseId] }),
     list: (filter, page) => listFor(filter).list(conditionsOf(names, filter), page),
     count: (filter) => listed.count(conditionsOf(names, filter)),
   };
 }
 
-export function purchaseTable(source: WritingSource): AwaitableTable<PurchaseTable> {
-  const { purchase } = source.names;
-  const add = prepareWrite(
-    source,
+export function purchaseTable(prepare: WritingPrepare): AwaitableTable<PurchaseTable> {
+  const { purchase } = prepare.names;
+  const add = prepare.write(
     `INSERT INTO ${purchase} (purchase_id, license_key, created_at, refunded_at) VALUES ($1, $2, $3, $4)`,
   );
-  const setRefunded = prepareWrite(source, `UPDATE ${purchase} SET refunded_at = $2 WHERE purchase_id = $1`);
+  const setRefunded = prepare.write(`UPDATE ${purchase} SET refunded_at = $2 WHERE purchase_id = $1`);
   return {
-    ...purchaseReads(source),
+    ...purchaseReads(prepare),
     add: ({ purchaseId, licenseKey, createdAt, refundedAt }) =>
       add(purchaseId, licenseKey, createdAt, refundedAt),
     setRefunded: ({ purchaseId, refundedAt }) => setRefunded(purchaseId, refundedAt),

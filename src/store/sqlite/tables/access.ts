@@ -59,9 +59,8 @@ export function tokenTable(prepare: Prepare): TokenTable {
 
 /** Rolled credentials stay valid for a while. */
 export function oldCredentialReads(prepare: Prepare): OldCredentialReads {
-  const byDigest = prepare.query(
+  const byDigest = prepare.query<OldCredential>(
     'SELECT kind, id, until FROM old_credential WHERE kind = ? AND digest = ?',
-    (row: OldCredential): OldCredential => ({ ...row }),
   );
   return { byDigest: (kind, digest) => byDigest.first(kind, digest) };
 }
@@ -123,7 +122,6 @@ export function idempotencyTable(prepare: Prepare): IdempotencyTable {
 }
 
 const selectAudit = 'SELECT id, at, actor, action AS act, subject, detail FROM audit_event';
-const auditFrom = (row: RecordedAct): RecordedAct => ({ ...row });
 
 /*
  * The parameters are always since, actor, act, subject, and the instant and id before which the page ends. There is one
@@ -143,11 +141,10 @@ const conditions = {
 };
 
 export function auditReads(prepare: Prepare): AuditReads {
-  const get = prepare.query(`${selectAudit} WHERE id = ?`, auditFrom);
+  const get = prepare.query<RecordedAct>(`${selectAudit} WHERE id = ?`);
   const prepareFiltered = (condition: string) => ({
-    list: prepare.query(
+    list: prepare.query<RecordedAct>(
       `${selectAudit} WHERE ${condition} ORDER BY at DESC, id DESC LIMIT ?7 OFFSET ?8`,
-      auditFrom,
     ),
     count: prepare.count(`SELECT count(*) AS count FROM audit_event WHERE ${condition}`),
   });

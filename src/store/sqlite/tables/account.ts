@@ -11,14 +11,12 @@ import type {
 import { type Prepare, afterText, ofAccount, bit, type Bit } from '../statements.ts';
 
 const selectAccount = 'SELECT account_id AS accountId, name, created_at AS createdAt FROM account';
-const accountFrom = (row: Account): Account => ({ ...row });
 
 export function accountReads(prepare: Prepare): AccountReads {
-  const get = prepare.query(`${selectAccount} WHERE account_id = ?`, accountFrom);
-  const byKeyDigest = prepare.query(`${selectAccount} WHERE key_digest = ?`, accountFrom);
-  const list = prepare.query(
+  const get = prepare.query<Account>(`${selectAccount} WHERE account_id = ?`);
+  const byKeyDigest = prepare.query<Account>(`${selectAccount} WHERE key_digest = ?`);
+  const list = prepare.query<Account>(
     `${selectAccount} WHERE ${ofAccount} AND account_id > ?2 ORDER BY account_id LIMIT ?3 OFFSET ?4`,
-    accountFrom,
   );
   const count = prepare.count(`SELECT count(*) AS count FROM account WHERE ${ofAccount}`);
   return {
@@ -95,13 +93,11 @@ type CollectionRow = Omit<Collection, 'productKeys'>;
 
 const selectCollection =
   'SELECT collection_id AS collectionId, account_id AS accountId, name FROM collection';
-const collectionFrom = (row: CollectionRow): CollectionRow => ({ ...row });
 
 export function collectionReads(prepare: Prepare): CollectionReads {
-  const get = prepare.query(`${selectCollection} WHERE collection_id = ?`, collectionFrom);
-  const list = prepare.query(
+  const get = prepare.query<CollectionRow>(`${selectCollection} WHERE collection_id = ?`);
+  const list = prepare.query<CollectionRow>(
     `${selectCollection} WHERE ${ofAccount} AND collection_id > ?2 ORDER BY collection_id LIMIT ?3 OFFSET ?4`,
-    collectionFrom,
   );
   const count = prepare.count(`SELECT count(*) AS count FROM collection WHERE ${ofAccount}`);
   const members = prepare.column<string>(

@@ -6,7 +6,7 @@ import type {
   PreloadReads,
   PreloadTable,
 } from '../../../service/agent/tables.ts';
-import { type Bit, type Prepare } from '../statements.ts';
+import type { Bit, Prepare } from '../statements.ts';
 import type { PreloadKey, PreloadProgress } from '../../../domain/agent/preload.ts';
 
 type Row = {
@@ -218,15 +218,11 @@ function columnsOf({ license, local, ...columns }: LicenseSnapshot) {
 }
 
 export function preloadReads(prepare: Prepare): PreloadReads {
-  const left = prepare.query(
+  const left = prepare.query<PreloadKey>(
     `SELECT license_key AS licenseKey, product_key AS productKey FROM preload
      WHERE is_found IS NULL ORDER BY postponed, id LIMIT ?`,
-    (row: PreloadKey): PreloadKey => ({ ...row }),
   );
-  const progress = prepare.query(
-    'SELECT done, failed, left FROM preload_count',
-    (row: PreloadProgress): PreloadProgress => ({ ...row }),
-  );
+  const progress = prepare.query<PreloadProgress>('SELECT done, failed, left FROM preload_count');
   return {
     left: (limit) => left.all(limit),
     progress: () => progress.first() ?? { done: 0, failed: 0, left: 0 },

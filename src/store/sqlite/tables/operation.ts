@@ -113,9 +113,8 @@ function queueReads(prepare: Prepare): QueueReads {
     `SELECT max(reconcile_at) FROM outbox
      WHERE subject = ? AND queue = ? AND reconcile_at > ? AND (? = 0 OR kind <> 'disable')`,
   );
-  const backlog = prepare.query(
+  const backlog = prepare.query<Backlog>(
     'SELECT usages, decreases, disables, unfinished FROM outbox_backlog WHERE subject = ?',
-    (row: Backlog) => row,
   );
   const shown = prepare.query(
     `${select} WHERE subject = ?1 AND queue IN ('counter', 'state') AND ${isUnfinished}

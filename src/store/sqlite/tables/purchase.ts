@@ -3,9 +3,7 @@ import type { PageKey } from '../../../domain/page.ts';
 import type { Purchase, PurchaseWithLicense } from '../../../domain/catalogue.ts';
 import type { ExportFilter, PurchaseFilter, PurchaseReads, PurchaseTable } from '../../../service/tables.ts';
 import { exported, exportedOfFew, exportParameters } from './license.ts';
-import { bit, type Bit, type Prepare } from '../statements.ts';
-import { beforeInstant } from '../statements.ts';
-import { ofTenant } from '../statements.ts';
+import { bit, type Bit, type Prepare, beforeInstant, ofTenant } from '../statements.ts';
 
 const columns = `purchase.purchase_id AS purchaseId, purchase.license_key AS licenseKey,
   purchase.created_at AS createdAt, purchase.refunded_at AS refundedAt`;
@@ -68,10 +66,7 @@ const countOfEveryProduct = `SELECT count(*) AS count FROM purchase WHERE ${byDa
   AND coalesce(?1, ?2, ?3, ?7, ?8) IS NULL`;
 
 export function purchaseReads(prepare: Prepare): PurchaseReads {
-  const get = prepare.query(
-    `SELECT ${columns} FROM purchase WHERE purchase_id = ?`,
-    (row: Purchase): Purchase => ({ ...row }),
-  );
+  const get = prepare.query<Purchase>(`SELECT ${columns} FROM purchase WHERE purchase_id = ?`);
   const prepareFiltered = (condition: string, from = joined) => ({
     list: prepare.query(
       `${select} ${from} WHERE ${condition}
