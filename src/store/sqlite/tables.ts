@@ -9,7 +9,7 @@ import {
   collectionTable,
   productReads,
   productTable,
-} from './tables/account.ts';
+} from './tables/catalogue.ts';
 import {
   auditReads,
   auditTable,
