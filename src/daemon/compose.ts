@@ -2,7 +2,7 @@ import { promises as files } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { version } from '../config/version.ts';
 import { TokenUses, type CredentialCache } from '../service/access/credential.ts';
-import type { CacheableResponse, Licensing } from '../service/services.ts';
+import type { CacheableResponse, LicenseService } from '../service/services.ts';
 import { Daemon, Health } from './daemon.ts';
 import { openListeners } from './listeners.ts';
 import { logOf } from './log.ts';
@@ -110,22 +110,22 @@ type AppParts = Pick<RoleParts, 'instance' | 'current' | 'clock' | 'log'> &
 /** Builds the dependencies of the routes. */
 function appOf(parts: AppParts): App {
   const { instance, current, reader, local, writer, clock, log, metrics, changes, cachesResponses } = parts;
-  const { licensing, couponing, checkout, credentials, productName, sync, upstream } = parts.role;
+  const { licenseService, couponService, checkout, credentials, productName, sync, upstream } = parts.role;
   const { role } = current.configuration;
   return {
     role,
     version,
     instance,
     dialect: dialects[current.configuration.listen.dialect],
-    licensing: countedLicensing(licensing, metrics),
-    couponing,
+    licenseService: countedLicenseService(licenseService, metrics),
+    couponService,
     checkout,
     changes,
     cachesResponses,
     credentials: parts.credentialCache.cached(credentials),
     rates: rateLimiters(
       () => current.configuration.limits,
-      () => clock.elapsed(),
+      () => clock.monotonic(),
     ),
     products: role === 'agent' ? current.products : null,
     productName,
@@ -134,7 +134,7 @@ function appOf(parts: AppParts): App {
     explain: (operation) => {
       if (local === null) throw new Error('an authority has no operations');
       const blocker = upstream?.blocker(operation.productKey) ?? null;
-      return explainOperation(local.reader, operation, { blocker, elapsed: clock.elapsed() });
+      return explainOperation(local.reader, operation, { blocker, monotonic: clock.monotonic() });
     },
     writer,
     sync,
@@ -207,16 +207,16 @@ async function freeBytesIn(directory: string): Promise<number | null> {
 type Counts = Pick<Metrics, 'countVerdict' | 'countUse'>;
 
 /** The same licensing. It counts every verify and every use that succeeds, also verifies that a cache answers. */
-function countedLicensing(licensing: Licensing, counts: Counts): Licensing {
+function countedLicenseService(licenseService: LicenseService, counts: Counts): LicenseService {
   return {
     change: async (request, signal) => {
-      const result = await licensing.change(request, signal);
+      const result = await licenseService.change(request, signal);
       if (result.ok && request.trigger === 'usage') counts.countUse();
       return result;
     },
-    history: (...asked) => licensing.history(...asked),
+    history: (...asked) => licenseService.history(...asked),
     verify: async (...asked) => {
-      const result = await licensing.verify(...asked);
+      const result = await licenseService.verify(...asked);
       if (!result.ok) return result;
       counts.countVerdict(result.value);
       const { cacheable } = result.value;
@@ -224,7 +224,7 @@ function countedLicensing(licensing: Licensing, counts: Counts): Licensing {
     },
     // Its caller serves the answer as if it came from the cache.
     verifyNow: (...asked) => {
-      const answer = licensing.verifyNow?.(...asked) ?? null;
+      const answer = licenseService.verifyNow?.(...asked) ?? null;
       return answer && countingCached(answer, counts);
     },
   };

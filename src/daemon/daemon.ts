@@ -47,7 +47,7 @@ export class Daemon {
 
   constructor(parts: DaemonParts) {
     this.#parts = parts;
-    this.#startedAt = parts.clock.elapsed();
+    this.#startedAt = parts.clock.monotonic();
     this.#failed.promise.catch(() => undefined);
   }
 
@@ -258,7 +258,7 @@ async function statusOf(parts: StatusParts): Promise<Status> {
     role: current.configuration.role,
     version,
     instance,
-    uptimeMs: clock.elapsed() - startedAt,
+    uptimeMs: clock.monotonic() - startedAt,
     listeners,
     upstream: agent === null ? null : upstreamStatus(agent, current),
     outbox: agent === null ? null : outboxStatus(agent, clock),

@@ -5,8 +5,8 @@ import { keysOf, metaOf } from '../config/schema.ts';
 import type { SettingMeta } from '../config/types.ts';
 import { noProducts, type ConfiguredProduct, type ProductList } from '../domain/agent/product.ts';
 import type { UpstreamCredentials } from '../service/access/credential.ts';
-import type { AgentCheckoutParts, AgentCouponingParts } from '../service/agent/coupon.ts';
-import type { AgentLicensingParts } from '../service/agent/license.ts';
+import type { AgentCheckoutParts, AgentCouponParts } from '../service/agent/coupon.ts';
+import type { AgentLicenseParts } from '../service/agent/license.ts';
 import { AgentProducts } from '../service/agent/products.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { SyncOptions } from '../sync/sync.ts';
@@ -101,7 +101,7 @@ export class LiveConfiguration {
     return { reconcileAfterMs, writers, onUncertain, backoff, goneMs, refreshMs, graceMs };
   }
 
-  licensing(): ReturnType<AgentLicensingParts['settings']> {
+  licenseService(): ReturnType<AgentLicenseParts['settings']> {
     const { sync, freshness } = this.#configuration;
     return {
       freshness,
@@ -111,7 +111,7 @@ export class LiveConfiguration {
     };
   }
 
-  couponing(): ReturnType<AgentCouponingParts['settings']> {
+  couponService(): ReturnType<AgentCouponParts['settings']> {
     const { sync, freshness } = this.#configuration;
     return { freshness, maxPending: sync.maxPending };
   }

@@ -46,7 +46,7 @@ export async function runMaintenance(parts: MaintenanceParts, signal: AbortSigna
     if (hasJumped || tick % ticksPerMark === 0) await markTime(parts);
     if (tick > 0 && (hasJumped || tick % ticksPerMark === 0)) await parts.checkListeners();
     if (hasJumped) {
-      await pause(clock, random.draw() * jitterMs, signal);
+      await pause(clock, random.fraction() * jitterMs, signal);
       onSleep();
     }
     const keepMs = historyKeepMs();
@@ -62,9 +62,9 @@ export async function runMaintenance(parts: MaintenanceParts, signal: AbortSigna
 async function markTime({ writer, clock, tokenUses, lastSuccessAt }: MaintenanceParts): Promise<void> {
   await ignoreUnavailable(() => writer.write('markTime', { mark: clock.mark() }));
   const at = lastSuccessAt();
-  if (at !== null) await ignoreUnavailable(() => writer.write('keepLastSuccess', { at }));
+  if (at !== null) await ignoreUnavailable(() => writer.write('storeLastSuccess', { at }));
   const uses = tokenUses.take();
-  if (uses.length > 0) await ignoreUnavailable(() => writer.write('keepTokenUses', { uses }));
+  if (uses.length > 0) await ignoreUnavailable(() => writer.write('storeTokenUses', { uses }));
 }
 
 async function prune(

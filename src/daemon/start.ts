@@ -3,7 +3,7 @@ import type { Configuration } from '../config/configuration.ts';
 import type { AnnouncedCredentialCache as CredentialCache } from '../http/entry/admission.ts';
 import { storedProducts } from '../service/agent/products.ts';
 import { ChangeFeed } from '../service/writer.ts';
-import { rememberedTime } from '../service/lifecycle/current-run.ts';
+import { storedTime } from '../service/lifecycle/current-run.ts';
 import { logKey } from '../service/lifecycle/start.ts';
 import type { Log } from '../service/ports.ts';
 import { openReading } from '../store/sqlite/connection.ts';
@@ -65,14 +65,14 @@ async function openLocalStore(
   options: DaemonOptions,
 ): Promise<{ store: OpenedStore; compose: typeof Compose }> {
   const { reader } = resources.use(openReading(databasePath));
-  const clock = new PersistentClock(await rememberedTime(reader), options.time);
+  const clock = new PersistentClock(await storedTime(reader), options.time);
   const current = new LiveConfiguration(configuration, storedProducts(reader.settings));
   const operationLog = new OperationLog(reader, (credential) => current.products.credentialName(credential));
   let metrics: Metrics | null = null;
   const changes = new ChangeFeed();
   const starting = startWriter(databasePath, clock, {
     role: configuration.role,
-    keepsHistory: () => current.configuration.history.keepMs > 0,
+    recordsHistory: () => current.configuration.history.keepMs > 0,
     onCommit: (measure) => metrics?.committed(measure),
     onChanged: (changed) => changes.announce(changed),
     onTraced: (traced) => operationLog.add(traced),

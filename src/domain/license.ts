@@ -82,7 +82,7 @@ export function licenseAfter(license: License, trigger: LicenseTrigger): License
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const generated = /^[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}$/i;
 const containsGenerated = /[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}/i;
-export const maximumLicenseKeyLength = 100;
+export const maxLicenseKeyLength = 100;
 
 /** The number of random bytes for one license key. */
 export const licenseKeyBytes = 20;
@@ -103,7 +103,7 @@ export function licenseKeyFrom(bytes: Uint8Array): string {
 export function parseLicenseKey(text: string): string | null {
   const trimmed = text.trim();
   // Invisible characters may make a key too long.
-  if (isLongerThan(trimmed, maximumLicenseKeyLength)) return storedForm(plainText(trimmed).trim());
+  if (isLongerThan(trimmed, maxLicenseKeyLength)) return storedForm(plainText(trimmed).trim());
   return storedForm(trimmed);
 }
 
@@ -118,7 +118,7 @@ export function isPlainLicenseKey(licenseKey: string): boolean {
 }
 
 function storedForm(trimmed: string): string | null {
-  if (trimmed === '' || isLongerThan(trimmed, maximumLicenseKeyLength)) return null;
+  if (trimmed === '' || isLongerThan(trimmed, maxLicenseKeyLength)) return null;
   return generated.test(trimmed) ? trimmed.toUpperCase() : trimmed;
 }
 

@@ -120,7 +120,7 @@ export function confirmedTimeOf({ base, isConfirmed }: TimeState): number | null
  * The time for removing old records, as of the last `advanceTime`. A single wrong clock must not remove a record too
  * early. If the wall clock ran ahead, `base` stays ahead. If it was behind, records that were written then look too old
  * once it is corrected. So the earliest time counts: `base`, the wall clock, the time since the first start (`lived`:
- * `Clock.elapsed`) and, on an agent, the upstream's time. It is at most 30 days behind `base`, because otherwise nothing
+ * `Clock.monotonic`) and, on an agent, the upstream's time. It is at most 30 days behind `base`, because otherwise nothing
  * would be removed while a wall clock stays wrong.
  */
 export function removalTime(

@@ -7,7 +7,7 @@ import type { RoleName } from '../domain/role.ts';
 import type { Explanation } from '../domain/outbox/explanation.ts';
 import type { Credentials } from '../service/access/credential.ts';
 import type { AgentProducts } from '../service/agent/products.ts';
-import type { Checkout, Couponing, Licensing } from '../service/services.ts';
+import type { CheckoutService, CouponService, LicenseService } from '../service/services.ts';
 import type { ChangeFeed, Writer } from '../service/writer.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { Status } from '../service/status.ts';
@@ -42,9 +42,9 @@ export interface App {
   /** The id of this store, sent with every response. */
   readonly instance: string;
   readonly dialect: Dialect;
-  readonly licensing: Licensing;
-  readonly couponing: Couponing;
-  readonly checkout: Checkout;
+  readonly licenseService: LicenseService;
+  readonly couponService: CouponService;
+  readonly checkout: CheckoutService;
   readonly reader: AuthorityReader;
   /** What takes the longer the more is stored. */
   readonly lists: Lists;

@@ -1,4 +1,4 @@
-import { refuse, type Problem } from '../domain/problem/problem.ts';
+import { failWith, type Problem } from '../domain/problem/problem.ts';
 import type { ProblemCode } from '../domain/problem/problem-table.ts';
 
 /** Ends a request with a problem, from where a result cannot be returned: hooks and parsers. */
@@ -7,6 +7,6 @@ export class ProblemError extends Error {
   constructor(code: ProblemCode, detail: string, more: Pick<Problem, 'retryAfterS'> = {}) {
     super(detail);
     this.name = 'ProblemError';
-    this.problem = refuse(code, detail, more).problem;
+    this.problem = failWith(code, detail, more).problem;
   }
 }

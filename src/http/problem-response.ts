@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
 import { instanceHeader } from '../domain/header-names.ts';
 import type { ProblemCode } from '../domain/problem/problem-table.ts';
-import { type Problem, refuse } from '../domain/problem/problem.ts';
+import { type Problem, failWith } from '../domain/problem/problem.ts';
 import type { App } from './app.ts';
 import type { RefusalForm } from './dialects/dialect.ts';
 import { specification } from './dialects/specification.ts';
@@ -104,12 +104,12 @@ export function problemOf(
   return unexpected;
 }
 
-const unexpected = refuse('internal_error', 'The log says more, under the request id.').problem;
+const unexpected = failWith('internal_error', 'The log says more, under the request id.').problem;
 /** For the log only: the caller has left, which is the usual cause of an error at this point. */
-const callerLeft = refuse('malformed_request', 'The caller left before the answer.').problem;
+const callerLeft = failWith('malformed_request', 'The caller left before the answer.').problem;
 
 const foreignType = 'FST_ERR_CTP_INVALID_MEDIA_TYPE';
-const foreignImport = refuse('unsupported_media_type', 'Send application/json or text/csv.').problem;
+const foreignImport = failWith('unsupported_media_type', 'Send application/json or text/csv.').problem;
 
 const frameworkProblems: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: { code: 'body_too_large', detail: 'The body is larger than is taken here.' },
@@ -129,20 +129,20 @@ const frameworkProblems: Readonly<Record<string, { code: ProblemCode; detail: st
 const mayBeDone = 'It may have been carried out, or not.';
 
 const storageProblems: Readonly<Record<StorageFault, Problem>> = {
-  full: refuse('storage_full', 'Nothing was changed; reading goes on.').problem,
-  failed: refuse('storage_failed', 'Nothing was changed.').problem,
-  commit_failed: refuse('storage_failed', mayBeDone).problem,
-  unavailable: refuse('storage_unavailable', 'Nothing was changed.').problem,
+  full: failWith('storage_full', 'Nothing was changed; reading goes on.').problem,
+  failed: failWith('storage_failed', 'Nothing was changed.').problem,
+  commit_failed: failWith('storage_failed', mayBeDone).problem,
+  unavailable: failWith('storage_unavailable', 'Nothing was changed.').problem,
   // A read knows nothing of what the request has changed before.
-  unreadable: refuse('storage_unavailable', 'The storage cannot be read now.').problem,
-  unknown: refuse('outcome_unknown', mayBeDone).problem,
+  unreadable: failWith('storage_unavailable', 'The storage cannot be read now.').problem,
+  unknown: failWith('outcome_unknown', mayBeDone).problem,
 };
 
 function knownProblem(error: unknown): Problem | null {
   if (error instanceof ProblemError) return error.problem;
   if (error instanceof StorageError) return storageProblems[error.fault];
   const problem = frameworkProblems[codeOf(error)];
-  return problem === undefined ? null : refuse(problem.code, problem.detail).problem;
+  return problem === undefined ? null : failWith(problem.code, problem.detail).problem;
 }
 
 function codeOf(error: unknown): string {

@@ -1,7 +1,7 @@
 import { formatDatetime } from '../domain/time.ts';
 import { provenanceHeaderNames as names } from '../domain/header-names.ts';
 import type { Page, PageKey } from '../domain/page.ts';
-import { done, refuse, type Result } from '../domain/problem/problem.ts';
+import { done, failWith, type Result } from '../domain/problem/problem.ts';
 import { type ListName, writeCursor } from '../wire/page.ts';
 import type { RawParameters } from '../wire/parameters.ts';
 import type { Cacheable, Provenance } from '../service/services.ts';
@@ -43,7 +43,7 @@ export function noContent(): { ok: true; value: RouteResponse } {
 
 /** The change is committed, and what the answer would show of it cannot be read. */
 export function madeUnread(): Result<never> {
-  return refuse('internal_error', 'The change was made, but what came of it cannot be read.');
+  return failWith('internal_error', 'The change was made, but what came of it cannot be read.');
 }
 
 /** A body without `data` around it. */

@@ -3,9 +3,9 @@ import {
   notFound,
   foreignProduct,
   done,
-  maximumFaults,
-  refuse,
-  refuseParameters,
+  maxFaults,
+  failWith,
+  failWithFaults,
   type ParameterFault,
   type Result,
 } from '../domain/problem/problem.ts';
@@ -15,7 +15,7 @@ import {
   type Cart,
   type CartLine,
   type Quote,
-  replayRedemption,
+  repeatedRedemption,
   type Redemption,
 } from '../domain/checkout/quote.ts';
 import type { AuthorityReader, Reader, Awaitable, AuthorityTransaction, Transaction } from './tables.ts';
@@ -40,11 +40,11 @@ export async function quoteCoupon(
 ): Promise<Result<Quote>> {
   const products = await findProducts(reader, accountId, cart.lines);
   const faults = faultsOf(products, cart.lines);
-  if (faults.length > 0) return refuseParameters(faults);
+  if (faults.length > 0) return failWithFaults(faults);
   const archived = archivedIn(products, cart.lines);
   if (archived.length > 0) {
     const detail = 'The cart has products that are no longer sold.';
-    return refuse('product_archived', detail, { errors: archived.slice(0, maximumFaults) });
+    return failWith('product_archived', detail, { errors: archived.slice(0, maxFaults) });
   }
   const coupon = await reader.coupons.byCode(accountId, cart.code);
   const collected = await productsCollected(reader, coupon);
@@ -111,16 +111,21 @@ async function productsCollected(
  * The spelling under which a coupon is stored: as sent, or without invisible and typographic characters. An earlier
  * store may have issued codes with such characters.
  */
-export async function knownCode(code: string, byCode: (code: string) => Awaitable<unknown>): Promise<string> {
+export async function storedCouponCode(
+  code: string,
+  byCode: (code: string) => Awaitable<unknown>,
+): Promise<string> {
   const plain = plainCouponCode(code);
   return plain === code || (await byCode(code)) !== null ? code : plain;
 }
 
-export async function inKnownCode<Filter extends CouponFilter>(
+export async function withStoredCouponCode<Filter extends CouponFilter>(
   filter: Filter,
   byCode: (code: string) => Awaitable<unknown>,
 ): Promise<Filter> {
-  return filter.code === undefined ? filter : { ...filter, code: await knownCode(filter.code, byCode) };
+  return filter.code === undefined
+    ? filter
+    : { ...filter, code: await storedCouponCode(filter.code, byCode) };
 }
 
 export type RedeemCoupon = { accountId: string; order: string; cart: Cart };
@@ -167,9 +172,9 @@ async function redeemOnce(
 ): Promise<Result<RedeemedCoupon>> {
   const known = await redemptions.get(accountId, order);
   if (known !== null) {
-    const redemption = replayRedemption(known, cart);
+    const redemption = repeatedRedemption(known, cart);
     if (redemption === null) {
-      return refuse('order_reused', 'This order has redeemed a coupon for another cart.');
+      return failWith('order_reused', 'This order has redeemed a coupon for another cart.');
     }
     return { ...done({ redemption, isNew: false }), unchanged: true };
   }
@@ -184,5 +189,5 @@ async function redeemOnce(
 
 function notRedeemable({ reasons }: Quote): Result<never> {
   const detail = `The coupon cannot be redeemed for this cart: ${reasons.join(', ')}.`;
-  return refuse('coupon_not_redeemable', detail, { reasons });
+  return failWith('coupon_not_redeemable', detail, { reasons });
 }

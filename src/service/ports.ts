@@ -9,7 +9,7 @@ export interface Clock {
   /** Epoch ms; never goes back, even if the wall clock does. */
   now(): number;
   /** Monotonic ms, independent of changes of the wall clock; for waits and reconcile delays. */
-  elapsed(): number;
+  monotonic(): number;
   /** Resolves after `ms`, or rejects with the signal's reason. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
@@ -20,7 +20,7 @@ export interface Random {
   /** A UUIDv7 (RFC 9562) of the instant, in epoch ms. */
   uuid(now: number): string;
   /** A number in [0, 1), for jitter. */
-  draw(): number;
+  fraction(): number;
 }
 
 /** SHA-256 as lower-case hexadecimal. Secrets that we check are stored only as digests. */
@@ -32,12 +32,12 @@ export type SameDigest = (left: string, right: string) => boolean;
 export type WriterContext = {
   /** `Clock.now` when the command was posted. */
   now: number;
-  /** `Clock.elapsed` when the command was posted. */
-  elapsed: number;
+  /** `Clock.monotonic` when the command was posted. */
+  monotonic: number;
   random: Random;
   digest: Digest;
   /** Whether changes of licenses are added to their history (`history.keep`). */
-  keepsHistory: boolean;
+  recordsHistory: boolean;
 };
 
 export type Context = WriterContext & {

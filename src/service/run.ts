@@ -1,5 +1,5 @@
 import * as useCases from './use-cases.ts';
-import { isRefusal, storedResult, storeResult } from './access/records.ts';
+import { isFailure, storedResult, storeResult } from './access/records.ts';
 import type { Context, WriterContext } from './ports.ts';
 import type { Awaitable, AuditEntry } from './tables.ts';
 import type { CommandOf, CommandResult, TransactionOf, UseCaseName, WriteRequest } from './writer.ts';
@@ -41,7 +41,7 @@ export async function runUseCase<Name extends UseCaseName>(
   const result = await useCase(transaction, command, context);
   const entry = auditEntry(request, result, context);
   if (entry !== null) await transaction.audit.add(entry);
-  if (idempotency === null || isRefusal(result)) return result;
+  if (idempotency === null || isFailure(result)) return result;
   const refusal = await storeResult(transaction, idempotency, result, context);
   return refusal === null ? result : (refusal as CommandResult<Name>);
 }

@@ -63,7 +63,7 @@ export type LicenseChangeRequest = {
 };
 
 /** The license API of both roles. `licenseKey` is already in its stored form. */
-export interface Licensing {
+export interface LicenseService {
   verify(
     tenant: Tenant,
     licenseKey: string,
@@ -81,7 +81,7 @@ export type CouponResponse = { coupon: Coupon; provenance: Provenance };
 export type CouponList = { coupons: readonly Coupon[]; total: number; provenance: Provenance };
 
 /** The coupon API of both roles. */
-export interface Couponing {
+export interface CouponService {
   create(
     accountId: string,
     terms: CouponTerms,
@@ -96,7 +96,7 @@ export type QuoteResponse = { quote: Quote; provenance: Provenance };
 export type RedemptionResponse = RedeemedCoupon & { provenance: Provenance };
 
 /** Coupons at checkout, in both roles. */
-export interface Checkout {
+export interface CheckoutService {
   quote(accountId: string, cart: Cart, signal: AbortSignal): Promise<Result<QuoteResponse>>;
   redeem(
     command: RedeemCoupon,
@@ -116,22 +116,22 @@ const unknown: ReadonlySet<Problem['code']> = new Set([
  * Also finds a license key that was pasted with invisible or typographic characters. The exact key is tried first,
  * because an earlier store may have issued keys with such characters.
  */
-export function findPlainKeys(licensing: Licensing): Licensing {
+export function acceptPastedKeys(licenseService: LicenseService): LicenseService {
   return {
     verify: (tenant, licenseKey, signal, requester) =>
-      eitherSpelling(licenseKey, (key) => licensing.verify(tenant, key, signal, requester)),
+      tryBothSpellings(licenseKey, (key) => licenseService.verify(tenant, key, signal, requester)),
     // The caller passes only keys that have a single spelling.
-    verifyNow: (tenant, licenseKey) => licensing.verifyNow?.(tenant, licenseKey) ?? null,
+    verifyNow: (tenant, licenseKey) => licenseService.verifyNow?.(tenant, licenseKey) ?? null,
     change: (request, signal) =>
-      eitherSpelling(request.licenseKey, (licenseKey) =>
-        licensing.change({ ...request, licenseKey }, signal),
+      tryBothSpellings(request.licenseKey, (licenseKey) =>
+        licenseService.change({ ...request, licenseKey }, signal),
       ),
     history: (tenant, licenseKey, page) =>
-      eitherSpelling(licenseKey, (key) => licensing.history(tenant, key, page)),
+      tryBothSpellings(licenseKey, (key) => licenseService.history(tenant, key, page)),
   };
 }
 
-async function eitherSpelling<Value>(
+async function tryBothSpellings<Value>(
   licenseKey: string,
   ask: (licenseKey: string) => Promise<Result<Value>>,
 ): Promise<Result<Value>> {
@@ -145,7 +145,7 @@ async function eitherSpelling<Value>(
 }
 
 /** The spelling under which an authority has the license: as sent, or without special characters. */
-export async function knownSpelling(
+export async function storedLicenseKey(
   { licenses }: { licenses: Pick<AuthorityReader['licenses'], 'get'> },
   licenseKey: string,
 ): Promise<string> {
@@ -154,14 +154,14 @@ export async function knownSpelling(
   return (await licenses.get(licenseKey)) === null ? plain : licenseKey;
 }
 
-export async function inKnownKey<Filter extends { licenseKey?: string | undefined }>(
-  { reader }: { reader: Parameters<typeof knownSpelling>[0] },
+export async function withStoredLicenseKey<Filter extends { licenseKey?: string | undefined }>(
+  { reader }: { reader: Parameters<typeof storedLicenseKey>[0] },
   filter: Filter,
 ): Promise<Filter> {
   const { licenseKey } = filter;
   return licenseKey === undefined
     ? filter
-    : { ...filter, licenseKey: await knownSpelling(reader, licenseKey) };
+    : { ...filter, licenseKey: await storedLicenseKey(reader, licenseKey) };
 }
 
 /** `confirmedAt` is null for a coupon that the upstream has not seen yet. */

@@ -157,7 +157,7 @@ export interface IdempotencyTable extends IdempotencyReads {
 
 /** Audit entries are kept for ever. */
 export type AuditEntry = { at: number; actor: string; act: string; subject: string; detail: string };
-export type RecordedAct = AuditEntry & { id: number };
+export type RecordedAuditEntry = AuditEntry & { id: number };
 export type AuditFilter = {
   /** Epoch ms, included. */
   since?: number | undefined;
@@ -168,9 +168,9 @@ export type AuditFilter = {
   subject?: string | undefined;
 };
 export interface AuditReads {
-  get(id: number): RecordedAct | null;
+  get(id: number): RecordedAuditEntry | null;
   /** Latest first. */
-  list(filter: AuditFilter, page: Page): RecordedAct[];
+  list(filter: AuditFilter, page: Page): RecordedAuditEntry[];
   count(filter: AuditFilter): number;
 }
 export interface AuditTable extends AuditReads {
@@ -270,7 +270,7 @@ export type LicenseChange = {
   tenant: Tenant;
   licenseKey: string;
   trigger: Exclude<LicenseTrigger, 'refund'>;
-  remembered: { at: number; credential: string } | null;
+  historyEntry: { at: number; credential: string } | null;
 };
 export interface LicenseTable extends LicenseReads {
   /** Returns false if the key is taken. */

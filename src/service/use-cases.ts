@@ -1,6 +1,6 @@
 /* All use cases that write, by name. The writer runs only these. */
-export { pruneOldCredentials, keepTokenUses } from './access/credential.ts';
-export { pruneHistory, keepResponse, pruneIdempotency } from './access/records.ts';
+export { pruneOldCredentials, storeTokenUses } from './access/credential.ts';
+export { pruneHistory, storeFinalResponse, pruneIdempotency } from './access/records.ts';
 export { issueToken, revokeToken } from './access/token.ts';
 export { forgetCoupon, mirrorCoupons } from './agent/mirror.ts';
 export { touchSnapshot, queuePreload, recordPreload } from './agent/snapshot.ts';
@@ -25,5 +25,5 @@ export { queueChange } from './outbox/license-change.ts';
 export { planStep, pruneOperations } from './outbox/queue.ts';
 export { endOutage, postpone, recordResponse } from './outbox/record-answer.ts';
 export { recordRead } from './outbox/record-read.ts';
-export { keepLastSuccess, keepRetryAfter, pauseSync, retryNow } from './outbox/sync-marks.ts';
+export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/sync-marks.ts';
 export { bindUpstream } from './outbox/upstream-state.ts';

@@ -91,11 +91,11 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'endOutage',
   'recordResponse',
   'recordRead',
-  'keepRetryAfter',
+  'storeRetryAfter',
   'recordCouponResponse',
   'recordCouponListing',
   'bindUpstream',
-  'keepResponse',
+  'storeFinalResponse',
 ]);
 
 /** Whether a write is accepted while the disk is full (src/sync/README.md, The store). */

@@ -38,7 +38,7 @@ export async function probe(parts: ProbeParts, signal: AbortSignal): Promise<voi
   const { clock, limiter, wake, settings } = parts;
   for (let turn = 0; !signal.aborted;) {
     const next = limiter.nextProbe(settings().probeMs);
-    const waitMs = next.at - clock.elapsed();
+    const waitMs = next.at - clock.monotonic();
     if (waitMs > 0) {
       await wake.wait(waitMs, signal);
     } else if (await probeOnce(parts, { next, turn }, signal)) {
@@ -65,7 +65,7 @@ async function probeOnce(
   if (licenseKey === probeKey) {
     const admission = await limiter.admitProbe(signal);
     if (!admission.admitted) return false;
-    const sentAt = clock.elapsed();
+    const sentAt = clock.monotonic();
     const outcome = await upstream.verify(product, probeKey, lifetime);
     limiter.observe(outcome, { owner: product, subject: probeKey, sentAt });
     return true;
@@ -110,7 +110,7 @@ async function probeCoupons(
 ): Promise<boolean> {
   const admission = await limiter.admitProbe(signal);
   if (!admission.admitted) return false;
-  const sentAt = clock.elapsed();
+  const sentAt = clock.monotonic();
   const outcome = await upstream.listCoupons({ limit: 1, offset: 0 }, lifetime);
   limiter.observe(outcome, { owner: null, subject: 'coupons', sentAt });
   return true;
@@ -133,7 +133,7 @@ type RefreshParts = {
 export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise<void> {
   const { reader, clock, fetcher, limiter, refreshMs } = parts;
   while (!signal.aborted) {
-    const due = limiter.admission().admitted ? reader.snapshots.toRefresh(clock.elapsed(), batch) : [];
+    const due = limiter.admission().admitted ? reader.snapshots.toRefresh(clock.monotonic(), batch) : [];
     const outcomes = await Promise.all(
       due.map(({ productKey, license }) => fetcher.fetch(productKey, license.licenseKey, 'refresh')),
     );

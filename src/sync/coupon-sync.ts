@@ -109,7 +109,7 @@ export class CouponSync implements CouponFetch {
   async #request(operation: Operation): Promise<Outcome<Coupon>> {
     const { upstream, limiter, clock, lifetime } = this.#parts;
     // The caller's signal does not end the request: a request that was sent is followed to its end.
-    const sentAt = clock.elapsed();
+    const sentAt = clock.monotonic();
     const outcome = await upstream.createCoupon(provisionalCoupon(operation), operation, lifetime);
     limiter.observe(outcome, { owner: null, subject: 'coupons', sentAt });
     return outcome;
@@ -228,7 +228,7 @@ export class CouponSync implements CouponFetch {
       limiter.giveBack();
       return refusedKey;
     }
-    const sentAt = clock.elapsed();
+    const sentAt = clock.monotonic();
     const outcome = await request();
     limiter.observe(outcome, { owner: null, subject: 'coupons', sentAt });
     return outcome;

@@ -25,7 +25,7 @@ export class CredentialStates {
   /** The refused credentials, and when a read may test each. */
   readonly #refused = new Map<CredentialOwner, { retryAt: number }>();
 
-  /** When the credentials may last have changed (monotonic ms, `Clock.elapsed`). */
+  /** When the credentials may last have changed (monotonic ms, `Clock.monotonic`). */
   #forgottenAt = -Infinity;
 
   constructor(parts: CredentialStatesParts) {
@@ -61,14 +61,14 @@ export class CredentialStates {
     if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') {
       const before = this.#refused.get(owner);
       // The request was already under way when another one was refused.
-      if (before !== undefined && clock.elapsed() < before.retryAt) return null;
+      if (before !== undefined && clock.monotonic() < before.retryAt) return null;
       if (before === undefined) {
         const hint = 'put the right one into the configuration and reload, or run: latchkey sync resume';
         log.error({ ...whose, error: outcome.detail, hint }, 'the upstream refuses our credential');
       }
       // The upstream may refuse one key but accept the credential: another key tests it soon.
       const pauseMs = before === undefined ? firstPauseMs : refusedPauseMs;
-      this.#refused.set(owner, { retryAt: clock.elapsed() + pauseMs });
+      this.#refused.set(owner, { retryAt: clock.monotonic() + pauseMs });
       return 'refused';
     }
     if (!isResponse(outcome) || !this.#refused.delete(owner)) return null;
@@ -79,6 +79,6 @@ export class CredentialStates {
   /** Forgets all refusals: the credentials may be others now. */
   forget(): void {
     this.#refused.clear();
-    this.#forgottenAt = this.#parts.clock.elapsed();
+    this.#forgottenAt = this.#parts.clock.monotonic();
   }
 }

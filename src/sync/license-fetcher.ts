@@ -116,7 +116,7 @@ export class LicenseFetcher implements LicenseFetch {
   }
 
   #withoutMissing(productKeys: readonly string[], licenseKey: string): readonly string[] {
-    const now = this.#parts.clock.elapsed();
+    const now = this.#parts.clock.monotonic();
     return productKeys.filter((productKey) => {
       const missingUntil = this.#missing.get(nameOf(productKey, licenseKey));
       return missingUntil === undefined || missingUntil <= now;
@@ -188,7 +188,8 @@ export class LicenseFetcher implements LicenseFetch {
   async #fetchForSearch(productKey: string, licenseKey: string, requester: string): Promise<ReadOutcome> {
     const outcome = await this.fetch(productKey, licenseKey, 'caller', requester);
     const { clock, unknownMs } = this.#parts;
-    if (isMissing(outcome)) this.#missing.set(nameOf(productKey, licenseKey), clock.elapsed() + unknownMs());
+    if (isMissing(outcome))
+      this.#missing.set(nameOf(productKey, licenseKey), clock.monotonic() + unknownMs());
     return outcome;
   }
 
@@ -206,7 +207,7 @@ export class LicenseFetcher implements LicenseFetch {
     const unasked = limiter.isConfigured(productKey) ? refusedSecret : missingSecret;
     const read = isAccepted
       ? await this.#fetchLicense(productKey, licenseKey)
-      : { productKey, licenseKey, outcome: unasked, sentAt: clock.elapsed(), isMissingConfirmed: false };
+      : { productKey, licenseKey, outcome: unasked, sentAt: clock.monotonic(), isMissingConfirmed: false };
     // A read can be repeated, so it does not wait while the disk is full.
     try {
       await this.#record(read);
@@ -221,7 +222,7 @@ export class LicenseFetcher implements LicenseFetch {
 
   async #fetchLicense(productKey: string, licenseKey: string): Promise<Read> {
     const { clock } = this.#parts;
-    const sentAt = clock.elapsed();
+    const sentAt = clock.monotonic();
     const outcome = await this.#verify(productKey, licenseKey);
     const isMissingConfirmed =
       !isMissing(outcome) || (await this.#isMissingConfirmed(productKey, licenseKey));
@@ -230,7 +231,7 @@ export class LicenseFetcher implements LicenseFetch {
 
   async #verify(productKey: string, licenseKey: string): Promise<Outcome<License>> {
     const { upstream, limiter, clock, lifetime } = this.#parts;
-    const sentAt = clock.elapsed();
+    const sentAt = clock.monotonic();
     const outcome = await upstream.verify(productKey, licenseKey, lifetime);
     limiter.observe(outcome, { owner: productKey, subject: licenseKey, sentAt });
     return outcome;
@@ -244,14 +245,14 @@ export class LicenseFetcher implements LicenseFetch {
     const { reader, clock, limiter, lifetime } = this.#parts;
     const known = reader.snapshots.get(licenseKey);
     if (known === null) return true;
-    if (clock.elapsed() < this.#disbelievedUntil) return false;
+    if (clock.monotonic() < this.#disbelievedUntil) return false;
     const witness = this.#witnessFor(productKey, known.license.licenseKey);
     if (witness === null) return true;
     const admission = await limiter.admit('push', lifetime);
     if (!admission.admitted) return false;
     const outcome = await this.#verify(productKey, witness);
     if (outcome.outcome === 'applied') return true;
-    this.#disbelievedUntil = clock.elapsed() + disbeliefMs;
+    this.#disbelievedUntil = clock.monotonic() + disbeliefMs;
     return false;
   }
 

@@ -71,7 +71,7 @@ export class LookupQueue {
     signal.throwIfAborted();
     if (this.#lifetime.aborted) return { admitted: false, retryAfterMs: 0 };
     const name = `${lookup.credential}\n${lookup.licenseKey}`;
-    const enteredAt = this.#clock.elapsed();
+    const enteredAt = this.#clock.monotonic();
     const requestedBefore = this.#abandoned.get(name);
     const { promise, resolve } = Promise.withResolvers<LookupAdmission>();
     const waiter: Waiter = {
@@ -105,7 +105,7 @@ export class LookupQueue {
         this.#admit(next);
       }
     }
-    const latest = this.#clock.elapsed() - maxWaitMs;
+    const latest = this.#clock.monotonic() - maxWaitMs;
     for (const waiter of this.#waiting.filter(({ enteredAt }) => enteredAt <= latest)) this.#refuse(waiter);
   }
 
@@ -175,7 +175,7 @@ export class LookupQueue {
   }
 
   #bucket(credential: string): Bucket {
-    return bucketAt(this.#buckets.get(credential), this.#rate(), this.#clock.elapsed());
+    return bucketAt(this.#buckets.get(credential), this.#rate(), this.#clock.monotonic());
   }
 
   #waitOf(credential: string): number {

@@ -103,14 +103,14 @@ export class Push implements Deliveries {
     signal: AbortSignal,
   ): Promise<void> {
     const { clock, lifetime } = this.#parts;
-    const deadline = clock.elapsed() + waitMs;
+    const deadline = clock.monotonic() + waitMs;
     const leaving = AbortSignal.any([signal, lifetime]);
     const wake = new Wake(clock);
     const check = (): void => wake.up();
     this.#waiting.add(check);
     try {
-      while (!this.#isOver(operationId, untilFailure) && clock.elapsed() < deadline && !leaving.aborted) {
-        await wake.wait(deadline - clock.elapsed(), leaving);
+      while (!this.#isOver(operationId, untilFailure) && clock.monotonic() < deadline && !leaving.aborted) {
+        await wake.wait(deadline - clock.monotonic(), leaving);
       }
     } finally {
       this.#waiting.delete(check);
@@ -146,7 +146,7 @@ export class Push implements Deliveries {
   /** Starts steps for due queues while there is room. Returns for how long nothing can be started, in ms. */
   #startDue(run: Run): number {
     const { reader, clock, limiter, settings } = this.#parts;
-    const now = clock.elapsed();
+    const now = clock.monotonic();
     while (!run.signal.aborted) {
       this.#startKnown(run);
       const admission = limiter.admission();
@@ -253,7 +253,7 @@ export class Push implements Deliveries {
       await coupons.send(operation);
       return;
     }
-    const sentAt = clock.elapsed();
+    const sentAt = clock.monotonic();
     const outcome = await this.#request(operation);
     limiter.observe(outcome, { owner: operation.productKey, subject: operation.subject, sentAt });
     const { policy } = settings();

@@ -35,7 +35,7 @@ export class Rate {
     this.#perSecond = perSecond;
     this.#lifetime = lifetime;
     this.#tokens = this.#burst();
-    this.#countedAt = clock.elapsed();
+    this.#countedAt = clock.monotonic();
   }
 
   /** Resolves when it is the turn of this priority and requester; rejects with the signal's reason. */
@@ -76,7 +76,7 @@ export class Rate {
   }
 
   #gain(): void {
-    const now = this.#clock.elapsed();
+    const now = this.#clock.monotonic();
     const gained = ((now - this.#countedAt) / 1000) * this.#perSecond();
     this.#tokens = Math.min(this.#burst(), this.#tokens + gained);
     this.#countedAt = now;

@@ -70,7 +70,7 @@ export class Sync {
         void this.#recover();
       },
       onRetryAfter: (until) => {
-        void this.#keepRetryAfter(until);
+        void this.#storeRetryAfter(until);
       },
     });
     const shared = { ...parts, limiter: this.limiter, policy: () => settings().policy };
@@ -108,9 +108,9 @@ export class Sync {
     this.#preloadWake.up();
   }
 
-  async #keepRetryAfter(until: number): Promise<void> {
+  async #storeRetryAfter(until: number): Promise<void> {
     // A wait that cannot be stored still holds in this process.
-    await this.#parts.writer.write('keepRetryAfter', { until }).catch(() => undefined);
+    await this.#parts.writer.write('storeRetryAfter', { until }).catch(() => undefined);
   }
 
   async #recover(): Promise<void> {

@@ -34,7 +34,7 @@ type UpstreamLimiterParts = {
   onRecovery: () => void;
   /** Called when more may be sent than before, or when the next probe has another time. */
   onChange: () => void;
-  /** Called with the end of a `Retry-After` (monotonic ms, `Clock.elapsed`), which must survive a restart. */
+  /** Called with the end of a `Retry-After` (monotonic ms, `Clock.monotonic`), which must survive a restart. */
   onRetryAfter: (until: number) => void;
   lifetime: AbortSignal;
 };
@@ -73,7 +73,7 @@ export class UpstreamLimiter {
     this.#rate = new Rate(parts.clock, () => parts.settings().rate, parts.lifetime);
     this.#credentials = new CredentialStates(parts);
     this.#health = new UpstreamHealth(parts.clock);
-    this.#lastRequestAt = parts.clock.elapsed();
+    this.#lastRequestAt = parts.clock.monotonic();
   }
 
   /** Whether anything but a probe may be sent now. */
@@ -101,7 +101,7 @@ export class UpstreamLimiter {
     await this.#rate.turn('push', signal);
     const after = this.#probePermission();
     // The breaker changes only when the probe is really sent, so it never waits half open.
-    if (after.admitted) this.#move({ type: 'probe', at: this.#parts.clock.elapsed() });
+    if (after.admitted) this.#move({ type: 'probe', at: this.#parts.clock.monotonic() });
     else this.#rate.giveBack();
     return after;
   }
@@ -115,15 +115,15 @@ export class UpstreamLimiter {
   observe(outcome: Outcome<unknown>, { owner, subject, sentAt }: Asked): void {
     const { clock, meter, onRetryAfter } = this.#parts;
     meter.answered(outcome.outcome);
-    this.#lastRequestAt = clock.elapsed();
+    this.#lastRequestAt = clock.monotonic();
     if (outcome.outcome !== 'applied' && outcome.retryAfterMs !== null) {
-      const until = clock.elapsed() + outcome.retryAfterMs;
+      const until = clock.monotonic() + outcome.retryAfterMs;
       if (until > this.#notBefore) onRetryAfter(until);
       this.waitUntil(until);
     }
     if (isOutage(outcome)) this.#observeOutage(outcome, subject);
     else if (isResponse(outcome)) this.#observeResponse();
-    this.#observeCredential(outcome, owner, sentAt ?? clock.elapsed());
+    this.#observeCredential(outcome, owner, sentAt ?? clock.monotonic());
     if (isSuccess(outcome)) {
       const isUnhindered = this.#breaker.state === 'closed' && this.#credentials.refused().size === 0;
       this.#health.succeeded(isUnhindered);
@@ -151,7 +151,7 @@ export class UpstreamLimiter {
     if (!this.isConfigured(owner)) return { cause: 'credential_missing' };
     const refused = this.#credentials.refused().get(owner);
     if (refused !== undefined) return { cause: 'credential_refused', until: refused.retryAt };
-    if (this.#notBefore > this.#parts.clock.elapsed())
+    if (this.#notBefore > this.#parts.clock.monotonic())
       return { cause: 'retry_after', until: this.#notBefore };
     return this.#breaker.state === 'closed' ? null : { cause: 'upstream_away', until: this.#breaker.probeAt };
   }
@@ -188,7 +188,7 @@ export class UpstreamLimiter {
   probeNow(): void {
     const { clock, onChange } = this.#parts;
     this.#lastRequestAt = -Infinity;
-    this.#move({ type: 'expire', at: clock.elapsed() });
+    this.#move({ type: 'expire', at: clock.monotonic() });
     onChange();
   }
 
@@ -218,24 +218,24 @@ export class UpstreamLimiter {
     return this.#wallClock(Math.max(this.#breaker.probeAt, this.#notBefore)) ?? clock.now();
   }
 
-  /** Converts a monotonic time (`Clock.elapsed`) to epoch ms, for people; null if the time is over. */
+  /** Converts a monotonic time (`Clock.monotonic`) to epoch ms, for people; null if the time is over. */
   #wallClock(instant: number): number | null {
     const { clock } = this.#parts;
-    const leftMs = instant - clock.elapsed();
+    const leftMs = instant - clock.monotonic();
     return leftMs > 0 ? clock.now() + leftMs : null;
   }
 
   /** Whether the pause and `Retry-After` let anything be sent; ignores the breaker. */
   #permission(): Admission {
     if (this.#pausedAt !== null) return { admitted: false, detail: 'sync is paused', againAt: null };
-    if (this.#notBefore <= this.#parts.clock.elapsed()) return { admitted: true };
+    if (this.#notBefore <= this.#parts.clock.monotonic()) return { admitted: true };
     return { admitted: false, detail: 'the upstream asked to wait', againAt: this.#notBefore };
   }
 
   #probePermission(): Admission {
     const permission = this.#permission();
     if (!permission.admitted || this.#breaker.state === 'closed') return permission;
-    const isDue = this.#breaker.probeAt <= this.#parts.clock.elapsed();
+    const isDue = this.#breaker.probeAt <= this.#parts.clock.monotonic();
     return isDue ? permission : this.admission();
   }
 
@@ -257,7 +257,7 @@ export class UpstreamLimiter {
     const isAnswered = outcome.status !== null;
     const wasProbe = this.#breaker.state === 'half_open';
     this.#health.failed(outcome.detail);
-    this.#move({ type: 'failure', at: clock.elapsed(), subject: isAnswered ? subject : null });
+    this.#move({ type: 'failure', at: clock.monotonic(), subject: isAnswered ? subject : null });
     // A failure of one key alone says nothing about the upstream, but a failed probe does.
     if (this.#health.state !== 'down' && (!isAnswered || wasProbe)) {
       this.#health.become('down');

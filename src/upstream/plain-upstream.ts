@@ -43,7 +43,7 @@ export type SentRequest = {
 export type PlainUpstreamSettings = ConnectionSettings & SpecificationSettings;
 
 /** The clock that dates responses. */
-export type UpstreamClock = Pick<Clock, 'now' | 'elapsed'> & {
+export type UpstreamClock = Pick<Clock, 'now' | 'monotonic'> & {
   /**
    * Epoch ms that no later response takes back; null before the first response. Responses are dated by it, so that
    * none lies in the future.
@@ -166,7 +166,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   }
 
   async #ask<Value>(question: Question<Value>): Promise<Outcome<Value>> {
-    const startedAt = this.#clock.elapsed();
+    const startedAt = this.#clock.monotonic();
     const { came, leave } = await this.#transport.send(this.#requestOf(question), question.signal);
     const { dialect, self } = this.#settings;
     const { read, request, credential } = question;
@@ -179,7 +179,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
       requestId: question.requestId ?? null,
       outcome: outcome.outcome,
       status: came.type === 'answered' ? came.status : null,
-      durationMs: this.#clock.elapsed() - startedAt,
+      durationMs: this.#clock.monotonic() - startedAt,
     });
     if (outcome.outcome === 'ambiguous') leave();
     if (outcome.outcome !== 'applied' || outcome.isCached || came.type !== 'answered') return outcome;

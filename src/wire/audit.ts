@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
-import type { RecordedAct } from '../service/tables.ts';
+import type { RecordedAuditEntry } from '../service/tables.ts';
 import { datetime, text, instant } from './types.ts';
 import { pageShape } from './page.ts';
 import { parameters } from './parameters.ts';
@@ -16,7 +16,7 @@ export const actObject = z
   })
   .meta({ id: 'Act' });
 
-export type ActObject = z.infer<typeof actObject>;
+export type AuditEntryObject = z.infer<typeof actObject>;
 
 export const actList = z.object({ acts: z.array(actObject) }).meta({ id: 'ActList' });
 
@@ -33,6 +33,6 @@ export const actQuery = parameters({
   ...pageShape('acts'),
 });
 
-export function serializeAct({ at, ...same }: RecordedAct): ActObject {
+export function serializeAuditEntry({ at, ...same }: RecordedAuditEntry): AuditEntryObject {
   return { ...same, at: formatDatetime(at) };
 }

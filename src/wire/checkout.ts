@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { ParameterFault } from '../domain/problem/problem.ts';
 import {
-  maximumCartLines,
+  maxCartLines,
   quoteReasons,
   subtotalOf,
   type Cart,
   type CartLine,
   type Quote,
-  maximumOrderLength,
+  maxOrderLength,
   orderPattern,
   type Redemption,
 } from '../domain/checkout/quote.ts';
@@ -68,7 +68,7 @@ const head = parameters(
       3,
       'must be the three letters of a currency (ISO 4217)',
     ).optional(),
-    items: listOf(maximumCartLines),
+    items: listOf(maxCartLines),
   },
   { unknown: 'refused' },
 );
@@ -86,9 +86,7 @@ const line = parameters(
 
 /** The parameters of a cart. Unknown parameters are refused: a misspelt one must not change the price. */
 export const cartParameters: ParameterSet<{ cart: Cart }> = {
-  schema: head.schema
-    .extend({ items: z.array(line.schema).min(1).max(maximumCartLines) })
-    .meta({ id: 'Cart' }),
+  schema: head.schema.extend({ items: z.array(line.schema).min(1).max(maxCartLines) }).meta({ id: 'Cart' }),
   read(raw) {
     const reading = head.read(raw);
     const { code, currency, items = [] } = reading.values;
@@ -157,8 +155,8 @@ export function serializeRedemption(
 const order = parameters({
   order: textMatching(
     orderPattern,
-    maximumOrderLength,
-    `must have 1 to ${maximumOrderLength} characters, no control characters, and not be . or ..`,
+    maxOrderLength,
+    `must have 1 to ${maxOrderLength} characters, no control characters, and not be . or ..`,
   ),
 });
 

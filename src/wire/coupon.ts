@@ -5,7 +5,7 @@ import {
   couponState,
   couponStates,
   couponTerms,
-  maximumCouponCodeLength,
+  maxCouponCodeLength,
   type Coupon,
   type CouponParameters,
   type CouponScope,
@@ -145,8 +145,8 @@ export const couponBytes = 262_144;
 
 export const couponCode = textMatching(
   couponCodePattern,
-  maximumCouponCodeLength,
-  `must have 1 to ${maximumCouponCodeLength} characters, no white space and no control characters`,
+  maxCouponCodeLength,
+  `must have 1 to ${maxCouponCodeLength} characters, no white space and no control characters`,
 );
 
 const absent = { type: 'null' };

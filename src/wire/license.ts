@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
 import {
-  maximumLicenseKeyLength,
+  maxLicenseKeyLength,
   parseLicenseKey,
   type License,
   type SoldLicense,
@@ -76,7 +76,7 @@ export function serializeNamedLicense(license: License, productName: string | nu
 export function licenseKeyText(maximum?: number) {
   return text(maximum)
     .refine((input) => input.trim() !== '', 'required: is required')
-    .meta({ maxLength: maximumLicenseKeyLength, pattern: String.raw`\S` })
+    .meta({ maxLength: maxLicenseKeyLength, pattern: String.raw`\S` })
     .transform(parseLicenseKey);
 }
 
@@ -159,14 +159,14 @@ const licenseKeys = texts
   .transform((input) => input.map(parseLicenseKey))
   .refine(
     (keys): keys is string[] => keys.every((key) => key !== null),
-    `malformed: must hold license keys of 1 to ${maximumLicenseKeyLength} characters`,
+    `malformed: must hold license keys of 1 to ${maxLicenseKeyLength} characters`,
   )
   .meta({
     override: {
       items: {
         type: 'string',
         minLength: 1,
-        maxLength: maximumLicenseKeyLength,
+        maxLength: maxLicenseKeyLength,
         pattern: String.raw`\S`,
       },
       minItems: 1,

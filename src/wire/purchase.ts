@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { maxInitialUses, maximumLicenseKeyLength } from '../domain/license.ts';
+import { maxInitialUses, maxLicenseKeyLength } from '../domain/license.ts';
 import type { PurchaseWithLicense } from '../domain/catalogue.ts';
 import { formatDatetime } from '../domain/time.ts';
 import { boolean, datetime, email, identifier, integer, emailFilter, instant } from './types.ts';
@@ -44,7 +44,7 @@ export const purchaseParameters = parameters(
   {
     product_key: identifier,
     buyer_email: email,
-    license_key: licenseKeyText(maximumLicenseKeyLength).optional(),
+    license_key: licenseKeyText(maxLicenseKeyLength).optional(),
     date: datetime.optional(),
     uses: integer(0, maxInitialUses).optional(),
     enabled: boolean.optional(),

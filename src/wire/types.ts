@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isInstant, parseDatetime } from '../domain/time.ts';
 import { isLongerThan } from '../domain/text.ts';
-import { shortestSecret } from '../service/access/credential.ts';
+import { minSecretLength } from '../service/access/credential.ts';
 
 /*
  * The types of parameters. Each accepts the text of a form and the values of JSON. The message of an error is its code,
@@ -56,7 +56,7 @@ export const email = emailFilter
   .meta({ format: 'idn-email' });
 
 /** An API key or a product's secret that an existing store issued. */
-export const secret = text(200, shortestSecret).regex(
+export const secret = text(200, minSecretLength).regex(
   /^[!-~]([ -~]*[!-~])?$/,
   'malformed: must be one line of visible ASCII, as a header can carry it',
 );

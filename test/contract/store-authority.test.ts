@@ -161,7 +161,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
           const before = buildLicense({ licenseKey: `${uses} ${enabled} ${trigger}`, uses, enabled });
           await add(store, before);
           const { licenseKey } = before;
-          const change = { tenant, licenseKey, trigger, remembered: { at, credential: 'product:press' } };
+          const change = { tenant, licenseKey, trigger, historyEntry: { at, credential: 'product:press' } };
           const changed = await store.write(async ({ licenses }) => await licenses.change(change));
           const after = licenseAfter(before, trigger);
           expect(changed).toEqual({ before, after });
@@ -182,7 +182,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     await catalogue(store);
     await add(store, buildLicense());
     const use = async (accountId: string, productKey: string | null, licenseKey = 'KEY-1') => {
-      const change = { licenseKey, trigger: 'usage' as LicenseTrigger & 'usage', remembered: null };
+      const change = { licenseKey, trigger: 'usage' as LicenseTrigger & 'usage', historyEntry: null };
       return await store.write(
         async ({ licenses }) => await licenses.change({ ...change, tenant: { accountId, productKey } }),
       );

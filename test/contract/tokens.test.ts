@@ -138,7 +138,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     const issued = await issue({ scopes: ['verify'], expires_at: '2999-12-31T18:00:00+01:00' });
     expect(data(issued)['expires_at']).toBe('2999-12-31T17:00:00+00:00');
     expect((await verify(product.license, bearer(issued))).status).toBe(200);
-    await served.app.writer.write('keepTokenUses', { uses: served.tokenUses.take() });
+    await served.app.writer.write('storeTokenUses', { uses: served.tokenUses.take() });
     const listed = await http.get(`${tokens}?limit=100`, { headers: admin });
     const found = (data(listed)['tokens'] as Data[]).find(
       ({ token_id: id }) => id === data(issued)['token_id'],

@@ -61,7 +61,7 @@ describe.skipIf(!hasPostgres)('The metrics of an authority on PostgreSQL', () =>
     await using database = await server.store();
     let [at, isReadable] = [0, true];
     const counts = cachedCounts(database.reader, {
-      clock: { elapsed: () => at },
+      clock: { monotonic: () => at },
       isReadable: () => isReadable,
     });
     const add = async (licenseKey: string, enabled: boolean): Promise<void> =>

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { runMaintenance } from '../../src/daemon/maintenance.ts';
 import { PersistentClock, sha256, systemRandom } from '../../src/daemon/system/machine.ts';
 import { TokenUses } from '../../src/service/access/credential.ts';
-import { isRefusal } from '../../src/service/access/records.ts';
+import { isFailure } from '../../src/service/access/records.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
 import { localWriter } from '../../src/store/sqlite/local-writer.ts';
@@ -14,8 +14,8 @@ const noon = Date.UTC(2026, 0, 1, 12);
 /** The parts of maintenance on a store, with a clock that stands still. */
 function houseOver(store: TestStore, at: number, sleep: () => Promise<void>) {
   const clock = new PersistentClock(null, { read: () => ({ wall: at, monotonic: 0 }), sleep });
-  const context = { now: at, elapsed: 0, keepsHistory: true, random: systemRandom, digest: sha256 };
-  const writer = localWriter(store.writing, { run: runUseCase, isRefusal, context: () => context });
+  const context = { now: at, monotonic: 0, recordsHistory: true, random: systemRandom, digest: sha256 };
+  const writer = localWriter(store.writing, { run: runUseCase, isFailure, context: () => context });
   const nothing = {
     historyKeepMs: () => 0,
     lastSuccessAt: () => null,

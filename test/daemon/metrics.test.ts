@@ -55,7 +55,7 @@ test.each(['specification', 'payhip'] as const)(
   async (dialect) => {
     await using served = await countedServer({ dialect: dialects[dialect] });
     const away = () => Promise.reject(new StorageError('unavailable', new Error('away')));
-    Object.assign(served.app.licensing, { verify: away, change: away });
+    Object.assign(served.app.licenseService, { verify: away, change: away });
     for (const name of routes) {
       const { raw } = await sendRaw({ tcp: served.tcp }, name === 'verify' ? verify : change(name));
       expect(raw).toBe('');
@@ -67,10 +67,10 @@ test.each(['specification', 'payhip'] as const)(
 test('A change whose caller disconnects before the response counts once, with status 499.', async () => {
   await using served = await countedServer();
   const { promise, resolve } = Promise.withResolvers<void>();
-  const { licensing } = served.app;
-  const answer = licensing.change.bind(licensing);
+  const { licenseService } = served.app;
+  const answer = licenseService.change.bind(licenseService);
   let begun = 0;
-  Object.assign(licensing, {
+  Object.assign(licenseService, {
     change: async (...args: Parameters<typeof answer>) => {
       begun += 1;
       await promise;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { RecentReads } from '../../src/daemon/role/role.ts';
 
 function createRecentReads() {
-  const clock = { at: 0, now: () => clock.at, elapsed: () => clock.at };
+  const clock = { at: 0, now: () => clock.at, monotonic: () => clock.at };
   const state = { clock, stored: 'old' as string | null, count: 0 };
   const recent = new RecentReads<string>(clock);
   const read = (name = 'name'): Promise<string | null> =>

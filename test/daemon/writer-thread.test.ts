@@ -21,18 +21,18 @@ function startSilentWriter(): {
   writer: WriterThread;
   thread: EventEmitter;
   send: (message: BatchMessage | DiskSpaceMessage) => void;
-  turnTo: (elapsed: number) => void;
+  turnTo: (monotonic: number) => void;
   diskStates: boolean[];
   steps: string[];
 } {
-  let elapsed = 0;
+  let monotonic = 0;
   const diskStates: boolean[] = [];
   const steps: string[] = [];
   const thread = Object.assign(new EventEmitter(), { postMessage: () => undefined });
-  const clock = { now: () => elapsed, elapsed: () => elapsed, sleep: () => Promise.resolve() };
+  const clock = { now: () => monotonic, monotonic: () => monotonic, sleep: () => Promise.resolve() };
   const options = {
     role: 'authority' as const,
-    keepsHistory: () => true,
+    recordsHistory: () => true,
     onCommit: () => undefined,
     onChanged: () => undefined,
     onTraced: (newSteps: readonly Traced[]) => void steps.push(...newSteps.map(({ id }) => id)),
@@ -40,7 +40,7 @@ function startSilentWriter(): {
   };
   const writer = new WriterThread(thread as unknown as Worker, clock, options);
   const send = (message: object): void => void thread.emit('message', message);
-  return { writer, thread, send, diskStates, steps, turnTo: (at) => (elapsed = at) };
+  return { writer, thread, send, diskStates, steps, turnTo: (at) => (monotonic = at) };
 }
 
 test('A write that waits for more than a minute shows that the disk hangs.', async () => {
@@ -174,11 +174,11 @@ test('Every command and result is JSON, which the compiler checks.', () => {
 
 test('All writes that were requested just before the end are committed and answered.', async () => {
   await using store = createTestStore();
-  const clock = { now: () => 1, elapsed: () => 1, sleep: () => Promise.resolve() };
+  const clock = { now: () => 1, monotonic: () => 1, sleep: () => Promise.resolve() };
   const sizes: number[] = [];
   await using writer = await startWriter(store.databasePath, clock, {
     role: 'authority',
-    keepsHistory: () => true,
+    recordsHistory: () => true,
     onCommit: ({ size }) => void sizes.push(size),
     onChanged: () => undefined,
     onTraced: () => undefined,
@@ -201,12 +201,12 @@ test('Writes that arrive during a commit are each done once, many in one commit.
   accounts.add(account, 'digest');
   products.add(product, 'digest');
   licenses.add(buildLicense());
-  const clock = { now: () => 1, elapsed: () => 1, sleep: () => Promise.resolve() };
+  const clock = { now: () => 1, monotonic: () => 1, sleep: () => Promise.resolve() };
   const sizes: number[] = [];
   const onCommit = ({ size }: { size: number }): void => void sizes.push(size);
   await using writer = await startWriter(store.databasePath, clock, {
     role: 'authority',
-    keepsHistory: () => true,
+    recordsHistory: () => true,
     onCommit,
     onChanged: () => undefined,
     onTraced: () => undefined,

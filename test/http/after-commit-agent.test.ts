@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest';
 import { syncControl } from '../../src/daemon/role/agent.ts';
 import { dialectNames, type DialectName } from '../../src/domain/header-names.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
-import { agentLicensing } from '../../src/service/agent/license.ts';
+import { agentLicenseService } from '../../src/service/agent/license.ts';
 import { lastProductName } from '../../src/service/agent/products.ts';
 import { StorageError, type StorageFault } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
@@ -36,7 +36,7 @@ class Agent implements AsyncDisposable {
       ...opened.app,
       dialect: dialects[dialect],
       writer,
-      licensing: agentLicensing({
+      licenseService: agentLicenseService({
         reader,
         writer,
         clock: harness.time.clock(),

@@ -4,9 +4,9 @@ import { expect, test } from 'vitest';
 import { dialectNames, type DialectName } from '../../src/domain/header-names.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import {
-  authorityCheckout,
-  authorityCouponing,
-  authorityLicensing,
+  authorityCheckoutService,
+  authorityCouponService,
+  authorityLicenseService,
 } from '../../src/service/authority/services.ts';
 import { StorageError, type StorageFault } from '../../src/service/ports.ts';
 import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
@@ -37,9 +37,9 @@ class Shop implements AsyncDisposable {
       reader,
       lists: reader,
       writer,
-      licensing: authorityLicensing(reader, writer),
-      couponing: authorityCouponing(reader, writer),
-      checkout: authorityCheckout(reader, writer, { now: () => Date.now() }),
+      licenseService: authorityLicenseService(reader, writer),
+      couponService: authorityCouponService(reader, writer),
+      checkout: authorityCheckoutService(reader, writer, { now: () => Date.now() }),
       productName: async (productKey) => (await reader.products.get(productKey))?.name ?? null,
     });
   }

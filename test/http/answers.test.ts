@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { App, Readiness } from '../../src/http/app.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
-import { done, refuse } from '../../src/domain/problem/problem.ts';
-import type { LicenseChangeRequest, Licensing, Provenance } from '../../src/service/services.ts';
+import { done, failWith } from '../../src/domain/problem/problem.ts';
+import type { LicenseChangeRequest, LicenseService, Provenance } from '../../src/service/services.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
 import {
@@ -27,7 +27,7 @@ const license = {
 };
 
 /** Licensing with constant responses, which records the requests. */
-function licensingOf(provenance: Provenance): Licensing & { asked: LicenseChangeRequest[] } {
+function licenseServiceOf(provenance: Provenance): LicenseService & { asked: LicenseChangeRequest[] } {
   const asked: LicenseChangeRequest[] = [];
   return {
     asked,
@@ -50,7 +50,7 @@ const stale: Provenance = {
 };
 
 test("an agent's response has headers that say how far to trust it", async () => {
-  await using opened = await openApp({ licensing: licensingOf(stale) });
+  await using opened = await openApp({ licenseService: licenseServiceOf(stale) });
   const answer = await serverOf(opened.app).inject({
     url: '/api/v2/license/verify?license_key=KEY',
     headers: admin,
@@ -77,7 +77,7 @@ test("an agent's response has headers that say how far to trust it", async () =>
 
 test('a response that was fetched first says so', async () => {
   const fetched: Provenance = { ...stale, freshness: 'fresh', cache: 'miss', ageMs: 0, graceUntil: null };
-  await using opened = await openApp({ licensing: licensingOf(fetched) });
+  await using opened = await openApp({ licenseService: licenseServiceOf(fetched) });
   const url = '/api/v2/license/verify?license_key=KEY';
   const { headers } = await serverOf(opened.app).inject({ url, headers: admin });
   expect(headers).toMatchObject({ age: '0', 'cache-status': 'latchkey; fwd=miss' });
@@ -94,28 +94,28 @@ test.each([
   ['await=5', 0],
   ['', 0],
 ])('a caller that prefers %j waits %i ms', async (prefer, waitMs) => {
-  const licensing = licensingOf(stale);
-  await using opened = await openApp({ licensing });
+  const licenseService = licenseServiceOf(stale);
+  await using opened = await openApp({ licenseService });
   await serverOf(opened.app).inject({
     method: 'PUT',
     url: '/api/v2/license/usage',
     headers: { ...admin, ...form, prefer },
     payload: 'license_key=KEY',
   });
-  expect(licensing.asked.map((request) => request.waitMs)).toEqual([waitMs]);
+  expect(licenseService.asked.map((request) => request.waitMs)).toEqual([waitMs]);
 });
 
 test('a second write under an idempotency key is refused while the first is running', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const licensing = licensingOf(stale);
-  const slow: Licensing = {
-    ...licensing,
+  const licenseService = licenseServiceOf(stale);
+  const slow: LicenseService = {
+    ...licenseService,
     change: async (request, signal) => {
       await promise;
-      return await licensing.change(request, signal);
+      return await licenseService.change(request, signal);
     },
   };
-  await using opened = await openApp({ licensing: slow });
+  await using opened = await openApp({ licenseService: slow });
   const nothing = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
   const another = { tokenId: 'other', scopes: ['use'], createdAt: 0, ...nothing } as const;
   await opened.write(({ tokens }) => tokens.add(another, opened.app.digest('lk_tok_other')));
@@ -142,9 +142,9 @@ test('a second write under an idempotency key is refused while the first is runn
 });
 
 test('a refusal of the upstream is passed on with its own status', async () => {
-  const refused = refuse('upstream_refused', 'The upstream says no.', { status: 402 });
-  const licensing = { ...licensingOf(stale), verify: () => Promise.resolve(refused) };
-  await using opened = await openApp({ licensing });
+  const refused = failWith('upstream_refused', 'The upstream says no.', { status: 402 });
+  const licenseService = { ...licenseServiceOf(stale), verify: () => Promise.resolve(refused) };
+  await using opened = await openApp({ licenseService });
   const url = '/api/v2/license/verify?license_key=KEY';
   const answer = await serverOf(opened.app).inject({ url, headers: admin });
   expect(answer.statusCode).toBe(402);
@@ -160,13 +160,13 @@ test.each([
   [new StorageError('failed', null), 503, 'storage_failed'],
   [new Error('CANARY'), 500, 'internal_error'],
 ])('the response to %s does not show the cause', async (error, status, code) => {
-  const licensing = {
-    ...licensingOf(stale),
+  const licenseService = {
+    ...licenseServiceOf(stale),
     change: () => {
       throw error;
     },
   };
-  await using opened = await openApp({ licensing });
+  await using opened = await openApp({ licenseService });
   const answer = await serverOf(opened.app).inject({
     method: 'PUT',
     url: '/api/v2/license/usage',
@@ -180,7 +180,7 @@ test.each([
 });
 
 test('the log has no line for a verify and one line for each change and refusal, without license key or secret', async () => {
-  await using opened = await openApp({ licensing: licensingOf(stale) });
+  await using opened = await openApp({ licenseService: licenseServiceOf(stale) });
   const server = serverOf(opened.app);
   await server.inject({ url: '/api/v2/license/verify?license_key=KEY-CANARY', headers: admin });
   expect(opened.lines).toEqual([]);
@@ -220,8 +220,8 @@ test('an agent has no routes of the catalogue, which is at its upstream', async 
 test('an agent lets the upstream check the product of a coupon', async () => {
   const asked: unknown[] = [];
   await using opened = await openApp({ role: 'agent' });
-  const couponing: App['couponing'] = {
-    ...opened.app.couponing,
+  const couponService: App['couponService'] = {
+    ...opened.app.couponService,
     create: (accountId, terms) => {
       asked.push([accountId, terms.scope]);
       return Promise.resolve(
@@ -229,7 +229,7 @@ test('an agent lets the upstream check the product of a coupon', async () => {
       );
     },
   };
-  const answer = await serverOf({ ...opened.app, couponing }).inject({
+  const answer = await serverOf({ ...opened.app, couponService }).inject({
     method: 'POST',
     url: '/api/v2/coupons',
     headers: { 'service-api-key': apiKey, ...form },

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { routes } from '../../src/http/routes/all.ts';
-import type { ActObject } from '../../src/wire/audit.ts';
+import type { AuditEntryObject } from '../../src/wire/audit.ts';
 import type { SyncControl } from '../../src/service/ports.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 import { buildOperation } from '../support/builders/operation-builders.ts';
@@ -232,7 +232,7 @@ test('a dry run of an import is not an audit event', async () => {
 describe('the list of audit events', () => {
   const list = async (server: FastifyInstance, query = '') => {
     const answer = await server.inject({ url: `/admin/v1/audit?${query}`, headers });
-    const listed = answer.json<{ data?: { acts: ActObject[] } }>().data?.acts ?? [];
+    const listed = answer.json<{ data?: { acts: AuditEntryObject[] } }>().data?.acts ?? [];
     return { answer, listed, subjects: listed.map(({ subject }) => subject).join(' ') };
   };
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem/problem.ts';
-import type { Licensing } from '../../src/service/services.ts';
+import type { LicenseService } from '../../src/service/services.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 import { adminToken } from '../support/app/http-app.ts';
@@ -17,10 +17,13 @@ const license = {
 const request = { headers: { authorization: `Bearer ${adminToken}` }, form: { license_key: 'KEY' } };
 
 /** Licensing whose changes wait for `go`, and the signals that the changes got. */
-function waitingLicensing(go: Promise<void>): { licensing: Licensing; signals: AbortSignal[] } {
+function waitingLicenseService(go: Promise<void>): {
+  licenseService: LicenseService;
+  signals: AbortSignal[];
+} {
   const signals: AbortSignal[] = [];
   const answer = done({ license, productKey: 'P', provenance: { freshness: 'authoritative' as const } });
-  const licensing: Licensing = {
+  const licenseService: LicenseService = {
     verify: () => Promise.resolve(answer),
     async change(_, signal) {
       signals.push(signal);
@@ -29,13 +32,13 @@ function waitingLicensing(go: Promise<void>): { licensing: Licensing; signals: A
     },
     history: () => Promise.resolve(done({ changes: [], total: 0 })),
   };
-  return { licensing, signals };
+  return { licenseService, signals };
 }
 
 test('a waiting caller does not count as disconnected after its body was read', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const { licensing, signals } = waitingLicensing(promise);
-  await using served = await serveApp({ licensing });
+  const { licenseService, signals } = waitingLicenseService(promise);
+  await using served = await serveApp({ licenseService });
   await using http = httpClient(served.listeners.tcp);
   const answer = http.put('/api/v2/license/usage', request);
   await expect.poll(() => signals.length).toBe(1);
@@ -49,8 +52,8 @@ test('a waiting caller does not count as disconnected after its body was read', 
 
 test('the work for a caller that disconnected is aborted', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const { licensing, signals } = waitingLicensing(promise);
-  await using served = await serveApp({ licensing });
+  const { licenseService, signals } = waitingLicenseService(promise);
+  await using served = await serveApp({ licenseService });
   await using http = httpClient(served.listeners.socket);
   const leaving = new AbortController();
   const answer = http.put('/api/v2/license/usage', { ...request, signal: leaving.signal });
@@ -74,8 +77,8 @@ test.each([
   ],
 ])('after the caller disconnected, %s', async (_, error, code) => {
   const { promise, reject } = Promise.withResolvers<void>();
-  const { licensing, signals } = waitingLicensing(promise);
-  await using served = await serveApp({ licensing });
+  const { licenseService, signals } = waitingLicenseService(promise);
+  await using served = await serveApp({ licenseService });
   await using http = httpClient(served.listeners.socket);
   const leaving = new AbortController();
   const answer = http.put('/api/v2/license/usage', { ...request, signal: leaving.signal });

@@ -6,8 +6,8 @@ const admin = { authorization: `Bearer ${adminToken}` };
 const seller = { 'service-api-key': apiKey };
 
 /** A clock that only a test advances. */
-function clock(): { now: number; elapsed: () => number } {
-  const time = { now: 0, elapsed: () => time.now };
+function clock(): { now: number; monotonic: () => number } {
+  const time = { now: 0, monotonic: () => time.now };
   return time;
 }
 
@@ -15,7 +15,7 @@ const none = { rate: 0, failedRate: 1_000 };
 
 test('a credential above its rate waits, and other credentials do not', async () => {
   const time = clock();
-  await using opened = await openApp({ rates: rateLimiters(() => ({ ...none, rate: 3 }), time.elapsed) });
+  await using opened = await openApp({ rates: rateLimiters(() => ({ ...none, rate: 3 }), time.monotonic) });
   const server = serverOf(opened.app);
   const ask = (headers: object) => server.inject({ url: '/api/v2/coupons', headers: { ...headers } });
   for (let count = 0; count < 3; count += 1) expect((await ask(seller)).statusCode).toBe(200);
@@ -30,7 +30,9 @@ test('a credential above its rate waits, and other credentials do not', async ()
 });
 
 test('a request above the rate is 429 whatever its scope, because 429 comes before 403', async () => {
-  await using opened = await openApp({ rates: rateLimiters(() => ({ ...none, rate: 1 }), clock().elapsed) });
+  await using opened = await openApp({
+    rates: rateLimiters(() => ({ ...none, rate: 1 }), clock().monotonic),
+  });
   const server = serverOf(opened.app);
   const codes = [];
   for (let count = 0; count < 2; count += 1) {
@@ -41,14 +43,14 @@ test('a request above the rate is 429 whatever its scope, because 429 comes befo
 
 test('a rate below one per second allows one request, and the next when its time has come', () => {
   const time = clock();
-  const rate = new NamedRateLimiter(() => 0.5, time.elapsed);
+  const rate = new NamedRateLimiter(() => 0.5, time.monotonic);
   expect([rate.take('a'), rate.take('a')]).toEqual([0, 2_000]);
   time.now += 2_000;
   expect(rate.take('a')).toBe(0);
 });
 
 test('without a rate no request waits', async () => {
-  await using opened = await openApp({ rates: rateLimiters(() => none, clock().elapsed) });
+  await using opened = await openApp({ rates: rateLimiters(() => none, clock().monotonic) });
   const server = serverOf(opened.app);
   for (let count = 0; count < 50; count += 1) {
     expect((await server.inject({ url: '/api/v2/coupons', headers: seller })).statusCode).toBe(200);
@@ -58,7 +60,7 @@ test('without a rate no request waits', async () => {
 test('after a few wrong or expired credentials per second the next ones are 429, and right credentials are never slowed', async () => {
   const time = clock();
   await using opened = await openApp({
-    rates: rateLimiters(() => ({ ...none, failedRate: 5 }), time.elapsed),
+    rates: rateLimiters(() => ({ ...none, failedRate: 5 }), time.monotonic),
   });
   const rest = { productKey: null, accountId: null, label: null, createdAt: 0, lastUsedAt: null };
   const expired = { tokenId: 'expired', scopes: ['ops'], ...rest, expiresAt: 1 } as const;
@@ -79,7 +81,7 @@ test('after a few wrong or expired credentials per second the next ones are 429,
 
 test('a request without a credential does not count as a wrong credential', async () => {
   await using opened = await openApp({
-    rates: rateLimiters(() => ({ ...none, failedRate: 1 }), clock().elapsed),
+    rates: rateLimiters(() => ({ ...none, failedRate: 1 }), clock().monotonic),
   });
   const server = serverOf(opened.app);
   for (let count = 0; count < 5; count += 1) expect((await server.inject('/statusz')).statusCode).toBe(401);
@@ -87,14 +89,14 @@ test('a request without a credential does not count as a wrong credential', asyn
 
 test('a changed rate applies from the next request', () => {
   let perSecond = 1;
-  const rate = new NamedRateLimiter(() => perSecond, clock().elapsed);
+  const rate = new NamedRateLimiter(() => perSecond, clock().monotonic);
   expect([rate.take('a'), rate.take('a')]).toEqual([0, 1_000]);
   perSecond = 0;
   expect(rate.take('a')).toBe(0);
 });
 
 test('the least recently used bucket is evicted after 10,000 others', () => {
-  const rate = new NamedRateLimiter(() => 1, clock().elapsed);
+  const rate = new NamedRateLimiter(() => 1, clock().monotonic);
   expect([rate.take('first'), rate.take('first')]).toEqual([0, 1_000]);
   for (let count = 0; count < 10_000; count += 1) rate.take(`name-${count}`);
   expect(rate.take('first')).toBe(0);

@@ -78,9 +78,9 @@ test('a change that waits for the previous one is executed once its body has arr
   await using http = httpClient(served.listeners.tcp);
   await sendAtOnce(served.listeners.tcp, [change('usage')]);
   const isHeld = Promise.withResolvers<void>();
-  const { licensing } = served.app;
-  const carryOut = licensing.change.bind(licensing);
-  const asked = vi.spyOn(licensing, 'change').mockImplementationOnce(async (...command) => {
+  const { licenseService } = served.app;
+  const carryOut = licenseService.change.bind(licenseService);
+  const asked = vi.spyOn(licenseService, 'change').mockImplementationOnce(async (...command) => {
     await isHeld.promise;
     return await carryOut(...command);
   });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { unchangedLimit } from '../../src/service/access/records.ts';
+import { maxUnchangedResponses } from '../../src/service/access/records.ts';
 import { stateFiles } from '../../src/store/sqlite/files/state-directory.ts';
 import { postgresOfProject } from '../support/app/app-store.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
@@ -55,7 +55,7 @@ test('responses to changes without an effect are stored up to a limit for each c
   expect(await change('enable', keyed('second'))).toBe(200);
   expect(await opened.app.reader.idempotency.unchangedCount('product:EDITOR')).toBe(2);
 
-  await fill(opened, unchangedLimit - 2);
+  await fill(opened, maxUnchangedResponses - 2);
   expect(await change('decrease', keyed('third'))).toBe(507);
   expect(await change('enable', keyed('fourth'))).toBe(507);
   // Stored responses are still returned.

@@ -130,11 +130,11 @@ test('a use under the idempotency key of a request in progress is refused', asyn
     headOf(`Idempotency-Key: ${key}\r\nproduct-secret-key: ${secret}`) + body;
   await first.send(under('one'));
   await second.send(under('two'));
-  const { licensing } = served.app;
-  const change = licensing.change.bind(licensing);
+  const { licenseService } = served.app;
+  const change = licenseService.change.bind(licenseService);
   const isHeld = Promise.withResolvers<void>();
   const isAsked = Promise.withResolvers<void>();
-  vi.spyOn(licensing, 'change').mockImplementationOnce(async (...asked) => {
+  vi.spyOn(licenseService, 'change').mockImplementationOnce(async (...asked) => {
     isAsked.resolve();
     await isHeld.promise;
     return await change(...asked);
@@ -249,7 +249,7 @@ test('a use that the store refuses returns the reason, and the next use counts',
   await using kept = new KeptConnection(served.listeners.tcp);
   for (let time = 0; time < 2; time += 1) await kept.send(use());
   const full = vi
-    .spyOn(served.app.licensing, 'change')
+    .spyOn(served.app.licenseService, 'change')
     .mockImplementationOnce(() => Promise.reject(new StorageError('full', new Error('no room'))));
   const refused = await kept.send(use());
   expect(refused).toContain(' 507 Insufficient Storage');

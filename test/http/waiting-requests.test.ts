@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem/problem.ts';
-import type { Licensing } from '../../src/service/services.ts';
+import type { LicenseService } from '../../src/service/services.ts';
 import { adminToken, limits } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
 import { CallerConnection } from '../support/network/caller-connection.ts';
@@ -18,20 +18,20 @@ const license = {
 const answer = done({ license, productKey: 'P', provenance: { freshness: 'authoritative' as const } });
 
 /** An agent whose upstream never answers, so that changes and lookups wait as long as possible. */
-class StuckLicensing implements Licensing {
+class StuckLicenseService implements LicenseService {
   waiting = 0;
 
-  async verify(_: unknown, __: unknown, signal: AbortSignal): ReturnType<Licensing['verify']> {
+  async verify(_: unknown, __: unknown, signal: AbortSignal): ReturnType<LicenseService['verify']> {
     await this.#untilEnded(signal);
     throw signal.reason;
   }
 
-  async change(_: unknown, signal: AbortSignal): ReturnType<Licensing['change']> {
+  async change(_: unknown, signal: AbortSignal): ReturnType<LicenseService['change']> {
     await this.#untilEnded(signal);
     return answer;
   }
 
-  history(): ReturnType<Licensing['history']> {
+  history(): ReturnType<LicenseService['history']> {
     return Promise.resolve(done({ changes: [], total: 0 }));
   }
 
@@ -42,13 +42,13 @@ class StuckLicensing implements Licensing {
   }
 }
 
-type Stuck = Served & { licensing: StuckLicensing; tokens: readonly string[] };
+type Stuck = Served & { licenseService: StuckLicenseService; tokens: readonly string[] };
 
 /** Serves such an agent, with the tokens of two callers. */
 async function serveStuck(connections: number): Promise<Stuck> {
-  const licensing = new StuckLicensing();
+  const licenseService = new StuckLicenseService();
   const settings = { limits: { ...limits, connections } };
-  const served = await serveApp({ licensing, role: 'agent' }, settings);
+  const served = await serveApp({ licenseService, role: 'agent' }, settings);
   await using http = httpClient(served.listeners.tcp);
   const tokens: string[] = [];
   for (const label of ['one', 'another']) {
@@ -57,7 +57,7 @@ async function serveStuck(connections: number): Promise<Stuck> {
     const { body } = await http.post('/admin/v1/tokens', { headers, json });
     tokens.push((body as { data: { token: string } }).data.token);
   }
-  return { ...served, licensing, tokens };
+  return { ...served, licenseService, tokens };
 }
 
 const status = `GET /statusz HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;
@@ -71,14 +71,14 @@ type Asking = { connection: CallerConnection; head: Promise<string> };
 
 /** Opens a connection and sends a request that waits. */
 async function ask(
-  { licensing, listeners: open }: Stuck,
+  { licenseService, listeners: open }: Stuck,
   kind: keyof Served['listeners'],
   request: string,
 ): Promise<Asking> {
   const connection = await CallerConnection.open(open[kind]);
-  const before = licensing.waiting;
+  const before = licenseService.waiting;
   const head = connection.ask(request);
-  await expect.poll(() => licensing.waiting).toBe(before + 1);
+  await expect.poll(() => licenseService.waiting).toBe(before + 1);
   return { connection, head };
 }
 
@@ -93,7 +93,7 @@ test.each(listeners)(
     expect(await first.head).toContain(' 200 ');
     expect((await first.head).toLowerCase()).toContain('connection: close');
     await first.connection.closed;
-    expect(served.licensing.waiting).toBe(1);
+    expect(served.licenseService.waiting).toBe(1);
     second.connection.socket.destroy();
   },
 );
@@ -116,7 +116,7 @@ test('on a full listener, the credential with the most connections loses one', a
   expect(await caller.ask(status)).toContain(' 200 ');
   await second.connection.closed;
   expect(await second.head).toContain(' 200 ');
-  expect(served.licensing.waiting).toBe(2);
+  expect(served.licenseService.waiting).toBe(2);
   for (const { connection } of [oldest, third]) {
     expect(connection.socket.destroyed).toBe(false);
     connection.socket.destroy();
@@ -146,7 +146,7 @@ test('waits by "Prefer" of one credential hold at most half of the places, and i
   void third.ask(use(one));
   expect(await first.head).toContain(' 200 ');
   expect((await first.head).toLowerCase()).toContain('connection: keep-alive');
-  await expect.poll(() => served.licensing.waiting).toBe(3);
+  await expect.poll(() => served.licenseService.waiting).toBe(3);
   for (const { socket } of [other.connection, second.connection, third]) {
     expect(socket.destroyed).toBe(false);
     socket.destroy();

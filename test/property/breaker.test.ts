@@ -85,7 +85,7 @@ describe('a breaker, after any events', () => {
 });
 
 describe('the wait after failures', () => {
-  const draw = double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+  const fraction = double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   const waits = record({
     firstMs: integer({ min: 1, max: 10_000 }),
     maxMs: integer({ min: 1, max: 1_000_000 }),
@@ -93,7 +93,7 @@ describe('the wait after failures', () => {
 
   it('a wait is a whole number of ms from 1 up to the cap and the limit for its failures', () => {
     assert(
-      property(waits, integer({ min: 0, max: 5000 }), draw, (how, failures, drawn) => {
+      property(waits, integer({ min: 0, max: 5000 }), fraction, (how, failures, drawn) => {
         const waitMs = backoffMs(how, failures, drawn);
         expect(Number.isInteger(waitMs)).toBe(true);
         expect(waitMs).toBeGreaterThanOrEqual(1);
@@ -105,7 +105,7 @@ describe('the wait after failures', () => {
 
   it('a wait never gets shorter with more failures, for the same draw', () => {
     assert(
-      property(waits, integer({ min: 1, max: 100 }), draw, (how, failures, drawn) => {
+      property(waits, integer({ min: 1, max: 100 }), fraction, (how, failures, drawn) => {
         expect(backoffMs(how, failures + 1, drawn)).toBeGreaterThanOrEqual(backoffMs(how, failures, drawn));
       }),
     );

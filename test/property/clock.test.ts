@@ -105,12 +105,12 @@ describe('a verdict without a new response', () => {
     assert(
       property(inputs, (all) => {
         const machine = new Machine();
-        let remembered = machine.keeping.base;
+        let historyEntry = machine.keeping.base;
         for (const input of all) {
           machine.suffer(input);
-          expect(machine.keeping.base).toBeGreaterThanOrEqual(remembered);
+          expect(machine.keeping.base).toBeGreaterThanOrEqual(historyEntry);
           expect(machine.now).toBeGreaterThanOrEqual(machine.keeping.base);
-          remembered = machine.keeping.base;
+          historyEntry = machine.keeping.base;
         }
       }),
     );

@@ -98,7 +98,7 @@ async function perform(agent: AgentHarness, one: Exclude<Act, { act: 'change' }>
     case 'read': {
       // A read has both queues to itself.
       const isBusy = operations.depth().in_flight > 0;
-      const sentAt = agent.elapsed - one.agoMs;
+      const sentAt = agent.monotonic - one.agoMs;
       if (!isBusy) await agent.read(outcomeOf(agent, one.said), { sentAt });
       return;
     }

@@ -2,7 +2,7 @@ import { array, asyncProperty, assert, constantFrom, integer, nat, oneof, option
 import { expect, it } from 'vitest';
 import { PersistentClock } from '../../src/daemon/system/machine.ts';
 import type { ClockReading } from '../../src/domain/time.ts';
-import { isRefusal } from '../../src/service/access/records.ts';
+import { isFailure } from '../../src/service/access/records.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
 import { localWriter } from '../../src/store/sqlite/local-writer.ts';
@@ -79,13 +79,13 @@ class Desk implements Disposable {
     this.clock = this.#newClock(null);
     this.writer = localWriter(this.machine, {
       run: runUseCase,
-      isRefusal,
+      isFailure,
       context: () => ({
         now: this.clock.now(),
-        elapsed: this.clock.elapsed(),
+        monotonic: this.clock.monotonic(),
         random: this.#random,
         digest: (secret) => secret,
-        keepsHistory: true,
+        recordsHistory: true,
       }),
     });
   }
@@ -103,7 +103,7 @@ class Desk implements Disposable {
         break;
       case 'crash':
         this.#reading = { wall, monotonic: 0 };
-        this.clock = this.#newClock(await this.machine.remembered());
+        this.clock = this.#newClock(await this.machine.historyEntry());
         break;
       case 'answer':
       case 'list':
@@ -145,7 +145,7 @@ class Desk implements Disposable {
       return;
     }
     const outcome = await upstream.verify('p', 'KEY-1', signal);
-    const read = { licenseKey: 'KEY-1', productKey: 'p', outcome, sentAt: this.clock.elapsed() };
+    const read = { licenseKey: 'KEY-1', productKey: 'p', outcome, sentAt: this.clock.monotonic() };
     await this.writer.write('recordRead', { ...read, isMissingConfirmed: true, policy });
   }
 

@@ -5,8 +5,8 @@ import { createAgent, hour, type AgentHarness } from '../support/harness/service
 
 const off = { enabled: false };
 
-function refreshIn({ snapshot, elapsed }: AgentHarness): number {
-  return Number(snapshot.refreshAt) - elapsed;
+function refreshIn({ snapshot, monotonic }: AgentHarness): number {
+  return Number(snapshot.refreshAt) - monotonic;
 }
 
 /** The response of an agent above that has a pending change of the key. */

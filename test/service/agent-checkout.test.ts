@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Coupon } from '../../src/domain/checkout/coupon.ts';
 import type { Cart } from '../../src/domain/checkout/quote.ts';
-import { agentCheckout } from '../../src/service/agent/coupon.ts';
-import type { Checkout } from '../../src/service/services.ts';
+import { agentCheckoutService } from '../../src/service/agent/coupon.ts';
+import type { CheckoutService } from '../../src/service/services.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
 import { createManualHarness, never, type ManualHarness } from '../support/harness/manual-harness.ts';
 import { day, minute, no, refusalOf, second, valueOf } from '../support/harness/service-harness.ts';
@@ -10,9 +10,9 @@ import { day, minute, no, refusalOf, second, valueOf } from '../support/harness/
 const accountId = 'default';
 const asked = { actor: null, requestId: null, idempotency: null };
 
-function checkout(harness: ManualHarness, { isConfigured = true } = {}): Checkout {
+function checkout(harness: ManualHarness, { isConfigured = true } = {}): CheckoutService {
   const { store: reader, writer, clock, sync, freshness } = harness;
-  return agentCheckout({
+  return agentCheckoutService({
     reader,
     writer,
     clock,

@@ -2,8 +2,8 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Coupon, CouponFilter } from '../../src/domain/checkout/coupon.ts';
 import type { Page } from '../../src/domain/page.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
-import { agentCouponing } from '../../src/service/agent/coupon.ts';
-import type { Couponing } from '../../src/service/services.ts';
+import { agentCouponService } from '../../src/service/agent/coupon.ts';
+import type { CouponService } from '../../src/service/services.ts';
 import { StorageError, type CouponPage, type Idempotency } from '../../src/service/ports.ts';
 import {
   createManualHarness,
@@ -21,9 +21,9 @@ const terms = buildTerms({ code: 'Spring' });
 const account = 'default';
 const page = { limit: 10, offset: 0 };
 
-function couponing(harness: ManualHarness, { isConfigured = true } = {}): Couponing {
+function couponService(harness: ManualHarness, { isConfigured = true } = {}): CouponService {
   const { store: reader, writer, clock, sync, freshness, maxPending } = harness;
-  return agentCouponing({
+  return agentCouponService({
     reader,
     lists: reader,
     writer,
@@ -39,7 +39,7 @@ function couponing(harness: ManualHarness, { isConfigured = true } = {}): Coupon
 it('an agent does not create a coupon whose code has invisible or typographic characters', async () => {
   await using harness = await createManualHarness();
   for (const code of ['SAVE–20', 'SAVE-20\u200b', 'ＳＡＶＥ-20']) {
-    const refused = couponing(harness).create(account, { ...terms, code }, asked, never);
+    const refused = couponService(harness).create(account, { ...terms, code }, asked, never);
     expect(await refused).toMatchObject({
       problem: { code: 'parameters_invalid', errors: [{ parameter: 'code', code: 'malformed' }] },
     });
@@ -50,7 +50,7 @@ it('an agent does not create a coupon whose code has invisible or typographic ch
 const asked = { actor: null, requestId: null, idempotency: null };
 
 function create(harness: ManualHarness, idempotency: Idempotency | null = null) {
-  return couponing(harness).create(account, terms, { ...asked, idempotency }, never);
+  return couponService(harness).create(account, terms, { ...asked, idempotency }, never);
 }
 
 function coupons(count: number, from = 1): Coupon[] {
@@ -82,7 +82,7 @@ async function arrived<Kind extends ArrivedCoupon['kind']>(
 
 /** Mirrors these coupons by a list of a single page. */
 async function mirror(harness: ManualHarness, listed: Coupon[]): Promise<void> {
-  const answer = couponing(harness).list(account, page, never);
+  const answer = couponService(harness).list(account, page, never);
   await (await arrived(harness, 'list')).answer(said(harness, pageOf(listed)));
   await answer;
 }
@@ -102,7 +102,7 @@ describe('creating a coupon on an agent', () => {
       coupon: { id: 7, code: 'Spring' },
       provenance: { freshness: 'fresh', pending: 0, cache: 'miss', ageMs: 0 },
     });
-    expect(valueOf(await couponing(harness).get(account, 7, never)).coupon.id).toBe(7);
+    expect(valueOf(await couponService(harness).get(account, 7, never)).coupon.id).toBe(7);
   });
 
   it('a coupon that is created while the upstream is down is provisional, and is sent when the upstream is back', async () => {
@@ -121,7 +121,7 @@ describe('creating a coupon on an agent', () => {
     });
     harness.sync.limiter.resume();
     await (await arrived(harness, 'create')).answer(said(harness, { ...terms, id: 7 }));
-    expect(valueOf(await couponing(harness).get(account, coupon.id, never)).coupon.id).toBe(7);
+    expect(valueOf(await couponService(harness).get(account, coupon.id, never)).coupon.id).toBe(7);
   });
 
   it.each([lost, no('unreachable')])(
@@ -141,7 +141,7 @@ describe('creating a coupon on an agent', () => {
     const answer = create(harness, once);
     await (await arrived(harness, 'create')).answer(no('unreachable'));
     expect(refusalOf(await answer)).toBe('coupon_code_taken');
-    expect(valueOf(await couponing(harness).list(account, page, never)).coupons).toEqual([
+    expect(valueOf(await couponService(harness).list(account, page, never)).coupons).toEqual([
       { ...terms, id: 7 },
     ]);
     expect(harness.store.operations.tail('spring', 'coupon')).toBeNull();
@@ -170,7 +170,7 @@ describe('creating a coupon on an agent', () => {
     const answer = create(harness);
     await (await arrived(harness, 'create')).answer({ ...no('unauthorized'), status: 401 });
     expect(refusalOf(await answer)).toBe('upstream_unreachable');
-    const again = couponing(harness).create(account, { ...terms, code: 'Other' }, asked, never);
+    const again = couponService(harness).create(account, { ...terms, code: 'Other' }, asked, never);
     expect(refusalOf(await again)).toBe('upstream_unreachable');
     expect(harness.arrivedCoupons).toEqual([]);
   });
@@ -181,7 +181,7 @@ describe('creating a coupon on an agent', () => {
     await harness.writer.write('queueCoupon', { terms, isSentNow: false, maxPending: 10 });
     await harness.passes(minute);
     expect(refusalOf(await create(harness))).toBe('coupon_code_taken');
-    void couponing(harness).get(account, 9, never);
+    void couponService(harness).get(account, 9, never);
     expect((await arrived(harness, 'get')).id).toBe(9);
   });
 
@@ -255,7 +255,7 @@ describe('creating a coupon on an agent', () => {
 describe('the list of coupons on an agent', () => {
   it('an agent reads the list of coupons once, and then answers from the mirror', async () => {
     await using harness = await createManualHarness();
-    const list = couponing(harness).list(account, page, never);
+    const list = couponService(harness).list(account, page, never);
     const confirmedAt = harness.now;
     await (await arrived(harness, 'list')).answer(said(harness, pageOf(coupons(2))));
     expect(valueOf(await list)).toMatchObject({
@@ -263,7 +263,7 @@ describe('the list of coupons on an agent', () => {
       provenance: { cache: 'miss', freshness: 'fresh' },
     });
     await harness.passes(day);
-    const again = valueOf(await couponing(harness).list(account, { limit: 1, offset: 1 }, never));
+    const again = valueOf(await couponService(harness).list(account, { limit: 1, offset: 1 }, never));
     expect(again.coupons.map(({ id }) => id)).toEqual([2]);
     expect(again.provenance).toEqual({
       freshness: 'fresh',
@@ -280,26 +280,26 @@ describe('the list of coupons on an agent', () => {
     await using harness = await createManualHarness();
     await mirror(harness, coupons(1));
     await harness.passes(day + 1);
-    const { provenance } = valueOf(await couponing(harness).list(account, page, never));
+    const { provenance } = valueOf(await couponService(harness).list(account, page, never));
     expect(provenance).toMatchObject({ freshness: 'stale', cache: 'hit' });
     await (await arrived(harness, 'list')).answer(said(harness, pageOf(coupons(2))));
-    expect(valueOf(await couponing(harness).list(account, page, never)).total).toBe(2);
+    expect(valueOf(await couponService(harness).list(account, page, never)).total).toBe(2);
   });
 
   it('an agent reads the list past its grace first, and answers with the old list if the upstream does not answer', async () => {
     await using harness = await createManualHarness();
     await mirror(harness, coupons(1));
     await harness.passes(14 * day + 1);
-    const away = couponing(harness).list(account, page, never);
+    const away = couponService(harness).list(account, page, never);
     await (await arrived(harness, 'list')).answer(no('unreachable'));
     expect(valueOf(await away)).toMatchObject({
       total: 1,
       provenance: { freshness: 'expired', cache: 'hit' },
     });
-    const one = couponing(harness).get(account, 1, never);
+    const one = couponService(harness).get(account, 1, never);
     await (await arrived(harness, 'get')).answer(no('unreachable'));
     expect(valueOf(await one).provenance).toMatchObject({ freshness: 'expired', cache: 'hit' });
-    const back = couponing(harness).list(account, page, never);
+    const back = couponService(harness).list(account, page, never);
     await (await arrived(harness, 'list')).answer(said(harness, pageOf(coupons(2))));
     expect(valueOf(await back)).toMatchObject({
       total: 2,
@@ -309,7 +309,7 @@ describe('the list of coupons on an agent', () => {
 
   it('the list of coupons is refused if it was never read and the upstream cannot be reached', async () => {
     await using harness = await createManualHarness();
-    const list = couponing(harness).list(account, page, never);
+    const list = couponService(harness).list(account, page, never);
     await (await arrived(harness, 'list')).answer(no('unreachable'));
     expect(await list).toMatchObject({
       problem: {
@@ -324,7 +324,7 @@ describe('the list of coupons on an agent', () => {
     harness.options = { ...harness.options, rate: 0.5 };
     harness.sync.limiter.observe({ ...no('unauthorized'), status: 401 }, { owner: null, subject: 'coupons' });
     for (let time = 0; time < 3; time += 1) {
-      const list = couponing(harness).list(account, page, never);
+      const list = couponService(harness).list(account, page, never);
       expect(refusalOf(await list)).toBe('upstream_unreachable');
     }
     expect(harness.arrivedCoupons).toEqual([]);
@@ -335,13 +335,13 @@ describe('the list of coupons on an agent', () => {
   it('a caller who has left does not wait for the list of coupons', async () => {
     await using harness = await createManualHarness();
     const left = AbortSignal.abort(new Error('left'));
-    await expect(couponing(harness).list(account, page, left)).rejects.toThrow('left');
+    await expect(couponService(harness).list(account, page, left)).rejects.toThrow('left');
     expect(harness.arrivedCoupons).toEqual([]);
   });
 
   it('a lost response to the list of coupons shows that the upstream is down', async () => {
     await using harness = await createManualHarness();
-    const list = couponing(harness).list(account, page, never);
+    const list = couponService(harness).list(account, page, never);
     await (await arrived(harness, 'list')).answer(lost);
     expect(refusalOf(await list)).toBe('upstream_unreachable');
     expect(harness.sync.limiter.status().state).toBe('down');
@@ -349,7 +349,7 @@ describe('the list of coupons on an agent', () => {
 
   it('the list of coupons is refused with a clear reason if the upstream has no such list', async () => {
     await using harness = await createManualHarness();
-    const list = couponing(harness).list(account, page, never);
+    const list = couponService(harness).list(account, page, never);
     await (await arrived(harness, 'list')).answer(no('missing'));
     expect(await list).toMatchObject({
       problem: {
@@ -361,7 +361,7 @@ describe('the list of coupons on an agent', () => {
   it('the list of coupons is answered from the upstream’s response if the full disk cannot store it', async () => {
     await using harness = await createManualHarness();
     await harness.writer.write('queueCoupon', { terms, isSentNow: false, maxPending: 10 });
-    const list = (query: Page & CouponFilter) => couponing(harness).list(account, query, never);
+    const list = (query: Page & CouponFilter) => couponService(harness).list(account, query, never);
     const listed = async (query: Page & CouponFilter): Promise<[number, string[]]> => {
       const listing = list(query);
       harness.fault = new StorageError('full', null);
@@ -379,7 +379,7 @@ describe('the list of coupons on an agent', () => {
 
   it('a coupon is answered from the upstream’s response if the full disk cannot store it', async () => {
     await using harness = await createManualHarness();
-    const got = couponing(harness).get(account, 7, never);
+    const got = couponService(harness).get(account, 7, never);
     harness.fault = new StorageError('full', null);
     await (await arrived(harness, 'get')).answer(said(harness, { ...terms, id: 7 }));
     expect(valueOf(await got)).toMatchObject({
@@ -392,7 +392,7 @@ describe('the list of coupons on an agent', () => {
   it('the list of coupons is read to its end, and twice if it has several pages', async () => {
     await using harness = await createManualHarness();
     harness.lists.byPage = true;
-    const list = couponing(harness).list(account, page, never);
+    const list = couponService(harness).list(account, page, never);
     const all = coupons(150);
     // A coupon was deleted between the two pages, so another coupon moved up and was on neither page.
     const first = [all.slice(0, 100), all.slice(101), []];
@@ -411,14 +411,14 @@ describe('the list of coupons on an agent', () => {
     await using harness = await createManualHarness();
     await mirror(harness, coupons(3));
     await harness.passes(day + 1);
-    await couponing(harness).list(account, page, never);
+    await couponService(harness).list(account, page, never);
     await (await arrived(harness, 'list')).answer(said(harness, pageOf(coupons(1))));
     const absent = await arrived(harness, 'get');
     await absent.answer(no('missing'));
     const third = await arrived(harness, 'get');
     await third.answer(no('unreachable'));
     expect([absent.id, third.id]).toEqual([2, 3]);
-    const left = valueOf(await couponing(harness).list(account, page, never));
+    const left = valueOf(await couponService(harness).list(account, page, never));
     expect(left.coupons.map(({ id }) => id)).toEqual([1, 3]);
   });
 });
@@ -426,10 +426,10 @@ describe('the list of coupons on an agent', () => {
 describe('one coupon on an agent', () => {
   it('an unknown coupon is read from the upstream and stored', async () => {
     await using harness = await createManualHarness();
-    const answer = couponing(harness).get(account, 7, never);
+    const answer = couponService(harness).get(account, 7, never);
     await (await arrived(harness, 'get')).answer(said(harness, { ...terms, id: 7 }));
     expect(valueOf(await answer)).toMatchObject({ coupon: { id: 7 }, provenance: { cache: 'miss' } });
-    expect(valueOf(await couponing(harness).get(account, 7, never)).provenance).toMatchObject({
+    expect(valueOf(await couponService(harness).get(account, 7, never)).provenance).toMatchObject({
       cache: 'hit',
     });
     expect(harness.arrivedCoupons).toEqual([]);
@@ -445,7 +445,7 @@ describe('one coupon on an agent', () => {
         'This coupon was never seen here, and the upstream is unreachable: no: unreachable',
       ],
     ] as const) {
-      const answer = couponing(harness).get(account, 7, never);
+      const answer = couponService(harness).get(account, 7, never);
       await (await arrived(harness, 'get')).answer(outcome);
       expect(await answer).toMatchObject({ problem: { code, detail } });
     }
@@ -453,7 +453,7 @@ describe('one coupon on an agent', () => {
 
   it('an unknown provisional id is 404 without a request to the upstream', async () => {
     await using harness = await createManualHarness();
-    expect(refusalOf(await couponing(harness).get(account, -1, never))).toBe('coupon_not_found');
+    expect(refusalOf(await couponService(harness).get(account, -1, never))).toBe('coupon_not_found');
     expect(harness.arrivedCoupons).toEqual([]);
   });
 
@@ -461,10 +461,10 @@ describe('one coupon on an agent', () => {
     await using harness = await createManualHarness();
     await mirror(harness, [{ ...terms, id: 7 }]);
     await harness.passes(day);
-    await couponing(harness).get(account, 7, never);
+    await couponService(harness).get(account, 7, never);
     expect(harness.arrivedCoupons).toEqual([]);
     await harness.passes(1);
-    await couponing(harness).get(account, 7, never);
+    await couponService(harness).get(account, 7, never);
     await arrived(harness, 'list');
   });
 });
@@ -472,7 +472,7 @@ describe('one coupon on an agent', () => {
 describe('an agent without an API key', () => {
   it('an agent without an API key of its upstream refuses coupons', async () => {
     await using harness = await createManualHarness();
-    const none = couponing(harness, { isConfigured: false });
+    const none = couponService(harness, { isConfigured: false });
     const answers = [
       await none.create(account, terms, asked, never),
       await none.list(account, page, never),

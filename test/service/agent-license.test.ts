@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { agentLicensing } from '../../src/service/agent/license.ts';
-import type { LicenseResponse, LicenseChangeRequest, Licensing } from '../../src/service/services.ts';
+import { agentLicenseService } from '../../src/service/agent/license.ts';
+import type { LicenseResponse, LicenseChangeRequest, LicenseService } from '../../src/service/services.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import {
@@ -26,10 +26,13 @@ const anyProduct = { accountId: 'default', productKey: null };
 const itsProduct = { accountId: 'default', productKey };
 const another = { accountId: 'default', productKey: 'other' };
 
-function licensing(harness: ManualHarness, productIds: readonly string[] = [productKey]): Licensing {
+function licenseService(
+  harness: ManualHarness,
+  productIds: readonly string[] = [productKey],
+): LicenseService {
   const { store: reader, writer, clock, sync, freshness, maxPending } = harness;
   harness.options = { ...harness.options, productIds };
-  return agentLicensing({
+  return agentLicenseService({
     reader,
     writer,
     clock,
@@ -42,7 +45,7 @@ function licensing(harness: ManualHarness, productIds: readonly string[] = [prod
 }
 
 function verify(harness: ManualHarness, licenseKey = key): Promise<Result<LicenseResponse>> {
-  return licensing(harness).verify(itsProduct, licenseKey, never);
+  return licenseService(harness).verify(itsProduct, licenseKey, never);
 }
 
 const usage = {
@@ -55,7 +58,7 @@ const usage = {
 } as const;
 
 function change(harness: ManualHarness, changes: Partial<LicenseChangeRequest> = {}) {
-  return licensing(harness).change({ ...usage, ...changes }, never);
+  return licenseService(harness).change({ ...usage, ...changes }, never);
 }
 
 /** Whether a promise has settled. */
@@ -197,7 +200,7 @@ describe('verify on an agent', () => {
   it('an unknown key is looked up under the products that the credential can see', async () => {
     await using harness = await createManualHarness();
     const ask = (tenant: typeof anyProduct | typeof another) =>
-      licensing(harness, ['first', productKey]).verify(tenant, 'NEW', never);
+      licenseService(harness, ['first', productKey]).verify(tenant, 'NEW', never);
     const answer = ask(anyProduct);
     for (const product of ['first', productKey]) {
       const request = await harness.request();
@@ -226,25 +229,25 @@ describe('verify on an agent', () => {
 
   it('a key of a product that was removed from the configuration is 404 for all callers, without a request to the upstream', async () => {
     await using harness = await createManualHarness();
-    const without = licensing(harness, ['other']);
+    const without = licenseService(harness, ['other']);
     for (const tenant of [anyProduct, itsProduct]) {
       expect(refusalOf(await without.verify(tenant, key, never))).toBe('license_not_found');
       expect(without.verifyNow?.(tenant, key)).toBeNull();
     }
     expect(await harness.requested()).toEqual([]);
-    expect(valueOf(await licensing(harness).verify(anyProduct, key, never)).license.enabled).toBe(true);
+    expect(valueOf(await licenseService(harness).verify(anyProduct, key, never)).license.enabled).toBe(true);
   });
 
   it('a key of another product is 404 without a request to the upstream', async () => {
     await using harness = await createManualHarness();
-    expect(refusalOf(await licensing(harness).verify(another, key, never))).toBe('license_not_found');
+    expect(refusalOf(await licenseService(harness).verify(another, key, never))).toBe('license_not_found');
     expect(await harness.requested()).toEqual([]);
   });
 
   it('a verify updates the date of the last verify if that is in the future because the clock was corrected', async () => {
     await using harness = await createManualHarness();
     const ahead = harness.now + 60 * day;
-    harness.store.snapshots.touch(key, ahead, harness.elapsed);
+    harness.store.snapshots.touch(key, ahead, harness.monotonic);
     valueOf(await verify(harness));
     await harness.time.settle();
     expect(harness.snapshot.askedAt).toBe(harness.now);
@@ -267,7 +270,7 @@ describe('verify on an agent', () => {
     await using harness = await createManualHarness();
     harness.options = { ...harness.options, lookups: { perSecond: 0.1, maxWaiting: 1 } };
     const ask = (licenseKey: string): Promise<Result<LicenseResponse>> =>
-      licensing(harness).verify(itsProduct, licenseKey, never, 'till');
+      licenseService(harness).verify(itsProduct, licenseKey, never, 'till');
     void ask('FIRST');
     await (await harness.request()).answer({ ...no('missing'), status: 404 });
     const refused = ask('SECOND');
@@ -362,7 +365,7 @@ describe('a change on an agent', () => {
     await using harness = await createManualHarness();
     await change(harness);
     const late = { ...usage, tenant: anyProduct };
-    expect(refusalOf(await licensing(harness, ['other']).change(late, never))).toBe('license_not_found');
+    expect(refusalOf(await licenseService(harness, ['other']).change(late, never))).toBe('license_not_found');
     expect(harness.local.pending).toBe(1);
   });
 
@@ -370,7 +373,7 @@ describe('a change on an agent', () => {
     await using harness = await createManualHarness();
     const idempotency = { credential: 'token:t', key: 'once', fingerprint: 'f' };
     const first = valueOf(await change(harness, { idempotency }));
-    const again = await licensing(harness, []).change({ ...usage, idempotency }, never);
+    const again = await licenseService(harness, []).change({ ...usage, idempotency }, never);
     expect(valueOf(again).license).toEqual(first.license);
   });
 

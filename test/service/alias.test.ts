@@ -12,12 +12,12 @@ import {
 
 /** Reads a key under another spelling; the response has the upstream's spelling. */
 async function readResult(agent: AgentHarness, asked: string, answer: Applied<License>): Promise<void> {
-  const { policy, elapsed } = agent;
+  const { policy, monotonic } = agent;
   const command = {
     licenseKey: asked,
     productKey,
     outcome: answer,
-    sentAt: elapsed,
+    sentAt: monotonic,
     isMissingConfirmed: true,
     policy,
   };
@@ -52,7 +52,7 @@ describe('aliases of a license key', () => {
     await readResult(agent, 'KEY-1', answer);
     const { operations, snapshots } = agent.store;
     for (const queue of ['counter', 'state'] as const) {
-      expect(operations.head('Key-1', queue)?.nextAt).toBe(agent.elapsed);
+      expect(operations.head('Key-1', queue)?.nextAt).toBe(agent.monotonic);
     }
     expect(operations.queue('Key-1', 'counter').map(({ id }) => id)).toEqual([operationId, other]);
     expect(snapshots.get('KEY-1')).toMatchObject({
@@ -117,7 +117,7 @@ describe('aliases of a license key', () => {
     await readResult(agent, 'KEY-1', { ...own, value: { ...own.value, licenseKey: 'Key-1' } });
     const { operations, snapshots } = agent.store;
     expect(operations.queue('Key-1', 'counter').map(({ id }) => id)).toEqual(uses);
-    expect(operations.head('Key-1', 'counter')?.nextAt).toBe(agent.elapsed);
+    expect(operations.head('Key-1', 'counter')?.nextAt).toBe(agent.monotonic);
     expect(snapshots.get('KEY-1')?.license.licenseKey).toBe('Key-1');
     expect(snapshots.get('Key-1')?.local).toMatchObject({ uses: 7, pending: 2 });
   });

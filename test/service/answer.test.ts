@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rememberedTime } from '../../src/service/lifecycle/current-run.ts';
+import { storedTime } from '../../src/service/lifecycle/current-run.ts';
 import { lastProductName } from '../../src/service/agent/products.ts';
 import {
   createAgent,
@@ -47,7 +47,7 @@ describe('a delivered change', () => {
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
     expect(agent.snapshot.confirmedAt).toBe(agent.now);
-    expect(Number(agent.snapshot.refreshAt) - agent.elapsed).toBe(6 * hour);
+    expect(Number(agent.snapshot.refreshAt) - agent.monotonic).toBe(6 * hour);
   });
 
   it('the response to a change replaces the stored license, under the known spelling', async () => {
@@ -69,7 +69,7 @@ describe('a delivered change', () => {
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
     expect(agent.snapshot.confirmedAt).toBe(agent.now);
-    expect(Number(agent.snapshot.refreshAt) - agent.elapsed).toBe(5 * hour);
+    expect(Number(agent.snapshot.refreshAt) - agent.monotonic).toBe(5 * hour);
   });
 
   it('a delivered change confirms the key no later than an upstream agent confirmed its response', async () => {
@@ -86,7 +86,7 @@ describe('a delivered change', () => {
     await agent.record('usage');
     agent.pass(2 * minute);
     await agent.answer(await agent.send('counter'), agent.says(6));
-    expect(await rememberedTime(agent.store)).toEqual({ at: agent.now, isConfirmed: true });
+    expect(await storedTime(agent.store)).toEqual({ at: agent.now, isConfirmed: true });
   });
 
   it('a delivered change of a key that was missing once shows that the key exists', async () => {
@@ -337,7 +337,7 @@ describe('a read of a key', () => {
     await using agent = await createAgent({ uses: 5 });
     await agent.record('usage');
     await agent.read(no('missing'));
-    expect(Number(agent.snapshot.refreshAt) - agent.elapsed).toBe(0.6 * hour);
+    expect(Number(agent.snapshot.refreshAt) - agent.monotonic).toBe(0.6 * hour);
     valueOf(await agent.writer.write('endOutage', {}));
     expect(agent.dueIn('counter')).toBe(500);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import type { LicenseTrigger } from '../../src/domain/license.ts';
-import { authorityCouponing, authorityLicensing } from '../../src/service/authority/services.ts';
+import { authorityCouponService, authorityLicenseService } from '../../src/service/authority/services.ts';
 import type { Tenant } from '../../src/domain/access/principal.ts';
 import type { PurchaseWithLicense } from '../../src/domain/catalogue.ts';
 import { refusalOf, second, Harness, valueOf } from '../support/harness/service-harness.ts';
@@ -286,30 +286,32 @@ describe('authorityLicensing and authorityCouponing', () => {
   it('a license is answered as authoritative, and is not found outside the tenant', async () => {
     await using shop = await new Shop().open();
     const { license } = await shop.sell();
-    const licensing = authorityLicensing(shop.store, shop.writer);
+    const licenseService = authorityLicenseService(shop.store, shop.writer);
     const { licenseKey } = license;
     const provenance = { freshness: 'authoritative' };
     const answered = { license, productKey: license.productKey, provenance };
-    expect(valueOf(await licensing.verify(anyProduct, licenseKey, never))).toMatchObject(answered);
+    expect(valueOf(await licenseService.verify(anyProduct, licenseKey, never))).toMatchObject(answered);
     const own = { accountId, productKey: license.productKey };
-    expect(valueOf(await licensing.verify(own, licenseKey, never))).toMatchObject(answered);
-    expect(licensing.verifyNow?.(own, licenseKey)).toMatchObject(answered);
-    expect(licensing.verifyNow?.({ accountId, productKey: 'brush' }, licenseKey)).toBeNull();
+    expect(valueOf(await licenseService.verify(own, licenseKey, never))).toMatchObject(answered);
+    expect(licenseService.verifyNow?.(own, licenseKey)).toMatchObject(answered);
+    expect(licenseService.verifyNow?.({ accountId, productKey: 'brush' }, licenseKey)).toBeNull();
     const other = { accountId, productKey: 'brush' };
-    expect(refusalOf(await licensing.verify(other, licenseKey, never))).toBe('license_not_found');
+    expect(refusalOf(await licenseService.verify(other, licenseKey, never))).toBe('license_not_found');
     const request = { licenseKey, trigger: 'usage', actor: null, idempotency: null, waitMs: 0 } as const;
-    expect(valueOf(await licensing.change({ ...request, tenant: anyProduct }, never))).toEqual({
+    expect(valueOf(await licenseService.change({ ...request, tenant: anyProduct }, never))).toEqual({
       license: { ...license, uses: 1 },
       productKey: license.productKey,
       provenance,
     });
-    expect(refusalOf(await licensing.change({ ...request, tenant: other }, never))).toBe('license_not_found');
+    expect(refusalOf(await licenseService.change({ ...request, tenant: other }, never))).toBe(
+      'license_not_found',
+    );
   });
 
   it('a change that is repeated under its idempotency key gets the same response and counts once', async () => {
     await using shop = await new Shop().open();
     const { licenseKey } = (await shop.sell()).license;
-    const licensing = authorityLicensing(shop.store, shop.writer);
+    const licenseService = authorityLicenseService(shop.store, shop.writer);
     const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
     const request = {
       tenant: anyProduct,
@@ -319,25 +321,25 @@ describe('authorityLicensing and authorityCouponing', () => {
       idempotency,
       waitMs: 0,
     } as const;
-    const first = valueOf(await licensing.change(request, never));
-    expect(valueOf(await licensing.change(request, never))).toEqual(first);
+    const first = valueOf(await licenseService.change(request, never));
+    expect(valueOf(await licenseService.change(request, never))).toEqual(first);
     expect(shop.store.licenses.get(licenseKey)?.uses).toBe(1);
   });
 
   it('the list of coupons contains only coupons of the account', async () => {
     await using shop = await new Shop().open();
-    const couponing = authorityCouponing(shop.store, shop.writer);
+    const couponService = authorityCouponService(shop.store, shop.writer);
     const nobody = { actor: null, requestId: null, idempotency: null };
-    const { coupon, provenance } = valueOf(await couponing.create(accountId, terms, nobody, never));
+    const { coupon, provenance } = valueOf(await couponService.create(accountId, terms, nobody, never));
     expect(provenance).toEqual({ freshness: 'authoritative' });
     const page = { limit: 10, offset: 0 };
-    expect(valueOf(await couponing.list(accountId, page, never))).toEqual({
+    expect(valueOf(await couponService.list(accountId, page, never))).toEqual({
       coupons: [coupon],
       total: 1,
       provenance,
     });
-    expect(valueOf(await couponing.get(accountId, coupon.id, never))).toEqual({ coupon, provenance });
-    expect(refusalOf(await couponing.get('other', coupon.id, never))).toBe('coupon_not_found');
-    expect(valueOf(await couponing.list('other', page, never)).total).toBe(0);
+    expect(valueOf(await couponService.get(accountId, coupon.id, never))).toEqual({ coupon, provenance });
+    expect(refusalOf(await couponService.get('other', coupon.id, never))).toBe('coupon_not_found');
+    expect(valueOf(await couponService.list('other', page, never)).total).toBe(0);
   });
 });

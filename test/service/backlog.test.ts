@@ -22,12 +22,12 @@ describe('a key with a long queue', () => {
     const { operations } = agent.store;
     const whole = [vi.spyOn(operations, 'shown'), vi.spyOn(operations, 'queue')];
     await deliverNext(agent, agent.says(9));
-    const { policy, elapsed } = agent;
+    const { policy, monotonic } = agent;
     await agent.writer.write('recordRead', {
       licenseKey: 'KEY-1',
       productKey: 'press',
       outcome: agent.says(12),
-      sentAt: elapsed,
+      sentAt: monotonic,
       isMissingConfirmed: true,
       policy,
     });

@@ -21,7 +21,7 @@ describe('a use on an agent', () => {
     expect(await agent.send('counter')).toMatchObject({
       id: use,
       attempts: 1,
-      progress: { state: 'in_flight', maybeApplied: false, baseUses: 5, sentAt: agent.elapsed },
+      progress: { state: 'in_flight', maybeApplied: false, baseUses: 5, sentAt: agent.monotonic },
     });
   });
 
@@ -210,7 +210,7 @@ describe('operations in flight when the process ended', () => {
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     // The next process may count its elapsed time from another start, so the rest of the reconcile delay is unknown.
-    agent.elapsed += 2 * hour;
+    agent.monotonic += 2 * hour;
     await agent.restart();
     expect(agent.dueIn('counter')).toBe(minute);
   });
@@ -237,7 +237,7 @@ describe('a use whose response was lost', () => {
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute + second);
-    await agent.read(agent.says(5), { sentAt: agent.elapsed - second - 1 });
+    await agent.read(agent.says(5), { sentAt: agent.monotonic - second - 1 });
     expect(agent.stateOf(use)).toBe('uncertain');
   });
 
@@ -509,7 +509,7 @@ describe('a key that the upstream no longer knows', () => {
     agent.pass(24 * hour);
     await agent.read(no('missing'));
     expect([agent.stateOf(use), agent.stateOf(disable)]).toEqual(['dead', 'dead']);
-    expect((agent.snapshot.refreshAt ?? 0) - agent.elapsed).toBe(24 * hour);
+    expect((agent.snapshot.refreshAt ?? 0) - agent.monotonic).toBe(24 * hour);
     await agent.read(agent.says(5));
     expect([agent.stateOf(use), agent.stateOf(disable)]).toEqual(['pending', 'dead']);
     expect(agent.snapshot.gone).toBe(false);
@@ -640,7 +640,7 @@ describe('a decrease', () => {
 
   it('a decrease is not reconciled by a read that was sent before it was recorded', async () => {
     await using agent = await createAgent({ uses: 0 });
-    const sentAt = agent.elapsed;
+    const sentAt = agent.monotonic;
     agent.pass(second);
     const undo = await agent.record('decrease');
     await agent.read(agent.says(0), { sentAt });
@@ -752,7 +752,7 @@ describe('a read that a cache answered', () => {
   it('the next refresh after a cached read comes at the usual time, or earlier if it had nothing new', async () => {
     await using agent = await createAgent();
     agent.pass(hour);
-    const refreshIn = (): number => Number(agent.snapshot.refreshAt) - agent.elapsed;
+    const refreshIn = (): number => Number(agent.snapshot.refreshAt) - agent.monotonic;
     await agent.read(agent.cacheSays(5, minute));
     expect(refreshIn()).toBe(6 * hour);
     await agent.read(agent.cacheSays(5, hour));

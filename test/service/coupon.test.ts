@@ -129,7 +129,7 @@ describe('a coupon that is queued on an agent', () => {
     await agent.create(lost);
     expect(agent.head).toMatchObject({
       attempts: 1,
-      nextAt: agent.elapsed + minute,
+      nextAt: agent.monotonic + minute,
       progress: { state: 'uncertain', held: false },
     });
   });
@@ -139,7 +139,7 @@ describe('a coupon that is queued on an agent', () => {
     const { coupon } = await agent.queue();
     const maybeApplied = await agent.answerCoupon(await agent.sendCoupon(), lost);
     expect(maybeApplied.progress.state).toBe('uncertain');
-    expect(agent.head?.nextAt).toBe(agent.elapsed + minute);
+    expect(agent.head?.nextAt).toBe(agent.monotonic + minute);
     agent.pass(minute);
     // The upstream may have added terms that were not sent.
     const listed = agent.theirs({ notes: 'made by an interface' });
@@ -246,7 +246,7 @@ describe('a coupon that is queued on an agent', () => {
     const retry = { operationId: id, decision: 'retry' } as const;
     valueOf(await agent.writer.write('decideOperation', retry));
     expect(agent.head).toMatchObject({
-      nextAt: agent.elapsed + minute,
+      nextAt: agent.monotonic + minute,
       lastError: expect.stringMatching(/is looked for upstream before it is sent again/) as string,
     });
     agent.pass(minute);
@@ -359,16 +359,16 @@ describe('a coupon that is queued on an agent', () => {
     await using agent = await createAgent();
     await agent.queue();
     await agent.answerCoupon(await agent.sendCoupon(), no('unreachable'));
-    expect(agent.head).toMatchObject({ outage: true, nextAt: agent.elapsed + 500 });
+    expect(agent.head).toMatchObject({ outage: true, nextAt: agent.monotonic + 500 });
     agent.pass(500);
     await agent.answerCoupon(await agent.sendCoupon(), no('throttled', 30 * second));
-    expect(agent.head).toMatchObject({ outage: false, nextAt: agent.elapsed + 30 * second });
+    expect(agent.head).toMatchObject({ outage: false, nextAt: agent.monotonic + 30 * second });
   });
 
   it('a coupon whose response was lost waits as long as the upstream asks if that is longer than the reconcile delay', async () => {
     await using agent = await createAgent();
     await agent.create({ ...lost, retryAfterMs: 5 * minute });
-    expect(agent.head).toMatchObject({ nextAt: agent.elapsed + 5 * minute });
+    expect(agent.head).toMatchObject({ nextAt: agent.monotonic + 5 * minute });
   });
 
   it('a coupon stays queued if it could not be sent for the waiting caller, and is removed if it was refused', async () => {
@@ -403,7 +403,7 @@ describe('a coupon that is queued on an agent', () => {
     await agent.queue();
     await agent.sendCoupon();
     await agent.restart();
-    expect(agent.head).toMatchObject({ nextAt: agent.elapsed + minute, progress: { state: 'uncertain' } });
+    expect(agent.head).toMatchObject({ nextAt: agent.monotonic + minute, progress: { state: 'uncertain' } });
   });
 });
 
@@ -435,7 +435,7 @@ describe('a coupon that is sent while its caller waits', () => {
     expect(agent.stateOf(operationId)).toBe('in_flight');
     await agent.restart();
     expect(agent.stateOf(operationId)).toBe('uncertain');
-    expect(agent.head?.nextAt).toBe(agent.elapsed + minute);
+    expect(agent.head?.nextAt).toBe(agent.monotonic + minute);
     agent.pass(minute);
     expect((await agent.listed(agent.operation(operationId), agent.theirs())).progress.state).toBe(
       'delivered',

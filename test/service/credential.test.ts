@@ -18,8 +18,8 @@ const kinds: readonly CredentialKind[] = ['api_key', 'product_secret', 'bearer']
 
 /** The principal of a secret. */
 async function principalOf(credentials: Credentials, kind: CredentialKind, secret: string) {
-  const resolvedCredential = await credentials.find({ kind, digest: digest(secret) });
-  return resolvedCredential === null ? null : credentials.use(resolvedCredential);
+  const knownCredential = await credentials.find({ kind, digest: digest(secret) });
+  return knownCredential === null ? null : credentials.use(knownCredential);
 }
 
 /** An authority with the accounts `default` and another one, and the product `press` of the first. */
@@ -170,7 +170,7 @@ describe('a token', () => {
     const { token, secret } = valueOf(await issue());
     const keep = async (): Promise<number> => {
       const taken = uses.take();
-      valueOf(await harness.writer.write('keepTokenUses', { uses: taken }));
+      valueOf(await harness.writer.write('storeTokenUses', { uses: taken }));
       return taken.length;
     };
     expect([await keep(), harness.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([0, null]);
@@ -193,7 +193,7 @@ describe('a token', () => {
     const { token, secret } = valueOf(await issue());
     const keep = async (): Promise<number> => {
       const taken = uses.take();
-      valueOf(await harness.writer.write('keepTokenUses', { uses: taken }));
+      valueOf(await harness.writer.write('storeTokenUses', { uses: taken }));
       return taken.length;
     };
     await who('bearer', secret);

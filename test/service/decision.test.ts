@@ -221,7 +221,7 @@ describe('decisions during other operations', () => {
       const operation = await agent.send('counter');
       valueOf(await agent.writer.write('decideOperation', { operationId: dead, decision }));
       expect(agent.operation(flying).nextAt).toBeNull();
-      expect(agent.store.operations.due(agent.elapsed, 10, () => true)).toEqual([]);
+      expect(agent.store.operations.due(agent.monotonic, 10, () => true)).toEqual([]);
       await agent.answer(operation, agent.says(6));
       expect(agent.stateOf(flying)).toBe('delivered');
       expect(agent.dueIn('counter')).toBe(decision === 'retry' ? 0 : null);

@@ -1,8 +1,8 @@
 import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { authorityCredentials, TokenUses } from '../../src/service/access/credential.ts';
-import { isRefusal } from '../../src/service/access/records.ts';
-import { authorityCouponing, authorityLicensing } from '../../src/service/authority/services.ts';
+import { isFailure } from '../../src/service/access/records.ts';
+import { authorityCouponService, authorityLicenseService } from '../../src/service/authority/services.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { AuthorityTransaction, Transaction } from '../../src/service/tables.ts';
 import { prepareCommitter } from '../../src/store/sqlite/commit.ts';
@@ -22,7 +22,7 @@ import { at, createTestStore, page, type TestStore } from '../support/builders/s
 async function runInABatch(store: TestStore): Promise<unknown[]> {
   const committer = prepareCommitter<AuthorityRequest>(store.writing, {
     run: (transaction, request) => runUseCase(transaction, request, contextOf(request.name)),
-    isRefusal,
+    isFailure,
   });
   return await committer.commitBatch(authorityUseCases.map(requestOf));
 }
@@ -90,10 +90,10 @@ test.skipIf(!hasPostgres)('an authority writes the same to PostgreSQL, and each 
   let name = authorityUseCases[0] ?? 'startAuthority';
   const writer = new PostgresWriter(database, {
     run: runUseCase,
-    isRefusal,
+    isFailure,
     context: () => contextOf(name),
-    clock: { sleep: () => Promise.reject(new Error('nothing is to be repeated')), elapsed: () => at },
-    random: { draw: () => 0.5 },
+    clock: { sleep: () => Promise.reject(new Error('nothing is to be repeated')), monotonic: () => at },
+    random: { fraction: () => 0.5 },
     onCredentialsChanged: () => undefined,
     onRepeat: () => undefined,
     onTried: () => undefined,
@@ -130,9 +130,9 @@ test('an authority answers from an asynchronous engine', async () => {
     principal: { credential: 'account:default' },
   });
   expect(await credentials.find({ kind: 'product_secret', digest: digest('theirs') })).toBeNull();
-  const verified = await authorityLicensing(reader, writer).verify(tenant, 'KEY', signal);
+  const verified = await authorityLicenseService(reader, writer).verify(tenant, 'KEY', signal);
   expect(verified).toMatchObject({ ok: true, value: { license: { uses: 4, enabled: false } } });
-  const listed = await authorityCouponing(reader, writer).list('default', page, signal);
+  const listed = await authorityCouponService(reader, writer).list('default', page, signal);
   expect(listed).toMatchObject({
     ok: true,
     value: { total: 1, coupons: [{ code: 'THEIRS' }] },

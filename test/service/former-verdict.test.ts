@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { agentLicensing } from '../../src/service/agent/license.ts';
-import type { LicenseResponse, Licensing } from '../../src/service/services.ts';
+import { agentLicenseService } from '../../src/service/agent/license.ts';
+import type { LicenseResponse, LicenseService } from '../../src/service/services.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import { AgentProducts, storedProducts } from '../../src/service/agent/products.ts';
 import {
@@ -33,8 +33,15 @@ async function createFormer(changes: { enabled?: boolean } = {}): Promise<Manual
   return harness;
 }
 
-function licensing({ store: reader, writer, clock, sync, freshness, maxPending }: ManualHarness): Licensing {
-  return agentLicensing({
+function licenseService({
+  store: reader,
+  writer,
+  clock,
+  sync,
+  freshness,
+  maxPending,
+}: ManualHarness): LicenseService {
+  return agentLicenseService({
     reader,
     writer,
     clock,
@@ -47,7 +54,7 @@ function licensing({ store: reader, writer, clock, sync, freshness, maxPending }
 }
 
 function verify(harness: ManualHarness): Promise<Result<LicenseResponse>> {
-  return licensing(harness).verify(tenant, key, never);
+  return licenseService(harness).verify(tenant, key, never);
 }
 
 async function isEnabled(answer: Promise<Result<LicenseResponse>>): Promise<boolean> {
@@ -110,7 +117,7 @@ it('a key that was enabled at the former address is read from the new address be
     actor: 'product:press',
     idempotency: null,
   } as const;
-  const answer = licensing(harness).change({ ...request, waitMs: 0 }, never);
+  const answer = licenseService(harness).change({ ...request, waitMs: 0 }, never);
   const read = await harness.request();
   expect(read.kind).toBe('verify');
   await read.answer(lost);

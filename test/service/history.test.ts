@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { agentLicensing, type AgentLicensingParts } from '../../src/service/agent/license.ts';
+import { agentLicenseService, type AgentLicenseParts } from '../../src/service/agent/license.ts';
 import type { Page } from '../../src/domain/page.ts';
 import {
   createAgent,
@@ -83,14 +83,14 @@ describe('the history of a license on an agent', () => {
 });
 
 function historyOn(agent: AgentHarness, licenseKey: string) {
-  const parts = { reader: agent.store } as unknown as AgentLicensingParts;
-  return agentLicensing(parts).history(null, licenseKey, page);
+  const parts = { reader: agent.store } as unknown as AgentLicenseParts;
+  return agentLicenseService(parts).history(null, licenseKey, page);
 }
 
 describe('the history of licenses', () => {
   it('the history is empty if it is switched off', async () => {
     await using agent = await createAgent();
-    agent.keepsHistory = false;
+    agent.recordsHistory = false;
     await agent.change('usage');
     expect(told(agent)).toEqual([]);
   });

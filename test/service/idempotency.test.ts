@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { unchangedLimit } from '../../src/service/access/records.ts';
+import { maxUnchangedResponses } from '../../src/service/access/records.ts';
 import type { Idempotency } from '../../src/service/ports.ts';
 import {
   day,
@@ -62,7 +62,7 @@ describe('a write with an idempotency key', () => {
     await using agent = await createAgent({ uses: 5 });
     await use(agent, once);
     const value = { snapshot: agent.snapshot, operationId: null };
-    await agent.writer.write('keepResponse', { idempotency: once, value });
+    await agent.writer.write('storeFinalResponse', { idempotency: once, value });
     expect(agent.store.idempotency.unchangedCount(once.credential)).toBe(0);
     await agent.restart();
     expect(valueOf(await use(agent, once))).toEqual(value);
@@ -137,7 +137,7 @@ describe('requests that change nothing', () => {
   it('responses to requests that change nothing are stored only up to a limit, because no queue limits them', async () => {
     await using agent = await createAgent();
     const { idempotency } = agent.store;
-    vi.spyOn(idempotency, 'unchangedCount').mockReturnValue(unchangedLimit);
+    vi.spyOn(idempotency, 'unchangedCount').mockReturnValue(maxUnchangedResponses);
     const another = { credential: 'c', key: 'another', fingerprint: 'f' };
     expect(refusalOf(await agent.change('enable', { idempotency: another }))).toBe('storage_full');
     expect(idempotency.get('c', 'another')).toBeNull();
@@ -160,7 +160,7 @@ describe('requests that change nothing', () => {
     await using agent = await createAgent();
     await agent.change('enable', { idempotency: once });
     const value = { snapshot: agent.snapshot, operationId: null };
-    await agent.writer.write('keepResponse', { idempotency: once, value });
+    await agent.writer.write('storeFinalResponse', { idempotency: once, value });
     expect(agent.store.idempotency.unchangedCount(once.credential)).toBe(1);
     expect(agent.store.idempotency.get(once.credential, once.key)?.value).toEqual({ ok: true, value });
   });

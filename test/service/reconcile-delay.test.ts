@@ -149,7 +149,7 @@ describe('requests that may still arrive', () => {
 describe('Retry-After', () => {
   it('a shorter Retry-After does not shorten a longer one', async () => {
     await using agent = await createAgent();
-    for (const until of [2000, 1000]) await agent.writer.write('keepRetryAfter', { until });
+    for (const until of [2000, 1000]) await agent.writer.write('storeRetryAfter', { until });
     expect(retryAfterUntil(agent.store)).toBe(2000);
   });
 });

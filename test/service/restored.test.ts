@@ -216,7 +216,7 @@ describe('the reconcile delay of an unknown history', () => {
     await using agent = await createRestored();
     agent.pass(minute);
     await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
-    agent.elapsed -= hour;
+    agent.monotonic -= hour;
     await agent.restart();
     await agent.record('usage');
     expect(await agent.plan('counter')).toEqual({ step: 'read' });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rememberedTime } from '../../src/service/lifecycle/current-run.ts';
+import { storedTime } from '../../src/service/lifecycle/current-run.ts';
 import { isEssential } from '../../src/service/writer.ts';
 import { logKey, type StartAgent, roleOf } from '../../src/service/lifecycle/start.ts';
 import {
@@ -140,10 +140,10 @@ describe('a store that was restored', () => {
 describe('the stored time', () => {
   it('the stored time is the latest mark; a time from the upstream replaces an unconfirmed time', async () => {
     await using harness = new Harness();
-    expect(await rememberedTime(harness.store)).toBeNull();
+    expect(await storedTime(harness.store)).toBeNull();
     const claimed = (at: number) => ({ at, isConfirmed: false });
     const confirmed = (at: number) => ({ at, isConfirmed: true });
-    for (const [mark, remembered] of [
+    for (const [mark, historyEntry] of [
       [claimed(5000), claimed(5000)],
       [claimed(4000), claimed(5000)],
       [confirmed(2000), confirmed(2000)],
@@ -153,7 +153,7 @@ describe('the stored time', () => {
       [claimed(4000), claimed(4000)],
     ] as const) {
       await harness.writer.write('markTime', { mark });
-      expect(await rememberedTime(harness.store)).toEqual(remembered);
+      expect(await storedTime(harness.store)).toEqual(historyEntry);
     }
   });
 
@@ -162,9 +162,9 @@ describe('the stored time', () => {
     const remembers = async (passed: number): Promise<boolean> => {
       agent.pass(passed);
       await agent.read(agent.says(5));
-      const remembered = await rememberedTime(agent.store);
-      expect(remembered?.isConfirmed).toBe(true);
-      return remembered?.at === agent.now;
+      const historyEntry = await storedTime(agent.store);
+      expect(historyEntry?.isConfirmed).toBe(true);
+      return historyEntry?.at === agent.now;
     };
     expect(await remembers(0)).toBe(true);
     expect(await remembers(minute)).toBe(false);
@@ -173,7 +173,7 @@ describe('the stored time', () => {
     const dated = agent.says(5);
     agent.pass(day);
     await agent.read(dated);
-    expect((await rememberedTime(agent.store))?.at).toBe(dated.confirmedAt);
+    expect((await storedTime(agent.store))?.at).toBe(dated.confirmedAt);
   });
 
   it('a response sets the stored time back if only the machine had claimed that time', async () => {
@@ -181,7 +181,7 @@ describe('the stored time', () => {
     await agent.start();
     await agent.writer.write('markTime', { mark: { at: agent.now + day, isConfirmed: false } });
     await agent.read(agent.says(5));
-    expect(await rememberedTime(agent.store)).toEqual({ at: agent.now, isConfirmed: true });
+    expect(await storedTime(agent.store)).toEqual({ at: agent.now, isConfirmed: true });
   });
 
   it.each([
@@ -195,21 +195,21 @@ describe('the stored time', () => {
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('throttled', 5 * hour));
     const { refreshAt } = agent.snapshot;
-    const refreshIn = Number(refreshAt) - agent.elapsed;
+    const refreshIn = Number(refreshAt) - agent.monotonic;
     if (isMarked) await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
-    agent.elapsed += byMs;
+    agent.monotonic += byMs;
     agent.now += byMs;
     await restart(agent);
     const passed = Math.max(0, byMs);
     expect(agent.dueIn('counter')).toBe(5 * hour - passed);
-    expect(Number(agent.snapshot.refreshAt) - agent.elapsed).toBe(refreshIn - passed);
+    expect(Number(agent.snapshot.refreshAt) - agent.monotonic).toBe(refreshIn - passed);
   });
 });
 
 describe('a full disk', () => {
   it('background loops can store their results while the disk is full', () => {
     const learnt = ['recordResponse', 'recordRead', 'recordCouponResponse', 'recordCouponListing'] as const;
-    const kept = ['keepRetryAfter', 'keepResponse', 'bindUpstream', 'markTime', 'planStep'] as const;
+    const kept = ['storeRetryAfter', 'storeFinalResponse', 'bindUpstream', 'markTime', 'planStep'] as const;
     const other = ['startAuthority', 'startAgent', 'pruneIdempotency', 'pruneOperations'] as const;
     const all = [...learnt, ...kept, ...other, 'postpone', 'endOutage'] as const;
     expect(all.filter((name) => !isEssential(name))).toEqual([]);

@@ -113,9 +113,9 @@ describe('an upstream that was replaced in the configuration', () => {
   it('the Retry-After of the former upstream does not apply to the new one', async () => {
     await using agent = await createAgent();
     await bind(agent, store);
-    await agent.writer.write('keepRetryAfter', { until: agent.elapsed + minute });
+    await agent.writer.write('storeRetryAfter', { until: agent.monotonic + minute });
     await bind(agent, store);
-    expect(retryAfterUntil(agent.store)).toBe(agent.elapsed + minute);
+    expect(retryAfterUntil(agent.store)).toBe(agent.monotonic + minute);
     await bind(agent, other);
     expect(retryAfterUntil(agent.store)).toBe(0);
   });
@@ -124,10 +124,10 @@ describe('an upstream that was replaced in the configuration', () => {
     await using agent = await createAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
-    await agent.writer.write('keepRetryAfter', { until: agent.elapsed + minute });
+    await agent.writer.write('storeRetryAfter', { until: agent.monotonic + minute });
     expect(await bind(agent, store)).toMatchObject({ heldOperations: 0 });
     expect(agent.stateOf(use)).toBe('uncertain');
-    expect(retryAfterUntil(agent.store)).toBe(agent.elapsed + minute);
+    expect(retryAfterUntil(agent.store)).toBe(agent.monotonic + minute);
   });
 
   it('an upstream with the same address changes nothing', async () => {
@@ -169,7 +169,7 @@ describe('a Latchkey upstream whose responses name its instance', () => {
     await using agent = await createRead(7, 'first');
     const { value, ...said } = agent.says(1);
     const outcome = { ...said, value: { ...value, licenseKey: 'KEY-2' }, instance: 'restored' };
-    const read = { licenseKey: 'KEY-2', productKey: 'press', outcome, sentAt: agent.elapsed };
+    const read = { licenseKey: 'KEY-2', productKey: 'press', outcome, sentAt: agent.monotonic };
     valueOf(
       await agent.writer.write('recordRead', { ...read, isMissingConfirmed: true, policy: agent.policy }),
     );
@@ -295,7 +295,7 @@ describe('a Latchkey upstream whose responses name its instance', () => {
     const { value, ...said } = agent.says(1);
     for (const instance of ['first', 'restored']) {
       const outcome = { ...said, value: { ...value, licenseKey: 'KEY-2' }, instance };
-      const read = { licenseKey: 'KEY-2', productKey: 'press', outcome, sentAt: agent.elapsed };
+      const read = { licenseKey: 'KEY-2', productKey: 'press', outcome, sentAt: agent.monotonic };
       await agent.writer.write('recordRead', { ...read, isMissingConfirmed: true, policy: agent.policy });
     }
     await agent.answer(flying, lost);

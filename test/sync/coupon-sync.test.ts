@@ -30,7 +30,7 @@ class Office extends AgentHarness {
 
   async open(): Promise<CouponSync> {
     await this.start();
-    const clock = this.time.clock({ wall: this.elapsed });
+    const clock = this.time.clock({ wall: this.monotonic });
     const limiter = new UpstreamLimiter({
       clock,
       log: silent,
@@ -199,7 +199,7 @@ describe('a creation whose response was lost', () => {
     await office.time.settle();
     await office.listings[0]?.([{ ...terms, id: 7 }], minute);
     expect(office.stateOf(id)).toBe('uncertain');
-    expect(office.store.operations.head('spring', 'coupon')?.nextAt).toBeGreaterThan(office.elapsed);
+    expect(office.store.operations.head('spring', 'coupon')?.nextAt).toBeGreaterThan(office.monotonic);
     expect(mirroredSince(office.store)).toBe(office.now - minute);
     expect(office.store.mirror.get(7)?.confirmedAt).toBe(office.now - minute);
   });

@@ -113,7 +113,7 @@ describe('operations in the outbox', () => {
     await using harness = await createManualHarness({ uses: 5 });
     run(harness);
     await harness.time.settle();
-    harness.sync.limiter.waitUntil(harness.clock.elapsed() + 2 * second);
+    harness.sync.limiter.waitUntil(harness.clock.monotonic() + 2 * second);
     await harness.record('usage');
     harness.sync.push.wake({ subject: key, queue: 'counter' });
     await harness.passes(2 * second);

@@ -23,7 +23,7 @@ class Shop {
   come(priority: Priority, count: number = 1, signal: AbortSignal = forEver): void {
     for (let index = 0; index < count; index += 1) {
       void this.rate.turn(priority, signal).then(
-        () => this.turns.push(`${priority} ${this.clock.elapsed() / second}`),
+        () => this.turns.push(`${priority} ${this.clock.monotonic() / second}`),
         (error: unknown) => this.turns.push(`${priority} gives up: ${String(error)}`),
       );
     }

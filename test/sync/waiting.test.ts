@@ -10,7 +10,7 @@ function createSleeper(): { time: VirtualTime; wake: Wake; sleep: Sleep; woken: 
   const wake = new Wake(time.clock());
   const woken: number[] = [];
   const sleep: Sleep = (ms, signal = forEver) => {
-    void wake.wait(ms, signal).then(() => woken.push(time.elapsed));
+    void wake.wait(ms, signal).then(() => woken.push(time.monotonic));
   };
   return { time, wake, sleep, woken };
 }

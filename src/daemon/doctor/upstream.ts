@@ -228,7 +228,7 @@ async function tryDialect(
   const speech = speechSettings(upstream, dialect);
   await using client = plainUpstream(
     { ...settings, ...speech, self: null, apiKey: () => apiKey?.reveal() ?? null, secretOf },
-    { now: () => Date.now(), confirmed: () => null, elapsed: () => performance.now() },
+    { now: () => Date.now(), confirmed: () => null, monotonic: () => performance.now() },
   );
   const { signal } = new AbortController();
   const checks: CredentialCheck[] = [];

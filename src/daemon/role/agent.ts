@@ -1,8 +1,8 @@
 import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
 import { agentCredentials } from '../../service/access/credential.ts';
-import { agentCheckout, agentCouponing } from '../../service/agent/coupon.ts';
-import { agentLicensing } from '../../service/agent/license.ts';
+import { agentCheckoutService, agentCouponService } from '../../service/agent/coupon.ts';
+import { agentLicenseService } from '../../service/agent/license.ts';
 import { lastProductName } from '../../service/agent/products.ts';
 import type { LocalLists, Reader } from '../../service/tables.ts';
 import { isPaused, retryAfterUntil } from '../../service/outbox/sync-marks.ts';
@@ -25,23 +25,23 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
   const productIds = (): readonly string[] => current.productIds();
   const isConfigured = (): boolean => current.upstream.apiKey !== null;
   return {
-    licensing: agentLicensing({
+    licenseService: agentLicenseService({
       ...parts,
       fetcher: sync.fetcher,
       deliveries: sync.push,
       productIds,
-      settings: () => current.licensing(),
+      settings: () => current.licenseService(),
     }),
-    couponing: agentCouponing({
+    couponService: agentCouponService({
       ...parts,
       fetcher: sync.coupons,
       isConfigured,
       wake: () => {
         sync.push.wake();
       },
-      settings: () => current.couponing(),
+      settings: () => current.couponService(),
     }),
-    checkout: agentCheckout({
+    checkout: agentCheckoutService({
       ...parts,
       fetcher: sync.coupons,
       isConfigured,

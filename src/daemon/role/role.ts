@@ -6,15 +6,15 @@ import {
   type Credentials,
   authorityCredentials,
   cacheKeyOf,
-  type ResolvedCredential,
+  type KnownCredential,
   type CredentialCache,
   type TokenUses,
 } from '../../service/access/credential.ts';
-import type { Checkout, Couponing, Licensing } from '../../service/services.ts';
+import type { CheckoutService, CouponService, LicenseService } from '../../service/services.ts';
 import {
-  authorityCouponing,
-  authorityLicensing,
-  authorityCheckout,
+  authorityCouponService,
+  authorityLicenseService,
+  authorityCheckoutService,
 } from '../../service/authority/services.ts';
 import type { Lists, AuthorityReader, Awaitable } from '../../service/tables.ts';
 import type { Product } from '../../domain/catalogue.ts';
@@ -26,9 +26,9 @@ import { type PersistentClock, isSameDigest, sha256 } from '../system/machine.ts
 
 /** The parts of an agent or authority that the daemon needs. */
 export type Role = {
-  licensing: Licensing;
-  couponing: Couponing;
-  checkout: Checkout;
+  licenseService: LicenseService;
+  couponService: CouponService;
+  checkout: CheckoutService;
   credentials: Credentials;
   productName: ProductName;
   /** Null on an authority. */
@@ -71,9 +71,9 @@ export function authorityRole({
   tokenUses: uses,
 }: RoleParts & { reader: AuthorityReader; lists: Lists }): Role {
   return {
-    licensing: authorityLicensing(reader, writer),
-    couponing: authorityCouponing(reader, writer, lists),
-    checkout: authorityCheckout(reader, writer, clock),
+    licenseService: authorityLicenseService(reader, writer),
+    couponService: authorityCouponService(reader, writer, lists),
+    checkout: authorityCheckoutService(reader, writer, clock),
     credentials: authorityCredentials({
       reader,
       verifiedNow: () => clock.verified(),
@@ -91,10 +91,10 @@ export function authorityRole({
 
 /** The credentials and products that a node of an authority has read. Never licenses, and never used by writes. */
 export class NodeCache implements CredentialCache {
-  readonly #resolvedCredentials: RecentReads<ResolvedCredential>;
+  readonly #resolvedCredentials: RecentReads<KnownCredential>;
   readonly #products: RecentReads<Product>;
 
-  constructor(clock: Pick<Clock, 'now' | 'elapsed'>) {
+  constructor(clock: Pick<Clock, 'now' | 'monotonic'>) {
     this.#resolvedCredentials = new RecentReads(clock);
     this.#products = new RecentReads(clock);
   }
@@ -107,7 +107,7 @@ export class NodeCache implements CredentialCache {
   cached(credentials: Credentials): Credentials {
     return {
       find: (sent) => this.#resolvedCredentials.read(cacheKeyOf(sent), () => credentials.find(sent)),
-      use: (resolvedCredential) => credentials.use(resolvedCredential),
+      use: (knownCredential) => credentials.use(knownCredential),
     };
   }
 
@@ -128,7 +128,7 @@ export function nodeRole(parts: RoleParts & { reader: AuthorityReader; cache: No
   const cachingReader = cache.products(reader);
   return {
     ...role,
-    licensing: authorityLicensing(cachingReader, writer),
+    licenseService: authorityLicenseService(cachingReader, writer),
     productName: async (productKey) => (await cachingReader.products.get(productKey))?.name ?? null,
   };
 }
@@ -137,7 +137,7 @@ export function nodeRole(parts: RoleParts & { reader: AuthorityReader; cache: No
 export function withOwnToken(role: Role, token: string): Role {
   const { credentials } = role;
   const digest = sha256(token);
-  let last: ResolvedCredential | null = null;
+  let last: KnownCredential | null = null;
   const find: typeof credentials.find = async (sent) => {
     if (!isSameDigest(sent.digest, digest)) return await credentials.find(sent);
     try {
@@ -149,7 +149,7 @@ export function withOwnToken(role: Role, token: string): Role {
   };
   return {
     ...role,
-    credentials: { find, use: (resolvedCredential) => credentials.use(resolvedCredential) },
+    credentials: { find, use: (knownCredential) => credentials.use(knownCredential) },
     async bind() {
       await role.bind();
       await find({ kind: 'bearer', digest });
@@ -163,7 +163,7 @@ const maxAgeMs = 1_000;
 const maxReads = 10_000;
 
 /** A read, and the time of its start on both clocks. */
-type Recent<Value> = { promise: Promise<Value | null>; now: number; elapsed: number };
+type Recent<Value> = { promise: Promise<Value | null>; now: number; monotonic: number };
 
 /**
  * Caches reads for up to a second, because other nodes may change the data. The age counts from the start of the read,
@@ -171,19 +171,19 @@ type Recent<Value> = { promise: Promise<Value | null>; now: number; elapsed: num
  */
 export class RecentReads<Value> {
   readonly #recent = new LRUCache<string, Recent<Value>>({ max: maxReads });
-  readonly #clock: Pick<Clock, 'now' | 'elapsed'>;
+  readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
 
-  constructor(clock: Pick<Clock, 'now' | 'elapsed'>) {
+  constructor(clock: Pick<Clock, 'now' | 'monotonic'>) {
     this.#clock = clock;
   }
 
   /** Returns the cached read of a name, or reads. Does not cache null. */
   async read(name: string, readNow: () => Awaitable<Value | null>): Promise<Value | null> {
     const now = this.#clock.now();
-    const elapsed = this.#clock.elapsed();
-    const known = this.#at(name, now, elapsed);
+    const monotonic = this.#clock.monotonic();
+    const known = this.#at(name, now, monotonic);
     if (known !== undefined) return await known.promise;
-    const recent: Recent<Value> = { promise: Promise.resolve(readNow()), now, elapsed };
+    const recent: Recent<Value> = { promise: Promise.resolve(readNow()), now, monotonic };
     this.#recent.set(name, recent);
     let value: Value | null = null;
     try {
@@ -194,10 +194,11 @@ export class RecentReads<Value> {
     return value;
   }
 
-  #at(name: string, now: number, elapsed: number): Recent<Value> | undefined {
+  #at(name: string, now: number, monotonic: number): Recent<Value> | undefined {
     const known = this.#recent.get(name);
     // While a machine sleeps, only one of its clocks may go on.
-    const isRecent = known !== undefined && now - known.now < maxAgeMs && elapsed - known.elapsed < maxAgeMs;
+    const isRecent =
+      known !== undefined && now - known.now < maxAgeMs && monotonic - known.monotonic < maxAgeMs;
     return isRecent ? known : undefined;
   }
 

@@ -5,8 +5,8 @@ import { existsSync, statSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { type DialectName, credentialHeaders } from '../../domain/header-names.ts';
-import { maximumLicenseKeyLength } from '../../domain/license.ts';
-import { shortestSecret } from '../../service/access/credential.ts';
+import { maxLicenseKeyLength } from '../../domain/license.ts';
+import { minSecretLength } from '../../service/access/credential.ts';
 import { ListenError } from '../../http/listen.ts';
 import { makeLog } from '../log.ts';
 import { longestTimerMs } from '../system/machine.ts';
@@ -168,13 +168,13 @@ function adviseAgent(facts: SandboxFacts): string {
 `;
 }
 
-const secret = z.string().min(shortestSecret).max(200);
+const secret = z.string().min(minSecretLength).max(200);
 
 const fileCredentials = z.strictObject({
   api_key: secret,
   product_key: z.string().min(1).max(100),
   product_secret: secret,
-  license_key: z.string().min(1).max(maximumLicenseKeyLength),
+  license_key: z.string().min(1).max(maxLicenseKeyLength),
 });
 
 /** The file of `--credentials`: what people build into the software that they try with a sandbox. */

@@ -236,15 +236,15 @@ const noFaults: Readonly<SandboxFaults> = { latencyMs: 0, errorRate: 0, lostRepl
 
 /** Delays, refuses or leaves unanswered the calls of the specification, as `faults` says at the time of each call. */
 function misbehave(server: FastifyInstance, faults: SandboxFaults): void {
-  const draw = drawsFrom(faults.seed);
+  const fraction = drawsFrom(faults.seed);
   server.addHook('onRequest', async (request, reply) => {
     if (!isOfSpecification(request)) return;
     if (faults.latencyMs > 0) await sleep(faults.latencyMs, undefined, { ref: false });
-    if (draw() < faults.errorRate) await reply.code(503).send({ error: 'an error on purpose' });
+    if (fraction() < faults.errorRate) await reply.code(503).send({ error: 'an error on purpose' });
   });
   server.addHook('onSend', async (request) => {
     // The work is done, but the response never arrives.
-    if (isOfSpecification(request) && draw() < faults.lostReplies) request.raw.socket.destroy();
+    if (isOfSpecification(request) && fraction() < faults.lostReplies) request.raw.socket.destroy();
   });
 }
 
@@ -254,7 +254,7 @@ function isOfSpecification({ routeOptions }: FastifyRequest): boolean {
 }
 
 function drawsFrom(seed: string | null): () => number {
-  if (seed === null) return () => systemRandom.draw();
+  if (seed === null) return () => systemRandom.fraction();
   let drawn = 0;
   return () => {
     drawn += 1;

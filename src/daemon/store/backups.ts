@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { constants, promises as files, rmSync, type ReadStream } from 'node:fs';
 import { join } from 'node:path';
-import { done, refuse, type Result } from '../../domain/problem/problem.ts';
+import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import type { App, Backup } from '../../http/app.ts';
 import { type Clock, StorageError } from '../../service/ports.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
@@ -23,7 +23,7 @@ export function backupsOf(
 ): App['backup'] {
   if (local === null) {
     const advice = 'The records are in PostgreSQL: use pg_dump.';
-    return () => Promise.resolve(refuse('backed_up_by_the_database', advice));
+    return () => Promise.resolve(failWith('backed_up_by_the_database', advice));
   }
   const { databasePath } = local;
   const copyTo = (path: string, signal: AbortSignal): Promise<void> =>
@@ -57,7 +57,7 @@ export class Backups {
 
   /** Starts a backup, which runs until its content is read or destroyed. The signal destroys the content. */
   async make(signal: AbortSignal): Promise<Result<Backup>> {
-    if (this.#isRunning) return refuse('backup_running', 'Wait until it is done: one is made at a time.');
+    if (this.#isRunning) return failWith('backup_running', 'Wait until it is done: one is made at a time.');
     this.#isRunning = true;
     const ended = new AbortController();
     const end = (): void => {

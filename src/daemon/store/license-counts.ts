@@ -21,25 +21,25 @@ const cachedPerDuration = 50;
  */
 export function cachedCounts(
   reader: AuthorityReader,
-  { clock, isReadable }: { clock: Pick<Clock, 'elapsed'>; isReadable: () => boolean },
+  { clock, isReadable }: { clock: Pick<Clock, 'monotonic'>; isReadable: () => boolean },
 ): () => Promise<RecordCounts | null> {
   let last: RecordCounts | null = null;
   let until = 0;
   let counting: Promise<void> | null = null;
   const count = async (): Promise<void> => {
-    const began = clock.elapsed();
+    const began = clock.monotonic();
     try {
       last = await countLicenses(reader);
     } catch (error) {
       if (!(error instanceof StorageError)) throw error;
     } finally {
-      const now = clock.elapsed();
+      const now = clock.monotonic();
       until = now + Math.max(minCachedMs, (now - began) * cachedPerDuration);
       counting = null;
     }
   };
   return async () => {
-    if (clock.elapsed() >= until && isReadable()) await (counting ??= count());
+    if (clock.monotonic() >= until && isReadable()) await (counting ??= count());
     return last;
   };
 }

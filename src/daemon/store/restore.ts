@@ -1,6 +1,6 @@
 import type { RoleName } from '../../domain/role.ts';
-import { isRefusal } from '../../service/access/records.ts';
-import { rememberedTime } from '../../service/lifecycle/current-run.ts';
+import { isFailure } from '../../service/access/records.ts';
+import { storedTime } from '../../service/lifecycle/current-run.ts';
 import { StorageError } from '../../service/ports.ts';
 import { roleOf, type RestoredStore } from '../../service/lifecycle/start.ts';
 import { runUseCase } from '../../service/run.ts';
@@ -65,16 +65,16 @@ function storedRole(databasePath: string): RoleName | null {
 /** Makes the database of a backup a new instance. */
 export async function makeOwn(path: string): Promise<RestoredStore> {
   using connection = openWriting(path);
-  const clock = new PersistentClock(await rememberedTime(connection.transaction));
+  const clock = new PersistentClock(await storedTime(connection.transaction));
   const writer = localWriter(connection, {
     run: runUseCase,
-    isRefusal,
+    isFailure,
     context: () => ({
       now: clock.now(),
-      elapsed: clock.elapsed(),
+      monotonic: clock.monotonic(),
       random: systemRandom,
       digest: sha256,
-      keepsHistory: true,
+      recordsHistory: true,
     }),
   });
   const restored = await writer.write('restore', {}, { actor: `user:${process.getuid?.() ?? 'local'}` });

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from '../../config/configuration.ts';
-import { isRefusal } from '../../service/access/records.ts';
+import { isFailure } from '../../service/access/records.ts';
 import type { RevokeToken } from '../../service/access/token.ts';
 import { ChangeFeed, type Writer } from '../../service/writer.ts';
-import { rememberedTime } from '../../service/lifecycle/current-run.ts';
+import { storedTime } from '../../service/lifecycle/current-run.ts';
 import { logKey, apiKeyKeptAt, type StartAuthority } from '../../service/lifecycle/start.ts';
 import { type Log, StorageError } from '../../service/ports.ts';
 import { runUseCase } from '../../service/run.ts';
@@ -73,7 +73,7 @@ export async function openSharedStore(
   const databaseTime = new DatabaseTime(time);
   const clock = await wait.until(() => startClock(database, databaseTime));
   // After the machine slept, its own clock shows it first.
-  const cache = new NodeCache({ now: () => time.read().wall, elapsed: () => clock.elapsed() });
+  const cache = new NodeCache({ now: () => time.read().wall, monotonic: () => clock.monotonic() });
   const current = new LiveConfiguration(configuration);
   const metrics = resources.use(metricsOf(configuration));
   const postgresWriter = openWriter(database, {
@@ -121,13 +121,13 @@ function openWriter(
 ): PostgresWriter {
   return new PostgresWriter(database, {
     run: nodeRun(configuration.stateDir),
-    isRefusal,
+    isFailure,
     context: (databaseNow) => ({
       now: databaseNow ?? clock.now(),
-      elapsed: clock.elapsed(),
+      monotonic: clock.monotonic(),
       random: systemRandom,
       digest: sha256,
-      keepsHistory: current.configuration.history.keepMs > 0,
+      recordsHistory: current.configuration.history.keepMs > 0,
     }),
     clock,
     random: systemRandom,
@@ -162,7 +162,7 @@ function listenForNotifications(
 
 async function startClock(database: Database, time: DatabaseTime): Promise<PersistentClock> {
   await time.follow(database);
-  return new PersistentClock(await rememberedTime(database.reader), time);
+  return new PersistentClock(await storedTime(database.reader), time);
 }
 
 /** Throws `PostgresRefused` if the records of the authority were not moved yet. Changes nothing. */

@@ -55,7 +55,7 @@ export class PersistentClock implements Clock {
     return confirmed === null ? null : Math.floor(confirmed);
   }
 
-  elapsed(): number {
+  monotonic(): number {
     return Math.round(this.#elapsedOffset + this.#source.read().monotonic);
   }
 
@@ -97,7 +97,7 @@ export class PersistentClock implements Clock {
   /** Epoch ms for decisions on removing rows. `isAgent`: the time of the upstream counts as well. */
   removalTime(isAgent: boolean): number {
     this.now();
-    return Math.round(removalTime(this.#keeping, this.#source.read(), { isAgent, lived: this.elapsed() }));
+    return Math.round(removalTime(this.#keeping, this.#source.read(), { isAgent, lived: this.monotonic() }));
   }
 
   status(): { suspect: boolean; highWater: number } {
@@ -122,7 +122,7 @@ export const machineTime: TimeSource = {
 export const systemRandom: Random = {
   bytes: (count) => randomBytes(count),
   uuid: (now) => uuid({ msecs: now, random: nextUuidBytes() }),
-  draw: () => randomInt(2 ** 32) / 2 ** 32,
+  fraction: () => randomInt(2 ** 32) / 2 ** 32,
 };
 
 const uuidBytes = 16;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { newSecret, shortestSecret, type SecretPrefix } from '../../service/access/credential.ts';
+import { newSecret, minSecretLength, type SecretPrefix } from '../../service/access/credential.ts';
 import { StateDirectoryRefused } from '../../store/sqlite/faults.ts';
 import { readOwnFile, replaceFile } from '../../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
@@ -17,8 +17,8 @@ export function keepSecretFile(
   const path = join(directory, stateFiles[file]);
   const kept = readSecretFile(directory, file) ?? '';
   if (kept !== '') {
-    if (kept.length >= shortestSecret) return kept;
-    const reason = `${stateFiles[file]} in it has fewer than ${shortestSecret} characters: write a longer one, or remove it for a new one.`;
+    if (kept.length >= minSecretLength) return kept;
+    const reason = `${stateFiles[file]} in it has fewer than ${minSecretLength} characters: write a longer one, or remove it for a new one.`;
     throw new StateDirectoryRefused(directory, reason);
   }
   const secret = newSecret(prefix, systemRandom);

@@ -25,7 +25,7 @@ export type WriterData = { databasePath: string; role: RoleName };
  * Writes of one turn of the event loop, as JSON of `WriteRequest[]`: sending a string takes half the time of sending
  * objects. Times and `keepsHistory` are read when the writes are posted.
  */
-export type WritesMessage = { writes: string } & Pick<WriterContext, 'now' | 'elapsed' | 'keepsHistory'>;
+export type WritesMessage = { writes: string } & Pick<WriterContext, 'now' | 'monotonic' | 'recordsHistory'>;
 
 /** A message to the writer thread. */
 export type WriterMessage = WritesMessage | 'close';

@@ -24,14 +24,14 @@ const stuckMs = 60_000;
 /** This many writes are posted before the turn ends, so that the writer thread starts early. */
 const maxGathered = 16;
 
-/** `since`: when the write was requested (monotonic ms, `Clock.elapsed`). */
+/** `since`: when the write was requested (monotonic ms, `Clock.monotonic`). */
 type WaitingWrite = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> & { since: number };
 
 /** The inputs and callbacks of the writer thread. */
 export type WriterOptions = {
   role: RoleName;
   /** Whether changes of licenses are kept (`history.keep`). */
-  keepsHistory: () => boolean;
+  recordsHistory: () => boolean;
   onCommit: (measure: CommitMeasure) => void;
   /** Called with the changed data of verifies, before the caller of the write gets its result. */
   onChanged: (changes: readonly Change[]) => void;
@@ -101,7 +101,7 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
   /** Whether the oldest write has waited so long that the disk must hang. */
   get isStuck(): boolean {
     const [first] = this.#waiting;
-    return first !== undefined && this.#clock.elapsed() - first.since > stuckMs;
+    return first !== undefined && this.#clock.monotonic() - first.since > stuckMs;
   }
 
   /** Refuses every later write, because the store is damaged. */
@@ -121,7 +121,7 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
   ): Promise<CommandResult<Name>> {
     if (this.#failure !== null) throw this.#failure;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.#waiting.push({ resolve, reject, since: this.#clock.elapsed() });
+    this.#waiting.push({ resolve, reject, since: this.#clock.monotonic() });
     if (this.#gathered.length === 0) setImmediate(() => this.#post());
     this.#gathered.push({ name, command, writeOptions });
     if (this.#gathered.length === maxGathered) this.#post();
@@ -146,8 +146,8 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
       const message: WriterMessage = {
         writes: JSON.stringify(this.#gathered.splice(0)),
         now: this.#clock.now(),
-        elapsed: this.#clock.elapsed(),
-        keepsHistory: this.#options.keepsHistory(),
+        monotonic: this.#clock.monotonic(),
+        recordsHistory: this.#options.recordsHistory(),
       };
       this.#worker.postMessage(message);
     } catch (error) {

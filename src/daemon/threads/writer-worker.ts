@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import { isRefusal } from '../../service/access/records.ts';
+import { isFailure } from '../../service/access/records.ts';
 import { isEssential, type WriteRequest } from '../../service/writer.ts';
 import type { WriterContext } from '../../service/ports.ts';
 import { runUseCase } from '../../service/run.ts';
@@ -76,7 +76,7 @@ function work(port: Port, { databasePath, role }: WriterData): void {
   const reserve = new ReserveFile(dirname(databasePath), () => systemRandom.bytes(fillBytes));
   const inner = prepareCommitter<Write>(connection, {
     run: (transaction, { request, context }) => runUseCase(transaction, request, context),
-    isRefusal,
+    isFailure,
     isOutOfSpace: () => reserve.isOutOfSpace(),
   });
   const committer = new ReservedCommitter(inner, reserve, ({ request }) => isEssential(request.name));

@@ -125,12 +125,16 @@ function usesBehindFirst(confirmed: number, sum: number, before: SeenBefore | nu
 }
 
 /**
- * The snapshot after a read was answered 404 at `elapsed`. Two such answers at least `goneMs` apart make the key gone.
- * `elapsed` is used because the wall clock may be changed.
+ * The snapshot after a read was answered 404 at `monotonic`. Two such answers at least `goneMs` apart make the key gone.
+ * `monotonic` is used because the wall clock may be changed.
  */
-export function observeMissing(snapshot: LicenseSnapshot, elapsed: number, goneMs: number): LicenseSnapshot {
-  const missingSince = snapshot.missingSince ?? elapsed;
-  const gone = snapshot.gone || elapsed - missingSince >= goneMs;
+export function observeMissing(
+  snapshot: LicenseSnapshot,
+  monotonic: number,
+  goneMs: number,
+): LicenseSnapshot {
+  const missingSince = snapshot.missingSince ?? monotonic;
+  const gone = snapshot.gone || monotonic - missingSince >= goneMs;
   return { ...snapshot, missingSince, gone, readFirst: false };
 }
 
@@ -147,16 +151,16 @@ type ReadResult = 'known' | 'unanswered' | 'gone';
 export function nextRefreshAt(
   { askedAt }: Pick<LicenseSnapshot, 'askedAt'>,
   { refreshMs, graceMs, goneMs }: RefreshPolicy & { goneMs: number },
-  at: { now: number; elapsed: number; draw: number; readResult: ReadResult },
+  at: { now: number; monotonic: number; fraction: number; readResult: ReadResult },
 ): number | null {
   if (at.now - askedAt > graceMs) return null;
-  const jitter = 0.8 + 0.4 * at.draw;
+  const jitter = 0.8 + 0.4 * at.fraction;
   const intervalMs: Record<ReadResult, number> = {
     known: refreshMs,
     unanswered: refreshMs * 0.1,
     gone: Math.max(refreshMs, goneMs),
   };
-  return at.elapsed + Math.max(1, Math.round(intervalMs[at.readResult] * jitter));
+  return at.monotonic + Math.max(1, Math.round(intervalMs[at.readResult] * jitter));
 }
 
 /** If the upstream is an agent with pending changes, "disabled" may be about to change: read again soon. */
@@ -174,13 +178,16 @@ export function readResultOf({
 export function refreshAtAfterChange(
   snapshot: Pick<LicenseSnapshot, 'askedAt' | 'refreshAt'>,
   policy: RefreshPolicy & { goneMs: number },
-  at: { now: number; elapsed: number; draw: number; readResult: ReadResult },
+  at: { now: number; monotonic: number; fraction: number; readResult: ReadResult },
 ): number | null {
-  const atDraw = (draw: number): number | null => nextRefreshAt(snapshot, policy, { ...at, draw });
-  const [earliest, latest] = [atDraw(0), atDraw(1)];
+  const withFraction = (fraction: number): number | null =>
+    nextRefreshAt(snapshot, policy, { ...at, fraction });
+  const [earliest, latest] = [withFraction(0), withFraction(1)];
   if (earliest === null || latest === null) return null;
   const { refreshAt } = snapshot;
-  return refreshAt !== null && refreshAt >= earliest && refreshAt <= latest ? refreshAt : atDraw(at.draw);
+  return refreshAt !== null && refreshAt >= earliest && refreshAt <= latest
+    ? refreshAt
+    : withFraction(at.fraction);
 }
 
 /** The maximum ages of a fresh, a stale and a grace snapshot, in ms (src/config/README.md, freshness). */

@@ -8,4 +8,4 @@ export type PreloadOutcome = { licenseKey: string; found: 'found' | 'missing' | 
 export type PreloadProgress = { done: number; failed: number; left: number };
 
 /** The maximum number of keys that wait to be fetched. */
-export const preloadLimit = 100_000;
+export const maxPreloadKeys = 100_000;

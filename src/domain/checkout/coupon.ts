@@ -47,7 +47,7 @@ export type CouponFilter = {
   state?: { is: CouponState; at: number } | undefined;
 };
 
-export const maximumCouponCodeLength = 64;
+export const maxCouponCodeLength = 64;
 /** White space and control characters are not allowed in a code. */
 export const couponCodePattern: RegExp = /^[^\s\p{Cc}]+$/u;
 

@@ -14,7 +14,7 @@ export type CartLine = {
 /** The products that a customer wants to buy, and the coupon code that the customer entered. */
 export type Cart = { code: string; currency: string | null; lines: readonly CartLine[] };
 
-export const maximumCartLines = 1000;
+export const maxCartLines = 1000;
 
 /** Why a coupon cannot be redeemed for a cart. */
 export type QuoteReason =
@@ -209,7 +209,7 @@ function sum(cents: readonly bigint[]): bigint {
   return cents.reduce((total, each) => total + each, 0n);
 }
 
-export const maximumOrderLength = 100;
+export const maxOrderLength = 100;
 /** No control characters; clients would remove `.` and `..` from a URL. */
 export const orderPattern: RegExp = /^(?!\.{1,2}$)\P{Cc}+$/u;
 
@@ -226,7 +226,7 @@ export type Redemption = {
  * The response to a cart that is sent again, with the lines in their order in the new request. Null if the cart
  * differs.
  */
-export function replayRedemption(redemption: Redemption, cart: Cart): Redemption | null {
+export function repeatedRedemption(redemption: Redemption, cart: Cart): Redemption | null {
   const { cart: kept, quote } = redemption;
   const isSame =
     foldCouponCode(kept.code) === foldCouponCode(cart.code) &&

@@ -18,7 +18,7 @@ export const defaultBreakerPolicy: BreakerPolicy = { failures: 5, openMs: 30_000
  * succeeds. If nothing answers at all, each failure counts.
  */
 
-/** The state of a breaker. Times are monotonic ms (`Clock.elapsed`). */
+/** The state of a breaker. Times are monotonic ms (`Clock.monotonic`). */
 export type Breaker =
   /** `lastFailed`: the subject of the last failure that had a response; its next failure does not count. */
   | { state: 'closed'; failures: number; lastFailed: string | null }

@@ -6,7 +6,7 @@ import { countAfter } from '../license.ts';
 export type Step =
   /** Nothing to do, or the operation is in flight. */
   | { step: 'none' }
-  /** Until when to wait (monotonic ms, `Clock.elapsed`): an earlier request may still arrive. */
+  /** Until when to wait (monotonic ms, `Clock.monotonic`): an earlier request may still arrive. */
   | { step: 'wait'; until: number }
   /** Read the key first: to reconcile, to learn the count to send on, or because this attempt needs it. */
   | { step: 'read' }
@@ -19,7 +19,7 @@ export type QueueView = {
   snapshot: LicenseSnapshot | null;
   /** The current run of the process. */
   run: number;
-  /** Monotonic ms (`Clock.elapsed`). */
+  /** Monotonic ms (`Clock.monotonic`). */
   now: number;
   /** Until when an earlier request of this queue may still arrive; null if none can. */
   reconcileAt: number | null;
@@ -89,9 +89,9 @@ export const defaultBackoffPolicy: BackoffPolicy = { firstMs: 1_000, maxMs: 15 *
  * The wait before the next attempt: exponential, capped, then full jitter. `failures` counts from 1; `draw` is a
  * random number in [0, 1).
  */
-export function backoffMs(policy: BackoffPolicy, failures: number, draw: number): number {
+export function backoffMs(policy: BackoffPolicy, failures: number, fraction: number): number {
   const ceiling = Math.min(policy.firstMs * 2 ** (Math.max(failures, 1) - 1), policy.maxMs);
-  return Math.max(1, Math.round(ceiling * draw));
+  return Math.max(1, Math.round(ceiling * fraction));
 }
 
 export type CounterKind = 'usage' | 'decrease';

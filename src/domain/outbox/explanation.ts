@@ -15,7 +15,7 @@ import {
  * decision would do.
  */
 
-/** What blocks every request of a credential. Times are monotonic ms (`Clock.elapsed`). */
+/** What blocks every request of a credential. Times are monotonic ms (`Clock.monotonic`). */
 export type Blocker =
   | { cause: 'paused' }
   | { cause: 'credential_missing' }
@@ -52,7 +52,7 @@ export type Explanation = {
   decisions: Readonly<Record<Decision, string | null>>;
 };
 
-/** What an explanation needs besides the operation. Times are monotonic ms (`Clock.elapsed`). */
+/** What an explanation needs besides the operation. Times are monotonic ms (`Clock.monotonic`). */
 export type Surroundings = {
   now: number;
   /** Until when an earlier request of the operation's queue may still arrive at the upstream; null if none can. */

@@ -35,7 +35,7 @@ export function done<Value>(value: Value): { ok: true; value: Value } {
 }
 
 /** Refuses with a problem of the table. */
-export function refuse(
+export function failWith(
   code: ProblemCode,
   detail: string,
   more: Omit<Problem, 'code' | 'detail'> = {},
@@ -44,14 +44,14 @@ export function refuse(
 }
 
 /** How many faults a response lists. A limit is needed because every line of a long list may have faults. */
-export const maximumFaults: number = 50;
+export const maxFaults: number = 50;
 
 /** Refuses with faults of parameters (422 `parameters_invalid`). */
-export function refuseParameters(errors: readonly ParameterFault[]): { ok: false; problem: Problem } {
-  const listed = errors.slice(0, maximumFaults);
+export function failWithFaults(errors: readonly ParameterFault[]): { ok: false; problem: Problem } {
+  const listed = errors.slice(0, maxFaults);
   const names = listed.map((fault) => fault.parameter).join(', ');
-  const more = errors.length > maximumFaults ? `, and ${errors.length - maximumFaults} more` : '';
-  return refuse('parameters_invalid', `Not valid: ${names}${more}.`, { errors: listed });
+  const more = errors.length > maxFaults ? `, and ${errors.length - maxFaults} more` : '';
+  return failWith('parameters_invalid', `Not valid: ${names}${more}.`, { errors: listed });
 }
 
 /**
@@ -70,9 +70,9 @@ const refusals = {
 } as const;
 
 /** Refuses a request that names a missing record. */
-export function notFound(what: keyof typeof refusals): ReturnType<typeof refuse> {
+export function notFound(what: keyof typeof refusals): ReturnType<typeof failWith> {
   const [code, detail] = refusals[what];
-  return refuse(code, detail);
+  return failWith(code, detail);
 }
 
 /** The fault of a parameter that names a missing account. */

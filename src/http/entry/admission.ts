@@ -16,7 +16,7 @@ import { ProblemError } from '../problem-error.ts';
 import type { Access, Owned, Route } from '../route.ts';
 import {
   type CredentialKind,
-  type ResolvedCredential,
+  type KnownCredential,
   lasting,
   type CredentialCache,
   type Credentials,
@@ -30,7 +30,7 @@ import {
   unknownAccount,
   type ParameterFault,
 } from '../../domain/problem/problem.ts';
-import { knownSpelling } from '../../service/services.ts';
+import { storedLicenseKey } from '../../service/services.ts';
 import { bucketAt, spend, waitOf, type Bucket, type Rate } from '../../domain/token-bucket.ts';
 import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 
@@ -71,9 +71,9 @@ async function checkAccess(
     // Connections are kept open only for callers with a credential.
     closeBehind(reply);
   } else {
-    const resolvedCredential = await authorize(route.access, requestState.head, app, settings.principal);
-    requestState.resolvedCredential = resolvedCredential;
-    requestState.principal = resolvedCredential.principal;
+    const knownCredential = await authorize(route.access, requestState.head, app, settings.principal);
+    requestState.knownCredential = knownCredential;
+    requestState.principal = knownCredential.principal;
   }
   if (route.operatorOnly === true && requestState.principal?.isOperator === false) {
     throw new ProblemError('operator_only', 'This concerns more than the account of the credential.');
@@ -114,25 +114,25 @@ async function authorize(
   head: Head,
   { credentials, dialect, digest, rates }: Pick<App, 'credentials' | 'dialect' | 'digest' | 'rates'>,
   socketPrincipal: Principal | null,
-): Promise<ResolvedCredential> {
+): Promise<KnownCredential> {
   const [first, ...more] = sentSecrets(head, credential);
   if (more.length > 0) throw new ProblemError('malformed_request', 'Send one credential only.');
   const ofSocket = socketPrincipal === null ? null : lasting(socketPrincipal);
   const sent = first === undefined ? null : { kind: first.kind, digest: digest(first.secret) };
-  const resolvedCredential = sent === null ? ofSocket : await credentials.find(sent);
-  if (sent === null && resolvedCredential === null) {
+  const knownCredential = sent === null ? ofSocket : await credentials.find(sent);
+  if (sent === null && knownCredential === null) {
     throw new ProblemError(
       'credentials_missing',
       `Send ${expected(credential, dialect)}, or a token as Bearer.`,
     );
   }
-  const principal = resolvedCredential === null ? null : credentials.use(resolvedCredential);
-  if (resolvedCredential === null || principal === null) throw wrongCredential(rates, 'credentials_invalid');
+  const principal = knownCredential === null ? null : credentials.use(knownCredential);
+  if (knownCredential === null || principal === null) throw wrongCredential(rates, 'credentials_invalid');
   if (principal === 'expired') throw wrongCredential(rates, 'token_expired');
   const waitMs = rates.requests.take(principal.credential);
   if (waitMs > 0) throw rateLimited('This credential sends too many requests.', waitMs);
   if (!allows(principal, scope)) throw new ProblemError('scope_missing', `The scope ${scope} is needed.`);
-  return resolvedCredential;
+  return knownCredential;
 }
 
 function expected(credential: Rule['credential'], { apiKeyHeaders }: App['dialect']): string {
@@ -179,23 +179,23 @@ export class AnnouncedCredentialCache implements CredentialCache {
   }
 
   cached(credentials: Credentials): Credentials {
-    const resolvedCredentials = new LRUCache<string, ResolvedCredential>(cacheSize);
+    const resolvedCredentials = new LRUCache<string, KnownCredential>(cacheSize);
     let generation = 0;
     this.#changes.subscribe((changes) => {
       if (changes.every((change) => typeof change === 'object')) return;
       generation += 1;
       resolvedCredentials.clear();
     });
-    const read = async (sent: SentCredential): Promise<ResolvedCredential | null> => {
+    const read = async (sent: SentCredential): Promise<KnownCredential | null> => {
       const readIn = generation;
-      const resolvedCredential = await credentials.find(sent);
-      if (resolvedCredential !== null && readIn === generation)
-        resolvedCredentials.set(cacheKeyOf(sent), resolvedCredential);
-      return resolvedCredential;
+      const knownCredential = await credentials.find(sent);
+      if (knownCredential !== null && readIn === generation)
+        resolvedCredentials.set(cacheKeyOf(sent), knownCredential);
+      return knownCredential;
     };
     return {
       find: (sent) => resolvedCredentials.get(cacheKeyOf(sent)) ?? read(sent),
-      use: (resolvedCredential) => credentials.use(resolvedCredential),
+      use: (knownCredential) => credentials.use(knownCredential),
     };
   }
 }
@@ -204,19 +204,19 @@ export class AnnouncedCredentialCache implements CredentialCache {
 export class NamedRateLimiter implements RateLimiter {
   readonly #buckets = new LRUCache<string, Bucket>(cacheSize);
   readonly #perSecond: () => number;
-  readonly #elapsed: () => number;
+  readonly #monotonic: () => number;
 
-  /** `perSecond` is called each time; 0: no limit. `elapsed`: monotonic ms. */
-  constructor(perSecond: () => number, elapsed: () => number) {
+  /** `perSecond` is called each time; 0: no limit. `monotonic`: monotonic ms. */
+  constructor(perSecond: () => number, monotonic: () => number) {
     this.#perSecond = perSecond;
-    this.#elapsed = elapsed;
+    this.#monotonic = monotonic;
   }
 
   take(name: string): number {
     const perSecond = this.#perSecond();
     if (perSecond === 0) return 0;
     const rate: Rate = { perSecond, burst: Math.max(1, perSecond) };
-    const bucket = bucketAt(this.#buckets.get(name), rate, this.#elapsed());
+    const bucket = bucketAt(this.#buckets.get(name), rate, this.#monotonic());
     const waitMs = waitOf(bucket, rate);
     if (waitMs === 0) this.#buckets.set(name, spend(bucket));
     return waitMs;
@@ -226,10 +226,10 @@ export class NamedRateLimiter implements RateLimiter {
 /** The configured requests per second; 0: no limit. */
 type RateSettings = { readonly rate: number; readonly failedRate: number };
 
-export function rateLimiters(settings: () => RateSettings, elapsed: () => number): RateLimiters {
+export function rateLimiters(settings: () => RateSettings, monotonic: () => number): RateLimiters {
   return {
-    requests: new NamedRateLimiter(() => settings().rate, elapsed),
-    failures: new NamedRateLimiter(() => settings().failedRate, elapsed),
+    requests: new NamedRateLimiter(() => settings().rate, monotonic),
+    failures: new NamedRateLimiter(() => settings().failedRate, monotonic),
   };
 }
 
@@ -299,7 +299,7 @@ export async function tenantForLicense(
   licenseKey: string | null,
 ): Promise<Tenant> {
   if (!isOperator || role === 'agent' || licenseKey === null) return tenant;
-  const license = await reader.licenses.get(await knownSpelling(reader, licenseKey));
+  const license = await reader.licenses.get(await storedLicenseKey(reader, licenseKey));
   const product = license === null ? null : await reader.products.get(license.productKey);
   return product === null ? tenant : { accountId: product.accountId, productKey: null };
 }

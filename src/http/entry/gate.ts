@@ -16,7 +16,7 @@ import {
 } from '../../domain/header-names.ts';
 import type { Route } from '../route.ts';
 import { closeBehind, type Connections } from './connections.ts';
-import { refuse } from '../../domain/problem/problem.ts';
+import { failWith } from '../../domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../../domain/problem/problem-table.ts';
 import { serializeProblem } from '../../wire/response.ts';
 
@@ -39,7 +39,7 @@ export function arrival(
       head,
       query,
       principal: null,
-      resolvedCredential: null,
+      knownCredential: null,
       response: null,
       startedAt: app.now(),
     };
@@ -248,7 +248,7 @@ export class BrokenRequests {
     const requestId = newRequestId();
     logRequest(this.#app.log, { method: null, route: null, status, code, requestId, durationMs: 0 });
     this.#app.metrics.countUnrouted(status);
-    const body = JSON.stringify(serializeProblem(refuse(code, detail).problem, requestId));
+    const body = JSON.stringify(serializeProblem(failWith(code, detail).problem, requestId));
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
       'Content-Type: application/problem+json',

@@ -13,7 +13,7 @@ import type { RouteResponse } from '../response.ts';
 import type { Route } from '../route.ts';
 import type { App, ServerSettings } from '../app.ts';
 import type { RawParameters } from '../../wire/parameters.ts';
-import type { ResolvedCredential } from '../../service/access/credential.ts';
+import type { KnownCredential } from '../../service/access/credential.ts';
 import type { Log } from '../../service/ports.ts';
 import { serializeRequestLine, type RequestLine } from '../../wire/log.ts';
 
@@ -23,7 +23,7 @@ type RequestState = {
   query: RawParameters;
   principal: Principal | null;
   /** The credential of the principal; null if the route needs no credential. */
-  resolvedCredential: ResolvedCredential | null;
+  knownCredential: KnownCredential | null;
   /** The response of the handler; null: there is none yet, or the handler refused. */
   response: RouteResponse | null;
   startedAt: number;

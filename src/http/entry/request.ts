@@ -4,8 +4,8 @@ import type { Principal } from '../../domain/access/principal.ts';
 import {
   done,
   type ParameterFault,
-  refuse,
-  refuseParameters,
+  failWith,
+  failWithFaults,
   type Result,
 } from '../../domain/problem/problem.ts';
 import type { RouteResponse } from '../response.ts';
@@ -45,7 +45,7 @@ export async function readRequest(
     ...faultsOf(body),
     ...(principal === null ? [] : ((await route.faults?.(app, principal, body.values, query.values)) ?? [])),
   ];
-  if (faults.length > 0) return refuseParameters(faults);
+  if (faults.length > 0) return failWithFaults(faults);
   if (principal !== null && route.owned !== undefined) {
     const refusal = await refuseForeignPath(app, principal, route.owned, named['id'] ?? '');
     if (refusal !== null) return refusal;
@@ -149,7 +149,7 @@ export async function handleOnce(
   if (idempotency === null) return await route.handle(request);
   const key = `${idempotency.credential} ${idempotency.key}`;
   if (app.inFlight.has(key)) {
-    return refuse('idempotency_key_in_use', 'A request with this key is still being answered.', {
+    return failWith('idempotency_key_in_use', 'A request with this key is still being answered.', {
       retryAfterS: 1,
     });
   }

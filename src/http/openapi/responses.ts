@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi';
-import { refuse } from '../../domain/problem/problem.ts';
+import { failWith } from '../../domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../../domain/problem/problem-table.ts';
 import type { RefusalForm } from '../dialects/dialect.ts';
 import { specification } from '../dialects/specification.ts';
@@ -40,7 +40,7 @@ const upstreamStatuses = [400, 409, 422];
 
 function statusesOf(code: ProblemCode, form: RefusalForm): ReadonlySet<string> {
   const statusOf = (status?: number): string => {
-    const own = form.present(refuse(code, '', status === undefined ? {} : { status }).problem, '').status;
+    const own = form.present(failWith(code, '', status === undefined ? {} : { status }).problem, '').status;
     return ranges[own] ?? String(own);
   };
   if (code !== 'upstream_refused') return new Set([statusOf()]);

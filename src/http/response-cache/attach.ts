@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import type { ResolvedCredential } from '../../service/access/credential.ts';
+import type { KnownCredential } from '../../service/access/credential.ts';
 import { presentAge, type RouteResponse, type CacheableLicense } from '../response.ts';
 import type { App, Pipeline, Readiness } from '../app.ts';
 import { requestIdFrom } from '../entry/request-state.ts';
@@ -46,7 +46,7 @@ type Missed = { fingerprint: Fingerprint; generation: number };
 /** What all responses to requests with the same fingerprint and path have in common. */
 type KnownRequest = {
   route: Route;
-  resolvedCredential: ResolvedCredential;
+  knownCredential: KnownCredential;
   /** Names and values in turn. */
   headers: readonly string[];
 };
@@ -82,7 +82,7 @@ class ResponseCache {
       this.#missed.set(request, { fingerprint, generation: this.#responses.generation });
       return false;
     }
-    const principal = credentials.use(cached.resolvedCredential);
+    const principal = credentials.use(cached.knownCredential);
     if (principal === null || principal === 'expired') return false;
     // Checked last because it counts; a request beyond the rate does not count, and the pipeline refuses it.
     if (rates.requests.take(principal.credential) > 0) return false;
@@ -101,7 +101,7 @@ class ResponseCache {
     const known = this.#known.get(keyOf(fingerprint, pathOf(url)));
     if (known === undefined) return null;
     try {
-      const answer = known.route.respondNow?.(this.#app, known.resolvedCredential.principal, url);
+      const answer = known.route.respondNow?.(this.#app, known.knownCredential.principal, url);
       if (answer?.cacheable === undefined) return null;
       const body = JSON.stringify(answer.body);
       const response = responseOf(known, { ...answer, cacheable: answer.cacheable }, body);
@@ -118,14 +118,14 @@ class ResponseCache {
     const { raw, state, routeOptions } = reply.request;
     const missed = this.#missed.get(raw);
     if (missed === undefined || typeof body !== 'string') return;
-    const { response: answer, resolvedCredential } = state ?? {};
+    const { response: answer, knownCredential } = state ?? {};
     const { route } = routeOptions.config;
-    if (!answer?.cacheable || !resolvedCredential || !route) return;
+    if (!answer?.cacheable || !knownCredential || !route) return;
     const { url = '' } = raw;
     const own = new Set([...Object.keys(answer.headers).map((name) => name.toLowerCase()), 'content-type']);
     const known = {
       route,
-      resolvedCredential,
+      knownCredential,
       headers: Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
         own.has(name) ? [] : [name, String(value)],
       ),
@@ -146,7 +146,7 @@ function pathOf(target: string): string {
 }
 
 function responseOf(
-  { headers, route, resolvedCredential }: KnownRequest,
+  { headers, route, knownCredential }: KnownRequest,
   answer: RouteResponse & { cacheable: CacheableLicense },
   body: string,
 ): CachedResponse {
@@ -157,7 +157,7 @@ function responseOf(
     headers: [...headers, ...own, ...content],
     body,
     route: route.path,
-    resolvedCredential,
+    knownCredential,
     cacheable: answer.cacheable,
   };
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { CacheableLicense } from '../response.ts';
-import type { ResolvedCredential } from '../../service/access/credential.ts';
+import type { KnownCredential } from '../../service/access/credential.ts';
 import type { Change } from '../../service/tables.ts';
 
 /** How many responses are kept: the most recently used. */
@@ -17,7 +17,7 @@ export type CachedResponse = {
   readonly body: string;
   readonly route: string;
   /** The credential that the response was sent to. */
-  readonly resolvedCredential: ResolvedCredential;
+  readonly knownCredential: KnownCredential;
   readonly cacheable: CacheableLicense;
 };
 

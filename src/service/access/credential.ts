@@ -20,7 +20,7 @@ export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
 export type SentCredential = { readonly kind: CredentialKind; readonly digest: string };
 
 /** What a secret gives access to. It may be cached until a commit changes credentials. */
-export type ResolvedCredential = {
+export type KnownCredential = {
   principal: Principal;
   /** Null: the credential is not a token. */
   token: Token | null;
@@ -30,9 +30,9 @@ export type ResolvedCredential = {
 
 export interface Credentials {
   /** Null if the secret is unknown. A token is accepted as any kind. */
-  find(sent: SentCredential): Awaitable<ResolvedCredential | null>;
+  find(sent: SentCredential): Awaitable<KnownCredential | null>;
   /** Also notes that a token was used. `expired`: the token has expired; null: an old secret has expired. */
-  use(resolvedCredential: ResolvedCredential): Principal | 'expired' | null;
+  use(knownCredential: KnownCredential): Principal | 'expired' | null;
 }
 
 /** Saves reading the same credential from the store at each request. */
@@ -72,7 +72,7 @@ export function authorityCredentials(parts: CredentialParts): Credentials {
 }
 
 /** A credential that is no token and does not expire. */
-export function lasting(principal: Principal): ResolvedCredential {
+export function lasting(principal: Principal): KnownCredential {
   return { principal, token: null, endsAt: null };
 }
 
@@ -100,11 +100,11 @@ export function agentCredentials(
   return {
     ...known,
     async find(sent) {
-      const resolvedCredential = await known.find(sent);
-      const { productKey: productId = null } = resolvedCredential?.principal.tenant ?? {};
+      const knownCredential = await known.find(sent);
+      const { productKey: productId = null } = knownCredential?.principal.tenant ?? {};
       // A token for a product that was removed from the configuration is not accepted.
       const isServed = productId === null || configured().products.some(({ id }) => id === productId);
-      return isServed ? resolvedCredential : null;
+      return isServed ? knownCredential : null;
     },
   };
 }
@@ -115,7 +115,7 @@ function credentials(
   find: (sent: {
     kind: Exclude<CredentialKind, 'bearer'>;
     digest: string;
-  }) => Awaitable<ResolvedCredential | null>,
+  }) => Awaitable<KnownCredential | null>,
 ): Credentials {
   return {
     async find({ kind, digest }) {
@@ -194,7 +194,7 @@ function tokenPrincipal(token: Token): Principal {
  * Keeps a replaced credential valid until an instant (epoch ms), or ends it at once (null). In both cases, a
  * credential that was replaced earlier ends now.
  */
-export async function keepOldCredential(
+export async function storeOldCredential(
   { oldCredentials }: AuthorityTransaction,
   owner: CredentialOwner,
   digest: string,
@@ -214,7 +214,7 @@ export async function pruneOldCredentials(
 }
 
 /** An authority accepts no shorter secret, because it could be guessed. An agent accepts what its upstream issued. */
-export const shortestSecret = 16;
+export const minSecretLength = 16;
 
 /** Lets people and secret scanners recognize the kind of secret. */
 export type SecretPrefix = 'lk_api' | 'lk_prod' | 'lk_tok' | 'lk_log';
@@ -265,7 +265,7 @@ export class TokenUses {
   }
 }
 
-export async function keepTokenUses(
+export async function storeTokenUses(
   { tokens }: AuthorityTransaction,
   { uses }: { uses: readonly TokenUse[] },
 ): Promise<Result<null>> {

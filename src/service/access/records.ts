@@ -1,16 +1,16 @@
-import { done, refuse, type Result } from '../../domain/problem/problem.ts';
+import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import type { Context, Idempotency } from '../ports.ts';
 import type { AuthorityTransaction, Reader } from '../tables.ts';
 import type { HistoryEntry, LicenseState, License } from '../../domain/license.ts';
 
 /** 8 days, so that 7 days are certain. */
-const idempotencyKeptMs = 8 * 24 * 3_600_000;
+const idempotencyRetentionMs = 8 * 24 * 3_600_000;
 
 /**
  * Limits the stored responses to requests that changed nothing, per credential. No queue limits such requests, so a
  * caller could fill the disk. Each of them also counts the stored ones.
  */
-export const unchangedLimit = 10_000;
+export const maxUnchangedResponses = 10_000;
 
 /**
  * The first successful result under an idempotency key. A different request under the same key is refused
@@ -23,11 +23,11 @@ export async function storedResult(
   const stored = await transaction.idempotency.get(credential, key);
   if (stored === null) return null;
   if (stored.fingerprint === fingerprint) return stored.value;
-  return refuse('idempotency_key_reused', 'This idempotency key was used for another request.');
+  return failWith('idempotency_key_reused', 'This idempotency key was used for another request.');
 }
 
 /** Whether the store has a response under the idempotency key. */
-export function wasAnswered({ idempotency }: Reader, asked: Idempotency | null): boolean {
+export function hasStoredResponse({ idempotency }: Reader, asked: Idempotency | null): boolean {
   return asked !== null && idempotency.get(asked.credential, asked.key) !== null;
 }
 
@@ -39,16 +39,16 @@ export async function storeResult(
   { now }: Context,
 ): Promise<Result<never> | null> {
   const unchanged = result.ok && result.unchanged === true;
-  if (unchanged && (await transaction.idempotency.unchangedCount(credential)) >= unchangedLimit) {
+  if (unchanged && (await transaction.idempotency.unchangedCount(credential)) >= maxUnchangedResponses) {
     const detail = 'This credential has sent too many changes under idempotency keys that change nothing.';
-    return refuse('storage_full', detail);
+    return failWith('storage_full', detail);
   }
   await transaction.idempotency.put(credential, key, { fingerprint, value: result, at: now, unchanged });
   return null;
 }
 
 /** Replaces the response of the commit by the response that the caller got after waiting (`Prefer: wait`). */
-export async function keepResponse(
+export async function storeFinalResponse(
   transaction: AuthorityTransaction,
   { idempotency, value }: { idempotency: Idempotency; value: unknown },
   { now }: Context,
@@ -70,11 +70,11 @@ export async function pruneIdempotency(
 ): Promise<Result<{ removed: number }>> {
   const { idempotency } = transaction;
   const dated = await idempotency.clampToNow(now, limit);
-  return done({ removed: dated + (await idempotency.prune(removalTime - idempotencyKeptMs, limit)) });
+  return done({ removed: dated + (await idempotency.prune(removalTime - idempotencyRetentionMs, limit)) });
 }
 
 /** Nothing is committed for a refusal. */
-export function isRefusal(result: unknown): boolean {
+export function isFailure(result: unknown): boolean {
   return typeof result === 'object' && result !== null && 'ok' in result && result.ok === false;
 }
 
@@ -82,9 +82,9 @@ export function isRefusal(result: unknown): boolean {
 export function recordChange<Added>(
   history: { add(change: HistoryEntry): Added },
   { change, before, after }: Pick<HistoryEntry, 'change'> & { before: License; after: LicenseState },
-  { now, actor, keepsHistory }: Context,
+  { now, actor, recordsHistory }: Context,
 ): Added | undefined {
-  if (!keepsHistory) return undefined;
+  if (!recordsHistory) return undefined;
   return history.add({
     licenseKey: before.licenseKey,
     at: now,

@@ -10,8 +10,8 @@ import {
   notFound,
   unknownAccount,
   done,
-  refuse,
-  refuseParameters,
+  failWith,
+  failWithFaults,
   type ParameterFault,
   type Result,
 } from '../../domain/problem/problem.ts';
@@ -47,7 +47,7 @@ export async function issueToken(
     const detail = 'expires_at must lie in the future.';
     faults.push({ parameter: 'expires_at', code: 'past', detail });
   }
-  if (faults.length > 0) return refuseParameters(faults);
+  if (faults.length > 0) return failWithFaults(faults);
   const { secret, digest } = newCredential('lk_tok', context);
   const token: Token = {
     tokenId: context.random.uuid(context.now),
@@ -102,7 +102,7 @@ export async function revokeToken(
   if (token === null || (accountId !== null && token.accountId !== accountId)) return notFound('token');
   if (tokenId === fileTokenIdOf(node)) {
     // The next start would accept it again, because the file is still there.
-    return refuse('token_of_the_file', 'Remove the file admin.token and restart: a new token is created.');
+    return failWith('token_of_the_file', 'Remove the file admin.token and restart: a new token is created.');
   }
   await transaction.tokens.remove(tokenId);
   return done(token);

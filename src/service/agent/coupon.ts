@@ -6,21 +6,21 @@ import {
   foldCouponCode,
 } from '../../domain/checkout/coupon.ts';
 import { isRefused, type NotApplied } from '../../domain/outbox/outcome.ts';
-import { notFound, done, refuse, type Result } from '../../domain/problem/problem.ts';
+import { notFound, done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/license-snapshot.ts';
 import {
   type CouponResponse,
-  type Couponing,
+  type CouponService,
   type CouponList,
   provenanceOf,
-  type Checkout,
+  type CheckoutService,
   type Provenance,
   type QuoteResponse,
   type RedemptionResponse,
   type Source,
 } from '../services.ts';
-import { inKnownCode, knownCode, quoteMirroredCoupon } from '../checkout.ts';
-import { wasAnswered } from '../access/records.ts';
+import { withStoredCouponCode, storedCouponCode, quoteMirroredCoupon } from '../checkout.ts';
+import { hasStoredResponse } from '../access/records.ts';
 import { afterCommit, type Writer } from '../writer.ts';
 import { refuseTakenCode, type QueuedCoupon } from '../outbox/coupon-creation.ts';
 import { mirroredSince } from './mirror.ts';
@@ -31,7 +31,7 @@ import type { Page } from '../../domain/page.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
 
 /** `settings` and `isConfigured` return the current configuration. */
-export type AgentCouponingParts = {
+export type AgentCouponParts = {
   reader: Reader;
   lists: Pick<LocalLists, 'mirror'>;
   writer: Writer;
@@ -46,7 +46,7 @@ export type AgentCouponingParts = {
 };
 
 /** An agent reads coupons from its mirror, and creates them at the upstream as soon as the upstream can be reached. */
-export function agentCouponing(parts: AgentCouponingParts): Couponing {
+export function agentCouponService(parts: AgentCouponParts): CouponService {
   return {
     create: (_, terms, writeOptions, signal) => create(parts, terms, writeOptions, signal),
     list: (_, query, signal) => list(parts, query, signal),
@@ -55,7 +55,7 @@ export function agentCouponing(parts: AgentCouponingParts): Couponing {
 }
 
 async function create(
-  parts: AgentCouponingParts,
+  parts: AgentCouponParts,
   terms: CouponTerms,
   writeOptions: WriteOptions,
   signal: AbortSignal,
@@ -63,7 +63,7 @@ async function create(
   if (!parts.isConfigured()) return couponsNotConfigured();
   const { reader, writer, fetcher, settings } = parts;
   const { idempotency } = writeOptions;
-  const isReplay = wasAnswered(reader, idempotency);
+  const isReplay = hasStoredResponse(reader, idempotency);
   // A repeated request gets its stored response and must not be sent again.
   const admission = isReplay ? 'away' : await fetcher.admit(signal);
   if (admission === 'unauthorized') return keyNotAccepted('it was rejected before');
@@ -81,7 +81,7 @@ async function create(
 }
 
 async function send(
-  parts: AgentCouponingParts,
+  parts: AgentCouponParts,
   queued: QueuedCoupon,
   idempotency: Idempotency | null,
 ): Promise<Result<CouponResponse>> {
@@ -102,15 +102,15 @@ function passOn({ reason, status, detail, message = detail, retryAfterMs }: NotA
     return keyNotAccepted(detail);
   }
   const retryAfterS = retryAfterMs === null ? {} : { retryAfterS: Math.ceil(retryAfterMs / 1000) };
-  return refuse('upstream_refused', message, { ...(status === null ? {} : { status }), ...retryAfterS });
+  return failWith('upstream_refused', message, { ...(status === null ? {} : { status }), ...retryAfterS });
 }
 
 function keyNotAccepted(detail: string): Result<never> {
-  return refuse('upstream_unreachable', `The upstream does not accept our API key: ${detail}`);
+  return failWith('upstream_unreachable', `The upstream does not accept our API key: ${detail}`);
 }
 
 async function list(
-  parts: AgentCouponingParts,
+  parts: AgentCouponParts,
   query: Page & CouponFilter,
   signal: AbortSignal,
 ): Promise<Result<CouponList>> {
@@ -128,7 +128,7 @@ async function list(
     refreshOlder(parts, before);
   }
   const cache = since === before ? 'hit' : 'miss';
-  const filter = await inKnownCode(query, (code) => reader.mirror.byCode(code));
+  const filter = await withStoredCouponCode(query, (code) => reader.mirror.byCode(code));
   const mirrored = await lists.mirror.list(filter, filter);
   const coupons = mirrored.map(({ coupon }) => coupon);
   const provenance = provenanceOf(
@@ -141,7 +141,7 @@ async function list(
 
 /** The list that the upstream just sent, if the disk is too full to store it. */
 function unstored(
-  parts: AgentCouponingParts,
+  parts: AgentCouponParts,
   { value, confirmedAt }: { value: readonly Coupon[]; confirmedAt: number },
   query: Page & CouponFilter,
 ): CouponList {
@@ -151,7 +151,7 @@ function unstored(
 }
 
 async function get(
-  parts: AgentCouponingParts,
+  parts: AgentCouponParts,
   id: number,
   signal: AbortSignal,
 ): Promise<Result<CouponResponse>> {
@@ -169,7 +169,7 @@ async function get(
     return done(answer(parts, fetched, fetched.confirmedAt === known?.confirmedAt ? 'hit' : 'miss'));
   }
   if (found.found === 'unreachable') {
-    return refuse(
+    return failWith(
       'upstream_unreachable',
       `This coupon was never seen here, and the upstream is unreachable: ${found.detail}`,
     );
@@ -178,7 +178,7 @@ async function get(
 }
 
 function answer(
-  parts: AgentCouponingParts,
+  parts: AgentCouponParts,
   { coupon, confirmedAt }: MirroredCoupon,
   cache: 'hit' | 'miss',
 ): CouponResponse {
@@ -189,7 +189,7 @@ function answer(
   };
 }
 
-type Aging = Pick<AgentCouponingParts, 'clock' | 'fetcher'> & {
+type Aging = Pick<AgentCouponParts, 'clock' | 'fetcher'> & {
   settings: () => { freshness: FreshnessPolicy };
 };
 
@@ -210,12 +210,12 @@ function couponsUnreachable(found: CouponLookup<unknown>): Result<never> {
   const answered =
     found.found === 'known' ? 'the disk is too full to store them' : 'the upstream has no such list';
   const detail = found.found === 'unreachable' ? found.detail : answered;
-  return refuse('upstream_unreachable', `The upstream's coupons were never read: ${detail}`);
+  return failWith('upstream_unreachable', `The upstream's coupons were never read: ${detail}`);
 }
 
 /** Coupons belong to the account, and this agent has no credential of the account. */
 function couponsNotConfigured(): Result<never> {
-  return refuse('coupons_not_configured', 'This agent has no API key of the upstream (upstream.api_key).');
+  return failWith('coupons_not_configured', 'This agent has no API key of the upstream (upstream.api_key).');
 }
 
 const maxProvisional = 1_000;
@@ -245,7 +245,7 @@ function passes(reader: Reader, coupon: Coupon, { code, productKey, state }: Cou
 
 /** `settings` and `isConfigured` return the current configuration. */
 export type AgentCheckoutParts = Pick<
-  AgentCouponingParts,
+  AgentCouponParts,
   'reader' | 'writer' | 'clock' | 'fetcher' | 'isConfigured'
 > & {
   /** `unknownMs`: how long an agent waits until it asks the upstream again for unknown codes. */
@@ -253,9 +253,10 @@ export type AgentCheckoutParts = Pick<
 };
 
 /** An agent quotes coupons from its mirror of the upstream's list, and stores redemptions itself. */
-export function agentCheckout(parts: AgentCheckoutParts): Checkout {
+export function agentCheckoutService(parts: AgentCheckoutParts): CheckoutService {
   const { reader, writer, clock } = parts;
-  const spelled = (code: string): Promise<string> => knownCode(code, (each) => reader.mirror.byCode(each));
+  const spelled = (code: string): Promise<string> =>
+    storedCouponCode(code, (each) => reader.mirror.byCode(each));
   return {
     async quote(accountId, sent, signal): Promise<Result<QuoteResponse>> {
       const looked = await lookUp(parts, await spelled(sent.code), signal);

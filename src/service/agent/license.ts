@@ -1,12 +1,12 @@
 import type { Tenant } from '../../domain/access/principal.ts';
-import { notFound, done, type Result, refuse, type Problem } from '../../domain/problem/problem.ts';
+import { notFound, done, type Result, failWith, type Problem } from '../../domain/problem/problem.ts';
 import type { HistoryPage, Reader, Awaitable } from '../tables.ts';
 import {
   type CacheableResponse,
   type LicenseHistory,
-  type Licensing,
+  type LicenseService,
   type LicenseResponse,
-  findPlainKeys,
+  acceptPastedKeys,
   provenanceOf,
   type LicenseChangeRequest,
 } from '../services.ts';
@@ -22,21 +22,21 @@ import {
 import type { LicenseFetch, Clock, Deliveries, Log, LookupResult, UnstoredLicense } from '../ports.ts';
 import { type Writer, afterCommit } from '../writer.ts';
 import { queueOf } from '../../domain/outbox/operation.ts';
-import { wasAnswered } from '../access/records.ts';
+import { hasStoredResponse } from '../access/records.ts';
 import type { QueuedChange } from '../outbox/license-change.ts';
 
 /** An agent answers from its snapshots, and applies changes here at once and at the upstream later. */
-export function agentLicensing(given: AgentLicensingParts): Licensing {
+export function agentLicenseService(given: AgentLicenseParts): LicenseService {
   // Read once, at the first request: the address changes only at a start.
   let since: AddressSince | null | undefined;
-  const parts: LicensingParts = {
+  const parts: LicenseParts = {
     ...given,
     isOfFormerAddress(snapshot) {
       if (since === undefined) since = upstreamAddressSince(given.reader);
       return isOfFormerAddress(since, snapshot);
     },
   };
-  return findPlainKeys({
+  return acceptPastedKeys({
     verify: (tenant, licenseKey, signal, requester = null) =>
       verify(parts, { tenant, licenseKey, requester }, signal),
     verifyNow: (tenant, licenseKey) => verifyNow(parts, tenant, licenseKey),
@@ -47,7 +47,7 @@ export function agentLicensing(given: AgentLicensingParts): Licensing {
 
 /** History is stored under the upstream's spelling of a key; callers may use another spelling. */
 function historyOf(
-  parts: AgentLicensingParts,
+  parts: AgentLicenseParts,
   { tenant, licenseKey }: { tenant: Tenant | null; licenseKey: string },
   page: HistoryPage,
 ): Result<LicenseHistory> {
@@ -62,7 +62,7 @@ function historyOf(
 
 /** Answers from the stored license, or asks the upstream. */
 async function verify(
-  parts: LicensingParts,
+  parts: LicenseParts,
   question: Question,
   signal: AbortSignal,
 ): Promise<Result<LicenseResponse>> {
@@ -79,7 +79,7 @@ async function verify(
 }
 
 /** Answers from the stored license if nothing has to be written or asked for; otherwise returns null. */
-function verifyNow(parts: LicensingParts, tenant: Tenant, licenseKey: string): CacheableResponse | null {
+function verifyNow(parts: LicenseParts, tenant: Tenant, licenseKey: string): CacheableResponse | null {
   const snapshot = parts.reader.snapshots.get(licenseKey);
   if (snapshot === null || !reaches(parts, tenant, snapshot)) return null;
   if (isToBeTouched(parts, snapshot) || parts.isOfFormerAddress(snapshot)) return null;
@@ -87,7 +87,7 @@ function verifyNow(parts: LicensingParts, tenant: Tenant, licenseKey: string): C
 }
 
 /** The answer from the stored license; null if the license is too old to rely on. */
-function answerFrom(parts: LicensingParts, snapshot: LicenseSnapshot): CacheableResponse | null {
+function answerFrom(parts: LicenseParts, snapshot: LicenseSnapshot): CacheableResponse | null {
   const { freshness, refreshMs } = parts.settings();
   const now = parts.clock.now();
   const judged = verdict(snapshot, freshness, now);
@@ -106,18 +106,18 @@ function refreshing(fetcher: LicenseFetch, productKey: string, licenseKey: strin
   return () => fetcher.refresh(productKey, licenseKey);
 }
 
-function isToBeTouched({ clock, settings }: LicensingParts, { askedAt }: LicenseSnapshot): boolean {
+function isToBeTouched({ clock, settings }: LicenseParts, { askedAt }: LicenseSnapshot): boolean {
   // The date may be in the future, if the clock jumped forwards and was set back.
   return Math.abs(clock.now() - askedAt) > settings().refreshMs;
 }
 
 /** Not awaited, and errors are ignored: a verify must succeed on a full disk, too. */
-function postTouch({ writer }: LicensingParts, licenseKey: string): void {
+function postTouch({ writer }: LicenseParts, licenseKey: string): void {
   writer.write('touchSnapshot', { licenseKey }).catch(() => undefined);
 }
 
 /** `productIds` and `settings` return the current configuration. */
-export type AgentLicensingParts = {
+export type AgentLicenseParts = {
   reader: Reader;
   writer: Writer;
   clock: Clock;
@@ -138,7 +138,7 @@ export type AgentLicensingParts = {
 };
 
 /** `isOfFormerAddress`: the snapshot comes from an upstream at another address. */
-type LicensingParts = AgentLicensingParts & {
+type LicenseParts = AgentLicenseParts & {
   isOfFormerAddress: (snapshot: LicenseSnapshot) => boolean;
 };
 
@@ -146,7 +146,7 @@ type Question = { tenant: Tenant; licenseKey: string; requester: string | null }
 
 /** Asks the upstream for a key that the store cannot answer. */
 async function lookUp(
-  parts: AgentLicensingParts,
+  parts: AgentLicenseParts,
   { tenant, licenseKey, requester }: Question,
   signal: AbortSignal,
 ): Promise<Result<LicenseResponse>> {
@@ -173,7 +173,7 @@ async function lookUp(
   if (found.found === 'limited') return tooManyLookups(found.waitMs);
   if (judged.verdict === 'gone' || found.found === 'missing') return notFound('license');
   const detail = found.found === 'unreachable' ? found.detail : 'The upstream did not answer for this key.';
-  return refuse(
+  return failWith(
     'upstream_unreachable',
     `This key was never seen here, and the upstream is unreachable: ${detail}`,
   );
@@ -181,7 +181,7 @@ async function lookUp(
 
 /** The response from a license that the upstream just sent, if the disk is too full to store it. */
 function unstoredResponse(
-  { clock, settings }: AgentLicensingParts,
+  { clock, settings }: AgentLicenseParts,
   { license, productKey, confirmedAt }: UnstoredLicense,
 ): LicenseResponse {
   const source = { confirmedAt, pending: 0, cache: 'miss' } as const;
@@ -195,28 +195,28 @@ function expired(found: LookupResult): Result<never> {
   if (found.found === 'known') why = 'a cache or an agent answers for it with data that is as old';
   // The upstream's own detail may end with a full stop.
   const detail = `The upstream last confirmed this key too long ago, and ${why.replace(/\.$/, '')}.`;
-  return refuse('verdict_expired', detail);
+  return failWith('verdict_expired', detail);
 }
 
 function tooManyLookups(waitMs: number): Result<never> {
-  return refuse('rate_limited', 'This credential asks for too many unknown keys.', {
+  return failWith('rate_limited', 'This credential asks for too many unknown keys.', {
     retryAfterS: Math.max(1, Math.ceil(waitMs / 1000)),
   });
 }
 
 /** The configured products that a credential can see. */
-function candidates({ productIds }: AgentLicensingParts, tenant: Tenant): readonly string[] {
+function candidates({ productIds }: AgentLicenseParts, tenant: Tenant): readonly string[] {
   return productIds().filter((id) => tenant.productKey === null || id === tenant.productKey);
 }
 
 /** Keys of a product that was removed from the configuration are not answered. */
-function reaches(parts: AgentLicensingParts, tenant: Tenant, { productKey }: LicenseSnapshot): boolean {
+function reaches(parts: AgentLicenseParts, tenant: Tenant, { productKey }: LicenseSnapshot): boolean {
   return candidates(parts, tenant).includes(productKey);
 }
 
 /** `cache`: `miss` if the upstream was asked for this response. */
 function responseOf(
-  { clock, settings }: AgentLicensingParts,
+  { clock, settings }: AgentLicenseParts,
   snapshot: LicenseSnapshot,
   cache: 'hit' | 'miss',
 ): LicenseResponse {
@@ -237,12 +237,12 @@ const timeoutPartForAgents = 0.5;
 
 /** Changes a key here at once, and queues the change for the upstream. Asks the upstream first if necessary. */
 async function change(
-  parts: LicensingParts,
+  parts: LicenseParts,
   request: LicenseChangeRequest,
   signal: AbortSignal,
 ): Promise<Result<LicenseResponse>> {
   const { tenant, licenseKey, trigger, waitMs, idempotency, requester = null } = request;
-  const isReplay = wasAnswered(parts.reader, idempotency);
+  const isReplay = hasStoredResponse(parts.reader, idempotency);
   let cache: 'hit' | 'miss' = 'hit';
   if (!isReplay && asksFirst(parts, request)) {
     const fetched = await lookUp(parts, { tenant, licenseKey, requester }, signal);
@@ -276,7 +276,7 @@ function cacheOf({ provenance }: LicenseResponse): 'hit' | 'miss' {
  * Whether to ask the upstream before recording the change: an enable of a key that was last seen enabled, but not
  * recently, or at another upstream address. The key may have been disabled since.
  */
-function asksFirst(parts: LicensingParts, { tenant, licenseKey, trigger }: LicenseChangeRequest): boolean {
+function asksFirst(parts: LicenseParts, { tenant, licenseKey, trigger }: LicenseChangeRequest): boolean {
   if (trigger !== 'enable') return false;
   const snapshot = parts.reader.snapshots.get(licenseKey);
   if (snapshot === null || !reaches(parts, tenant, snapshot)) return false;
@@ -287,7 +287,7 @@ function asksFirst(parts: LicensingParts, { tenant, licenseKey, trigger }: Licen
 
 /** Whether a read from the upstream could make a refused change possible. A key that is gone may have returned. */
 function upstreamMayKnow(
-  parts: LicensingParts,
+  parts: LicenseParts,
   { tenant, licenseKey }: LicenseChangeRequest,
   { code }: Problem,
 ): boolean {
@@ -296,7 +296,7 @@ function upstreamMayKnow(
   return snapshot !== null && snapshot.gone && reaches(parts, tenant, snapshot);
 }
 
-async function queue(parts: LicensingParts, request: LicenseChangeRequest): Promise<Result<QueuedChange>> {
+async function queue(parts: LicenseParts, request: LicenseChangeRequest): Promise<Result<QueuedChange>> {
   const { freshness, maxPending } = parts.settings();
   const { tenant, licenseKey, trigger, actor, requestId = null, idempotency } = request;
   const productKeys = candidates(parts, tenant);
@@ -309,7 +309,7 @@ async function queue(parts: LicensingParts, request: LicenseChangeRequest): Prom
 
 /** Waits for the upstream as long as the caller wants; returns the latest snapshot. */
 async function afterWaiting(
-  parts: LicensingParts,
+  parts: LicenseParts,
   { licenseKey, trigger, waitMs, isAgent = false, idempotency }: LicenseChangeRequest,
   queued: QueuedChange & { operationId: string },
   signal: AbortSignal,
@@ -322,7 +322,7 @@ async function afterWaiting(
   const snapshot = parts.reader.snapshots.get(licenseKey) ?? queued.snapshot;
   if (idempotency !== null) {
     const value: QueuedChange = { snapshot, operationId: null };
-    await parts.writer.write('keepResponse', { idempotency, value });
+    await parts.writer.write('storeFinalResponse', { idempotency, value });
   }
   return snapshot;
 }

@@ -35,7 +35,7 @@ export function mirrorCoupons(
     else adoptCoupon(transaction, provisionalId, { coupon, confirmedAt });
   }
   if (extent === 'whole') forgetUnlisted(transaction);
-  if (former.size > 0) keepFormerCoupons(transaction, extent === 'whole' ? new Map() : former);
+  if (former.size > 0) storeFormerCoupons(transaction, extent === 'whole' ? new Map() : former);
   if (extent !== 'some') transaction.settings.set(mirroredAt, String(confirmedAt));
   return done(null);
 }
@@ -50,7 +50,7 @@ function formerCoupons({ settings }: Reader): Map<number, FormerCoupon> {
   return new Map(JSON.parse(settings.get(formerSetting) || '[]') as [number, FormerCoupon][]);
 }
 
-function keepFormerCoupons({ settings }: Transaction, former: ReadonlyMap<number, FormerCoupon>): void {
+function storeFormerCoupons({ settings }: Transaction, former: ReadonlyMap<number, FormerCoupon>): void {
   settings.set(formerSetting, JSON.stringify([...former]));
 }
 
@@ -72,7 +72,7 @@ export function forgetCoupons(transaction: Transaction): void {
   mirror.removeAliases();
   mirror.removeShown();
   forgetUnlisted(transaction);
-  keepFormerCoupons(transaction, former);
+  storeFormerCoupons(transaction, former);
   settings.set(mirroredAt, '');
 }
 

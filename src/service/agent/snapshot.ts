@@ -1,15 +1,15 @@
-import { done, type Result, refuse } from '../../domain/problem/problem.ts';
+import { done, type Result, failWith } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { preloadLimit, type PreloadOutcome } from '../../domain/agent/preload.ts';
+import { maxPreloadKeys, type PreloadOutcome } from '../../domain/agent/preload.ts';
 
 /** Notes that a caller asked for a key, so that the agent keeps refreshing the key. */
 export function touchSnapshot(
   transaction: Transaction,
   { licenseKey }: { licenseKey: string },
-  { now, elapsed }: Context,
+  { now, monotonic }: Context,
 ): Result<null> {
-  transaction.snapshots.touch(licenseKey, now, elapsed);
+  transaction.snapshots.touch(licenseKey, now, monotonic);
   return done(null);
 }
 
@@ -20,8 +20,8 @@ export function queuePreload(
 ): Result<{ queued: number }> {
   const { left } = preload.progress();
   const keys = new Set(licenseKeys);
-  if (left + keys.size > preloadLimit) {
-    return refuse('storage_full', `At most ${preloadLimit} license keys can wait for preloading.`);
+  if (left + keys.size > maxPreloadKeys) {
+    return failWith('storage_full', `At most ${maxPreloadKeys} license keys can wait for preloading.`);
   }
   if (left === 0) preload.clear();
   for (const licenseKey of keys) preload.add({ licenseKey, productKey });

@@ -64,7 +64,7 @@ export interface SnapshotTable extends SnapshotReads {
   remove(licenseKey: string): void;
   /** The upstream has changed: every refreshed key is due, and 404s of the former upstream are forgotten. */
   restartWaits(at: number): void;
-  /** Moves the times of refreshes and first 404s after a restart by which `Clock.elapsed` went back. */
+  /** Moves the times of refreshes and first 404s after a restart by which `Clock.monotonic` went back. */
   shiftWaits(byMs: number): void;
 }
 

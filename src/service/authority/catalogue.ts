@@ -2,15 +2,15 @@ import type { Account, Product, Collection } from '../../domain/catalogue.ts';
 import {
   notFound,
   done,
-  refuseParameters,
+  failWithFaults,
   type Result,
   unknownAccount,
-  refuse,
+  failWith,
   foreignProduct,
   type ParameterFault,
 } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
-import { keepOldCredential, newCredential, newSecret, newIdentifier } from '../access/credential.ts';
+import { storeOldCredential, newCredential, newSecret, newIdentifier } from '../access/credential.ts';
 import type { AuthorityTransaction, AuthorityReader } from '../tables.ts';
 
 /** The API key is shown only once. `oldUntil`: until when the replaced key stays valid (epoch ms), if it does. */
@@ -32,7 +32,7 @@ export async function addAccount(
   const holder = (await accounts.byKeyDigest(digest)) ?? (await oldCredentials.byDigest('api_key', digest));
   if (holder !== null) {
     const detail = 'The API key belongs to another account.';
-    return refuseParameters([{ parameter: 'api_key', code: 'taken', detail }]);
+    return failWithFaults([{ parameter: 'api_key', code: 'taken', detail }]);
   }
   const account = { accountId: context.random.uuid(context.now), name: command.name, createdAt: context.now };
   await accounts.add(account, digest);
@@ -51,7 +51,7 @@ export async function rollApiKey(
   if (account === null || oldDigest === null) return notFound('account');
   const { secret: apiKey, digest } = newCredential('lk_api', context);
   await accounts.setKeyDigest(accountId, digest);
-  await keepOldCredential(transaction, { kind: 'api_key', id: accountId }, oldDigest, oldUntil);
+  await storeOldCredential(transaction, { kind: 'api_key', id: accountId }, oldDigest, oldUntil);
   return done({ account, apiKey, oldUntil });
 }
 
@@ -74,10 +74,10 @@ export async function addProduct(
   context: Context,
 ): Promise<Result<ProductWithSecret>> {
   const { accountId, name, recurring } = command;
-  if ((await transaction.accounts.get(accountId)) === null) return refuseParameters([unknownAccount]);
+  if ((await transaction.accounts.get(accountId)) === null) return failWithFaults([unknownAccount]);
   const productKey = command.productKey ?? newIdentifier(context.random);
   if ((await transaction.products.get(productKey)) !== null) {
-    return refuse('product_key_taken', 'There already is a product with this key.');
+    return failWith('product_key_taken', 'There already is a product with this key.');
   }
   const secret = command.secret ?? newSecret('lk_prod', context.random);
   const digest = context.digest(secret);
@@ -86,7 +86,7 @@ export async function addProduct(
     (await transaction.oldCredentials.byDigest('product_secret', digest));
   if (holder !== null) {
     const detail = 'The secret belongs to another product.';
-    return refuseParameters([{ parameter: 'secret', code: 'taken', detail }]);
+    return failWithFaults([{ parameter: 'secret', code: 'taken', detail }]);
   }
   const product = { productKey, accountId, name, recurring, createdAt: context.now, archivedAt: null };
   await transaction.products.add(product, digest);
@@ -104,7 +104,7 @@ export async function rollProductSecret(
   if (product === null || oldDigest === null) return notFound('product');
   const { secret, digest } = newCredential('lk_prod', context);
   await transaction.products.setSecretDigest(productKey, digest);
-  await keepOldCredential(transaction, { kind: 'product_secret', id: productKey }, oldDigest, oldUntil);
+  await storeOldCredential(transaction, { kind: 'product_secret', id: productKey }, oldDigest, oldUntil);
   return done({ product, secret, oldUntil });
 }
 
@@ -138,13 +138,13 @@ export async function addCollection(
   context: Context,
 ): Promise<Result<Collection>> {
   const { accountId, name } = command;
-  if ((await transaction.accounts.get(accountId)) === null) return refuseParameters([unknownAccount]);
+  if ((await transaction.accounts.get(accountId)) === null) return failWithFaults([unknownAccount]);
   const productKeys = [...new Set(command.productKeys)];
   const faults = await memberFaults(transaction, accountId, productKeys);
-  if (faults.length > 0) return refuseParameters(faults);
+  if (faults.length > 0) return failWithFaults(faults);
   const collectionId = command.collectionId ?? newIdentifier(context.random);
   if ((await transaction.collections.get(collectionId)) !== null) {
-    return refuse('collection_id_taken', 'There already is a collection with this id.');
+    return failWith('collection_id_taken', 'There already is a collection with this id.');
   }
   const collection = { collectionId, accountId, name, productKeys };
   await transaction.collections.add(collection);
@@ -162,7 +162,7 @@ export async function updateCollection(
   if (collection === null) return notFound('collection');
   const changed = { ...collection, name, productKeys: [...new Set(productKeys)] };
   const faults = await memberFaults(transaction, collection.accountId, changed.productKeys);
-  if (faults.length > 0) return refuseParameters(faults);
+  if (faults.length > 0) return failWithFaults(faults);
   await transaction.collections.put(changed);
   return done(changed);
 }

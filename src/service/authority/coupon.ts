@@ -11,8 +11,8 @@ import {
   foreignProduct,
   notFound,
   done,
-  refuse,
-  refuseParameters,
+  failWith,
+  failWithFaults,
   type ParameterFault,
   type Result,
 } from '../../domain/problem/problem.ts';
@@ -45,7 +45,7 @@ export async function createCoupon(
 ): Promise<Result<Coupon>> {
   const refusal = await scopeRefusal(transaction, accountId, terms.scope);
   if (refusal !== null) return refusal;
-  if (!isPlainCouponCode(terms.code)) return refuseParameters([malformedCode]);
+  if (!isPlainCouponCode(terms.code)) return failWithFaults([malformedCode]);
   if ((await transaction.coupons.byCode(accountId, terms.code)) !== null) return refuseTakenCode();
   return done(await transaction.coupons.add(accountId, terms));
 }
@@ -62,13 +62,13 @@ export async function updateCoupon(
   if (broken.length > 0 && (await redemptions.countOf(accountId, id)) > 0) {
     const detail = 'The coupon was redeemed: its code, scope and discount cannot change.';
     const errors = broken.map((parameter) => ({ parameter, code: 'redeemed', detail }));
-    return refuse('coupon_redeemed', detail, { errors });
+    return failWith('coupon_redeemed', detail, { errors });
   }
   const refusal = isSame(coupon.scope, terms.scope)
     ? null
     : await scopeRefusal(transaction, accountId, terms.scope);
   if (refusal !== null) return refusal;
-  if (coupon.code !== terms.code && !isPlainCouponCode(terms.code)) return refuseParameters([malformedCode]);
+  if (coupon.code !== terms.code && !isPlainCouponCode(terms.code)) return failWithFaults([malformedCode]);
   const holder = await coupons.byCode(accountId, terms.code);
   if (holder !== null && holder.id !== id) return refuseTakenCode();
   const changed = { ...terms, id };
@@ -99,7 +99,7 @@ export async function deleteCoupon(
   const coupon = await coupons.get(accountId, id);
   if (coupon === null) return notFound('coupon');
   if ((await redemptions.countOf(accountId, id)) > 0) {
-    return refuse('coupon_redeemed', 'The coupon was redeemed: end it instead.');
+    return failWith('coupon_redeemed', 'The coupon was redeemed: end it instead.');
   }
   await coupons.remove(id);
   return done(coupon);
@@ -129,12 +129,12 @@ async function scopeRefusal(
   scope: CouponScope,
 ): Promise<Result<never> | null> {
   const faults = await couponScopeFaults(transaction, accountId, scope);
-  if (faults.length > 0) return refuseParameters(faults);
+  if (faults.length > 0) return failWithFaults(faults);
   const product = scope.type === 'single' ? await transaction.products.get(scope.productKey) : null;
   if (product?.recurring !== true) return null;
   const detail = 'Coupons for products with a recurring price cannot be created here.';
   const errors = [{ parameter: 'product_key', code: 'product_is_recurring', detail }];
-  return refuse('product_is_recurring', detail, { errors });
+  return failWith('product_is_recurring', detail, { errors });
 }
 
 export const codeTaken = {
@@ -143,5 +143,5 @@ export const codeTaken = {
 } as const;
 
 function refuseTakenCode(): Result<never> {
-  return refuse(codeTaken.code, codeTaken.detail);
+  return failWith(codeTaken.code, codeTaken.detail);
 }

@@ -1,4 +1,4 @@
-import { done, refuse, type Result, unknownProduct, notFound } from '../../domain/problem/problem.ts';
+import { done, failWith, type Result, unknownProduct, notFound } from '../../domain/problem/problem.ts';
 import { type License, isPlainLicenseKey, malformedKey } from '../../domain/license.ts';
 import type { Product, Purchase } from '../../domain/catalogue.ts';
 import type { Tenant } from '../../domain/access/principal.ts';
@@ -92,7 +92,7 @@ function* chunks<Item>(items: readonly Item[], size: number): Generator<readonly
 
 function refuseAll(rejected: readonly RejectedRow[]): Result<never> {
   const errors = rejected.map(({ row, ...fault }) => ({ parameter: `row ${row}`, ...fault }));
-  return refuse('import_rejected', 'Nothing was imported, because some rows were rejected.', { errors });
+  return failWith('import_rejected', 'Nothing was imported, because some rows were rejected.', { errors });
 }
 
 /** Imported dates are in whole seconds. */

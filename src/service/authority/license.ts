@@ -12,8 +12,8 @@ import {
   type Result,
   notFound,
   unknownProduct,
-  refuse,
-  refuseParameters,
+  failWith,
+  failWithFaults,
 } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, LicenseChange } from '../tables.ts';
@@ -23,11 +23,11 @@ import { recordChange } from '../access/records.ts';
 /** Counts or undoes a use, enables or disables a license (specification 4.4). */
 export async function changeLicense(
   { licenses }: AuthorityTransaction,
-  change: Omit<LicenseChange, 'remembered'>,
-  { now, actor, keepsHistory }: Context,
+  change: Omit<LicenseChange, 'historyEntry'>,
+  { now, actor, recordsHistory }: Context,
 ): Promise<Result<License>> {
-  const remembered = keepsHistory ? { at: now, credential: actor } : null;
-  const changed = await licenses.change({ ...change, remembered });
+  const historyEntry = recordsHistory ? { at: now, credential: actor } : null;
+  const changed = await licenses.change({ ...change, historyEntry });
   if (changed === null) return notFound('license');
   const { before, after } = changed;
   return isSameState(before, after) ? { ...done(after), unchanged: true } : done(after);
@@ -51,19 +51,19 @@ export async function addPurchase(
 ): Promise<Result<PurchaseWithLicense>> {
   const { productKey, buyerEmail, uses, enabled } = command;
   const product = await transaction.products.get(productKey);
-  if (product === null) return refuseParameters([unknownProduct]);
+  if (product === null) return failWithFaults([unknownProduct]);
   // A purchase from an existing store is accepted for an archived product, too.
   if (product.archivedAt !== null && command.soldAt === null) {
-    return refuse('product_archived', 'This product is no longer sold.');
+    return failWith('product_archived', 'This product is no longer sold.');
   }
   if (command.licenseKey !== null && !isPlainLicenseKey(command.licenseKey))
-    return refuseParameters([malformedKey]);
+    return failWithFaults([malformedKey]);
   const licenseKey = command.licenseKey ?? licenseKeyFrom(random.bytes(licenseKeyBytes));
   const createdAt = command.soldAt ?? now;
   const license = { licenseKey, productKey, buyerEmail, uses, enabled, createdAt };
   const purchase = { purchaseId: random.uuid(now), licenseKey, createdAt, refundedAt: null };
   if (!(await transaction.licenses.add(license))) {
-    return refuse('license_key_taken', 'There already is a license with this key.');
+    return failWith('license_key_taken', 'There already is a license with this key.');
   }
   await transaction.purchases.add(purchase);
   return done({ purchase, license });

@@ -3,19 +3,19 @@ import { notFound, done, type Result } from '../../domain/problem/problem.ts';
 import {
   type Cacheable,
   type CouponResponse,
-  type Couponing,
+  type CouponService,
   type CouponList,
   type LicenseResponse,
   type LicenseHistory,
-  type Licensing,
-  findPlainKeys,
-  type Checkout,
+  type LicenseService,
+  acceptPastedKeys,
+  type CheckoutService,
   type QuoteResponse,
   type RedemptionResponse,
 } from '../services.ts';
 import type { Lists, AuthorityReader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
-import { inKnownCode, quoteCoupon, knownCode } from '../checkout.ts';
+import { withStoredCouponCode, quoteCoupon, storedCouponCode } from '../checkout.ts';
 import type { Cart } from '../../domain/checkout/quote.ts';
 import type { Clock } from '../ports.ts';
 import type { Tenant } from '../../domain/access/principal.ts';
@@ -24,8 +24,8 @@ const provenance = { freshness: 'authoritative' } as const;
 
 const untilChanged: Cacheable = { since: -Infinity, until: Infinity, onServed: () => undefined };
 
-export function authorityLicensing(reader: AuthorityReader, writer: Writer): Licensing {
-  return findPlainKeys({
+export function authorityLicenseService(reader: AuthorityReader, writer: Writer): LicenseService {
+  return acceptPastedKeys({
     async verify(tenant, licenseKey): Promise<Result<LicenseResponse>> {
       const license = await licenseOfTenant(reader, tenant, licenseKey);
       return license === null ? notFound('license') : done({ ...answer(license), cacheable: untilChanged });
@@ -64,18 +64,18 @@ function answer(license: License): LicenseResponse {
   return { license, productKey: license.productKey, provenance };
 }
 
-export function authorityCouponing(
+export function authorityCouponService(
   reader: AuthorityReader,
   writer: Writer,
   lists: Pick<Lists, 'coupons'> = reader,
-): Couponing {
+): CouponService {
   return {
     async create(accountId, terms, writeOptions): Promise<Result<CouponResponse>> {
       const created = await writer.write('createCoupon', { accountId, terms }, writeOptions);
       return created.ok ? done({ coupon: created.value, provenance }) : created;
     },
     async list(accountId, sent): Promise<Result<CouponList>> {
-      const query = await inKnownCode(sent, (code) => reader.coupons.byCode(accountId, code));
+      const query = await withStoredCouponCode(sent, (code) => reader.coupons.byCode(accountId, code));
       const coupons = await lists.coupons.list(accountId, query, query);
       return done({ coupons, total: await lists.coupons.count(accountId, query), provenance });
     },
@@ -87,14 +87,14 @@ export function authorityCouponing(
   };
 }
 
-export function authorityCheckout(
+export function authorityCheckoutService(
   reader: AuthorityReader,
   writer: Writer,
   clock: Pick<Clock, 'now'>,
-): Checkout {
+): CheckoutService {
   const spelled = async (accountId: string, cart: Cart): Promise<Cart> => ({
     ...cart,
-    code: await knownCode(cart.code, (code) => reader.coupons.byCode(accountId, code)),
+    code: await storedCouponCode(cart.code, (code) => reader.coupons.byCode(accountId, code)),
   });
   return {
     async quote(accountId, sent): Promise<Result<QuoteResponse>> {

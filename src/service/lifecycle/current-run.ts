@@ -37,7 +37,7 @@ const unconfirmed = 'high_water_unconfirmed';
 const elapsedMark = 'steady_mark';
 
 /** The latest time that this store has seen; null for a new store. */
-export async function rememberedTime({ settings }: AuthorityReader): Promise<TimeMark | null> {
+export async function storedTime({ settings }: AuthorityReader): Promise<TimeMark | null> {
   const mark = await settings.get(highWater);
   if (mark === null) return null;
   return { at: Number(mark), isConfirmed: (await settings.get(unconfirmed)) !== '1' };
@@ -47,33 +47,33 @@ export async function rememberedTime({ settings }: AuthorityReader): Promise<Tim
 export async function markTime(
   transaction: AuthorityTransaction,
   { mark }: { mark: TimeMark },
-  { elapsed }: Context,
+  { monotonic }: Context,
 ): Promise<Result<null>> {
   const { settings } = transaction;
-  const before = await rememberedTime(transaction);
+  const before = await storedTime(transaction);
   // The first time from the upstream may be before the unconfirmed time of the machine.
   if (before === null || mark.at > before.at || (mark.isConfirmed && !before.isConfirmed)) {
     await settings.set(highWater, String(mark.at));
     await settings.set(unconfirmed, mark.isConfirmed ? '0' : '1');
   }
-  await settings.set(elapsedMark, String(elapsed));
+  await settings.set(elapsedMark, String(monotonic));
   return done(null);
 }
 
 /**
- * Waits are stored as `Clock.elapsed`, which starts again with each process. If the wall clock was set back, the new
- * `elapsed` may be less than the last stored one: then all waits are moved. Returns the `elapsed`, as this process
+ * Waits are stored as `Clock.monotonic`, which starts again with each process. If the wall clock was set back, the new
+ * `monotonic` may be less than the last stored one: then all waits are moved. Returns the `monotonic`, as this process
  * counts, that the last process certainly reached.
  */
-export function resumeWaits(transaction: Transaction, elapsed: number): number {
+export function resumeWaits(transaction: Transaction, monotonic: number): number {
   const before = Number(transaction.settings.get(elapsedMark) ?? 0);
-  transaction.settings.set(elapsedMark, String(elapsed));
-  if (before <= elapsed) return before;
-  transaction.operations.shiftWaits(elapsed - before);
-  transaction.snapshots.shiftWaits(elapsed - before);
-  shiftRetryAfter(transaction, elapsed - before);
-  shiftUnknownHistory(transaction, elapsed - before);
-  return elapsed;
+  transaction.settings.set(elapsedMark, String(monotonic));
+  if (before <= monotonic) return before;
+  transaction.operations.shiftWaits(monotonic - before);
+  transaction.snapshots.shiftWaits(monotonic - before);
+  shiftRetryAfter(transaction, monotonic - before);
+  shiftUnknownHistory(transaction, monotonic - before);
+  return monotonic;
 }
 
 const markEveryMs = 60_000;

@@ -64,7 +64,7 @@ export async function startAgent(
   const { instance, isCopy } = await startStore(transaction, 'agent', command, context);
   countStart(transaction);
   if (isCopy) makeAllUncertain(transaction);
-  const reached = resumeWaits(transaction, context.elapsed);
+  const reached = resumeWaits(transaction, context.monotonic);
   makeInFlightUncertain(transaction, command, context);
   renewReconcileDelays(transaction, { reached, reconcileAfterMs: command.reconcileAfterMs }, context);
   return done({ instance });
@@ -76,14 +76,14 @@ async function startStore(
   start: StartStore,
   context: Context,
 ): Promise<StartedStore & { isCopy: boolean }> {
-  await keepRole(transaction, role);
+  await storeRole(transaction, role);
   await acceptAdminToken(transaction, start, context);
-  await keepLogKey(transaction, context.random);
-  return await keepPlace(transaction, start.place, context);
+  await createLogKey(transaction, context.random);
+  return await recognizePlace(transaction, start.place, context);
 }
 
 /** If the place has changed, the store is a copy and gets a new instance id. */
-async function keepPlace(
+async function recognizePlace(
   { settings }: AuthorityTransaction,
   place: string,
   { now, random }: Context,
@@ -106,7 +106,7 @@ export async function logKey({ settings }: AuthorityReader): Promise<string> {
   return secret;
 }
 
-async function keepLogKey({ settings }: AuthorityTransaction, random: Random): Promise<void> {
+async function createLogKey({ settings }: AuthorityTransaction, random: Random): Promise<void> {
   if ((await settings.get(logKeySetting)) === null)
     await settings.set(logKeySetting, newSecret('lk_log', random));
 }
@@ -152,7 +152,7 @@ export async function isUnusedAuthority({
   return counts.every((count) => count === 0) && (await accounts.count({})) <= 1;
 }
 
-async function keepRole({ settings }: AuthorityTransaction, role: RoleName): Promise<void> {
+async function storeRole({ settings }: AuthorityTransaction, role: RoleName): Promise<void> {
   await settings.set(roleSetting, role);
 }
 

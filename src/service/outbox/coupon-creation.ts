@@ -5,7 +5,7 @@ import {
   type CouponTerms,
   type Coupon,
 } from '../../domain/checkout/coupon.ts';
-import { done, refuse, refuseParameters, type Result } from '../../domain/problem/problem.ts';
+import { done, failWith, failWithFaults, type Result } from '../../domain/problem/problem.ts';
 import type { Context, Idempotency } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 import type { MirroredCoupon } from '../agent/tables.ts';
@@ -45,7 +45,7 @@ export function queueCoupon(
   context: Context,
 ): Result<QueuedCoupon> {
   const { mirror } = transaction;
-  if (!isPlainCouponCode(terms.code)) return refuseParameters([malformedCode]);
+  if (!isPlainCouponCode(terms.code)) return failWithFaults([malformedCode]);
   // If the upstream can be reached, let it decide about a code that it already has.
   if (mirror.provisionalByCode(terms.code) !== null || (!isSentNow && mirror.byCode(terms.code) !== null)) {
     return refuseTakenCode();
@@ -67,18 +67,19 @@ export function queueCoupon(
     },
     context,
   );
-  if (isSent) send(transaction, operation, { baseUses: null, at: context.elapsed });
+  if (isSent) send(transaction, operation, { baseUses: null, at: context.monotonic });
   return done({ ...mirrored, operationId: operation.id, isSent });
 }
 
 export function refuseTakenCode(): Result<never> {
-  return refuse('coupon_code_taken', 'There already is a coupon with this code.');
+  return failWith('coupon_code_taken', 'There already is a coupon with this code.');
 }
 
-function isQueueFree(transaction: Transaction, subject: string, { elapsed }: Context): boolean {
+function isQueueFree(transaction: Transaction, subject: string, { monotonic }: Context): boolean {
   const isEmpty = transaction.operations.tail(subject, 'coupon') === null;
   return (
-    isEmpty && nextReconcileAt(transaction, { subject, queue: 'coupon', asDisable: false }, elapsed) === null
+    isEmpty &&
+    nextReconcileAt(transaction, { subject, queue: 'coupon', asDisable: false }, monotonic) === null
   );
 }
 
@@ -142,7 +143,7 @@ function recordNotCreated(
 ): void {
   if (caller !== null && (isRefused(outcome) || isKnownCode(transaction, operation))) {
     leaveNothing(transaction, operation, caller, context);
-  } else if (isRefusal(outcome)) {
+  } else if (isFailure(outcome)) {
     const refused = refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
     // A held creation may have been applied: its code stays taken.
     if (refused.progress.state === 'dead') transaction.mirror.remove(provisionalCoupon(operation).id);
@@ -175,7 +176,7 @@ function keepForRepeats(
 }
 
 /** Whether the upstream will never accept this creation: it refuses the terms or the code. */
-function isRefusal({ reason }: NotApplied): boolean {
+function isFailure({ reason }: NotApplied): boolean {
   return reason === 'refused' || reason === 'rejected' || reason === 'missing';
 }
 
@@ -206,11 +207,11 @@ export function recordCouponListing(
 ): Result<Operation> {
   const operation = transaction.operations.get(operationId);
   if (operation === null || operation.progress.state !== 'uncertain') {
-    return refuse('operation_not_open', 'The operation is not uncertain.');
+    return failWith('operation_not_open', 'The operation is not uncertain.');
   }
   if (listed === null) {
     const again = move(transaction, operation, { type: 'read_absent', certain: true });
-    scheduleHead(transaction, operation.subject, 'coupon', { at: context.elapsed });
+    scheduleHead(transaction, operation.subject, 'coupon', { at: context.monotonic });
     return done(again);
   }
   if (hasTerms(listed, provisionalCoupon(operation))) {

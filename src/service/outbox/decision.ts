@@ -15,7 +15,7 @@ import {
   type OperationState,
   nextProgress,
 } from '../../domain/outbox/operation.ts';
-import { done, refuse, type Result } from '../../domain/problem/problem.ts';
+import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { move, putSnapshot, scheduleHead, nextReconcileAt } from './queue.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction, Reader } from '../tables.ts';
@@ -33,10 +33,10 @@ export function decideOperation(
   context: Context,
 ): Result<DecidedOperation> {
   const operation = transaction.operations.get(operationId);
-  if (operation === null) return refuse('operation_not_found', 'There is no such operation.');
+  if (operation === null) return failWith('operation_not_found', 'There is no such operation.');
   const event = eventOfDecision(operation, decision, context.now);
   if (nextProgress(operation.progress, event) === null) {
-    return refuse(
+    return failWith(
       'operation_not_open',
       `The operation is ${operation.progress.state}: it takes no ${decision}.`,
     );
@@ -47,7 +47,7 @@ export function decideOperation(
   if (head !== null) transaction.operations.put({ ...head, nextAt: null, outage: false });
   const decided = move(transaction, decision === 'retry' ? asRetried(operation) : operation, event);
   if (head?.progress.state !== 'in_flight') {
-    scheduleHead(transaction, operation.subject, queue, { at: context.elapsed });
+    scheduleHead(transaction, operation.subject, queue, { at: context.monotonic });
   }
   if (decision === 'confirm') countConfirmed(transaction, operation);
   followUp(transaction, operation, decision);
@@ -114,18 +114,18 @@ function questionsCount(operation: Operation, decision: Decision): boolean {
   return queueOf[operation.kind] === 'counter' && mayHaveBeenApplied(operation) && !isShown;
 }
 
-/** Explains an operation to a person; `elapsed`: monotonic ms (`Clock.elapsed`). */
+/** Explains an operation to a person; `monotonic`: monotonic ms (`Clock.monotonic`). */
 export function explainOperation(
   reader: Reader,
   operation: Operation,
-  { blocker, elapsed }: { blocker: Blocker | null; elapsed: number },
+  { blocker, monotonic }: { blocker: Blocker | null; monotonic: number },
 ): Explanation {
   const { subject, kind } = operation;
   const queue = queueOf[kind];
   const seen = reader.snapshots.get(subject);
   return explain(operation, {
-    now: elapsed,
-    reconcileAt: nextReconcileAt(reader, { subject, queue, asDisable: kind === 'disable' }, elapsed),
+    now: monotonic,
+    reconcileAt: nextReconcileAt(reader, { subject, queue, asDisable: kind === 'disable' }, monotonic),
     isHead: reader.operations.head(subject, queue)?.id === operation.id,
     blocker,
     shown: seen && { uses: seen.license.uses, enabled: seen.license.enabled, at: seen.confirmedAt },

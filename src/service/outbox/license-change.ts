@@ -7,7 +7,7 @@ import {
   verdict,
 } from '../../domain/agent/license-snapshot.ts';
 import { isHeld, queueOf, type Operation } from '../../domain/outbox/operation.ts';
-import { notFound, done, refuse, type Result } from '../../domain/problem/problem.ts';
+import { notFound, done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { isOfFormerAddress, upstreamAddressSince } from './upstream-state.ts';
 import { recordChange } from '../access/records.ts';
 import type { Context } from '../ports.ts';
@@ -38,12 +38,12 @@ export function queueChange(
 ): Result<QueuedChange> {
   const { trigger } = command;
   const snapshot = transaction.snapshots.get(command.licenseKey);
-  if (snapshot === null) return refuse('upstream_unreachable', 'Nothing is known of this key yet.');
+  if (snapshot === null) return failWith('upstream_unreachable', 'Nothing is known of this key yet.');
   if (!command.productKeys.includes(snapshot.productKey)) return notFound('license');
   const judged = verdict(snapshot, command.freshness, context.now);
   if (judged.verdict === 'gone') return notFound('license');
   if (judged.verdict === 'answer' && judged.freshness === 'expired' && trigger !== 'disable') {
-    return refuse('verdict_expired', 'The key was disabled when last seen, and that is too long ago.');
+    return failWith('verdict_expired', 'The key was disabled when last seen, and that is too long ago.');
   }
   const isFresh =
     judged.verdict === 'answer' &&

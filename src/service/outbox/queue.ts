@@ -17,7 +17,7 @@ import {
 } from '../../domain/outbox/operation.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
-import { done, refuse, type Result } from '../../domain/problem/problem.ts';
+import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import { unknownHistoryUntil, boundUpstream } from './sync-marks.ts';
 import { currentRun } from '../lifecycle/current-run.ts';
 
@@ -96,11 +96,11 @@ export function waitAfterFailure(
   operation: Operation,
   failure: Failure,
   policy: SyncPolicy,
-  { elapsed, random }: Context,
+  { monotonic, random }: Context,
 ): Wait {
   const failures = operation.failures + 1;
-  const waitMs = Math.max(backoffMs(policy.backoff, failures, random.draw()), failure.retryAfterMs ?? 0);
-  return { at: elapsed + waitMs, outage: failure.outage, failures, lastError: failure.detail };
+  const waitMs = Math.max(backoffMs(policy.backoff, failures, random.fraction()), failure.retryAfterMs ?? 0);
+  return { at: monotonic + waitMs, outage: failure.outage, failures, lastError: failure.detail };
 }
 
 /**
@@ -133,7 +133,7 @@ type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productKey'> &
 /** Refuses a change if `sync.max_pending` operations wait: an accepted operation is never dropped for space. */
 export function refuseWhenFull(transaction: Transaction, maxPending: number): Result<null> {
   if (transaction.operations.unfinished() < maxPending) return done(null);
-  return refuse(
+  return failWith(
     'storage_full',
     'The outbox is full (sync.max_pending): changes are taken again once the upstream has taken some.',
   );
@@ -143,7 +143,7 @@ export function refuseWhenFull(transaction: Transaction, maxPending: number): Re
 export function enqueue(
   { operations, trace }: Transaction,
   { kind, subject, productKey, seenEnabled = null, payload = null }: NewOperation,
-  { now, elapsed, random, actor, requestId }: Context,
+  { now, monotonic, random, actor, requestId }: Context,
 ): Operation {
   const isHead = operations.isIdle(subject, queueOf[kind]);
   const operation = operations.add({
@@ -156,7 +156,7 @@ export function enqueue(
     requestId,
     attempts: 0,
     failures: 0,
-    nextAt: isHead ? elapsed : null,
+    nextAt: isHead ? monotonic : null,
     outage: false,
     reconcileAt: null,
     upstream: null,
@@ -200,20 +200,20 @@ type PlanStep = {
 export function planStep(
   transaction: Transaction,
   { subject, queue, justRead }: PlanStep,
-  { elapsed }: Context,
+  { monotonic }: Context,
 ): Result<Step> {
   const { operations, snapshots } = transaction;
   const head = operations.head(subject, queue);
-  if (head === null || head.nextAt === null || head.nextAt > elapsed) return done({ step: 'none' });
+  if (head === null || head.nextAt === null || head.nextAt > monotonic) return done({ step: 'none' });
   const step = nextStep({
     head,
     snapshot: snapshots.get(subject),
     run: currentRun(transaction),
-    now: elapsed,
+    now: monotonic,
     reconcileAt: nextReconcileAt(
       transaction,
       { subject, queue, asDisable: head.kind === 'disable' },
-      elapsed,
+      monotonic,
     ),
     // One read reconciles all uncertain counts; a change of state is reconciled when it is the head.
     hasUncertain: queue === 'counter' && operations.uncertain(subject, queue).length > 0,
@@ -225,7 +225,7 @@ export function planStep(
   }
   if (step.step !== 'send') return done(step);
   const { baseUses } = step;
-  const operation = send(transaction, head, { baseUses, at: elapsed });
+  const operation = send(transaction, head, { baseUses, at: monotonic });
   return done({ step: 'send', operation, baseUses });
 }
 

@@ -47,7 +47,7 @@ export function reconcileCounter(
   const isOnlyWriter = policy.writers === 'single' && !snapshot.manyWriters;
   if (applied === null && isOfEarlierRun(transaction, snapshot)) {
     const seen = { readUses: read.uses, isOnlyWriter, lastSeq: lastSeqBefore(transaction) };
-    if (questionEarlier(transaction, snapshot, seen, context.elapsed + policy.reconcileAfterMs))
+    if (questionEarlier(transaction, snapshot, seen, context.monotonic + policy.reconcileAfterMs))
       return unreconciled;
   }
   if (uncertain.length > 0)
@@ -103,11 +103,12 @@ function scheduleNext(
   transaction: Transaction,
   subject: string,
   before: Operation | null,
-  { elapsed }: Context,
+  { monotonic }: Context,
 ): void {
   const head = transaction.operations.head(subject, 'counter');
-  const isWaiting = head !== null && head.id === before?.id && head.nextAt !== null && head.nextAt > elapsed;
-  if (!isWaiting) scheduleHead(transaction, subject, 'counter', { at: elapsed });
+  const isWaiting =
+    head !== null && head.id === before?.id && head.nextAt !== null && head.nextAt > monotonic;
+  if (!isWaiting) scheduleHead(transaction, subject, 'counter', { at: monotonic });
 }
 
 /** Reconciles the head of a key's state queue with a read (src/sync/README.md, Queues). */
@@ -130,7 +131,7 @@ export function reconcileState(
       ? reconcileUncertainState(transaction, head, isAsWanted, context)
       : reconcilePendingState(transaction, head, isAsWanted, context);
   const wasDue = head.nextAt !== null && head.nextAt <= sentAt;
-  if (isReconciled || wasDue) scheduleHead(transaction, subject, 'state', { at: context.elapsed });
+  if (isReconciled || wasDue) scheduleHead(transaction, subject, 'state', { at: context.monotonic });
 }
 
 /**

@@ -19,7 +19,7 @@ import {
   type NotApplied,
   type Applied,
 } from '../../domain/outbox/outcome.ts';
-import { done, type Result, refuse } from '../../domain/problem/problem.ts';
+import { done, type Result, failWith } from '../../domain/problem/problem.ts';
 import { currentRun, isOfEarlierRun, confirmTime } from '../lifecycle/current-run.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
@@ -90,7 +90,7 @@ function recordApplied(
   { outcome, overlapped, policy }: Answered<'applied'>,
   context: Context,
 ): RecordedResponse {
-  const { now, elapsed } = context;
+  const { now, monotonic } = context;
   confirmTime(transaction, outcome.confirmedAt);
   observeInstance(transaction, outcome.instance, context);
   // A disable sets a value: after a response it does not matter how often it arrived.
@@ -98,7 +98,7 @@ function recordApplied(
   const delivered = move(transaction, operation, { type: 'applied', certain, at: now });
   const queue = queueOfOperation(operation);
   if (queue === 'state') endSuperseded(transaction, delivered, context);
-  const next = scheduleHead(transaction, operation.subject, queue, { at: elapsed });
+  const next = scheduleHead(transaction, operation.subject, queue, { at: monotonic });
   const snapshot = transaction.snapshots.get(operation.subject);
   if (snapshot === null) return recorded(delivered, null);
   const wasFirst = (next === null || next.seq > operation.seq) && !snapshot.gone;
@@ -106,7 +106,7 @@ function recordApplied(
   const isCounted = queue === 'counter' || mayCountFrom(transaction, snapshot, operation, overlapped);
   const isExpected = isCounted && !isOfOtherUpstream(transaction, snapshot);
   const unexpected = isExpected ? unexpectedCount(expectedCount(operation, snapshot), outcome.value) : null;
-  const at = { ...context, draw: context.random.draw(), readResult: readResultOf(outcome) };
+  const at = { ...context, fraction: context.random.fraction(), readResult: readResultOf(outcome) };
   // Of two overlapping responses either may be the newer. It may disable the key; a read then decides.
   const isStateUnsure =
     overlapped && queue === 'counter' && outcome.value.enabled !== snapshot.license.enabled;
@@ -126,7 +126,7 @@ function recordApplied(
     missingSince: null,
     readFirst: false,
     gone: false,
-    refreshAt: isStateUnsure ? elapsed : refreshAtAfterChange(snapshot, policy, at),
+    refreshAt: isStateUnsure ? monotonic : refreshAtAfterChange(snapshot, policy, at),
   };
   const before = wasFirst ? { ...snapshot, first: effectOf(operation) } : null;
   putSnapshot(transaction, answered, before);
@@ -177,7 +177,7 @@ function recordNotApplied(
 ): void {
   if (outcome.reason === 'refused') {
     refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
-    scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.elapsed });
+    scheduleHead(transaction, operation.subject, queueOfOperation(operation), { at: context.monotonic });
     updateSnapshot(transaction, operation.subject, {});
     return;
   }
@@ -200,7 +200,7 @@ function updateSnapshot(
 export function operationInFlight({ operations }: Transaction, operationId: string): Result<Operation> {
   const operation = operations.get(operationId);
   if (operation === null || operation.progress.state !== 'in_flight') {
-    return refuse('operation_not_open', 'The operation is not in flight.');
+    return failWith('operation_not_open', 'The operation is not in flight.');
   }
   return done(operation);
 }
@@ -230,7 +230,7 @@ export function recordAmbiguous(
   const lost = loseResponse(transaction, operation, policy, context);
   if (isHeld(lost)) return;
   // A read-back waits for the reconcile delay and for `Retry-After`, not for a backoff.
-  const at = lost.progress.state === 'pending' ? wait.at : context.elapsed + (outcome.retryAfterMs ?? 0);
+  const at = lost.progress.state === 'pending' ? wait.at : context.monotonic + (outcome.retryAfterMs ?? 0);
   scheduleHead(transaction, operation.subject, queueOfOperation(operation), { ...wait, at });
 }
 
@@ -257,9 +257,9 @@ export function postpone(
 export function endOutage(
   transaction: Transaction,
   _: Record<string, never>,
-  { elapsed }: Context,
+  { monotonic }: Context,
 ): Result<null> {
-  transaction.operations.endOutage(elapsed);
+  transaction.operations.endOutage(monotonic);
   return done(null);
 }
 
@@ -305,7 +305,7 @@ function isDisable({ kind }: Operation): boolean {
 export function reopenOperations(
   transaction: Transaction,
   licenseKey: string,
-  { elapsed }: Pick<Context, 'elapsed'>,
+  { monotonic }: Pick<Context, 'monotonic'>,
 ): void {
   const { operations } = transaction;
   const isMissing = ({ progress }: Operation): boolean =>
@@ -318,7 +318,7 @@ export function reopenOperations(
     for (const operation of reopened.filter((each) => queueOfOperation(each) === queue)) {
       move(transaction, operation, { type: 'reopen' });
     }
-    scheduleHead(transaction, licenseKey, queue, { at: elapsed });
+    scheduleHead(transaction, licenseKey, queue, { at: monotonic });
   }
 }
 
@@ -333,7 +333,7 @@ export function loseResponse(
   { reconcileAfterMs }: { reconcileAfterMs: number },
   context: Context,
 ): Operation {
-  const until = context.elapsed + reconcileAfterMs;
+  const until = context.monotonic + reconcileAfterMs;
   const event = operation.kind === 'disable' ? 'repeat' : 'ambiguous';
   const lost = move(transaction, { ...operation, reconcileAt: until }, { type: event });
   return holdIfElsewhere(transaction, lost, context);

@@ -22,7 +22,7 @@ type RecordRead = {
   licenseKey: string;
   productKey: string;
   outcome: Outcome<License>;
-  /** When the read was sent (monotonic ms, `Clock.elapsed`): only a read sent after the reconcile delay decides. */
+  /** When the read was sent (monotonic ms, `Clock.monotonic`): only a read sent after the reconcile delay decides. */
   sentAt: number;
   /** Whether a 404 counts. It does not if another known key got a 404 as well: then a gateway has lost its routes. */
   isMissingConfirmed: boolean;
@@ -90,7 +90,7 @@ function observe(
 ): LicenseSnapshot {
   const { value: license, confirmedAt, isCached } = outcome;
   const askedAt = before?.askedAt ?? context.now;
-  const at = { ...context, draw: context.random.draw(), readResult: readResultOf(outcome) };
+  const at = { ...context, fraction: context.random.fraction(), readResult: readResultOf(outcome) };
   return {
     license,
     local: { uses: license.uses, enabled: license.enabled, pending: 0 },
@@ -125,7 +125,7 @@ function recordCached(
     ? { license: { ...outcome.value, licenseKey, uses, enabled }, confirmedAt: outcome.confirmedAt }
     : {};
   const readResult = isNewer ? 'known' : 'unanswered';
-  const at = { ...context, draw: context.random.draw(), readResult } as const;
+  const at = { ...context, fraction: context.random.fraction(), readResult } as const;
   const detail = 'a cache answered, not the upstream';
   const failure = { detail, retryAfterMs: null, outage: false };
   postponeDueQueues(transaction, licenseKey, { ...command, failure }, context);
@@ -143,7 +143,7 @@ function recordFailure(transaction: Transaction, command: FailedRead, context: C
     recordMissing(transaction, snapshot, command, context);
     return;
   }
-  const at = { ...context, draw: context.random.draw(), readResult: 'unanswered' } as const;
+  const at = { ...context, fraction: context.random.fraction(), readResult: 'unanswered' } as const;
   transaction.snapshots.put({ ...snapshot, refreshAt: nextRefreshAt(snapshot, policy, at) });
   if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') return;
   const failure = { ...outcome, outage: isOutage(outcome) };
@@ -162,7 +162,7 @@ function recordMissing(
 ): void {
   const { policy } = command;
   const { licenseKey } = snapshot.license;
-  const missing = observeMissing(snapshot, context.elapsed, policy.goneMs);
+  const missing = observeMissing(snapshot, context.monotonic, policy.goneMs);
   // The count with which the key returns may contain operations that were held without a read.
   const isInQuestion =
     missing.gone && transaction.operations.queue(licenseKey, 'counter').some(mayHaveBeenApplied);
@@ -179,7 +179,7 @@ function recordMissing(
     postponeDueQueues(transaction, licenseKey, { ...command, failure }, context);
   }
   const readResult = seen.gone ? 'gone' : 'unanswered';
-  const at = { ...context, draw: context.random.draw(), readResult } as const;
+  const at = { ...context, fraction: context.random.fraction(), readResult } as const;
   putSnapshot(transaction, { ...seen, refreshAt: nextRefreshAt(snapshot, policy, at) });
 }
 
@@ -208,7 +208,7 @@ function adoptSpelling(
   transaction: Transaction,
   asked: string,
   own: string,
-  { now, elapsed }: Context,
+  { now, monotonic }: Context,
 ): 'same' | 'known' | 'adopted' {
   if (asked === own) return 'same';
   const { snapshots, operations } = transaction;
@@ -231,7 +231,7 @@ function adoptSpelling(
   for (const queue of ['counter', 'state'] as const) {
     const head = operations.head(own, queue);
     if (head !== null && head.progress.state !== 'in_flight')
-      scheduleHead(transaction, own, queue, { at: elapsed });
+      scheduleHead(transaction, own, queue, { at: monotonic });
   }
   return isKnown ? 'known' : 'adopted';
 }

@@ -13,10 +13,10 @@ import { renewUnknownHistory, beginUnknownHistory } from './sync-marks.ts';
 export function renewReconcileDelays(
   transaction: Transaction,
   { reached, reconcileAfterMs }: { reached: number; reconcileAfterMs: number },
-  { elapsed }: Context,
+  { monotonic }: Context,
 ): void {
   const { operations } = transaction;
-  const reconcileAt = elapsed + reconcileAfterMs;
+  const reconcileAt = monotonic + reconcileAfterMs;
   operations.extendReconcileDelays(reached, reconcileAt);
   renewUnknownHistory(transaction, { reached, until: reconcileAt });
   const queues = new Map<string, { subject: string; queue: QueueName }>();
@@ -31,7 +31,7 @@ export function renewReconcileDelays(
   for (const { subject, queue } of queues.values()) {
     const head = operations.head(subject, queue);
     scheduleHead(transaction, subject, queue, {
-      at: Math.max(elapsed, head?.nextAt ?? elapsed),
+      at: Math.max(monotonic, head?.nextAt ?? monotonic),
       failures: head?.failures ?? 0,
       outage: head?.outage ?? false,
     });
@@ -47,7 +47,7 @@ export function makeInFlightUncertain(
   const lastError = 'the process ended while this was in flight';
   for (const operation of transaction.operations.withState('in_flight')) {
     const lost = loseResponse(transaction, { ...operation, lastError }, policy, context);
-    scheduleHead(transaction, lost.subject, queueOf[lost.kind], { at: context.elapsed });
+    scheduleHead(transaction, lost.subject, queueOf[lost.kind], { at: context.monotonic });
   }
 }
 

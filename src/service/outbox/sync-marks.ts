@@ -11,7 +11,7 @@ export function lastSuccessAt({ settings }: Reader): number | null {
 }
 
 /** Stores the last success of the upstream. */
-export function keepLastSuccess({ settings }: Transaction, { at }: { at: number }): Result<null> {
+export function storeLastSuccess({ settings }: Transaction, { at }: { at: number }): Result<null> {
   settings.set(lastSuccess, String(at));
   return done(null);
 }
@@ -29,12 +29,12 @@ export function retryAfterUntil(reader: Reader): number {
 }
 
 /** Stores a `Retry-After`; the longest wait holds. */
-export function keepRetryAfter(transaction: Transaction, { until }: { until: number }): Result<null> {
+export function storeRetryAfter(transaction: Transaction, { until }: { until: number }): Result<null> {
   if (until > retryAfterUntil(transaction)) transaction.settings.set(retryAfter, String(until));
   return done(null);
 }
 
-/** Moves the wait after a restart by which `Clock.elapsed` went back. */
+/** Moves the wait after a restart by which `Clock.monotonic` went back. */
 export function shiftRetryAfter(transaction: Transaction, byMs: number): void {
   const until = retryAfterUntil(transaction);
   if (until > 0) transaction.settings.set(retryAfter, String(until + byMs));
@@ -56,10 +56,10 @@ export function isPaused(reader: Reader): boolean {
 export function pauseSync(
   transaction: Transaction,
   { isPaused: value }: { isPaused: boolean },
-  { elapsed }: Context,
+  { monotonic }: Context,
 ): Result<null> {
   transaction.settings.set(paused, value ? '1' : '0');
-  if (!value) transaction.operations.endBackoff(elapsed);
+  if (!value) transaction.operations.endBackoff(monotonic);
   return done(null);
 }
 
@@ -67,9 +67,9 @@ export function pauseSync(
 export function retryNow(
   transaction: Transaction,
   _: Record<string, never>,
-  { elapsed }: Context,
+  { monotonic }: Context,
 ): Result<null> {
-  transaction.operations.endBackoff(elapsed);
+  transaction.operations.endBackoff(monotonic);
   return done(null);
 }
 
@@ -99,7 +99,7 @@ export function renewUnknownHistory(
   if (unknownHistoryUntil(transaction) > reached) transaction.settings.set(unknownHistory, String(until));
 }
 
-/** Moves the reconcile delay after a restart by which `Clock.elapsed` went back. */
+/** Moves the reconcile delay after a restart by which `Clock.monotonic` went back. */
 export function shiftUnknownHistory(transaction: Transaction, byMs: number): void {
   const until = unknownHistoryUntil(transaction);
   if (until > 0) transaction.settings.set(unknownHistory, String(until + byMs));

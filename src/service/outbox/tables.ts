@@ -73,7 +73,7 @@ export interface OperationTable extends OperationReads {
   endOutage(now: number): void;
   /** Ends the wait of every queue, except reconcile delays. */
   endBackoff(now: number): void;
-  /** Moves the time of every waiting queue after a restart by which `Clock.elapsed` went back. */
+  /** Moves the time of every waiting queue after a restart by which `Clock.monotonic` went back. */
   shiftWaits(byMs: number): void;
   /** Dates at most `limit` operations that finished in the future to `now`; returns how many. */
   clampToNow(now: number, limit: number): number;

@@ -50,14 +50,14 @@ export function bindUpstream(
       forgetRetryAfter(transaction);
       forgetCoupons(transaction);
       heldOperations = holdUncertainElsewhere(transaction, before, context);
-      transaction.snapshots.restartWaits(context.elapsed);
+      transaction.snapshots.restartWaits(context.monotonic);
       const since: AddressSince = { run: currentRun(transaction), at: context.now };
       settings.set(addressSince, JSON.stringify(since));
     }
   }
   const { renamed, removed } = bindProducts(transaction, products);
   // Waiting operations may have waited for another secret, key, proxy or `sync.backoff`.
-  transaction.operations.endBackoff(context.elapsed);
+  transaction.operations.endBackoff(context.monotonic);
   return done({ heldOperations, renamed, removed });
 }
 
@@ -110,7 +110,7 @@ export function observeInstance(
 export function holdIfElsewhere(
   transaction: Transaction,
   operation: Operation,
-  { elapsed }: Pick<Context, 'elapsed'>,
+  { monotonic }: Pick<Context, 'monotonic'>,
 ): Operation {
   const { upstream } = operation;
   const isElsewhere =
@@ -118,7 +118,7 @@ export function holdIfElsewhere(
     upstream !== boundUpstream(transaction) &&
     upstream !== transaction.settings.get(boundTo);
   if (!isElsewhere || !mayHaveBeenApplied(operation) || setsValue(operation)) return operation;
-  return holdElsewhere(transaction, operation, { before: upstream, elapsed });
+  return holdElsewhere(transaction, operation, { before: upstream, monotonic });
 }
 
 /** Whether an operation sets a value: it may go to this upstream whatever the former one did with it. */
@@ -130,23 +130,23 @@ function setsValue({ kind }: Operation): boolean {
 function holdElsewhere(
   transaction: Transaction,
   operation: Operation,
-  { before, elapsed }: { before: string; elapsed: number },
+  { before, monotonic }: { before: string; monotonic: number },
 ): Operation {
   const now = boundUpstream(transaction);
   const lastError = `it may have been applied at ${before}, and this agent speaks to ${now} now`;
   const held = move(transaction, { ...operation, lastError }, { type: 'hold' });
-  scheduleHead(transaction, held.subject, queueOfOperation(held), { at: elapsed });
+  scheduleHead(transaction, held.subject, queueOfOperation(held), { at: monotonic });
   const snapshot = transaction.snapshots.get(held.subject);
   if (snapshot !== null) putSnapshot(transaction, snapshot);
   return held;
 }
 
-function holdUncertainElsewhere(transaction: Transaction, before: string, { elapsed }: Context): number {
+function holdUncertainElsewhere(transaction: Transaction, before: string, { monotonic }: Context): number {
   // Every snapshot until now, also of this run, is from the former upstream.
   transaction.settings.set(boundSince, String(beginRun(transaction)));
   const now = boundUpstream(transaction);
   const uncertain = transaction.operations.uncertainElsewhere(now).filter((each) => !setsValue(each));
-  for (const operation of uncertain) holdElsewhere(transaction, operation, { before, elapsed });
+  for (const operation of uncertain) holdElsewhere(transaction, operation, { before, monotonic });
   return uncertain.length;
 }
 

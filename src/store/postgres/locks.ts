@@ -60,10 +60,10 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
   voidRedemption: ({ accountId, order: id }) => ({ order: [accountId, id] }),
   issueToken: nothing,
   revokeToken: ({ tokenId }) => ({ tokens: [[tokenId]] }),
-  keepResponse: nothing,
+  storeFinalResponse: nothing,
   markTime: nothing,
   pruneIdempotency: nothing,
-  keepTokenUses: ({ uses }) => ({ tokens: [uses.map(({ tokenId }) => tokenId)] }),
+  storeTokenUses: ({ uses }) => ({ tokens: [uses.map(({ tokenId }) => tokenId)] }),
   pruneOldCredentials: nothing,
   pruneHistory: nothing,
 };

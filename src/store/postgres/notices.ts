@@ -14,7 +14,7 @@ export type NoticeParts = {
   address: DatabaseAddress;
   names: Pick<Names, 'channel'>;
   clock: Pick<Clock, 'sleep'>;
-  random: Pick<Random, 'draw'>;
+  random: Pick<Random, 'fraction'>;
   /** Called when another node has changed cached records, or may have before this node listened. */
   onNotice: () => unknown;
   /** Called with the error when listening fails, and with null when it works again. */
@@ -45,7 +45,7 @@ export class Notices implements AsyncDisposable {
       const error = await this.#hear(signal).catch((reason: unknown) => reason);
       if (signal.aborted) return;
       this.#tell(error);
-      await clock.sleep(retryMs * (0.5 + random.draw()), signal).catch(() => undefined);
+      await clock.sleep(retryMs * (0.5 + random.fraction()), signal).catch(() => undefined);
     }
   }
 

@@ -1,4 +1,4 @@
-import { refuse } from '../../domain/problem/problem.ts';
+import { failWith } from '../../domain/problem/problem.ts';
 import {
   StorageError,
   type Clock,
@@ -28,11 +28,11 @@ export type PostgresRun = {
     request: WriteRequest<AuthorityUseCase>,
     context: WriterContext,
   ) => Awaitable<unknown>;
-  isRefusal: (result: unknown) => boolean;
+  isFailure: (result: unknown) => boolean;
   /** Called for each attempt, with the time of the database (epoch ms) after the locks; null: not queried. */
   context: (databaseNow: number | null) => WriterContext;
-  clock: Pick<Clock, 'sleep' | 'elapsed'>;
-  random: Pick<Random, 'draw'>;
+  clock: Pick<Clock, 'sleep' | 'monotonic'>;
+  random: Pick<Random, 'fraction'>;
   /** Called before the response of a write that has changed, or may have changed, credentials that nodes cache. */
   onCredentialsChanged: () => unknown;
   /** Called when a write is repeated. */
@@ -98,7 +98,7 @@ export class PostgresWriter implements Writer {
 
   async #repeat(request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
     const { clock, random } = this.#how;
-    const endsAt = clock.elapsed() + maxRepeatMs;
+    const endsAt = clock.monotonic() + maxRepeatMs;
     let isInDoubt = false;
     let isAlwaysTaken = true;
     for (let count = 1; ; count += 1) {
@@ -109,7 +109,7 @@ export class PostgresWriter implements Writer {
         isInDoubt ||= reason === 'doubt';
         isAlwaysTaken &&= sqlState(error) === sqlStates.uniqueViolation;
         const isUnnamed = (request.writeOptions.idempotency ?? null) === null;
-        const isLast = count === maxAttempts || clock.elapsed() >= endsAt || (isInDoubt && isUnnamed);
+        const isLast = count === maxAttempts || clock.monotonic() >= endsAt || (isInDoubt && isUnnamed);
         if (reason === null || isLast)
           throw isInDoubt
             ? new StorageError('unknown', error)
@@ -117,7 +117,7 @@ export class PostgresWriter implements Writer {
         this.#how.onRepeat(reason);
       }
       const waitMs = firstWaitMs * 2 ** (count - 1);
-      await clock.sleep(waitMs * (0.5 + random.draw()), new AbortController().signal);
+      await clock.sleep(waitMs * (0.5 + random.fraction()), new AbortController().signal);
     }
   }
 
@@ -190,14 +190,14 @@ export class PostgresWriter implements Writer {
     request: WriteRequest<AuthorityUseCase>,
     databaseNow: number,
   ): Promise<unknown> {
-    const { run, isRefusal, context, onCredentialsChanged } = this.#how;
+    const { run, isFailure, context, onCredentialsChanged } = this.#how;
     const leftToOthers = maintenance[request.name];
     if (leftToOthers !== undefined && !(await this.#isFirst(connection))) {
       await connection.rollback();
       return leftToOthers;
     }
     const result = await run(connection.transaction, request, context(databaseNow));
-    if (isRefusal(result)) {
+    if (isFailure(result)) {
       await connection.rollback();
       return result;
     }
@@ -222,6 +222,6 @@ function lastError(error: unknown, isAlwaysTaken: boolean): unknown {
   return isAlwaysTaken ? error : storageErrorOf(error);
 }
 
-function keyInUse(): ReturnType<typeof refuse> {
-  return refuse('idempotency_key_in_use', 'The first request with this key has not been answered yet.');
+function keyInUse(): ReturnType<typeof failWith> {
+  return failWith('idempotency_key_in_use', 'The first request with this key has not been answered yet.');
 }

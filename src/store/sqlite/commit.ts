@@ -20,7 +20,7 @@ type CommandRun<Command> = {
   /** May await only the tables. */
   run: (transaction: Transaction, command: Command) => Awaitable<unknown>;
   /** Whether a result is a refusal. A refusal is rolled back. */
-  isRefusal: (result: unknown) => boolean;
+  isFailure: (result: unknown) => boolean;
   /** Whether the disk is full. Needed because SQLite reports an exceeded quota as an I/O error. Default: it is not. */
   isOutOfSpace?: () => boolean;
 };
@@ -120,7 +120,7 @@ class BatchCommitter<Command> implements Committer<Command> {
     const fault = 'error' in outcome ? storageFault(outcome.error) : null;
     // Some errors make SQLite roll back the whole transaction, even if the use case has caught them.
     if (fault === 'failed' || !database.isTransaction) throw errorOf(outcome);
-    if ('error' in outcome || this.#how.isRefusal(outcome.result)) {
+    if ('error' in outcome || this.#how.isFailure(outcome.result)) {
       if (!scope.undo()) return null;
       this.#settings.clear();
     } else {

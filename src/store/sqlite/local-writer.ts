@@ -6,17 +6,17 @@ import type { WritingConnection } from './connection.ts';
 
 export type UseCaseRun = {
   run: (transaction: Transaction, request: WriteRequest, context: WriterContext) => Awaitable<unknown>;
-  isRefusal: (result: unknown) => boolean;
+  isFailure: (result: unknown) => boolean;
   /** Called once for each write. */
   context: () => WriterContext;
 };
 
 /** A writer in the caller's thread, with one commit for each command. */
-export function localWriter(connection: WritingConnection, { run, isRefusal, context }: UseCaseRun): Writer {
+export function localWriter(connection: WritingConnection, { run, isFailure, context }: UseCaseRun): Writer {
   type Posted = { request: WriteRequest; context: WriterContext };
   const committer = prepareCommitter<Posted>(connection, {
     run: (transaction, posted) => run(transaction, posted.request, posted.context),
-    isRefusal,
+    isFailure,
   });
   let last: Promise<CommandOutcome[]> = Promise.resolve([]);
   return {

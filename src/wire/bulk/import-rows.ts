@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { CouponTerms } from '../../domain/checkout/coupon.ts';
-import { maxInitialUses, maximumLicenseKeyLength } from '../../domain/license.ts';
+import { maxInitialUses, maxLicenseKeyLength } from '../../domain/license.ts';
 import type { RejectedRow, CouponRow, LicenseRow, PurchaseRow } from '../../service/authority/import.ts';
 import { couponCode, couponCreationWith, describeConditions } from '../coupon.ts';
 import {
@@ -43,7 +43,7 @@ type LicenseCells = {
 };
 
 const licenseShape = {
-  license_key: undamaged(licenseKeyText(maximumLicenseKeyLength)),
+  license_key: undamaged(licenseKeyText(maxLicenseKeyLength)),
   product_key: undamaged(identifier).optional(),
   buyer_email: email,
   uses: integer(0, maxInitialUses).optional(),

@@ -133,13 +133,13 @@ describe('a key that the upstream does not know', () => {
 
 describe('the refresh of a key', () => {
   const policy = { refreshMs: 1000, graceMs: 5000, goneMs: 3000 };
-  const at = { now: 10_000, elapsed: 500, draw: 0.5, readResult: 'known' } as const;
+  const at = { now: 10_000, monotonic: 500, fraction: 0.5, readResult: 'known' } as const;
 
   it('comes a refresh time after its snapshot, a fifth sooner or later', () => {
     const asked = { askedAt: 10_000 };
     expect(nextRefreshAt(asked, policy, at)).toBe(1500);
-    expect(nextRefreshAt(asked, policy, { ...at, draw: 0 })).toBe(1300);
-    expect(nextRefreshAt(asked, policy, { ...at, draw: 1 })).toBe(1700);
+    expect(nextRefreshAt(asked, policy, { ...at, fraction: 0 })).toBe(1300);
+    expect(nextRefreshAt(asked, policy, { ...at, fraction: 1 })).toBe(1700);
   });
 
   it('comes sooner again when the read brought nothing', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { done, refuse, refuseParameters } from '../../../src/domain/problem/problem.ts';
+import { done, failWith, failWithFaults } from '../../../src/domain/problem/problem.ts';
 import { problems } from '../../../src/domain/problem/problem-table.ts';
 
 const all = Object.entries(problems);
@@ -22,7 +22,7 @@ test('a code says what is missing or taken, and its status agrees', () => {
 });
 
 test('a refusal says what went wrong, and how long to wait', () => {
-  expect(refuse('rate_limited', 'Slowly.', { retryAfterS: 2 })).toEqual({
+  expect(failWith('rate_limited', 'Slowly.', { retryAfterS: 2 })).toEqual({
     ok: false,
     problem: { code: 'rate_limited', detail: 'Slowly.', retryAfterS: 2 },
   });
@@ -33,7 +33,7 @@ test('a refusal of parameters names every one that is not valid', () => {
     { parameter: 'code', code: 'required', detail: 'code is required.' },
     { parameter: 'amount_off', code: 'excluded', detail: 'not both.' },
   ];
-  expect(refuseParameters(errors)).toEqual({
+  expect(failWithFaults(errors)).toEqual({
     ok: false,
     problem: { code: 'parameters_invalid', detail: 'Not valid: code, amount_off.', errors },
   });
@@ -44,7 +44,7 @@ test.each([
   [51, ', and 1 more'],
 ])('a refusal of %i parameters lists at most fifty, and says how many more there are', (count, more) => {
   const errors = Array.from({ length: count }, () => ({ parameter: 'p', code: 'c', detail: 'd' }));
-  const { problem } = refuseParameters(errors);
+  const { problem } = failWithFaults(errors);
   expect(problem.errors).toHaveLength(50);
   expect(problem.detail).toBe(`Not valid: ${Array(50).fill('p').join(', ')}${more}.`);
 });

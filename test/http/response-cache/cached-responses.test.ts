@@ -10,7 +10,7 @@ function responseOf(licenseKey: string, from = 0, until = Infinity): CachedRespo
     headers: [],
     body: licenseKey,
     route: '/',
-    resolvedCredential: lasting(adminPrincipal),
+    knownCredential: lasting(adminPrincipal),
     cacheable,
   };
 }

@@ -244,7 +244,7 @@ test('a credential is refused as soon as it is rolled or deleted', async () => {
 test('a verify with a very long target is not cached', async () => {
   await using served = await serve('specification');
   await using kept = new KeptConnection(served.listeners.tcp);
-  const verify = vi.spyOn(served.app.licensing, 'verify');
+  const verify = vi.spyOn(served.app.licenseService, 'verify');
   const long = verifyKey(`&more=${'x'.repeat(1_000)}`);
   for (let time = 0; time < 3; time += 1) expect(await kept.send(long)).toContain('200 OK');
   expect(verify).toHaveBeenCalledTimes(3);

@@ -3,7 +3,7 @@ import { done } from '../../../src/domain/problem/problem.ts';
 import type { App, Readiness } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects/all.ts';
 import { rateLimiters } from '../../../src/http/entry/admission.ts';
-import type { Licensing } from '../../../src/service/services.ts';
+import type { LicenseService } from '../../../src/service/services.ts';
 import { adminToken, limits, silentMetrics } from '../../support/app/http-app.ts';
 import { serveApp, type Served } from '../../support/app/http-served.ts';
 import { secret } from '../../support/harness/dialect-harness.ts';
@@ -161,7 +161,7 @@ const license = {
   enabled: true,
   createdAt: 0,
 };
-const unused: Omit<Licensing, 'verify'> = {
+const unused: Omit<LicenseService, 'verify'> = {
   change: () => Promise.reject(new Error('nothing is changed')),
   history: () => Promise.reject(new Error('no history is read')),
 };
@@ -174,10 +174,10 @@ test('an agent responds with the current name of a product, although it caches r
     productKey: 'EDITOR',
     provenance: { ...provenance, cache: 'hit', ageMs: 0 },
   } as const;
-  const licensing = { ...unused, verify: () => Promise.resolve(done({ ...answer, cacheable })) };
+  const licenseService = { ...unused, verify: () => Promise.resolve(done({ ...answer, cacheable })) };
   let name = 'Editor';
   const dialect = dialects.payhip;
-  await using served = await serve({ role: 'agent', dialect, licensing, productName: () => name });
+  await using served = await serve({ role: 'agent', dialect, licenseService, productName: () => name });
   await using kept = new KeptConnection(served.listeners.tcp);
   const bytes = verify('KEY-1', bearer(adminToken));
   for (let time = 0; time < 3; time += 1) expect(await kept.send(bytes)).toContain('"product_name":"Editor"');
@@ -188,7 +188,7 @@ test('an agent responds with the current name of a product, although it caches r
 test('a cached response has the present age, counts towards the rate, and is reported to the agent', async () => {
   const seen = { reads: 0, served: 0, now: 0 };
   const provenance = { freshness: 'fresh', confirmedAt: 0, graceUntil: null, pending: 0 } as const;
-  const licensing: Licensing = {
+  const licenseService: LicenseService = {
     ...unused,
     verify: async () => {
       seen.reads += 1;
@@ -204,7 +204,7 @@ test('a cached response has the present age, counts towards the rate, and is rep
     () => ({ rate: 5, failedRate: 1_000_000 }),
     () => 0,
   );
-  await using served = await serve({ licensing, rates, now: () => seen.now });
+  await using served = await serve({ licenseService, rates, now: () => seen.now });
   await using kept = new KeptConnection(served.listeners.tcp);
   const responses: string[] = [];
   for (let time = 0; time < 7; time += 1) {
@@ -227,7 +227,7 @@ test.skipIf(inject('postgres') !== undefined)(
     await http.post('/admin/v1/purchases', { headers: operator, json: purchase });
     await using kept = new KeptConnection(served.listeners.tcp);
     await kept.send(verify('KEY-1'));
-    const read = vi.spyOn(served.app.licensing, 'verify');
+    const read = vi.spyOn(served.app.licenseService, 'verify');
     expect(await kept.send(verify('KEY-2'))).toContain('"license_key":"KEY-2"');
     expect(served.cached.count).toBe(1);
     expect(read).not.toHaveBeenCalled();

@@ -29,7 +29,7 @@ export class Callers {
     if (tenant === null) return;
     const isHeard = this.#listen(key);
     try {
-      const answer = await agent.licensing.verify(tenant, this.#spelling(key), this.#forEver);
+      const answer = await agent.licenseService.verify(tenant, this.#spelling(key), this.#forEver);
       if (!answer.ok) isHeard(answer.problem.code);
     } catch (error) {
       // Of a process that is gone nothing is heard, also where its store is gone with it.
@@ -102,7 +102,9 @@ export class Callers {
       waitMs: troubles.has('wait') ? random.pick([0, 500, 5_000, 30_000]) : 0,
     };
     // Refusals and full disks are answers too, which promise nothing.
-    const answer = await asRequest(() => agent.licensing.change(request, this.#forEver)).catch(this.#refused);
+    const answer = await asRequest(() => agent.licenseService.change(request, this.#forEver)).catch(
+      this.#refused,
+    );
     if (once !== null) underWay.delete(once);
     if (answer?.ok === false) isHeard(answer.problem.code);
     // An answer of a store that was replaced meanwhile is that of a process that is gone.
@@ -119,7 +121,7 @@ export class Callers {
     const rest = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
     const discount = { type: 'percent', percentOff: 20 } as const;
     const terms = { ...rest, scope: { type: 'multi' }, discount, code } as const;
-    const creating = asRequest(() => agent.couponing.create(accountId, terms, nobody, this.#forEver));
+    const creating = asRequest(() => agent.couponService.create(accountId, terms, nobody, this.#forEver));
     const created = await creating.catch(this.#refused);
     if (created?.ok === true && machine === this.#world.machine) history.coupons.push(code);
   }

@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { TimeMark } from '../../../src/domain/time.ts';
-import { rememberedTime } from '../../../src/service/lifecycle/current-run.ts';
+import { storedTime } from '../../../src/service/lifecycle/current-run.ts';
 import type { SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { createTables } from '../../../src/store/sqlite/files/migrations.ts';
@@ -93,8 +93,8 @@ export class Machine implements Disposable {
   }
 
   /** The stored time. */
-  async remembered(): Promise<TimeMark | null> {
-    return await rememberedTime(this.transaction);
+  async historyEntry(): Promise<TimeMark | null> {
+    return await storedTime(this.transaction);
   }
 
   [Symbol.dispose](): void {

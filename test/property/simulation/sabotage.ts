@@ -1,4 +1,4 @@
-import { done, refuse } from '../../../src/domain/problem/problem.ts';
+import { done, failWith } from '../../../src/domain/problem/problem.ts';
 import type { Upstream, WriteOptions } from '../../../src/service/ports.ts';
 import type { CommandOf, UseCaseName, Writer } from '../../../src/service/writer.ts';
 import { KeyedMutex } from '../../../src/sync/keyed-mutex.ts';
@@ -173,7 +173,7 @@ function forgetful(writer: Writer, machine: Machine): Writer {
     } catch (error) {
       if (name !== 'recordResponse') throw error;
       unmark(machine);
-      return refuse('operation_not_open', 'corrupted');
+      return failWith('operation_not_open', 'corrupted');
     }
   });
 }
@@ -195,7 +195,7 @@ function blithely(upstream: Upstream): Upstream {
 
 /** A clock that claims that every time is confirmed. */
 function credulous(clock: VirtualClock): UpstreamClock {
-  return { now: () => clock.now(), elapsed: () => clock.elapsed(), confirmed: () => clock.now() };
+  return { now: () => clock.now(), monotonic: () => clock.monotonic(), confirmed: () => clock.now() };
 }
 
 /** A client that never sees a header of this name. */

@@ -1,10 +1,10 @@
 import { syncControl } from '../../../src/daemon/role/agent.ts';
 import type { ConfiguredProduct } from '../../../src/domain/agent/product.ts';
-import { isRefusal } from '../../../src/service/access/records.ts';
-import { agentCouponing } from '../../../src/service/agent/coupon.ts';
-import { agentLicensing } from '../../../src/service/agent/license.ts';
+import { isFailure } from '../../../src/service/access/records.ts';
+import { agentCouponService } from '../../../src/service/agent/coupon.ts';
+import { agentLicenseService } from '../../../src/service/agent/license.ts';
 import { AgentProducts, storedProducts } from '../../../src/service/agent/products.ts';
-import type { Couponing, Licensing } from '../../../src/service/services.ts';
+import type { CouponService, LicenseService } from '../../../src/service/services.ts';
 import {
   isEssential,
   type CommandOf,
@@ -61,8 +61,8 @@ export type AgentParts = {
 
 /** One process of the agent: the real service, sync, client and store code, until it dies. */
 export class SimulatedAgent implements Sender {
-  readonly licensing: Licensing;
-  readonly couponing: Couponing;
+  readonly licenseService: LicenseService;
+  readonly couponService: CouponService;
   readonly control: SyncControl;
   readonly sync: Sync;
   readonly writer: Writer;
@@ -100,7 +100,7 @@ export class SimulatedAgent implements Sender {
     this.control = syncControl(shared, this.sync);
     const reader = this.#steps.reader(machine.transaction);
     const answering = { freshness, maxPending: 10_000, timeoutMs, refreshMs };
-    this.licensing = agentLicensing({
+    this.licenseService = agentLicenseService({
       ...shared,
       reader,
       fetcher: this.sync.fetcher,
@@ -108,7 +108,7 @@ export class SimulatedAgent implements Sender {
       productIds: () => this.products.configured.map(({ id }) => id),
       settings: () => answering,
     });
-    this.couponing = agentCouponing({
+    this.couponService = agentCouponService({
       lists: shared.reader,
       ...shared,
       reader,
@@ -194,13 +194,13 @@ export class SimulatedAgent implements Sender {
     const { clock, machine, random, faults, onObserved } = this.#parts;
     const writer = localWriter(machine, {
       run: runUseCase,
-      isRefusal,
+      isFailure,
       context: () => ({
         now: clock.now(),
-        elapsed: clock.elapsed(),
+        monotonic: clock.monotonic(),
         random,
         digest: (secret) => secret,
-        keepsHistory: true,
+        recordsHistory: true,
       }),
     });
     return {

@@ -82,7 +82,7 @@ export class Play implements Disposable {
     const { random } = world;
     if (world.agent.isDead) await world.restart();
     const key = random.pick(world.keys as [string, ...string[]]);
-    const dice = random.draw();
+    const dice = random.fraction();
     if (dice < 0.06) callers.useOnce(key);
     else if (dice < 0.4) callers.change(key, 'usage');
     else if (dice < 0.5) callers.change(key, 'decrease');
@@ -118,7 +118,7 @@ export class Play implements Disposable {
     const { state, pausedProducts, couponsPaused } = world.agent.sync.limiter.status();
     const isStopped = state === 'paused' || pausedProducts.length > 0 || couponsPaused;
     if (isStopped) await world.agent.control.resume(aPerson);
-    await world.pass(Math.max(0, world.watch.notBefore - world.elapsed));
+    await world.pass(Math.max(0, world.watch.notBefore - world.monotonic));
     await world.runUntil(() => isDrained(world, waitsForItself), livenessMs);
     await world.runUntil(() => isDrained(world), longestBackoffMs + livenessMs);
     await world.pass(quietMs);
@@ -176,6 +176,6 @@ function isDrained(
  */
 function waitsForItself({ machine, clock }: World, { subject, kind }: Operation): boolean {
   const head = machine.transaction.operations.head(subject, queueOf[kind]);
-  if (head === null || head.nextAt === null || head.nextAt <= clock.elapsed()) return false;
+  if (head === null || head.nextAt === null || head.nextAt <= clock.monotonic()) return false;
   return !head.outage || /^HTTP \d/.test(head.lastError ?? '');
 }

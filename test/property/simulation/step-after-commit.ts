@@ -32,7 +32,7 @@ export class StepsAfterCommit {
 
   /** Throws where keeping an answer is the step that fails. */
   beforeWrite(name: UseCaseName): void {
-    if (name === 'keepResponse') this.#fail('keep');
+    if (name === 'storeFinalResponse') this.#fail('keep');
   }
 
   /** A refusal commits nothing. */

@@ -23,7 +23,7 @@ const people: Trouble = {
   async make(world) {
     const { agent, random } = world;
     if (agent.isDead) return;
-    const dice = random.draw();
+    const dice = random.fraction();
     if (dice < 0.2) await heard(agent.control.now(somebody));
     else if (dice < 0.3) await heard(agent.control.pause(somebody));
     else if (dice < 0.5) await heard(agent.control.resume(somebody));
@@ -232,7 +232,8 @@ const coupons: Trouble = {
     for (let n = 0; n < 100; n += 1) ledger.createCouponElsewhere(`SELLER-${n}`);
   },
   make({ ledger, random }) {
-    if (random.chance(0.3)) ledger.createCouponElsewhere(`SELLER-${ledger.coupons.length}-${random.draw()}`);
+    if (random.chance(0.3))
+      ledger.createCouponElsewhere(`SELLER-${ledger.coupons.length}-${random.fraction()}`);
     else ledger.removeCouponElsewhere((code) => code.startsWith('SELLER'));
   },
 };

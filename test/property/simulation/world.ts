@@ -128,8 +128,8 @@ export class World implements Disposable {
   }
 
   /** Ms of virtual time that have passed. */
-  get elapsed(): number {
-    return this.#time.elapsed;
+  get monotonic(): number {
+    return this.#time.monotonic;
   }
 
   /** Whether nothing in this world can leave uncertainty: no count may then be anything but delivered. */
@@ -240,7 +240,7 @@ export class World implements Disposable {
   async #startAnother(isRestored = false): Promise<void> {
     // A process that is stopped while the clock shows what nobody believes cannot know better afterwards.
     if (this.#clock.isUnbelieved) this.history.ranks.clear();
-    this.#clock = this.#clock.restarted(await this.machine.remembered());
+    this.#clock = this.#clock.restarted(await this.machine.historyEntry());
     this.agent = this.#process();
     if (isRestored) await this.unharmed(() => this.agent.writer.write('restore', {}));
     await this.start();

@@ -197,12 +197,12 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
     const { database, writer } = node;
     const waiting = await database.lend(async (connection) => {
       await connection.begin(null, []);
-      const remembered = null;
+      const historyEntry = null;
       await connection.transaction.licenses.change({
         tenant,
         licenseKey: soldKey,
         trigger: 'usage',
-        remembered,
+        historyEntry,
       });
       const first = use(writer, { under: 'first', of: 'OTHER' });
       const held = use(writer, { under: 'held' });
@@ -220,7 +220,7 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
     const reasons: string[] = [];
     const writer = writerOn(far, {
       onRepeat: (reason) => reasons.push(reason),
-      clock: { elapsed: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
+      clock: { monotonic: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
     });
     await proxy.become({ kind: 'reset_answer', containing: 'COMMIT' });
     const unkeyed = use(writer);
@@ -241,7 +241,7 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
     const reasons: string[] = [];
     const writer = writerOn(far, {
       onRepeat: (reason) => reasons.push(reason),
-      clock: { elapsed: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
+      clock: { monotonic: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
     });
     await use(writer);
     await proxy.become({ kind: 'reset_answer', containing: 'licenseKey' });

@@ -35,7 +35,7 @@ describe.skipIf(!hasPostgres)('notices between the nodes of an authority', () =>
       address: server.address,
       names: database.names,
       clock: new PersistentClock(null),
-      random: { draw: () => 0.5 },
+      random: { fraction: () => 0.5 },
       onNotice() {
         count += 1;
         heard.resolve();
@@ -78,7 +78,7 @@ describe.skipIf(!hasPostgres)('notices between the nodes of an authority', () =>
       names: database.names,
       // Waits are short here, so that a connection is asked often.
       clock: { sleep: (ms, signal) => clock.sleep(ms / 50, signal) },
-      random: { draw: () => 0.5 },
+      random: { fraction: () => 0.5 },
       onNotice: () => undefined,
       onHearing: (error) => hearing.push(error === null),
     });

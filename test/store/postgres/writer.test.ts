@@ -93,7 +93,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
         tenant,
         licenseKey: key,
         trigger: 'usage',
-        remembered: null,
+        historyEntry: null,
       });
       const waiting = [
         use(writer, { of: 'KEY-2' }),
@@ -315,7 +315,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     await using databases = await nodes(2, proxy);
     const [near, far] = databases;
     // The database is back before another try, if there is one: it would count.
-    const clock = { elapsed: () => 0, sleep: () => proxy.become({ kind: 'pass' }) };
+    const clock = { monotonic: () => 0, sleep: () => proxy.become({ kind: 'pass' }) };
     const writer = writerOn(far as Database, { clock });
     await use(writer);
     await proxy.become({ kind: 'reset_answer' });
@@ -337,7 +337,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
         return result;
       },
       onRepeat: (reason) => reasons.push(reason),
-      clock: { elapsed: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
+      clock: { monotonic: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
     });
     expect(await use(writer, { under: 'once' })).toMatchObject({ ok: true, value: { uses: 1 } });
     expect(reasons).toEqual(['doubt']);
@@ -354,7 +354,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
         await proxy.become({ kind: 'reset_answer', containing: 'COMMIT' });
         return result;
       },
-      clock: { elapsed: () => 0, sleep: () => proxy.become({ kind: 'refuse' }) },
+      clock: { monotonic: () => 0, sleep: () => proxy.become({ kind: 'refuse' }) },
     });
     await expect(use(writer, { under: 'once' })).rejects.toMatchObject({ fault: 'unknown' });
     expect(await usesIn(near as Database)).toBe(1);
@@ -371,7 +371,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
         return await runUseCase(...call);
       },
       onRepeat: (reason) => reasons.push(reason),
-      clock: { elapsed: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
+      clock: { monotonic: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
     });
     const sale = { productKey: 'press', buyerEmail: 'a@example.com', soldAt: null, uses: 0, enabled: true };
     expect(await writer.write('addPurchase', { ...sale, licenseKey: null })).toMatchObject({ ok: true });

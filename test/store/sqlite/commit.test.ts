@@ -17,7 +17,7 @@ const refused = { ok: false };
 function createCommitter(store: TestStore): Committer<Command> {
   return prepareCommitter<Command>(store.writing, {
     run: (transaction, command) => command(transaction),
-    isRefusal: (result) => result === refused,
+    isFailure: (result) => result === refused,
   });
 }
 
@@ -263,7 +263,7 @@ test('nobody knows of the commands whose COMMIT failed: what it wrote may be fou
   }) as DatabaseSync;
   const committer = prepareCommitter<Command>(
     { ...store.writing, database: failing },
-    { run: (transaction, command) => command(transaction), isRefusal: () => false },
+    { run: (transaction, command) => command(transaction), isFailure: () => false },
   );
   expect(faults(await committer.commitBatch([set('a'), set('b')]))).toEqual([
     'commit_failed',
@@ -345,7 +345,7 @@ test.for([
     await using store = createTestStore();
     const committer = prepareCommitter<Command>(store.writing, {
       run: (transaction, command) => command(transaction),
-      isRefusal: () => false,
+      isFailure: () => false,
       isOutOfSpace: () => true,
     });
     const outcomes = await committer.commitBatch([

@@ -34,7 +34,7 @@ test.runIf(canMount).for([512, 6000])(
     using store = openStore({ directory });
     using writing = openWriting(store.databasePath);
     using reading = openReading(store.databasePath);
-    const committer = prepareCommitter<Write>(writing, { run: write, isRefusal: () => false });
+    const committer = prepareCommitter<Write>(writing, { run: write, isFailure: () => false });
     expect(faults(await committer.commitBatch([{ name: 'before', kib: 1 }]))).toEqual(['written']);
 
     disk.fill(256);
@@ -94,7 +94,7 @@ test.runIf(canMount).for([
 
     using store = openStore({ directory });
     using writing = openWriting(store.databasePath);
-    const committer = prepareCommitter<Write>(writing, { run: write, isRefusal: () => false });
+    const committer = prepareCommitter<Write>(writing, { run: write, isFailure: () => false });
     expect(faults(await committer.commitBatch([{ name: 'after', kib: 256 }]))).toEqual(['written']);
   },
 );

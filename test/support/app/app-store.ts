@@ -2,9 +2,9 @@ import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
 import { backUp } from '../../../src/store/sqlite/files/backup.ts';
 import { Backups } from '../../../src/daemon/store/backups.ts';
-import { refuse } from '../../../src/domain/problem/problem.ts';
+import { failWith } from '../../../src/domain/problem/problem.ts';
 import type { App } from '../../../src/http/app.ts';
-import { isRefusal } from '../../../src/service/access/records.ts';
+import { isFailure } from '../../../src/service/access/records.ts';
 import type { WriterContext } from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import type { AuthorityTransaction, Awaitable, Reader, Transaction } from '../../../src/service/tables.ts';
@@ -55,7 +55,7 @@ function onSqlite(directory: string): AppStore {
   const store = opened.use(openStore({ directory }));
   const { transaction, ...writing } = opened.use(openWriting(store.databasePath));
   const { reader } = opened.use(openReading(store.databasePath));
-  const writer = localWriter({ ...writing, transaction }, { run: runUseCase, isRefusal, context });
+  const writer = localWriter({ ...writing, transaction }, { run: runUseCase, isFailure, context });
   const backups = new Backups(
     directory,
     async (path) => backUp(store.databasePath, path),
@@ -81,7 +81,7 @@ async function onPostgres(address: DatabaseAddress): Promise<AppStore> {
     reader: database.reader,
     writer: writerOn(database, { context }),
     local: null,
-    backup: async () => refuse('backed_up_by_the_database', 'The records are in PostgreSQL: use pg_dump.'),
+    backup: async () => failWith('backed_up_by_the_database', 'The records are in PostgreSQL: use pg_dump.'),
     write: (work) =>
       database.lend(async (connection) => {
         await connection.begin(null, []);
@@ -96,9 +96,9 @@ async function onPostgres(address: DatabaseAddress): Promise<AppStore> {
 function context(databaseNow: number | null = null): WriterContext {
   return {
     now: databaseNow ?? Date.now(),
-    elapsed: Date.now(),
-    random: { bytes: (count) => randomBytes(count), uuid: () => randomUUID(), draw: () => 0.5 },
+    monotonic: Date.now(),
+    random: { bytes: (count) => randomBytes(count), uuid: () => randomUUID(), fraction: () => 0.5 },
     digest,
-    keepsHistory: true,
+    recordsHistory: true,
   };
 }

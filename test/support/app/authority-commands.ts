@@ -127,10 +127,10 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
     isAgent: false,
   },
   revokeToken: { tokenId: 'of issueToken', accountId: null },
-  keepResponse: { idempotency: { credential: 'c', key: 'waited', fingerprint: 'f' }, value: 1 },
+  storeFinalResponse: { idempotency: { credential: 'c', key: 'waited', fingerprint: 'f' }, value: 1 },
   markTime: { mark: { at, isConfirmed: true } },
   pruneIdempotency: { removalTime: at, limit: 10 },
-  keepTokenUses: { uses: [{ tokenId: 'admin.token', at }] },
+  storeTokenUses: { uses: [{ tokenId: 'admin.token', at }] },
   pruneOldCredentials: { verifiedNow: at },
   pruneHistory: { before: at, limit: 1 },
 };
@@ -158,9 +158,9 @@ export function contextOf(name: AuthorityUseCase): WriterContext {
   const bytes = (count: number): Uint8Array => createHash('sha512').update(name).digest().subarray(0, count);
   return {
     now: at,
-    elapsed: at,
-    random: { bytes, uuid: () => `of ${name}`, draw: () => 0.5 },
+    monotonic: at,
+    random: { bytes, uuid: () => `of ${name}`, fraction: () => 0.5 },
     digest,
-    keepsHistory: true,
+    recordsHistory: true,
   };
 }

@@ -8,9 +8,9 @@ import { buildServer } from '../../../src/http/server.ts';
 import { exportPage } from '../../../src/wire/bulk/export.ts';
 import { AgentProducts } from '../../../src/service/agent/products.ts';
 import {
-  authorityCouponing,
-  authorityLicensing,
-  authorityCheckout,
+  authorityCouponService,
+  authorityLicenseService,
+  authorityCheckoutService,
 } from '../../../src/service/authority/services.ts';
 import { authorityCredentials, TokenUses } from '../../../src/service/access/credential.ts';
 import { ChangeFeed } from '../../../src/service/writer.ts';
@@ -62,15 +62,15 @@ export async function openApp(
     version: '0.0.0',
     instance: authorityStatus.instance,
     dialect: dialects.specification,
-    licensing: authorityLicensing(reader, writer),
-    couponing: authorityCouponing(reader, writer),
-    checkout: authorityCheckout(reader, writer, { now: () => Date.now() }),
+    licenseService: authorityLicenseService(reader, writer),
+    couponService: authorityCouponService(reader, writer),
+    checkout: authorityCheckoutService(reader, writer, { now: () => Date.now() }),
     reader,
     lists: reader,
     exportPage: (order) => exportPage(reader, order),
     operations: role === 'agent' ? (local?.reader.operations ?? null) : null,
     explain: (operation) =>
-      explainOperation(localOf(store).reader, operation, { blocker: null, elapsed: Date.now() }),
+      explainOperation(localOf(store).reader, operation, { blocker: null, monotonic: Date.now() }),
     writer,
     changes: changeFeed,
     cachesResponses: false,

@@ -1,4 +1,4 @@
-import { isRefusal } from '../../../src/service/access/records.ts';
+import { isFailure } from '../../../src/service/access/records.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 
 /** Counts what a request does after its change is committed, and makes one of these steps fail. */
@@ -39,7 +39,7 @@ export class StepsAfterCommit {
         const error = this.#failure();
         if (error !== null) return Promise.reject(error);
         return writer.write(name, command, options).then((result) => {
-          if (!isRefusal(result)) this.isCommitted = true;
+          if (!isFailure(result)) this.isCommitted = true;
           return result;
         });
       },

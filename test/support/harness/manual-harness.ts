@@ -87,11 +87,11 @@ export class ManualHarness extends AgentHarness {
 
   /** Lets time pass for the store and for every sleeper. */
   async passes(ms: number): Promise<void> {
-    const until = this.time.elapsed + ms;
+    const until = this.time.monotonic + ms;
     for (let next = this.time.nextAt(); next !== null && next <= until; next = this.time.nextAt()) {
-      await this.#step(next - this.time.elapsed);
+      await this.#step(next - this.time.monotonic);
     }
-    await this.#step(until - this.time.elapsed);
+    await this.#step(until - this.time.monotonic);
   }
 
   /** The only request that waits upstream. Throws if there is none, or more than one. */
@@ -117,7 +117,7 @@ export class ManualHarness extends AgentHarness {
 
   /** Reads a key for the first time. */
   async learn(licenseKey: string): Promise<void> {
-    const { policy, elapsed: sentAt } = this;
+    const { policy, monotonic: sentAt } = this;
     const read = { licenseKey, productKey, outcome: this.saysOf(licenseKey), sentAt };
     const command = { ...read, isMissingConfirmed: true, policy };
     valueOf(await this.writer.write('recordRead', command));

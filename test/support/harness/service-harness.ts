@@ -13,7 +13,7 @@ import type { QueueName, Operation } from '../../../src/domain/outbox/operation.
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../../src/domain/outbox/outcome.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
 import type { ProblemCode } from '../../../src/domain/problem/problem-table.ts';
-import { isRefusal } from '../../../src/service/access/records.ts';
+import { isFailure } from '../../../src/service/access/records.ts';
 import type { Idempotency, WriterContext } from '../../../src/service/ports.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 import type { QueuedChange } from '../../../src/service/outbox/license-change.ts';
@@ -37,13 +37,13 @@ export const productKey = 'press';
 
 /** A store in a real file, a writer in this thread, and a manual clock. */
 export class Harness implements AsyncDisposable {
-  /** `Clock.now` and `Clock.elapsed` of the next command. */
+  /** `Clock.now` and `Clock.monotonic` of the next command. */
   now: number = Date.UTC(2026, 0, 1);
-  elapsed: number = Date.UTC(2026, 0, 1);
+  monotonic: number = Date.UTC(2026, 0, 1);
   /** The next number of the random source. */
-  draw = 0.5;
+  fraction = 0.5;
   /** Whether `history.keep` is above 0. */
-  keepsHistory = true;
+  recordsHistory = true;
   readonly #directory: ReturnType<typeof temporaryDirectory> = temporaryDirectory();
   #open: { stack: DisposableStack; writer: Writer; transaction: Transaction };
   #made = 0;
@@ -64,7 +64,7 @@ export class Harness implements AsyncDisposable {
   /** Advances both clocks. */
   pass(ms: number): void {
     this.now += ms;
-    this.elapsed += ms;
+    this.monotonic += ms;
   }
 
   /** Ends the process as a crash does, and opens its store again. */
@@ -83,7 +83,7 @@ export class Harness implements AsyncDisposable {
     const { databasePath } = stack.use(openStore({ directory: join(this.#directory.path, 'state') }));
     const connection = stack.use(openWriting(databasePath));
     const context = (): WriterContext => this.#context();
-    const writer = localWriter(connection, { run: runUseCase, isRefusal, context });
+    const writer = localWriter(connection, { run: runUseCase, isFailure, context });
     return { stack, writer, transaction: connection.transaction };
   }
 
@@ -94,14 +94,14 @@ export class Harness implements AsyncDisposable {
     };
     return {
       now: this.now,
-      elapsed: this.elapsed,
+      monotonic: this.monotonic,
       random: {
         bytes: (count) => createHash('sha512').update(String(next())).digest().subarray(0, count),
         uuid: () => `id-${next()}`,
-        draw: () => this.draw,
+        fraction: () => this.fraction,
       },
       digest: (secret) => createHash('sha256').update(secret).digest('hex'),
-      keepsHistory: this.keepsHistory,
+      recordsHistory: this.recordsHistory,
     };
   }
 }
@@ -199,7 +199,7 @@ export class AgentHarness extends Harness {
   async read(
     outcome: Applied<License> | NotApplied | Ambiguous,
     {
-      sentAt = this.elapsed,
+      sentAt = this.monotonic,
       isMissingConfirmed = true,
     }: { sentAt?: number; isMissingConfirmed?: boolean } = {},
   ): Promise<RecordedRead> {
@@ -250,7 +250,7 @@ export class AgentHarness extends Harness {
   /** When the head of a queue is due, in ms from now; null if it waits for nothing. */
   dueIn(queue: QueueName): number | null {
     const nextAt = this.store.operations.head(key, queue)?.nextAt ?? null;
-    return nextAt === null ? null : nextAt - this.elapsed;
+    return nextAt === null ? null : nextAt - this.monotonic;
   }
 
   /** Throws if an invariant that holds after every command is violated. */

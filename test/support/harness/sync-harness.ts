@@ -4,9 +4,9 @@ import { defaultBreakerPolicy } from '../../../src/domain/outbox/circuit-breaker
 import { licenseAfter, type License } from '../../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
 import type { Applied, Outcome } from '../../../src/domain/outbox/outcome.ts';
-import { isRefusal } from '../../../src/service/access/records.ts';
-import { agentLicensing } from '../../../src/service/agent/license.ts';
-import type { LicenseResponse, Licensing } from '../../../src/service/services.ts';
+import { isFailure } from '../../../src/service/access/records.ts';
+import { agentLicenseService } from '../../../src/service/agent/license.ts';
+import type { LicenseResponse, LicenseService } from '../../../src/service/services.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
 import type { Upstream, UpstreamChange } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
@@ -107,7 +107,7 @@ export class SyncHarness implements Disposable {
   readonly time: VirtualTime = new VirtualTime();
   readonly vendor: Vendor;
   #clock: VirtualClock = this.time.clock();
-  #process: { sync: Sync; licensing: Licensing; writer: Writer; ending: AbortController };
+  #process: { sync: Sync; licenseService: LicenseService; writer: Writer; ending: AbortController };
   readonly #database = new DatabaseSync(':memory:');
   readonly store: Transaction;
   readonly #options: SyncOptions;
@@ -125,8 +125,8 @@ export class SyncHarness implements Disposable {
     return this.#process.sync;
   }
 
-  get licensing(): Licensing {
-    return this.#process.licensing;
+  get licenseService(): LicenseService {
+    return this.#process.licenseService;
   }
 
   get writer(): Writer {
@@ -166,7 +166,7 @@ export class SyncHarness implements Disposable {
     requester: string | null,
     signal: AbortSignal = never,
   ): Promise<Result<LicenseResponse>> {
-    return this.licensing.verify(allProducts, licenseKey, signal, requester);
+    return this.licenseService.verify(allProducts, licenseKey, signal, requester);
   }
 
   /** Ends the process and aborts the running requests. */
@@ -182,7 +182,7 @@ export class SyncHarness implements Disposable {
     const idempotency =
       idempotencyKey === null ? null : { credential: 'c', key: idempotencyKey, fingerprint: 'f' };
     const request = { tenant, licenseKey, trigger, waitMs, actor: null, idempotency };
-    return await this.#within(this.licensing.change(request, never));
+    return await this.#within(this.licenseService.change(request, never));
   }
 
   [Symbol.dispose](): void {
@@ -199,28 +199,28 @@ export class SyncHarness implements Disposable {
     return await answer;
   }
 
-  #made(): { sync: Sync; licensing: Licensing; writer: Writer; ending: AbortController } {
+  #made(): { sync: Sync; licenseService: LicenseService; writer: Writer; ending: AbortController } {
     const clock = this.#clock;
     const ending = new AbortController();
-    let ids = this.time.elapsed;
+    let ids = this.time.monotonic;
     const random = {
       bytes: (count: number) => new Uint8Array(count),
       uuid: () => `id-${(ids += 1)}`,
-      draw: () => 0.5,
+      fraction: () => 0.5,
     };
     const context = () => ({
       now: clock.now(),
-      elapsed: clock.elapsed(),
+      monotonic: clock.monotonic(),
       random,
       digest: (text: string) => text,
-      keepsHistory: true,
+      recordsHistory: true,
     });
     const connection = {
       database: this.#database,
       transaction: this.store,
       [Symbol.dispose]: () => undefined,
     };
-    const writer = localWriter(connection, { run: runUseCase, isRefusal, context });
+    const writer = localWriter(connection, { run: runUseCase, isFailure, context });
     const shared = { reader: this.store, writer, clock, log: silent };
     const sync = new Sync({
       ...shared,
@@ -231,14 +231,14 @@ export class SyncHarness implements Disposable {
       lifetime: ending.signal,
     });
     const freshness = { freshMs: 24 * hour, staleMs: 48 * hour, graceMs: 96 * hour };
-    const licensing = agentLicensing({
+    const licenseService = agentLicenseService({
       ...shared,
       fetcher: sync.fetcher,
       deliveries: sync.push,
       productIds: () => this.#options.productIds,
       settings: () => ({ freshness, maxPending: 1000, timeoutMs: 10 * second, refreshMs: 6 * hour }),
     });
-    return { sync, licensing, writer, ending };
+    return { sync, licenseService, writer, ending };
   }
 }
 

@@ -43,7 +43,7 @@ export function clientOf(baseUrl: string, { ca, proxy, ...settings }: ClientSett
       maxConnections: () => 4,
       ...settings,
     },
-    { now: () => now, confirmed: () => now, elapsed: () => now },
+    { now: () => now, confirmed: () => now, monotonic: () => now },
   );
 }
 

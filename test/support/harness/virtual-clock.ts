@@ -19,14 +19,14 @@ type Sleeper = { owner: VirtualClock; at: number; order: number; fire: () => voi
  * waits only for promises, not for sockets, files or real timers.
  */
 export class VirtualTime {
-  #elapsed = 0;
+  #monotonic = 0;
   #started = 0;
   #running = false;
   readonly #sleepers = new Set<Sleeper>();
 
   /** Ms that have passed since the beginning. */
-  get elapsed(): number {
-    return this.#elapsed;
+  get monotonic(): number {
+    return this.#monotonic;
   }
 
   /** The number of sleepers, including those that sleep forever. */
@@ -36,7 +36,7 @@ export class VirtualTime {
 
   /** The clock of a machine whose wall clock shows `wall` (epoch ms) now. */
   clock({ wall = defaultStart, mark = null }: { wall?: number; mark?: TimeMark | null } = {}): VirtualClock {
-    return new VirtualClock(this, { wall, mark, upSince: this.#elapsed });
+    return new VirtualClock(this, { wall, mark, upSince: this.#monotonic });
   }
 
   /** When the next sleeper wakes, in ms since the start. Null: no sleeper has a time. */
@@ -55,7 +55,7 @@ export class VirtualTime {
 
   /** Advances time by `ms`: wakes sleepers one by one in the order of their time, then of their calls. */
   async advance(ms: number): Promise<void> {
-    await this.#run(this.#elapsed + ms, () => false);
+    await this.#run(this.#monotonic + ms, () => false);
   }
 
   /**
@@ -63,7 +63,7 @@ export class VirtualTime {
    * time.
    */
   async runUntil(holds: () => boolean, withinMs: number): Promise<void> {
-    await this.#run(this.#elapsed + withinMs, holds);
+    await this.#run(this.#monotonic + withinMs, holds);
     if (!holds()) throw new Error(`the condition did not hold within ${withinMs} ms of virtual time`);
   }
 
@@ -104,7 +104,7 @@ export class VirtualTime {
     const sleeper: Sleeper = {
       owner,
       // Like Node's timers: whole ms, and at least one, so that no loop can stop time.
-      at: this.#elapsed + Math.max(1, Math.trunc(ms)),
+      at: this.#monotonic + Math.max(1, Math.trunc(ms)),
       order: this.#started,
       fire: () => {
         forget();
@@ -123,11 +123,11 @@ export class VirtualTime {
     try {
       await this.settle();
       for (let next = this.#next(until); next !== null && !holds(); next = this.#next(until)) {
-        this.#elapsed = next.at;
+        this.#monotonic = next.at;
         next.fire();
         await this.settle();
       }
-      if (!holds()) this.#elapsed = until;
+      if (!holds()) this.#monotonic = until;
     } finally {
       this.#running = false;
     }
@@ -159,7 +159,7 @@ export class VirtualClock implements Clock {
   constructor(time: VirtualTime, start: { wall: number; mark: TimeMark | null; upSince: number }) {
     this.#time = time;
     this.#upSince = start.upSince;
-    this.#wallOffset = start.wall - time.elapsed;
+    this.#wallOffset = start.wall - time.monotonic;
     const reading = this.reading();
     this.#keeping = startTimeState(start.mark, reading);
     this.#elapsedOffset = timeOf(this.#keeping) - reading.monotonic;
@@ -176,7 +176,7 @@ export class VirtualClock implements Clock {
     return confirmedTimeOf(this.#keeping);
   }
 
-  elapsed(): number {
+  monotonic(): number {
     return this.#elapsedOffset + this.reading().monotonic;
   }
 
@@ -187,8 +187,8 @@ export class VirtualClock implements Clock {
 
   /** The readings of the machine's clocks. */
   reading(): ClockReading {
-    const { elapsed } = this.#time;
-    return { wall: this.#wallOffset + elapsed, monotonic: elapsed - this.#upSince };
+    const { monotonic } = this.#time;
+    return { wall: this.#wallOffset + monotonic, monotonic: monotonic - this.#upSince };
   }
 
   /** Whether the clock shows an unverified time, which is not stored. */
@@ -225,6 +225,6 @@ export class VirtualClock implements Clock {
   /** Stops this process, and starts the next on the same machine from the stored mark. */
   restarted(mark: TimeMark | null): VirtualClock {
     this.stop();
-    return new VirtualClock(this.#time, { wall: this.reading().wall, mark, upSince: this.#time.elapsed });
+    return new VirtualClock(this.#time, { wall: this.reading().wall, mark, upSince: this.#time.monotonic });
   }
 }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { PersistentClock } from '../../../src/daemon/system/machine.ts';
 import type { LicenseTrigger } from '../../../src/domain/license.ts';
-import { isRefusal } from '../../../src/service/access/records.ts';
+import { isFailure } from '../../../src/service/access/records.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import type { CommandResult } from '../../../src/service/writer.ts';
 import { Database } from '../../../src/store/postgres/database.ts';
@@ -45,16 +45,16 @@ export function writerOn(database: Database, changes: Partial<PostgresRun> = {})
   const clock = new PersistentClock(null);
   return new PostgresWriter(database, {
     run: runUseCase,
-    isRefusal,
+    isFailure,
     context: (databaseNow) => ({
       now: databaseNow ?? clock.now(),
-      elapsed: clock.elapsed(),
-      random: { bytes: randomBytes, uuid: () => randomUUID(), draw: () => Math.random() },
+      monotonic: clock.monotonic(),
+      random: { bytes: randomBytes, uuid: () => randomUUID(), fraction: () => Math.random() },
       digest: (secret) => createHash('sha256').update(secret).digest('hex'),
-      keepsHistory: true,
+      recordsHistory: true,
     }),
     clock,
-    random: { draw: () => Math.random() },
+    random: { fraction: () => Math.random() },
     onCredentialsChanged: () => undefined,
     onRepeat: () => undefined,
     onTried: () => undefined,

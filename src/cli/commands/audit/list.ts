@@ -1,12 +1,19 @@
 import { defineList } from '../../client/request.ts';
 import { textOption } from '../../command.ts';
 import { readInstant } from '../../values.ts';
-import { actObject, type ActObject } from '../../../wire/audit.ts';
+import { actObject, type AuditEntryObject } from '../../../wire/audit.ts';
 import { type Cell, instant, whole } from '../../format.ts';
 
 export const auditPath = '/admin/v1/audit';
 
-export function actFields({ id, at, actor, act: what, subject, detail }: ActObject): Record<string, Cell> {
+export function auditFields({
+  id,
+  at,
+  actor,
+  act: what,
+  subject,
+  detail,
+}: AuditEntryObject): Record<string, Cell> {
   return { id, at: instant(at), actor, act: what, subject: whole(subject), detail: detail || null };
 }
 
@@ -21,7 +28,7 @@ export const command = defineList({
     subject: textOption('Only on this account, product, purchase, token …'),
   },
   examples: [['latchkey audit list --act purchase.refund --since 7d', 'refunds of the last seven days']],
-  list: { path: auditPath, member: 'acts', item: actObject, row: actFields },
+  list: { path: auditPath, member: 'acts', item: actObject, row: auditFields },
   query: ({ since, until, actor, act: what, subject }) => ({
     since: readInstant('since', since, 'before'),
     until: readInstant('until', until, 'before'),

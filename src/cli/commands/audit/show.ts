@@ -1,7 +1,7 @@
 import { defineRequest } from '../../client/request.ts';
 import { positional } from '../../command.ts';
 import { formatFields } from '../../format.ts';
-import { actFields, auditPath } from './list.ts';
+import { auditFields, auditPath } from './list.ts';
 import { actObject } from '../../../wire/audit.ts';
 
 export const command = defineRequest({
@@ -10,5 +10,5 @@ export const command = defineRequest({
   builder: { id: positional('Number of the act, as in audit list', 'act') },
   examples: [['latchkey audit show 17', 'who did it, when, and to what']],
   request: ({ id }) => ({ path: `${auditPath}/${encodeURIComponent(id)}` }),
-  view: { schema: actObject, show: (shown) => formatFields(actFields(shown)) },
+  view: { schema: actObject, show: (shown) => formatFields(auditFields(shown)) },
 });

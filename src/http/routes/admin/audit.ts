@@ -1,8 +1,8 @@
 import { withNext } from '../../../domain/page.ts';
-import { refuse } from '../../../domain/problem/problem.ts';
+import { failWith } from '../../../domain/problem/problem.ts';
 import { ok, pageOf } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
-import { actList, actObject, actQuery, serializeAct } from '../../../wire/audit.ts';
+import { actList, actObject, actQuery, serializeAuditEntry } from '../../../wire/audit.ts';
 import { enveloped } from '../../../wire/response.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
@@ -24,7 +24,7 @@ export const auditRoutes: readonly Route[] = [
       const rows = await lists.audit.list(query, withNext(query));
       const total = await lists.audit.count(query);
       const read = pageOf({ list: 'acts', rows, total, keyOf: ({ at, id }) => [at, id] }, query, sentTo);
-      return ok({ acts: read.items.map(serializeAct) }, read.headers);
+      return ok({ acts: read.items.map(serializeAuditEntry) }, read.headers);
     },
   }),
   route({
@@ -39,8 +39,8 @@ export const auditRoutes: readonly Route[] = [
     answers: { 200: enveloped(actObject) },
     async handle({ app: { reader }, path: { id } }) {
       const act = /^\d{1,15}$/.test(id) ? await reader.audit.get(Number(id)) : null;
-      if (act === null) return refuse('act_not_found', 'There is no act with this number on record.');
-      return ok(serializeAct(act));
+      if (act === null) return failWith('act_not_found', 'There is no act with this number on record.');
+      return ok(serializeAuditEntry(act));
     },
   }),
 ];

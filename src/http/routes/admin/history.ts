@@ -23,7 +23,7 @@ const list = route({
     const tenant = principal.isOperator ? null : principal.tenant;
     // What is older may not have been removed yet.
     const kept = { ...withNext(query), since: app.historySince() };
-    const history = await app.licensing.history(tenant, licenseKey, kept);
+    const history = await app.licenseService.history(tenant, licenseKey, kept);
     if (!history.ok) return history;
     const { changes, total } = history.value;
     const rows = { list: 'changes', rows: changes, total } as const;

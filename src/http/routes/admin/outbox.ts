@@ -2,7 +2,7 @@ import { withNext } from '../../../domain/page.ts';
 import type { Decision } from '../../../domain/outbox/explanation.ts';
 import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
 import { parsePlainLicenseKey } from '../../../domain/license.ts';
-import { refuse } from '../../../domain/problem/problem.ts';
+import { failWith } from '../../../domain/problem/problem.ts';
 import type { OperationLists } from '../../../service/tables.ts';
 import type { OperationReads } from '../../../service/outbox/tables.ts';
 import { afterCommit } from '../../../service/writer.ts';
@@ -84,8 +84,8 @@ const show = route({
   },
 });
 
-function notFound(): ReturnType<typeof refuse> {
-  return refuse('operation_not_found', 'There is no operation with this id.');
+function notFound(): ReturnType<typeof failWith> {
+  return failWith('operation_not_found', 'There is no operation with this id.');
 }
 
 function present(app: App, operation: Operation): ExplainedOperation {

@@ -1,4 +1,4 @@
-import { refuse, refuseParameters } from '../../../domain/problem/problem.ts';
+import { failWith, failWithFaults } from '../../../domain/problem/problem.ts';
 import { ok } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
@@ -17,11 +17,11 @@ const preload = route({
   body: preloadParameters,
   answers: { 200: enveloped(queuedObject) },
   async handle({ app, body: { licenseKeys, productKey = null }, writeOptions }) {
-    if (app.sync === null) return refuse('not_an_agent', 'An authority has every license key.');
+    if (app.sync === null) return failWith('not_an_agent', 'An authority has every license key.');
     const productId = productKey === null ? null : (app.products?.idOf(productKey) ?? null);
     if (productKey !== null && productId === null) {
       const detail = 'This agent has no such product.';
-      return refuseParameters([{ parameter: 'product_key', code: 'product_not_found', detail }]);
+      return failWithFaults([{ parameter: 'product_key', code: 'product_not_found', detail }]);
     }
     const queued = await app.sync.preload({ licenseKeys, productKey: productId }, writeOptions);
     return queued.ok ? ok(queued.value) : queued;

@@ -1,6 +1,6 @@
 import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/problem.ts';
-import { inKnownKey } from '../../../service/services.ts';
+import { withStoredLicenseKey } from '../../../service/services.ts';
 import { emptyList, ok, created, pageOf } from '../../response.ts';
 import { accountFaults, isOfNoProduct, productFaults, withinTenant } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
@@ -58,7 +58,7 @@ export const purchaseRoutes: readonly Route[] = [
     async handle({ app, principal, query, sentTo }) {
       const asked = { ...query, ...withinTenant(principal, query.accountId) };
       if (await isOfNoProduct(app, asked)) return emptyList('purchases');
-      const filter = await inKnownKey(app, asked);
+      const filter = await withStoredLicenseKey(app, asked);
       const { lists } = app;
       const rows = await lists.purchases.list(filter, withNext(query));
       const total = await lists.purchases.count(filter);

@@ -1,4 +1,4 @@
-import { refuse } from '../../../domain/problem/problem.ts';
+import { failWith } from '../../../domain/problem/problem.ts';
 import { afterCommit } from '../../../service/writer.ts';
 import { ok, madeUnread } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
@@ -17,7 +17,7 @@ function syncRoute(act: 'now' | 'pause' | 'resume', operationId: string, summary
     operatorOnly: true,
     answers: { 200: enveloped(syncObject) },
     async handle({ app, writeOptions }) {
-      if (app.sync === null) return refuse('not_an_agent', 'Only an agent has an upstream to sync with.');
+      if (app.sync === null) return failWith('not_an_agent', 'Only an agent has an upstream to sync with.');
       const acted = await app.sync[act](writeOptions);
       if (!acted.ok) return acted;
       // A repeated request gets the first answer, stored under its idempotency key.
@@ -26,7 +26,11 @@ function syncRoute(act: 'now' | 'pause' | 'resume', operationId: string, summary
       if (value === null) return madeUnread();
       const { idempotency } = writeOptions;
       if (idempotency !== null) {
-        await afterCommit(app.log, () => app.writer.write('keepResponse', { idempotency, value }), null);
+        await afterCommit(
+          app.log,
+          () => app.writer.write('storeFinalResponse', { idempotency, value }),
+          null,
+        );
       }
       return ok(value);
     },

@@ -1,6 +1,6 @@
 import type { Coupon } from '../../../domain/checkout/coupon.ts';
 import { withNext, type Page } from '../../../domain/page.ts';
-import { refuse, type Result } from '../../../domain/problem/problem.ts';
+import { failWith, type Result } from '../../../domain/problem/problem.ts';
 import type { CouponResponse, CouponList } from '../../../service/services.ts';
 import { couponScopeFaults } from '../../../service/authority/coupon.ts';
 import { type RouteResponse, ok, created, pageOf, provenanceHeaders } from '../../response.ts';
@@ -25,14 +25,14 @@ import { pageQuery } from '../../../wire/page.ts';
 const path = '/api/v2/coupons';
 
 async function getById(
-  { couponing }: App,
+  { couponService }: App,
   accountId: string,
   id: string,
   signal: AbortSignal,
 ): Promise<Result<CouponResponse>> {
   const number = couponId(id);
-  if (number === null) return refuse('coupon_not_found', 'A coupon has an integer as its id.');
-  return await couponing.get(accountId, number, signal);
+  if (number === null) return failWith('coupon_not_found', 'A coupon has an integer as its id.');
+  return await couponService.get(accountId, number, signal);
 }
 
 const create = route({
@@ -53,7 +53,7 @@ const create = route({
     return await couponScopeFaults(reader, tenant.accountId, scope);
   },
   async handle({ app, principal, body, writeOptions, signal }) {
-    const result = await app.couponing.create(principal.tenant.accountId, body, writeOptions, signal);
+    const result = await app.couponService.create(principal.tenant.accountId, body, writeOptions, signal);
     if (!result.ok) return result;
     const { coupon, provenance } = result.value;
     const location = `${path}/${coupon.id}`;
@@ -81,7 +81,7 @@ const list = route({
   query: pageQuery('coupons'),
   answers: { 200: enveloped(couponList) },
   async handle({ app, principal, query, sentTo, signal }) {
-    const listed = await app.couponing.list(principal.tenant.accountId, withNext(query), signal);
+    const listed = await app.couponService.list(principal.tenant.accountId, withNext(query), signal);
     if (!listed.ok) return listed;
     const { items, headers } = pageOfCoupons(listed.value, query, sentTo);
     return ok({ coupons: items.map(serializeCoupon) }, headers);
@@ -119,7 +119,7 @@ const listCounted = route({
   answers: { 200: enveloped(countedCouponList) },
   async handle({ app, principal: { tenant }, query: { state, ...query }, sentTo, signal }) {
     const filter = state === undefined ? {} : { state: { is: state, at: app.now() } };
-    const listed = await app.couponing.list(tenant.accountId, { ...withNext(query), ...filter }, signal);
+    const listed = await app.couponService.list(tenant.accountId, { ...withNext(query), ...filter }, signal);
     if (!listed.ok) return listed;
     const { items, headers } = pageOfCoupons(listed.value, query, sentTo);
     const counted = [];

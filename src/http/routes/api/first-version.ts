@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { reaches, type Principal, type Tenant } from '../../../domain/access/principal.ts';
-import { refuse } from '../../../domain/problem/problem.ts';
+import { failWith } from '../../../domain/problem/problem.ts';
 import type { QuoteReason } from '../../../domain/checkout/quote.ts';
 import { ok, provenanceHeaders } from '../../response.ts';
 import type { App } from '../../app.ts';
@@ -54,8 +54,8 @@ const verifyCoupon = route({
     const quoted = await app.checkout.quote(accountId, { code, currency: null, lines: [] }, signal);
     if (!quoted.ok) return quoted;
     const { couponId, reasons } = quoted.value.quote;
-    if (couponId === null) return refuse('coupon_code_not_found', 'There is no coupon with this code.');
-    const got = await app.couponing.get(accountId, couponId, signal);
+    if (couponId === null) return failWith('coupon_code_not_found', 'There is no coupon with this code.');
+    const got = await app.couponService.get(accountId, couponId, signal);
     if (!got.ok) return got;
     const usage = await app.reader.redemptions.countOf(accountId, couponId);
     const isValid = !reasons.some((reason) => invalidating.has(reason));

@@ -2,7 +2,7 @@ import { withNext } from '../../../domain/page.ts';
 import type { Principal, Tenant, Scope } from '../../../domain/access/principal.ts';
 import { type LicenseTrigger, parseLicenseKey } from '../../../domain/license.ts';
 import { notFound, done, type Result } from '../../../domain/problem/problem.ts';
-import { type LicenseResponse, inKnownKey } from '../../../service/services.ts';
+import { type LicenseResponse, withStoredLicenseKey } from '../../../service/services.ts';
 import { afterCommit } from '../../../service/writer.ts';
 import type { Awaitable } from '../../../service/tables.ts';
 import { type RouteResponse, emptyList, ok, pageOf, provenanceHeaders } from '../../response.ts';
@@ -41,7 +41,7 @@ export async function verifyLicense(
   form: LicenseForm,
 ): Promise<Result<RouteResponse>> {
   if (licenseKey === null) return notFound('license');
-  const verified = await app.licensing.verify(tenant, licenseKey, signal, principal.credential);
+  const verified = await app.licenseService.verify(tenant, licenseKey, signal, principal.credential);
   return await present(app, verified, form);
 }
 
@@ -54,7 +54,7 @@ export async function changeLicense(
   if (licenseKey === null) return notFound('license');
   const requester = principal.credential;
   const request = { tenant, licenseKey, trigger, waitMs, isAgent, requester, ...writeOptions };
-  const result = await app.licensing.change(request, signal);
+  const result = await app.licenseService.change(request, signal);
   // After a wait for the upstream, the result is in the store before the writer announces it.
   if (result.ok) app.changes.announce([{ licenseKey: result.value.license.licenseKey }]);
   const productName: ProductName = (productKey) =>
@@ -105,7 +105,7 @@ const plainTarget = /^\/api\/v2\/license\/verify\?license_key=([\w.-]+)$/;
 
 function verifyNow(app: App, tenant: Tenant, target: string, form: LicenseForm): RouteResponse | null {
   const licenseKey = parseLicenseKey(plainTarget.exec(target)?.[1] ?? '');
-  const known = licenseKey === null ? null : app.licensing.verifyNow?.(tenant, licenseKey);
+  const known = licenseKey === null ? null : app.licenseService.verifyNow?.(tenant, licenseKey);
   const answer = known && responseOf(app, known, form);
   return answer instanceof Promise ? null : (answer ?? null);
 }
@@ -124,7 +124,7 @@ const list = route({
   async handle({ app, principal, query, sentTo }) {
     const asked = { ...query, ...withinTenant(principal, query.accountId) };
     if (await isOfNoProduct(app, asked)) return emptyList('licenses');
-    const filter = await inKnownKey(app, asked);
+    const filter = await withStoredLicenseKey(app, asked);
     const { lists } = app;
     const rows = await lists.licenses.list(filter, withNext(query));
     const total = await lists.licenses.count(filter);

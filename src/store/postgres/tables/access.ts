@@ -11,7 +11,7 @@ import type {
   AuditFilter,
   AuditReads,
   AuditTable,
-  RecordedAct,
+  RecordedAuditEntry,
   AuthorityTable,
   AwaitableTable,
   SettingReads,
@@ -175,8 +175,8 @@ function auditConditions({ since, until, actor, act, subject }: AuditFilter): Co
 
 export function auditReads(prepare: Prepare): AwaitableTable<AuditReads> {
   const { audit } = prepare.names;
-  const get = prepare.query<RecordedAct>(`SELECT ${auditColumns} FROM ${audit} WHERE id = $1`);
-  const listed = prepare.list<RecordedAct>({
+  const get = prepare.query<RecordedAuditEntry>(`SELECT ${auditColumns} FROM ${audit} WHERE id = $1`);
+  const listed = prepare.list<RecordedAuditEntry>({
     select: auditColumns,
     from: audit,
     key: ['at', 'id'],

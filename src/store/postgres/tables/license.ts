@@ -149,7 +149,7 @@ export function changesAsked(changes: readonly LicenseChange[], skipsLocked: boo
   return [JSON.stringify(changes.map(changeAsked)), skipsLocked];
 }
 
-function changeAsked({ tenant, licenseKey, trigger, remembered }: LicenseChange, ordinal: number): object {
+function changeAsked({ tenant, licenseKey, trigger, historyEntry }: LicenseChange, ordinal: number): object {
   return {
     ordinal,
     key: licenseKey,
@@ -159,9 +159,9 @@ function changeAsked({ tenant, licenseKey, trigger, remembered }: LicenseChange,
     step: countAfter(1, trigger) - 1,
     ifEnabled: licenseTransitions.enabled[trigger] === 'enabled',
     ifDisabled: licenseTransitions.disabled[trigger] === 'enabled',
-    at: remembered?.at ?? null,
+    at: historyEntry?.at ?? null,
     change: trigger,
-    credential: remembered?.credential ?? null,
+    credential: historyEntry?.credential ?? null,
   };
 }
 

@@ -11,7 +11,7 @@ import type {
   AuditFilter,
   AuditReads,
   AuditTable,
-  RecordedAct,
+  RecordedAuditEntry,
   SettingReads,
   SettingTable,
 } from '../../../service/tables.ts';
@@ -141,9 +141,9 @@ const conditions = {
 };
 
 export function auditReads(prepare: Prepare): AuditReads {
-  const get = prepare.query<RecordedAct>(`${selectAudit} WHERE id = ?`);
+  const get = prepare.query<RecordedAuditEntry>(`${selectAudit} WHERE id = ?`);
   const prepareFiltered = (condition: string) => ({
-    list: prepare.query<RecordedAct>(
+    list: prepare.query<RecordedAuditEntry>(
       `${selectAudit} WHERE ${condition} ORDER BY at DESC, id DESC LIMIT ?7 OFFSET ?8`,
     ),
     count: prepare.count(`SELECT count(*) AS count FROM audit_event WHERE ${condition}`),

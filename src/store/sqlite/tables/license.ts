@@ -151,13 +151,13 @@ export function licenseTable(prepare: Prepare, history: Pick<HistoryTable, 'add'
     add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
       add(licenseKey, productKey, buyerEmail, uses, bit(enabled), createdAt),
     setState: ({ licenseKey, uses, enabled }) => setState({ licenseKey, uses, enabled }),
-    change({ tenant, licenseKey, trigger, remembered }) {
+    change({ tenant, licenseKey, trigger, historyEntry }) {
       const before = visible.first(licenseKey, tenant.accountId, tenant.productKey);
       if (before === null) return null;
       const after = licenseAfter(before, trigger);
       if (isSameState(before, after)) return { before, after };
       setState({ licenseKey, uses: after.uses, enabled: after.enabled });
-      if (remembered !== null) history.add({ licenseKey, change: trigger, before, after, ...remembered });
+      if (historyEntry !== null) history.add({ licenseKey, change: trigger, before, after, ...historyEntry });
       return { before, after };
     },
   };
