@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { machineTime } from '../../src/daemon/system/machine.ts';
 import { Database } from '../../src/store/postgres/database.ts';
-import { migrate, migrations, newestSchema } from '../../src/store/postgres/migrations.ts';
+import { latchkeySchemas, migrate, newestSchema } from '../../src/store/postgres/migrations.ts';
 import { urlByPort, watchNode, type WatchedNode } from '../support/postgres/watched-node.ts';
 import { startFaultProxy } from '../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
@@ -133,11 +133,14 @@ describe.skipIf(!hasPostgres)('The database of a node', () => {
     const schema = newSchema();
     await using node = await watchNode(server.address, { schema });
     await using newer = new Database(server.settings({ schema }));
-    await migrate(newer, [...migrations, { sql: 'CREATE TABLE latchkey.later (id bigint)', minimum: 1 }]);
+    await migrate(newer, [
+      ...latchkeySchemas(),
+      { sql: 'CREATE TABLE latchkey.later (id bigint)', minimum: 1 },
+    ]);
     expect(await answersIn(node, 'ok')).toEqual(well);
     const minimum = newestSchema + 1;
     await migrate(newer, [
-      ...migrations,
+      ...latchkeySchemas(),
       { sql: '', minimum: 1 },
       { sql: 'DROP TABLE latchkey.later', minimum },
     ]);

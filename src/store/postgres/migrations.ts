@@ -7,19 +7,21 @@ import { tableNames, type Names } from './names.ts';
 import type { Row } from './statements.ts';
 
 /**
- * `minimum`: the oldest schema whose program can still use the tables. The instances of an authority are not all replaced at
- * once, so a migration only adds what the new program needs. A later migration removes what no instance uses any more.
+ * SQL that leads to a schema from the one before, the first from an empty schema. `minimum`: the oldest schema whose program
+ * can still use the tables. The instances of an authority are not all replaced at once, so a migration only adds what the
+ * new program needs. A later migration removes what no instance uses any more.
  */
 export type Migration = { sql: string; minimum: number };
 
-/**
- * The migrations from schema 1 (`schema.sql`) to the present schema: the first leads to schema 2. A released migration
- * is never changed; a later change of the tables is another migration.
- */
-export const migrations: readonly Migration[] = [];
+/** The migrations after the first schema. A released migration is never changed; a later change of the tables is another. */
+const migrations: readonly Migration[] = [];
+
+export function latchkeySchemas(): readonly Migration[] {
+  return [{ sql: readSchema('postgres'), minimum: 1 }, ...migrations];
+}
 
 /** The number of the newest schema that this version knows. */
-export const newestSchema: number = numberOfNewest(migrations);
+export const newestSchema: number = 1 + migrations.length;
 
 /** The table with the number of the schema. */
 const versionTable = 'schema_version';
@@ -37,11 +39,14 @@ const lockTimeoutMs = 5_000;
  * `PostgresRefused` and changes nothing if the server is too old or its encoding is not UTF-8, if the schema holds something
  * else or is newer than this program can use, or if the role may not create or write the tables.
  */
-export async function migrate(database: Database, added: readonly Migration[] = migrations): Promise<void> {
+export async function migrate(
+  database: Database,
+  schemas: readonly Migration[] = latchkeySchemas(),
+): Promise<void> {
   try {
-    const present = await examine(database, added);
-    if (present === null || present.version < numberOfNewest(added)) {
-      await database.lend(async (connection) => await migrateInTransaction(connection, added));
+    const present = await examine(database, schemas.length);
+    if (present === null || present.version < schemas.length) {
+      await database.lend(async (connection) => await migrateInTransaction(connection, schemas));
     }
   } catch (error) {
     throw refusalOf(error, database) ?? error;
@@ -49,20 +54,17 @@ export async function migrate(database: Database, added: readonly Migration[] = 
 }
 
 /** Examines a database that was migrated before. Rejects as `migrate` does if it can no longer be used. */
-export async function examineAgain(asking: Asking, added: readonly Migration[] = migrations): Promise<void> {
-  if ((await examine(asking, added)) === null) {
+export async function examineAgain(asking: Asking): Promise<void> {
+  if ((await examine(asking)) === null) {
     throw new PostgresRefused(`the tables in ${asking.names.schema} are gone: restore them, or start anew.`);
   }
 }
 
 /** Gives the version of the tables; null if there are none yet. Rejects as `migrate` does if they cannot be used. */
-export async function examine(
-  asking: Asking,
-  added: readonly Migration[] = migrations,
-): Promise<SchemaVersion | null> {
+export async function examine(asking: Asking, newest = newestSchema): Promise<SchemaVersion | null> {
   await examineServer(asking);
   const present = await versionIn(asking);
-  refuseNewer(present, added);
+  refuseNewer(present, newest);
   if (present !== null) await refuseWithoutRights(asking);
   return present;
 }
@@ -145,12 +147,7 @@ async function versionIn({ names, query }: Asking): Promise<SchemaVersion | null
   return { version: Number(row?.['version'] ?? 0), minimum: Number(row?.['minimum'] ?? 0) };
 }
 
-function numberOfNewest(added: readonly Migration[]): number {
-  return 1 + added.length;
-}
-
-function refuseNewer(present: SchemaVersion | null, added: readonly Migration[]): void {
-  const newest = numberOfNewest(added);
+function refuseNewer(present: SchemaVersion | null, newest: number): void {
   if (present === null || present.minimum <= newest) return;
   throw new PostgresRefused(
     `a newer Latchkey wrote it (schema ${present.version}, for versions that know at least ${present.minimum}; this version knows ${newest}): start a newer one.`,
@@ -160,7 +157,7 @@ function refuseNewer(present: SchemaVersion | null, added: readonly Migration[])
 /** An open transaction. */
 type Session = Asking & { execute: (text: string) => Promise<void> };
 
-async function migrateInTransaction(connection: Connection, added: readonly Migration[]): Promise<void> {
+async function migrateInTransaction(connection: Connection, schemas: readonly Migration[]): Promise<void> {
   await connection.begin(null, []);
   const session: Session = {
     names: connection.names,
@@ -170,9 +167,9 @@ async function migrateInTransaction(connection: Connection, added: readonly Migr
   await lockMigration(session);
   // Another instance may have migrated meanwhile.
   const present = await versionIn(session);
-  refuseNewer(present, added);
+  refuseNewer(present, schemas.length);
   if (present === null) await createSchema(session);
-  await applyMigrations(session, added.slice((present?.version ?? 1) - 1));
+  await applyMigrations(session, schemas.slice(present?.version ?? 0));
   await connection.commit();
 }
 
@@ -187,7 +184,7 @@ export async function makeTables(session: Session): Promise<void> {
     );
   }
   await createSchema(session);
-  await applyMigrations(session, migrations);
+  await applyMigrations(session, latchkeySchemas());
 }
 
 /** Waits until no other connection creates or migrates the tables. */
@@ -202,12 +199,11 @@ async function createSchema({ names, query, execute }: Session): Promise<void> {
   // CREATE SCHEMA IF NOT EXISTS needs a right on the database even if the schema exists.
   if (row?.['isThere'] !== true) await execute(`CREATE SCHEMA ${names.schema}`);
   await execute(`CREATE TABLE ${names.of(versionTable)} (version integer NOT NULL, minimum integer NOT NULL);
-    INSERT INTO ${names.of(versionTable)} (version, minimum) VALUES (1, 1)`);
-  await execute(inSchema(names, readSchema('postgres')));
+    INSERT INTO ${names.of(versionTable)} (version, minimum) VALUES (0, 0)`);
 }
 
-async function applyMigrations({ names, execute }: Session, added: readonly Migration[]): Promise<void> {
-  for (const { sql, minimum } of added) {
+async function applyMigrations({ names, execute }: Session, missing: readonly Migration[]): Promise<void> {
+  for (const { sql, minimum } of missing) {
     await execute(inSchema(names, sql));
     await execute(`UPDATE ${names.of(versionTable)} SET version = version + 1, minimum = ${minimum}`);
   }

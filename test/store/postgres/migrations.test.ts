@@ -3,6 +3,9 @@ import { Database } from '../../../src/store/postgres/database.ts';
 import { migrate } from '../../../src/store/postgres/migrations.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
 
+/** A first schema. */
+const notes = { sql: 'CREATE TABLE latchkey.note (text text)', minimum: 1 };
+
 describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => {
   let server: PostgresServer;
   beforeAll(async () => {
@@ -22,28 +25,32 @@ describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => 
   });
 
   test('of a newer version is used as long as it may be, and refused from then on', async () => {
-    await using store = await server.store();
+    await using store = new Database(server.settings({ schema: 'newer_notes' }));
     const newer = { sql: 'CREATE TABLE latchkey.later (id bigint)', minimum: 1 };
-    await migrate(store, [newer]);
-    await migrate(store);
-    await migrate(store, [newer, { sql: 'DROP TABLE latchkey.later', minimum: 2 }]);
-    await expect(migrate(store)).rejects.toThrow(
+    await migrate(store, [notes, newer]);
+    await migrate(store, [notes]);
+    await migrate(store, [notes, newer, { sql: 'DROP TABLE latchkey.later', minimum: 2 }]);
+    await expect(migrate(store, [notes])).rejects.toThrow(
       /a newer Latchkey wrote it \(schema 3, for versions that know at least 2; this version knows 1\)/,
     );
   });
 
   test('that an older version created gets each later migration once, and keeps its rows', async () => {
-    await using store = await server.store();
-    await store.query(`INSERT INTO ${store.names.setting} (name, value) VALUES ('role', 'authority')`);
-    const addColumn = { sql: `ALTER TABLE latchkey.setting ADD COLUMN note text`, minimum: 1 };
-    const fillColumn = { sql: `UPDATE latchkey.setting SET note = 'of ' || name`, minimum: 1 };
-    await migrate(store, [addColumn]);
-    await migrate(store, [addColumn, fillColumn]);
-    await migrate(store, [addColumn, fillColumn]);
-    expect(await store.query(`SELECT name, note FROM ${store.names.setting}`)).toEqual([
-      { name: 'role', note: 'of role' },
+    await using store = new Database(server.settings({ schema: 'older_notes' }));
+    await migrate(store, [notes]);
+    await store.query(`INSERT INTO older_notes.note (text) VALUES ('hello')`);
+    const addColumn = { sql: `ALTER TABLE latchkey.note ADD COLUMN size bigint`, minimum: 1 };
+    const fillColumn = {
+      sql: `UPDATE latchkey.note SET size = 1 + coalesce(size, length(text))`,
+      minimum: 1,
+    };
+    await migrate(store, [notes, addColumn]);
+    await migrate(store, [notes, addColumn, fillColumn]);
+    await migrate(store, [notes, addColumn, fillColumn]);
+    expect(await store.query(`SELECT text, size FROM older_notes.note`)).toEqual([
+      { text: 'hello', size: 6 },
     ]);
-    expect(await store.query(`SELECT version, minimum FROM ${store.names.of('schema_version')}`)).toEqual([
+    expect(await store.query(`SELECT version, minimum FROM older_notes.schema_version`)).toEqual([
       { version: 3, minimum: 1 },
     ]);
   });

@@ -88,8 +88,8 @@ test.runIf(canMount).for([
     const { databasePath } = createSettings(directory, 2048);
     const files = readdirSync(directory);
     disk.fill(leftKib);
-    const migrations = ['CREATE TABLE added AS SELECT * FROM setting;'];
-    expect(() => migrate(databasePath, migrations)).toThrow('database or disk is full');
+    const schemas = ['', 'CREATE TABLE added AS SELECT * FROM setting;'];
+    expect(() => migrate(databasePath, { schemas })).toThrow('database or disk is full');
     expect(readdirSync(directory)).toEqual(files);
 
     using store = openStore({ directory });

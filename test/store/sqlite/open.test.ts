@@ -188,23 +188,23 @@ test('a state directory that cannot be made is named', async () => {
 test('a migration leaves a copy of the older database beside it', async () => {
   await using temporary = temporaryDirectory();
   const { databasePath } = createDatabase(temporary);
-  const migrations = ['CREATE TABLE added (a TEXT) STRICT;'];
-  migrate(databasePath, migrations);
+  const schemas = ['', 'CREATE TABLE added (a TEXT) STRICT;'];
+  migrate(databasePath, { schemas });
   const copy = `${databasePath}.schema-1`;
   expect(permissions(copy)).toBe('600');
   using migrated = new DatabaseSync(databasePath);
   using before = new DatabaseSync(copy);
   expect(migrated.prepare('SELECT count(*) AS count FROM added').get()).toEqual({ count: 0 });
   expect(() => before.prepare('SELECT * FROM added')).toThrow('no such table');
-  migrate(databasePath, migrations);
+  migrate(databasePath, { schemas });
 });
 
 test('a migration that fails changes nothing', async () => {
   await using temporary = temporaryDirectory();
   const { directory, databasePath } = createDatabase(temporary);
   const files = readdirSync(directory);
-  const migrations = ['CREATE TABLE added (a TEXT) STRICT;', 'not SQL'];
-  expect(() => migrate(databasePath, migrations)).toThrow('syntax error');
+  const schemas = ['', 'CREATE TABLE added (a TEXT) STRICT;', 'not SQL'];
+  expect(() => migrate(databasePath, { schemas })).toThrow('syntax error');
   expect(readdirSync(directory)).toEqual(files);
   using database = new DatabaseSync(databasePath);
   expect(() => database.prepare('SELECT * FROM added')).toThrow('no such table');

@@ -5,42 +5,47 @@ import { DatabaseRefused } from '../faults.ts';
 import { keepTemporaryFilesNextTo, openReadOnly } from '../connection.ts';
 import { createFile } from './private-file.ts';
 
-/**
- * The migrations from schema 1 (`schema.sql`) to the present schema, in SQL: the first leads to schema 2. A released migration
- * is never changed; a later change of the tables is another migration.
- */
-export const migrations: readonly string[] = [];
+/** The migrations after the first schema. A released migration is never changed; a later change of the tables is another. */
+const migrations: readonly string[] = [];
 
 /** The number of the newest schema that this version knows. `user_version` of a database has the number of its schema. */
-export const newestSchema: number = numberOfNewest(migrations);
+export const newestSchema: number = 1 + migrations.length;
+
+/** SQL that leads to each schema from the one before, the first from an empty database. */
+export type Schemas = readonly string[];
+
+function latchkeySchemas(): Schemas {
+  return [readSchema('sqlite'), ...migrations];
+}
 
 /** Called before a migration, which may take minutes. `copy`: where the database is kept as it was. */
 export type OnMigration = (copy: string) => void;
 
 /** Creates the tables in an empty database. */
-export function createTables(database: DatabaseSync, added: readonly string[] = migrations): void {
-  change(database, [readSchema('sqlite'), ...added], numberOfNewest(added));
+export function createTables(database: DatabaseSync, schemas: Schemas = latchkeySchemas()): void {
+  change(database, schemas, 0);
 }
 
+type MigrationOptions = { schemas?: Schemas; onMigration?: OnMigration | undefined };
+
 /**
- * Migrates a database to the present schema. Keeps a copy of an older database beside it, named after the number of
+ * Migrates a database to the newest schema. Keeps a copy of an older database beside it, named after the number of
  * its schema; removes the copy if the migration fails. Refuses a database that is newer than this version.
  */
 export function migrate(
   path: string,
-  added: readonly string[] = migrations,
-  onMigration: OnMigration = () => undefined,
+  { schemas = latchkeySchemas(), onMigration }: MigrationOptions = {},
 ): void {
   using database = new DatabaseSync(path, { timeout: 1000 });
-  const schema = knownSchemaOf(database, path, added);
-  if (schema === numberOfNewest(added)) return;
+  const schema = knownSchemaOf(database, path, schemas.length);
+  if (schema === schemas.length) return;
   const copy = `${path}.schema-${schema}`;
-  onMigration(copy);
+  onMigration?.(copy);
   try {
     // VACUUM INTO writes into an existing empty file. A file that it creates itself would be readable by others.
     closeSync(createFile(copy));
     database.prepare('VACUUM INTO ?').run(copy);
-    applyMigrations(database, schema, added);
+    change(database, schemas, schema);
   } catch (error) {
     // The database is unchanged, and the older version can use it. A full disk must not keep the copy as well.
     for (const file of [copy, `${copy}-journal`]) rmSync(file, { force: true });
@@ -49,31 +54,23 @@ export function migrate(
 }
 
 /** Migrates a copy of a database without keeping another copy. `original`: the path that an error names. */
-export function migrateCopy(path: string, original: string, added: readonly string[] = migrations): void {
+export function migrateCopy(path: string, original: string, schemas: Schemas = latchkeySchemas()): void {
   using database = new DatabaseSync(path, { timeout: 1000 });
-  applyMigrations(database, knownSchemaOf(database, original, added), added);
+  change(database, schemas, knownSchemaOf(database, original, schemas.length));
 }
 
 /** Says how a database is newer than this version; null if it is not. Changes nothing. */
 export function findNewerSchema(path: string): string | null {
   using database = openReadOnly(path);
-  return describeNewer(schemaOf(database), migrations);
+  return describeNewer(schemaOf(database), newestSchema);
 }
 
-function numberOfNewest(added: readonly string[]): number {
-  return 1 + added.length;
-}
-
-function applyMigrations(database: DatabaseSync, schema: number, added: readonly string[]): void {
-  change(database, added.slice(schema - 1), numberOfNewest(added));
-}
-
-/** Runs scripts and writes the number of the new schema, all in one transaction. */
-function change(database: DatabaseSync, scripts: readonly string[], schema: number): void {
+/** Changes a database of a schema to the newest, in one transaction. */
+function change(database: DatabaseSync, schemas: Schemas, schema: number): void {
   keepTemporaryFilesNextTo(database);
   database.exec('BEGIN IMMEDIATE');
-  for (const script of scripts) database.exec(script);
-  database.exec(`PRAGMA user_version = ${schema}`);
+  for (const script of schemas.slice(schema)) database.exec(script);
+  database.exec(`PRAGMA user_version = ${schemas.length}`);
   database.exec('COMMIT');
 }
 
@@ -81,15 +78,14 @@ function schemaOf(database: DatabaseSync): number {
   return Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
 }
 
-function knownSchemaOf(database: DatabaseSync, path: string, added: readonly string[]): number {
+function knownSchemaOf(database: DatabaseSync, path: string, newest: number): number {
   const schema = schemaOf(database);
-  const newer = describeNewer(schema, added);
+  const newer = describeNewer(schema, newest);
   if (newer !== null) throw new DatabaseRefused(path, newer);
   return schema;
 }
 
-function describeNewer(schema: number, added: readonly string[]): string | null {
-  const newest = numberOfNewest(added);
+function describeNewer(schema: number, newest: number): string | null {
   if (schema <= newest) return null;
   return `a newer Latchkey wrote it (schema ${schema}; this version knows ${newest}).`;
 }

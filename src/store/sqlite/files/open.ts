@@ -12,7 +12,7 @@ import {
 } from '../faults.ts';
 import { lockDirectory } from './lock.ts';
 import { makeDirectory } from './private-file.ts';
-import { migrate, migrations, type OnMigration } from './migrations.ts';
+import { migrate, type OnMigration } from './migrations.ts';
 import { databaseIn, findSafetyProblem } from './state-directory.ts';
 
 /** A state directory that this process has locked, with a database of the present schema. */
@@ -37,7 +37,7 @@ export function openStore({ directory, onMigration }: OpenOptions): Store {
     openWithReserve(directory, () => {
       if (!findDatabase(databasePath)) createDatabase(databasePath);
       accessSync(databasePath, constants.R_OK | constants.W_OK);
-      migrate(databasePath, migrations, onMigration);
+      migrate(databasePath, { onMigration });
     });
     const held = starting.move();
     return { databasePath, [Symbol.dispose]: () => held.dispose() };
