@@ -1,64 +1,60 @@
 import { promises as files } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { version } from '../config/version.ts';
-import { TokenUses, type CredentialCache } from '../service/access/credential.ts';
+import { TokenUses } from '../service/access/credential.ts';
 import type { CacheableResponse, LicenseService } from '../service/services.ts';
-import { Daemon, Health } from './daemon.ts';
+import { Daemon } from './daemon.ts';
 import { openListeners } from './listeners.ts';
 import { logOf } from './log.ts';
 import { runMaintenance } from './maintenance.ts';
-import { nodeRole, withOwnToken, authorityRole, type Role, type RoleParts } from './role/role.ts';
+import { nodeRole, authorityRole, type Role, type RoleParts } from './role/role.ts';
 import { backupsOf } from './store/backups.ts';
 import { DamageWatch } from './store/damage-watch.ts';
-import type { OpenedStore, LocalStore, StoreWriter } from './store/opened-store.ts';
+import type { OpenedStore } from './store/opened-store.ts';
 import { systemRandom, sha256 } from './system/machine.ts';
 import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
-import { rateLimiters } from '../http/entry/admission.ts';
+import { AnnouncedCredentialCache, rateLimiters } from '../http/entry/admission.ts';
 import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
 import type { Log } from '../service/ports.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { explainOperation } from '../service/outbox/decision.ts';
-import type { ConnectionCounts } from './gauges.ts';
 import type { Metrics } from './metrics.ts';
 import { replaceSecretFile } from './system/secret-files.ts';
 import { done } from '../domain/problem/problem.ts';
 
 /**
  * Builds a daemon on an opened store, listens, and starts the loops: who gets what, from top to bottom. `resources` is
- * what the daemon disposes of at its end. If building fails, `resources` stays with the caller.
+ * what the daemon disposes of at its end. If building fails, `resources` stays with the caller. `prepare` changes a
+ * server before it listens.
  */
 export async function compose(
   store: OpenedStore,
-  prepare: (server: FastifyInstance) => void,
+  prepare: ((server: FastifyInstance) => void) | undefined,
   resources: AsyncDisposableStack,
 ): Promise<Daemon> {
   const { current, clock, writer, local, metrics, log } = store;
-  const { stateDir } = current.configuration;
+  const { configuration } = current;
   const tokenUses = new TokenUses();
   const lifetime = new AbortController();
-  const syncLog = logOf(log, 'sync');
+  const { signal: lifetimeSignal } = lifetime;
   const role = await buildRole(store, {
     ...store,
-    log: syncLog,
+    log: logOf(log, 'sync'),
     meter: metrics,
     tokenUses,
-    lifetime: lifetime.signal,
+    lifetime: lifetimeSignal,
   });
-  const health = new Health(writer, local);
-  const daemon = new Daemon({ ...store, role, health, lifetime });
+  const daemon = new Daemon({ ...store, role, lifetime });
   const damageWatch =
     local === null
       ? null
       : new DamageWatch(local.databasePath, logOf(log, 'store'), (damage) => daemon.stopWriting(damage));
-  const app = appOf({
-    ...store,
-    role,
-    backup: backupsOf(local, stateDir, clock, lifetime.signal),
-    status: () => daemon.status(),
-    readiness: () => health.readiness(),
-    liveness: () => health.liveness(),
+  const app = appOf(store, role, daemon, {
+    backup: backupsOf(local, configuration.stateDir, clock, lifetimeSignal),
+    // Where `prepare` changes the server, each request must pass the whole server. Other nodes change licenses too.
+    cachesResponses: local !== null && prepare === undefined,
   });
   const maintenance = {
     writer,
@@ -73,14 +69,14 @@ export async function compose(
     checkListeners: () => daemon.checkListeners(),
   };
   await role.bind();
-  const listeners = await openListeners(current.configuration, app, (server) => {
+  const listeners = await openListeners(configuration, app, (server) => {
     metrics.watch(server);
-    prepare(server);
+    prepare?.(server);
   });
   const loops = (signal: AbortSignal) => [role.run(signal), runMaintenance(maintenance, signal)];
   const owned = resources.move();
   daemon.run(listeners, loops, owned);
-  logOf(log, 'daemon').info({ role: current.configuration.role, version, ...listeners.addresses }, 'ready');
+  logOf(log, 'daemon').info({ role: configuration.role, version, ...listeners.addresses }, 'ready');
   // The check takes CPU time, so it starts after the daemon is ready.
   if (damageWatch !== null) owned.use(damageWatch.checkStore());
   return daemon;
@@ -88,41 +84,32 @@ export async function compose(
 
 /** An authority does not load the sync loops and the client of the upstream. */
 async function buildRole({ current, reader, local, node }: OpenedStore, parts: RoleParts): Promise<Role> {
-  if (node !== null) return withOwnToken(nodeRole({ ...parts, reader, cache: node.cache }), node.adminToken);
-  if (local === null) throw new Error('a store must be local or have a node');
+  if (node !== null) return nodeRole({ ...parts, reader, ...node });
   if (current.configuration.role === 'authority') return authorityRole({ ...parts, ...local });
   const { agentRole } = await import('./role/agent.ts');
   return agentRole({ ...parts, ...local });
 }
 
-/** The parts of a running process that the routes need. */
-type AppParts = Pick<RoleParts, 'instance' | 'current' | 'clock' | 'log'> &
-  Pick<App, 'changes' | 'cachesResponses' | 'backup' | 'status' | 'readiness' | 'liveness'> & {
-    reader: AuthorityReader;
-    local: LocalStore | null;
-    writer: StoreWriter;
-    metrics: Metrics;
-    credentialCache: CredentialCache;
-    connections: (() => ConnectionCounts) | null;
-    role: Role;
-  };
-
 /** Builds the dependencies of the routes. */
-function appOf(parts: AppParts): App {
-  const { instance, current, reader, local, writer, clock, log, metrics, changes, cachesResponses } = parts;
-  const { licenseService, couponService, checkout, credentials, productName, sync, upstream } = parts.role;
-  const { role } = current.configuration;
+function appOf(
+  store: OpenedStore,
+  { licenseService, couponService, checkout, credentials, productName, sync, upstream }: Role,
+  daemon: Daemon,
+  ofEngine: Pick<App, 'backup' | 'cachesResponses'>,
+): App {
+  const { instance, current, reader, local, node, writer, clock, log, metrics, changes } = store;
+  const { role, stateDir, listen } = current.configuration;
+  const credentialCache = node?.cache ?? new AnnouncedCredentialCache(changes);
   return {
     role,
     version,
     instance,
-    dialect: dialects[current.configuration.listen.dialect],
+    dialect: dialects[listen.dialect],
     licenseService: countedLicenseService(licenseService, metrics),
     couponService,
     checkout,
     changes,
-    cachesResponses,
-    credentials: parts.credentialCache.cached(credentials),
+    credentials: credentialCache.cached(credentials),
     rates: rateLimiters(
       () => current.configuration.limits,
       () => clock.monotonic(),
@@ -130,7 +117,7 @@ function appOf(parts: AppParts): App {
     products: role === 'agent' ? current.products : null,
     productName,
     reader,
-    ...longReadsOf(parts),
+    ...longReadsOf(store),
     explain: (operation) => {
       if (local === null) throw new Error('an authority has no operations');
       const blocker = upstream?.blocker(operation.productKey) ?? null;
@@ -138,28 +125,25 @@ function appOf(parts: AppParts): App {
     },
     writer,
     sync,
-    backup: (signal) => parts.backup(signal),
+    ...ofEngine,
     digest: sha256,
     log: logOf(log, 'http'),
     inFlight: new Set(),
     now: () => clock.now(),
     verifiedNow: () => clock.verified(),
     historySince: () => clock.verified() - current.configuration.history.keepMs,
-    keepApiKey: (accountId, apiKey) => {
-      if (accountId === defaultAccountId)
-        keepApiKey(current.configuration.stateDir, apiKey, logOf(log, 'daemon'));
-    },
-    status: () => parts.status(),
-    readiness: () => parts.readiness(),
-    liveness: () => parts.liveness(),
+    keepApiKey: keepApiKeyIn(stateDir, logOf(log, 'daemon')),
+    status: () => daemon.status(),
+    readiness: () => daemon.readiness(),
+    liveness: () => daemon.liveness(),
     metrics: {
       isOpen: () => current.configuration.metrics.open,
       expose: async () =>
         await metrics.expose({
-          status: await parts.status(),
-          freeBytes: await freeBytesIn(current.configuration.stateDir),
+          status: await daemon.status(),
+          freeBytes: await freeBytesIn(stateDir),
           productKeys: current.products.configured.map(({ productKey }) => productKey),
-          database: parts.connections?.() ?? null,
+          database: node?.connections() ?? null,
         }),
       begin: () => metrics.begin(),
       countResponse: (...response) => metrics.countResponse(...response),
@@ -175,7 +159,11 @@ async function exportFrom(reader: AuthorityReader, order: ExportOrder): Promise<
 }
 
 /** Reads that take longer the more is stored: in their own threads, or in the database. */
-function longReadsOf({ reader, local, current }: AppParts): Pick<App, 'lists' | 'exportPage' | 'operations'> {
+function longReadsOf({
+  reader,
+  local,
+  current,
+}: OpenedStore): Pick<App, 'lists' | 'exportPage' | 'operations'> {
   if (local === null)
     return { lists: reader, exportPage: (order) => exportFrom(reader, order), operations: null };
   const { lists } = local;
@@ -184,14 +172,17 @@ function longReadsOf({ reader, local, current }: AppParts): Pick<App, 'lists' | 
   return { lists, exportPage: (order) => local.exportPage(order), operations };
 }
 
-/** Only logs an error: the key was rolled already, and the caller must get the new key. */
-function keepApiKey(stateDir: string, apiKey: string, log: Log): void {
-  try {
-    replaceSecretFile(stateDir, 'apiKey', apiKey);
-  } catch (error) {
-    const hint = 'write the new key into api.key yourself, or make api.key writable and roll the key again';
-    log.error({ err: error, hint }, 'the API key was rolled, but api.key still has the previous key');
-  }
+/** Writes a rolled key of the first account to `api.key`. Only logs an error, because the caller must get the new key. */
+function keepApiKeyIn(stateDir: string, log: Log): App['keepApiKey'] {
+  return (accountId, apiKey) => {
+    if (accountId !== defaultAccountId) return;
+    try {
+      replaceSecretFile(stateDir, 'apiKey', apiKey);
+    } catch (error) {
+      const hint = 'write the new key into api.key yourself, or make api.key writable and roll the key again';
+      log.error({ err: error, hint }, 'the API key was rolled, but api.key still has the previous key');
+    }
+  };
 }
 
 /** Null if the system does not say. */
@@ -206,7 +197,7 @@ async function freeBytesIn(directory: string): Promise<number | null> {
 
 type Counts = Pick<Metrics, 'countVerdict' | 'countUse'>;
 
-/** The same licensing. It counts every verify and every use that succeeds, also verifies that a cache answers. */
+/** The same licenseService. It counts every verify and every use that succeeds, also verifies that a cache answers. */
 function countedLicenseService(licenseService: LicenseService, counts: Counts): LicenseService {
   return {
     change: async (request, signal) => {

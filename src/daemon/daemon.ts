@@ -5,13 +5,13 @@ import { persist } from '../sync/waiting.ts';
 import type { Addresses, Listeners } from './listeners.ts';
 import { type Reloaded, reloadedConfiguration, type LiveConfiguration } from './live-configuration.ts';
 import type { Role } from './role/role.ts';
-import type { OpenedStore, LocalStore, StoreWriter } from './store/opened-store.ts';
+import { countLicenses } from './store/license-counts.ts';
+import type { OpenedStore } from './store/opened-store.ts';
 import { pause, type PersistentClock } from './system/machine.ts';
 import type { Readiness } from '../http/app.ts';
 import { version } from '../config/version.ts';
 import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
-import type { Metrics } from './metrics.ts';
 import { proxyTo } from './upstream-settings.ts';
 import { lastSuccessAt } from '../service/outbox/sync-marks.ts';
 
@@ -20,10 +20,21 @@ const drainMs = 10_000;
 /** How much longer it waits for requests that waited for the upstream and get the known state, in ms. */
 const lastResponseMs = 1_000;
 
+/** The phase of a process, including its known failures. */
+type Phase = Exclude<Readiness['state'], 'storage_unavailable'>;
+
+const readinessByPhase: Readonly<Record<Phase, Readiness>> = {
+  starting: { state: 'starting', reasons: ['starting'] },
+  ready: { state: 'ready', reasons: [] },
+  leaving: { state: 'leaving', reasons: ['draining'] },
+  draining: { state: 'draining', reasons: ['draining'] },
+  store_damaged: { state: 'store_damaged', reasons: ['store_damaged'] },
+  storage_failed: { state: 'storage_failed', reasons: ['storage_failed'] },
+};
+
 /** What a daemon controls while it runs. */
-type DaemonParts = Omit<OpenedStore, 'reader' | 'connections' | 'node' | 'credentialCache'> & {
+type DaemonParts = OpenedStore & {
   role: Role;
-  health: Health;
   /** Aborted at the end of a stop: ends the requests in flight. */
   lifetime: AbortController;
 };
@@ -39,6 +50,7 @@ export class Daemon {
   readonly #loops = new AbortController();
   /** Ends the wait of `listen.drain_delay`. */
   readonly #drainDelayEnd = new AbortController();
+  #phase: Phase = 'starting';
   #stopping: Promise<void> | null = null;
   #listeners: Listeners | null = null;
   #resources: AsyncDisposable | null = null;
@@ -53,12 +65,12 @@ export class Daemon {
 
   /** Runs the loops. `stop` closes the listeners, ends the loops, and then disposes of `resources`. */
   run(listeners: Listeners, loops: Loops, resources: AsyncDisposable): void {
-    const { health, writer } = this.#parts;
     this.#listeners = listeners;
     this.#resources = resources;
     this.#running = Promise.all(loops(this.#loops.signal));
-    for (const end of [this.#running, writer.lost]) end.catch((error: unknown) => this.#fail(error));
-    health.setPhase('ready');
+    for (const end of [this.#running, this.#parts.writer.lost])
+      end.catch((error: unknown) => this.#fail(error));
+    this.#phase = 'ready';
   }
 
   get addresses(): Addresses {
@@ -70,8 +82,44 @@ export class Daemon {
     return this.#failed.promise;
   }
 
+  /** Whether this process accepts requests. Ready also when only reads work: all nodes have the same database. */
+  readiness(): Readiness {
+    if (this.#phase !== 'ready') return readinessByPhase[this.#phase];
+    const { storage } = this.#parts.writer;
+    switch (storage) {
+      case 'ok':
+        return readinessByPhase.ready;
+      case 'full':
+      case 'read_only':
+        return { state: 'ready', reasons: [`storage_${storage}`] };
+      case 'unavailable':
+      case 'slow':
+      case 'refused':
+        return { state: 'storage_unavailable', reasons: [`storage_${storage}`] };
+      default:
+        return storage satisfies never;
+    }
+  }
+
+  /** Why this process must be restarted; empty: it works. */
+  liveness(): readonly string[] {
+    const { writer, local } = this.#parts;
+    if (this.#phase === 'storage_failed') return ['storage_failed'];
+    if (writer.isStuck) return ['store_stuck'];
+    try {
+      local?.reader.settings.get('instance');
+      return [];
+    } catch {
+      return ['store_unreadable'];
+    }
+  }
+
   async status(): Promise<Status> {
-    return await statusOf(this.#statusParts());
+    const notAfter = this.#listeners?.certificateEnd() ?? null;
+    const lost = this.#listeners?.lost() ?? [];
+    const listeners = { ...this.addresses, lost, tls: notAfter === null ? null : { notAfter } };
+    const storage = this.#phase === 'store_damaged' ? 'damaged' : this.#parts.writer.storage;
+    return await statusOf(this.#parts, { listeners, startedAt: this.#startedAt, storage });
   }
 
   /** Checks that the sockets and `listen.json` are in their places. */
@@ -109,8 +157,8 @@ export class Daemon {
 
   /** Ends writing and sending, because the store is damaged. Returns false if the store was out of use already. */
   stopWriting(damage: string): boolean {
-    if (this.#parts.health.phase !== 'ready') return false;
-    this.#parts.health.setPhase('store_damaged');
+    if (this.#phase !== 'ready') return false;
+    this.#phase = 'store_damaged';
     this.#parts.writer.refuse(new Error(damage));
     this.#loops.abort();
     return true;
@@ -124,7 +172,7 @@ export class Daemon {
 
   /** Ends the wait of `listen.drain_delay`. Returns false if there is no wait. */
   skipDrainDelay(): boolean {
-    if (this.#parts.health.phase !== 'leaving') return false;
+    if (this.#phase !== 'leaving') return false;
     this.#drainDelayEnd.abort();
     return true;
   }
@@ -132,13 +180,13 @@ export class Daemon {
   async #waitForDrainDelay(): Promise<void> {
     const { current, clock } = this.#parts;
     const { drainDelayMs } = current.configuration.listen;
-    if (this.#parts.health.phase !== 'ready' || drainDelayMs === 0) return;
-    this.#parts.health.setPhase('leaving');
+    if (this.#phase !== 'ready' || drainDelayMs === 0) return;
+    this.#phase = 'leaving';
     await pause(clock, drainDelayMs, this.#drainDelayEnd.signal);
   }
 
   async #drain(): Promise<void> {
-    this.#parts.health.setPhase('draining');
+    this.#phase = 'draining';
     const cut = setTimeout(() => {
       this.#parts.lifetime.abort();
     }, drainMs);
@@ -153,127 +201,44 @@ export class Daemon {
 
   #fail(error: unknown): void {
     // A damaged store refuses writes: not a new failure.
-    if (this.#parts.health.phase === 'store_damaged') return;
+    if (this.#phase === 'store_damaged') return;
     this.#drainDelayEnd.abort();
-    this.#parts.health.setPhase('storage_failed');
+    this.#phase = 'storage_failed';
     this.#failed.reject(error);
   }
-
-  #statusParts(): StatusParts {
-    const notAfter = this.#listeners?.certificateEnd() ?? null;
-    const lost = this.#listeners?.lost() ?? [];
-    const listeners = { ...this.addresses, lost, tls: notAfter === null ? null : { notAfter } };
-    const { storage } = this.#parts.health;
-    return { ...this.#parts, listeners, startedAt: this.#startedAt, storage };
-  }
 }
 
-/** The phase of a process, including its known failures. */
-type Phase = Exclude<Readiness['state'], 'storage_unavailable'>;
-
-const readinessByPhase: Readonly<Record<Phase, Readiness>> = {
-  starting: { state: 'starting', reasons: ['starting'] },
-  ready: { state: 'ready', reasons: [] },
-  leaving: { state: 'leaving', reasons: ['draining'] },
-  draining: { state: 'draining', reasons: ['draining'] },
-  store_damaged: { state: 'store_damaged', reasons: ['store_damaged'] },
-  storage_failed: { state: 'storage_failed', reasons: ['storage_failed'] },
-};
-
-/** Whether this process accepts requests, and whether it works: the answers to probes. */
-export class Health {
-  readonly #writer: Pick<StoreWriter, 'storage' | 'isStuck'>;
-  readonly #local: LocalStore | null;
-  #phase: Phase = 'starting';
-
-  constructor(writer: Pick<StoreWriter, 'storage' | 'isStuck'>, local: LocalStore | null) {
-    this.#writer = writer;
-    this.#local = local;
-  }
-
-  get phase(): Phase {
-    return this.#phase;
-  }
-
-  setPhase(phase: Phase): void {
-    this.#phase = phase;
-  }
-
-  get storage(): StorageState {
-    return this.#phase === 'store_damaged' ? 'damaged' : this.#writer.storage;
-  }
-
-  /** Ready also when only reads work: every other node has the same database. */
-  readiness(): Readiness {
-    if (this.#phase !== 'ready') return readinessByPhase[this.#phase];
-    const { storage } = this.#writer;
-    switch (storage) {
-      case 'ok':
-        return readinessByPhase.ready;
-      case 'full':
-      case 'read_only':
-        return { state: 'ready', reasons: [`storage_${storage}`] };
-      case 'unavailable':
-      case 'slow':
-      case 'refused':
-        return { state: 'storage_unavailable', reasons: [`storage_${storage}`] };
-      default:
-        return storage satisfies never;
-    }
-  }
-
-  /** Why this process must be restarted; empty: it works. */
-  liveness(): readonly string[] {
-    if (this.#phase === 'storage_failed') return ['storage_failed'];
-    if (this.#writer.isStuck) return ['store_stuck'];
-    if (this.#local === null) return [];
-    try {
-      this.#local.reader.settings.get('instance');
-      return [];
-    } catch {
-      return ['store_unreadable'];
-    }
-  }
-}
-
-type StatusParts = {
-  instance: string;
-  startedAt: number;
-  listeners: Status['listeners'];
-  current: LiveConfiguration;
-  /** Counts the licenses of an authority. */
-  licenses: () => Promise<RecordCounts | null>;
-  local: LocalStore | null;
-  clock: PersistentClock;
-  role: Role;
-  metrics: Pick<Metrics, 'totals'>;
-  storage: StorageState;
-};
+type ProcessState = { listeners: Status['listeners']; startedAt: number; storage: StorageState };
 
 /** The status of this process now. */
-async function statusOf(parts: StatusParts): Promise<Status> {
-  const { instance, startedAt, listeners, current, clock, metrics } = parts;
+async function statusOf(parts: DaemonParts, state: ProcessState): Promise<Status> {
+  const { instance, current, clock, metrics } = parts;
   const agent = agentOf(parts);
   return {
     role: current.configuration.role,
     version,
     instance,
-    uptimeMs: clock.monotonic() - startedAt,
-    listeners,
+    uptimeMs: clock.monotonic() - state.startedAt,
+    listeners: state.listeners,
     upstream: agent === null ? null : upstreamStatus(agent, current),
     outbox: agent === null ? null : outboxStatus(agent, clock),
     preload: agent === null ? null : agent.reader.preload.progress(),
-    storage: parts.storage,
-    records: agent === null ? await parts.licenses() : recordCounts(agent, parts),
+    storage: state.storage,
+    records: agent === null ? await licenseCounts(parts) : recordCounts(agent, parts),
     clock: { now: clock.now(), ...clock.status() },
     totals: metrics.totals(),
   };
 }
 
+/** Counts the licenses of an authority. */
+async function licenseCounts({ node, reader }: OpenedStore): Promise<RecordCounts | null> {
+  return node === null ? await countLicenses(reader) : await node.licenses();
+}
+
 /** The parts of an agent. */
 type Agent = { upstream: NonNullable<Role['upstream']>; reader: Reader };
 
-function agentOf({ role: { upstream }, local }: StatusParts): Agent | null {
+function agentOf({ role: { upstream }, local }: DaemonParts): Agent | null {
   return upstream === null || local === null ? null : { upstream, reader: local.reader };
 }
 
@@ -301,10 +266,7 @@ function upstreamStatus(
   };
 }
 
-function recordCounts(
-  { reader }: Agent,
-  { clock, current }: Pick<StatusParts, 'clock' | 'current'>,
-): RecordCounts {
+function recordCounts({ reader }: Agent, { clock, current }: DaemonParts): RecordCounts {
   const { freshMs, staleMs, graceMs } = current.configuration.freshness;
   const now = clock.now();
   return reader.snapshots.counts({

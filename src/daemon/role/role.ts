@@ -121,39 +121,40 @@ export class NodeCache implements CredentialCache {
 }
 
 /** Builds one of the nodes of an authority on one database. A verify reads the database once. */
-export function nodeRole(parts: RoleParts & { reader: AuthorityReader; cache: NodeCache }): Role {
+export function nodeRole(
+  parts: RoleParts & { reader: AuthorityReader; cache: NodeCache; adminToken: string },
+): Role {
   const { reader, writer, cache } = parts;
   // The database runs long reads, so lists need no thread.
   const role = authorityRole({ ...parts, lists: reader });
   const cachingReader = cache.products(reader);
+  const digest = sha256(parts.adminToken);
+  const credentials = withOwnToken(role.credentials, digest);
   return {
     ...role,
     licenseService: authorityLicenseService(cachingReader, writer),
     productName: async (productKey) => (await cachingReader.products.get(productKey))?.name ?? null,
+    credentials,
+    async bind() {
+      await credentials.find({ kind: 'bearer', digest });
+    },
   };
 }
 
 /** Keeps the admin token of this node valid while the database is unavailable, so that the status can be read. */
-export function withOwnToken(role: Role, token: string): Role {
-  const { credentials } = role;
-  const digest = sha256(token);
+function withOwnToken(credentials: Credentials, digest: string): Credentials {
   let last: KnownCredential | null = null;
-  const find: typeof credentials.find = async (sent) => {
-    if (!isSameDigest(sent.digest, digest)) return await credentials.find(sent);
-    try {
-      last = await credentials.find(sent);
-    } catch (error) {
-      if (!(error instanceof StorageError)) throw error;
-    }
-    return last;
-  };
   return {
-    ...role,
-    credentials: { find, use: (knownCredential) => credentials.use(knownCredential) },
-    async bind() {
-      await role.bind();
-      await find({ kind: 'bearer', digest });
+    async find(sent) {
+      if (!isSameDigest(sent.digest, digest)) return await credentials.find(sent);
+      try {
+        last = await credentials.find(sent);
+      } catch (error) {
+        if (!(error instanceof StorageError)) throw error;
+      }
+      return last;
     },
+    use: (knownCredential) => credentials.use(knownCredential),
   };
 }
 

@@ -15,15 +15,86 @@ import {
   storageFault,
 } from '../../store/sqlite/faults.ts';
 import { findDamage } from '../../store/sqlite/files/backup.ts';
-import { sha256 } from '../system/machine.ts';
+import { PersistentClock, sha256, type TimeSource } from '../system/machine.ts';
+import { storedProducts } from '../../service/agent/products.ts';
+import { ChangeFeed } from '../../service/writer.ts';
+import { storedTime } from '../../service/lifecycle/current-run.ts';
+import { logKey } from '../../service/lifecycle/start.ts';
+import { openReading } from '../../store/sqlite/connection.ts';
+import { LiveConfiguration } from '../live-configuration.ts';
+import { hashLicenseKeys, logOf, OperationLog } from '../log.ts';
+import type { Metrics, metricsOf as MetricsOf } from '../metrics.ts';
+import { ReadingThread } from '../threads/reading-thread.ts';
+import { startWriter } from '../threads/writer-thread.ts';
+import type { LocalStore, OpenedStore } from './opened-store.ts';
 import { keepSecretFile, readSecretFile } from '../system/secret-files.ts';
+
+type LocalStoreOptions = {
+  log: Log;
+  /** Default: the clocks of this machine. */
+  time?: TimeSource;
+};
+
+/** Opens a store on this machine. Loads the modules of the next steps while the writer thread starts. */
+export async function openLocalStore(
+  databasePath: string,
+  configuration: Configuration,
+  options: LocalStoreOptions,
+  resources: AsyncDisposableStack,
+): Promise<OpenedStore> {
+  const { role, stateDir } = configuration;
+  const { reader } = resources.use(openReading(databasePath));
+  const clock = new PersistentClock(await storedTime(reader), options.time);
+  const current = new LiveConfiguration(configuration, storedProducts(reader.settings));
+  const operationLog = new OperationLog(reader, (credential) => current.products.credentialName(credential));
+  let metrics: Metrics | null = null;
+  const changes = new ChangeFeed();
+  const starting = startWriter(databasePath, clock, {
+    role,
+    recordsHistory: () => current.configuration.history.keepMs > 0,
+    onCommit: (measure) => metrics?.committed(measure),
+    onChanged: (changed) => changes.announce(changed),
+    onTraced: (traced) => operationLog.add(traced),
+    onDiskSpace: (isFull) => logDiskSpace(logOf(options.log, 'store'), isFull),
+  });
+  const loading = loadModules(role);
+  // Awaited below, after `resources` has the writer.
+  loading.catch(() => undefined);
+  const writer = resources.use(await starting);
+  metrics = resources.use((await loading)(configuration));
+  const instance = await startStore(configuration, reader, writer);
+  const log = hashLicenseKeys(options.log, await logKey(reader));
+  operationLog.begin(logOf(log, 'sync'));
+  if (role === 'authority') await warnOfApiKey(stateDir, reader, logOf(options.log, 'daemon'));
+  // Each thread starts with its first read. Lists do not wait for exports.
+  const { lists } = resources.use(new ReadingThread(databasePath));
+  const exporting = resources.use(new ReadingThread(databasePath));
+  const exportPage: LocalStore['exportPage'] = (order) => exporting.exportPage(order);
+  const local = { reader, databasePath, lists, exportPage };
+  return { instance, current, clock, log, metrics, changes, reader, writer, local, node: null };
+}
+
+/** Loads the modules that `startDaemon` needs next. An authority does not load the modules of an agent. */
+async function loadModules(role: Configuration['role']): Promise<typeof MetricsOf> {
+  const [{ metricsOf }] = await Promise.all([
+    import('../metrics.ts'),
+    import('../compose.ts'),
+    role === 'agent' ? import('../role/agent.ts') : null,
+  ]);
+  return metricsOf;
+}
+
+function logDiskSpace(log: Log, isFull: boolean): void {
+  if (isFull) log.error({}, 'the disk is full: changes are refused until there is free space');
+  else log.info({}, 'the disk has free space again: changes are accepted');
+}
 
 /**
  * Starts using a store. Writes `admin.token`, and on the first start of an authority `api.key`, before committing the
  * digests, so that after a crash every stored digest has a file with its secret. Returns the instance id of the store.
  * Rejects with `StateDirectoryRefused` if the store has the other role.
  */
-export async function startStore(
+async function startStore(
   { role, stateDir, sync }: Configuration,
   reader: Reader,
   writer: Writer,
@@ -58,7 +129,7 @@ export async function isApiKeyKnown(stateDir: string, reader: AuthorityReader): 
  * Warns if no account has the key in `api.key`: a backup that is older than the last key rotation was restored, or an
  * old version rotated the key without rewriting the file.
  */
-export async function warnOfApiKey(stateDir: string, reader: AuthorityReader, log: Log): Promise<void> {
+async function warnOfApiKey(stateDir: string, reader: AuthorityReader, log: Log): Promise<void> {
   if ((await isApiKeyKnown(stateDir, reader)) !== false) return;
   const hint =
     `if a backup was restored, an older key is valid again: latchkey account roll ${defaultAccountId}; ` +

@@ -1,5 +1,5 @@
 import type { App } from '../../http/app.ts';
-import type { CredentialCache } from '../../service/access/credential.ts';
+import type { ChangeFeed } from '../../service/writer.ts';
 import type { LocalLists, AuthorityReader, Reader } from '../../service/tables.ts';
 import type { Log } from '../../service/ports.ts';
 import type { RecordCounts, StorageState } from '../../service/status.ts';
@@ -31,7 +31,16 @@ export interface StoreWriter extends Writer {
   refuse(cause: unknown): void;
 }
 
-/** An opened store, on either engine, and what depends on the engine. */
+/** One of the nodes of an authority that share a database. */
+export type SharedNode = {
+  cache: NodeCache;
+  adminToken: string;
+  /** Counts the licenses; null if the database has not answered yet. */
+  licenses: () => Promise<RecordCounts | null>;
+  connections: () => ConnectionCounts;
+};
+
+/** An opened store: on this machine (`local`), or a database that several nodes share (`node`). */
 export type OpenedStore = {
   /** The id of the store. */
   instance: string;
@@ -40,17 +49,7 @@ export type OpenedStore = {
   /** Hashes license keys with the key of the store. */
   log: Log;
   metrics: Metrics;
+  changes: ChangeFeed;
   reader: AuthorityReader;
   writer: StoreWriter;
-  /** Null: the store is a database that several nodes share. */
-  local: LocalStore | null;
-  /** One of the nodes of an authority that share a database; null: the store is on this machine. */
-  node: { cache: NodeCache; adminToken: string } | null;
-  /** Counts the licenses of an authority. */
-  licenses: () => Promise<RecordCounts | null>;
-  /** Counts the connections to the database; null: the store is on this machine. */
-  connections: (() => ConnectionCounts) | null;
-  changes: App['changes'];
-  cachesResponses: App['cachesResponses'];
-  credentialCache: CredentialCache;
-};
+} & ({ local: LocalStore; node: null } | { local: null; node: SharedNode });

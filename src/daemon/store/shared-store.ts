@@ -91,23 +91,14 @@ export async function openSharedStore(
   const { instance, log } = await wait.until(() =>
     startUsing(configuration, { writer, reader, log: options.log }),
   );
-  return {
-    instance,
-    current,
-    clock,
-    log,
-    metrics,
-    reader,
-    writer,
-    local: null,
-    node: { cache, adminToken: keepSecretFile(configuration.stateDir, 'adminToken', 'lk_tok') },
+  const changes = new ChangeFeed();
+  const node = {
+    cache,
+    adminToken: keepSecretFile(configuration.stateDir, 'adminToken', 'lk_tok'),
     licenses: cachedCounts(reader, { clock, isReadable: () => isReadable(writer) }),
     connections: () => ({ ...database.use, max: postgres.pool }),
-    changes: new ChangeFeed(),
-    // Other nodes change licenses too, and do not announce it here.
-    cachesResponses: false,
-    credentialCache: cache,
   };
+  return { instance, current, clock, log, metrics, changes, reader, writer, local: null, node };
 }
 
 type WriterParts = Pick<OpenedStore, 'current' | 'clock' | 'metrics' | 'log'> & {
