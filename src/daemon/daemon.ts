@@ -13,7 +13,7 @@ import { version } from '../config/version.ts';
 import type { Reader } from '../service/tables.ts';
 import { formatProxy } from '../upstream/proxy.ts';
 import { proxyTo } from './upstream-settings.ts';
-import { lastSuccessAt } from '../service/outbox/sync-marks.ts';
+import { lastSuccessAt } from '../service/outbox/queue.ts';
 
 /** How long a stop waits for requests in flight, in ms. */
 const drainMs = 10_000;

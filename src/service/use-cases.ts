@@ -23,7 +23,7 @@ export { queueCoupon, recordCouponResponse, recordCouponListing } from './outbox
 export { decideOperation } from './outbox/decision.ts';
 export { queueChange } from './outbox/license-change.ts';
 export { planStep, pruneOperations } from './outbox/queue.ts';
-export { endOutage, postpone, recordResponse } from './outbox/record-answer.ts';
+export { endOutage, postpone, recordResponse } from './outbox/record-response.ts';
 export { recordRead } from './outbox/record-read.ts';
-export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/sync-marks.ts';
+export { storeLastSuccess, storeRetryAfter, pauseSync, retryNow } from './outbox/queue.ts';
 export { bindUpstream } from './outbox/upstream-state.ts';

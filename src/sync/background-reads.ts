@@ -1,9 +1,8 @@
 import type { Clock, Upstream } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
-import type { KeyedMutex } from './keyed-mutex.ts';
+import { type KeyedMutex, type Wake, persist } from './waiting.ts';
 import { type LicenseFetcher, isUnsent } from './license-fetcher.ts';
 import type { Probe, UpstreamLimiter } from './upstream-limiter.ts';
-import { type Wake, persist } from './waiting.ts';
 import type { PreloadKey, PreloadOutcome } from '../domain/agent/preload.ts';
 import { parsePlainLicenseKey } from '../domain/license.ts';
 import { isMissing } from '../domain/outbox/outcome.ts';

@@ -12,9 +12,8 @@ import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
-import type { KeyedMutex } from './keyed-mutex.ts';
+import { type KeyedMutex, isDiskFull, persist, unlessAborted } from './waiting.ts';
 import { LookupQueue, type LookupLimits } from './lookup-queue.ts';
-import { isDiskFull, persist, unlessAborted } from './waiting.ts';
 import type { Priority } from './rate-limiter.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
 
@@ -90,7 +89,7 @@ export class LicenseFetcher implements LicenseFetch {
       !this.#parts.limiter.admission().admitted ||
       products.every((productKey) => this.#underWay.has(nameOf(productKey, licenseKey)));
     if (requester?.isCounted !== true || isFree) {
-      return await unlessAborted(this.#search(products, licenseKey, credential, { requests: 0 }), signal);
+      return await unlessAborted(this.#search(products, licenseKey, credential, null), signal);
     }
     const name = nameOf(credential, licenseKey);
     if (!this.#lookups.has(name)) {
@@ -125,25 +124,25 @@ export class LicenseFetcher implements LicenseFetch {
 
   /**
    * Reads a key under each product in turn, also if the caller has left. `charge` counts the requests; an existing key
-   * is free.
+   * is free. Null if this lookup does not count.
    */
   async #search(
     productKeys: readonly string[],
     licenseKey: string,
     credential: string,
-    charge: { requests: number },
+    charge: { requests: number } | null,
   ): Promise<LookupResult> {
     let result: LookupResult = { found: 'missing' };
     for (const productKey of productKeys) {
       const isFirst = !this.#underWay.has(nameOf(productKey, licenseKey));
       const outcome = await this.#fetchForSearch(productKey, licenseKey, credential);
-      if (isFirst && !isUnsent(outcome)) charge.requests += 1;
+      if (charge !== null && isFirst && !isUnsent(outcome)) charge.requests += 1;
       if (outcome.outcome === 'applied') {
-        if (!this.#hasManyAliases(outcome.value.licenseKey)) charge.requests = 0;
+        if (charge !== null && !this.#hasManyAliases(outcome.value.licenseKey)) charge.requests = 0;
         return { found: 'known' };
       }
       if ('unstored' in outcome) {
-        charge.requests = 0;
+        if (charge !== null) charge.requests = 0;
         const { value: license, confirmedAt } = outcome.unstored;
         return { found: 'known', unstored: { license, productKey, confirmedAt } };
       }

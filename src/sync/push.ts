@@ -1,7 +1,7 @@
 import type { License } from '../domain/license.ts';
 import type { Step } from '../domain/outbox/delivery.ts';
-import type { LicenseOperationKind, Operation } from '../domain/outbox/operation.ts';
 import type { Outcome } from '../domain/outbox/outcome.ts';
+import type { LicenseOperationKind, Operation } from '../domain/outbox/operation.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { QueueKey } from '../service/outbox/tables.ts';
 import type { Clock, Deliveries, Log, Upstream } from '../service/ports.ts';
@@ -9,10 +9,9 @@ import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { CommandOf, Writer } from '../service/writer.ts';
 import type { CouponSync } from './coupon-sync.ts';
-import type { KeyedMutex, MutexGuard } from './keyed-mutex.ts';
+import { type KeyedMutex, type MutexGuard, persist, Wake } from './waiting.ts';
 import { logOtherWriter, type LicenseFetcher } from './license-fetcher.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
-import { persist, Wake } from './waiting.ts';
 
 /*
  * The push loop delivers the outbox: it takes queues whose first operation is due, and makes one step for each.

@@ -1,13 +1,12 @@
-import type { BreakerPolicy } from '../domain/outbox/circuit-breaker.ts';
+import type { BreakerPolicy } from '../domain/outbox/outcome.ts';
 import type { Clock, Log, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { CouponSync } from './coupon-sync.ts';
-import type { KeyedMutex } from './keyed-mutex.ts';
+import { type KeyedMutex, persist, Wake } from './waiting.ts';
 import type { LookupLimits } from './lookup-queue.ts';
-import { persist, Wake } from './waiting.ts';
 import { probe, preload, refresh } from './background-reads.ts';
 import { LicenseFetcher } from './license-fetcher.ts';
 import { Push } from './push.ts';

@@ -4,9 +4,6 @@ import {
   type Breaker,
   type BreakerEvent,
   type BreakerPolicy,
-} from '../domain/outbox/circuit-breaker.ts';
-import type { Blocker } from '../domain/outbox/explanation.ts';
-import {
   isResponse,
   isOutage,
   isSuccess,
@@ -14,9 +11,9 @@ import {
   type NotApplied,
   type Outcome,
 } from '../domain/outbox/outcome.ts';
+import type { Blocker } from '../domain/outbox/explanation.ts';
 import type { Clock, Log } from '../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
-import { CredentialStates, type CredentialOwner, type CredentialSettings } from './credential-states.ts';
 import { Rate, type Priority } from './rate-limiter.ts';
 
 type UpstreamLimiterSettings = CredentialSettings & {
@@ -52,6 +49,11 @@ type Asked = { owner: CredentialOwner; subject: string; sentAt?: number };
 /** A read that tests the upstream or a refused credential, and when it is due (monotonic ms). */
 export type Probe = { at: number; of: 'upstream' } | { at: number; of: 'credential'; owner: CredentialOwner };
 
+type Health = Pick<
+  UpstreamStatus,
+  'state' | 'since' | 'lastSuccessAt' | 'lastError' | 'lastErrorAt' | 'recoveredAt'
+>;
+
 /**
  * Every request to the upstream asks the limiter first. It knows the rate, the breaker, `Retry-After`, the pause and
  * refused credentials.
@@ -65,14 +67,22 @@ export class UpstreamLimiter {
   /** `Retry-After` holds for everything that is sent to this upstream. */
   #notBefore = 0;
   readonly #credentials: CredentialStates;
-  readonly #health: UpstreamHealth;
+  /** Whether the upstream is there, since when, and the last error. It is for people and decides nothing. */
+  #health: Health;
   #lastRequestAt: number;
 
   constructor(parts: UpstreamLimiterParts) {
     this.#parts = parts;
     this.#rate = new Rate(parts.clock, () => parts.settings().rate, parts.lifetime);
     this.#credentials = new CredentialStates(parts);
-    this.#health = new UpstreamHealth(parts.clock);
+    this.#health = {
+      state: 'unknown',
+      since: parts.clock.now(),
+      lastSuccessAt: null,
+      lastError: null,
+      lastErrorAt: null,
+      recoveredAt: null,
+    };
     this.#lastRequestAt = parts.clock.monotonic();
   }
 
@@ -124,10 +134,7 @@ export class UpstreamLimiter {
     if (isOutage(outcome)) this.#observeOutage(outcome, subject);
     else if (isResponse(outcome)) this.#observeResponse();
     this.#observeCredential(outcome, owner, sentAt ?? clock.monotonic());
-    if (isSuccess(outcome)) {
-      const isUnhindered = this.#breaker.state === 'closed' && this.#credentials.refused().size === 0;
-      this.#health.succeeded(isUnhindered);
-    }
+    if (isSuccess(outcome)) this.#succeeded();
   }
 
   /** The refused credentials: their operations wait. */
@@ -201,7 +208,7 @@ export class UpstreamLimiter {
   status(): Omit<UpstreamStatus, 'proxy'> {
     const paused = this.#pausedAt === null ? {} : { state: 'paused' as const, since: this.#pausedAt };
     return {
-      ...this.#health.status(),
+      ...this.#health,
       ...paused,
       protocol: 'plain',
       breaker: this.#breaker.state,
@@ -256,11 +263,11 @@ export class UpstreamLimiter {
     const { clock, log, onChange } = this.#parts;
     const isAnswered = outcome.status !== null;
     const wasProbe = this.#breaker.state === 'half_open';
-    this.#health.failed(outcome.detail);
+    this.#failed(outcome.detail);
     this.#move({ type: 'failure', at: clock.monotonic(), subject: isAnswered ? subject : null });
     // A failure of one key alone says nothing about the upstream, but a failed probe does.
     if (this.#health.state !== 'down' && (!isAnswered || wasProbe)) {
-      this.#health.become('down');
+      this.#setState('down');
       log.warn({ error: outcome.detail }, 'the upstream is unavailable: answering from local state');
     }
     onChange();
@@ -272,7 +279,7 @@ export class UpstreamLimiter {
     const wasClosed = this.#breaker.state === 'closed';
     this.#move({ type: 'success' });
     if (before !== 'up') {
-      this.#health.become('up');
+      this.#setState('up');
       if (before === 'down') log.info({}, 'the upstream answers again');
       // This includes the first response after a start: the previous process may have stored waits because of an
       // outage.
@@ -287,63 +294,103 @@ export class UpstreamLimiter {
     const news = this.#credentials.observe(outcome, owner, sentAt);
     if (news === 'accepted') onRecovery();
     if (news !== 'refused' || outcome.outcome === 'applied') return;
-    this.#health.failed(outcome.detail);
+    this.#failed(outcome.detail);
     onChange();
+  }
+
+  #setState(state: 'up' | 'down'): void {
+    this.#health = { ...this.#health, state, since: this.#parts.clock.now() };
+  }
+
+  #failed(lastError: string): void {
+    const lastErrorAt = this.#parts.clock.now();
+    this.#health = { ...this.#health, lastError, lastErrorAt, recoveredAt: null };
+  }
+
+  /** The last error is over if the upstream answers and nothing blocks requests. */
+  #succeeded(): void {
+    const { state, lastError, recoveredAt } = this.#health;
+    const now = this.#parts.clock.now();
+    const isUnhindered = this.#breaker.state === 'closed' && this.#credentials.refused().size === 0;
+    const isOver = lastError !== null && state === 'up' && isUnhindered;
+    this.#health = { ...this.#health, lastSuccessAt: now, recoveredAt: recoveredAt ?? (isOver ? now : null) };
   }
 }
 
-type Health = Pick<
-  UpstreamStatus,
-  'state' | 'since' | 'lastSuccessAt' | 'lastError' | 'lastErrorAt' | 'recoveredAt'
->;
+/** How long after the first refusal of a credential a read tests it, in ms. */
+const firstPauseMs = 1_000;
+/** How long a refused credential rests before another read tests it, in ms. */
+const refusedPauseMs = 15 * 60_000;
 
-/** Whether the upstream is there, since when, and the last error. It is for people and decides nothing. */
-class UpstreamHealth {
-  readonly #clock: Clock;
-  #state: 'up' | 'down' | 'unknown' = 'unknown';
-  #since: number;
-  #lastSuccessAt: number | null = null;
-  /** The last error, when it happened, and since when all is well again (epoch ms; null: it is not). */
-  #trouble: { detail: string; at: number; overAt: number | null } | null = null;
+/** The id of a product for its secret, or null for the API key, which sends coupons. */
+type CredentialOwner = string | null;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-    this.#since = clock.now();
+type CredentialSettings = {
+  /** The ids of the configured products, each with its secret. */
+  productIds: readonly string[];
+  /** The key by which people know a product. */
+  productKeyOf: (productId: string) => string;
+  hasApiKey: boolean;
+};
+
+/** Which credentials are configured, and which of them the upstream refuses. */
+class CredentialStates {
+  readonly #parts: UpstreamLimiterParts;
+  readonly #refused = new Map<CredentialOwner, { retryAt: number }>();
+  /** When the credentials may last have changed (monotonic ms, `Clock.monotonic`). */
+  #forgottenAt = -Infinity;
+
+  constructor(parts: UpstreamLimiterParts) {
+    this.#parts = parts;
   }
 
-  get state(): 'up' | 'down' | 'unknown' {
-    return this.#state;
+  /** Whether a credential is configured. A product may be removed before its operations are delivered. */
+  isConfigured(owner: CredentialOwner): boolean {
+    const { productIds, hasApiKey } = this.#parts.settings();
+    return owner === null ? hasApiKey : productIds.includes(owner);
   }
 
-  /** The last error; null if there was none yet. */
-  get lastError(): string | null {
-    return this.#trouble?.detail ?? null;
+  /** The refused credentials, and when a read may test each (monotonic ms). */
+  refused(): ReadonlyMap<CredentialOwner, { retryAt: number }> {
+    return this.#refused;
   }
 
-  become(state: 'up' | 'down'): void {
-    this.#state = state;
-    this.#since = this.#clock.now();
+  /** Whether the upstream refuses every credential that a probe could use. */
+  areAllRefused(): boolean {
+    const { productIds } = this.#parts.settings();
+    const owners: readonly CredentialOwner[] = productIds.length > 0 ? productIds : [null];
+    return owners.every((owner) => this.#refused.has(owner));
   }
 
-  failed(detail: string): void {
-    this.#trouble = { detail, at: this.#clock.now(), overAt: null };
+  /** Handles what a response says about a credential; null if it says nothing new. */
+  observe(outcome: Outcome<unknown>, owner: CredentialOwner, sentAt: number): 'refused' | 'accepted' | null {
+    // Nothing was sent, or the credential was just removed from the configuration: reload cannot fix this refusal.
+    if (!this.isConfigured(owner)) return null;
+    // The credential may have been another one when the request was sent.
+    if (sentAt < this.#forgottenAt) return null;
+    const { clock, log, settings } = this.#parts;
+    const whose = owner === null ? { coupons: true } : { product: settings().productKeyOf(owner) };
+    if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') {
+      const before = this.#refused.get(owner);
+      // The request was already under way when another one was refused.
+      if (before !== undefined && clock.monotonic() < before.retryAt) return null;
+      if (before === undefined) {
+        const hint = 'put the right one into the configuration and reload, or run: latchkey sync resume';
+        log.error({ ...whose, error: outcome.detail, hint }, 'the upstream refuses our credential');
+      }
+      // The upstream may refuse one key but accept the credential: another key tests it soon.
+      const pauseMs = before === undefined ? firstPauseMs : refusedPauseMs;
+      this.#refused.set(owner, { retryAt: clock.monotonic() + pauseMs });
+      return 'refused';
+    }
+    if (!isResponse(outcome) || !this.#refused.delete(owner)) return null;
+    log.info(whose, 'the upstream accepts our credential again');
+    return 'accepted';
   }
 
-  /** `isUnhindered`: nothing blocks requests, so the last error is over if the upstream is there. */
-  succeeded(isUnhindered: boolean): void {
-    this.#lastSuccessAt = this.#clock.now();
-    if (this.#trouble !== null && this.#state === 'up' && isUnhindered)
-      this.#trouble.overAt ??= this.#lastSuccessAt;
-  }
-
-  status(): Health {
-    return {
-      state: this.#state,
-      since: this.#since,
-      lastSuccessAt: this.#lastSuccessAt,
-      lastError: this.lastError,
-      lastErrorAt: this.#trouble?.at ?? null,
-      recoveredAt: this.#trouble?.overAt ?? null,
-    };
+  /** Forgets all refusals: the credentials may be others now. */
+  forget(): void {
+    this.#refused.clear();
+    this.#forgottenAt = this.#parts.clock.monotonic();
   }
 }

@@ -1,9 +1,8 @@
 import { parseDatetime } from '../domain/time.ts';
 import { instanceHeader, provenanceHeaderNames } from '../domain/header-names.ts';
 import { notApplied, type Applied, type NotAppliedReason, type Outcome } from '../domain/outbox/outcome.ts';
-import type { Dialect, RequestKind } from './dialects.ts';
+import { type Dialect, type RequestKind, type JsonObject, type Parsed, readObject } from './wire.ts';
 import { type Answered, type Exchange, type Failed, headerOf, tooLarge } from './exchange.ts';
-import { type JsonObject, type Parsed, readObject } from './wire.ts';
 
 const longestForeignWaitMs = 15 * 60_000;
 /** The highest `Age` of RFC 9111, in seconds. */

@@ -6,9 +6,15 @@ import { notApplied, type Outcome } from '../domain/outbox/outcome.ts';
 import type { Clock, CouponPage, Upstream, UpstreamChange, UpstreamPage } from '../service/ports.ts';
 import { classify, sentAtOf, type Understanding } from './classification.ts';
 import type { ConnectionSettings } from './connections.ts';
-import type { Dialect, RequestKind } from './dialects.ts';
+import {
+  type Dialect,
+  type RequestKind,
+  readCoupon,
+  readLicense,
+  writeCoupon,
+  writeLicenseKey,
+} from './wire.ts';
 import { networkTransport, type Transport } from './exchange.ts';
-import { readCoupon, readLicense, writeCoupon, writeLicenseKey } from './wire.ts';
 
 /** How to send requests and read responses; the functions are called for each request. */
 export type SpecificationSettings = Pick<ConnectionSettings, 'baseUrl'> & {

@@ -4,6 +4,9 @@ import { formatDatetime, isInstant, parseDatetime } from '../domain/time.ts';
 import { maxInitialUses, type License, type LicenseExtra } from '../domain/license.ts';
 import { plainText } from '../domain/text.ts';
 import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';
+import type { NotAppliedReason } from '../domain/outbox/outcome.ts';
+import { type Answered, headerOf } from './exchange.ts';
+import type { DialectName } from '../domain/header-names.ts';
 
 /** The limit for members of a license that the specification does not have, as JSON. */
 const maximumExtraBytes = 1_024;
@@ -236,7 +239,7 @@ export function readObject(text: string): Parsed<JsonObject> {
 }
 
 /** Whether a body is an HTML page. */
-export function isHtml(text: string): boolean {
+function isHtml(text: string): boolean {
   return /^\s*<(?:!doctype|html|head|body|\?xml)/i.test(text);
 }
 
@@ -283,3 +286,67 @@ function parseNumber(given: unknown): number | null {
   if (typeof given !== 'number' || !Number.isFinite(given)) return null;
   return Math.round(Math.abs(given) < mostSeconds ? given * 1_000 : given);
 }
+
+/** What a request asks for. */
+export type RequestKind = 'verify' | 'change' | 'createCoupon' | 'listCoupons' | 'getCoupon';
+
+/** A complete response, with its body if that is a JSON object. */
+type DialectResponse = Pick<Answered, 'status' | 'headers' | 'text'> & { body: JsonObject | null };
+
+/** Why a request was certainly not applied, and a text for people. */
+type DialectRefusal = { reason: NotAppliedReason; what: string };
+
+/** How a store answers where the specification leaves it open. */
+export type Dialect = {
+  /** Understands a refusal of this dialect; null: the response is read as the specification says. */
+  refusalOf(answer: DialectResponse, request: RequestKind): DialectRefusal | null;
+  readCoupons(body: unknown): Parsed<CouponPage>;
+};
+
+/** Requests about one thing that may not exist. */
+const asksForOne: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'change', 'getCoupon']);
+
+/**
+ * A store behind a firewall that says "unknown" with 400 or an empty 200 (src/sync/README.md, What a response proves).
+ */
+const payhip: Dialect = {
+  refusalOf(answer, request) {
+    if (isChallenge(answer)) return { reason: 'challenged', what: 'a firewall asks for proof of a human' };
+    if (isUnknown(answer, request)) return { reason: 'missing', what: 'the store does not know it' };
+    return null;
+  },
+  readCoupons: readReadableCoupons,
+};
+
+/** A page for people with the marks of the firewall. Without the marks, it may be anybody's page. */
+function isChallenge({ status, headers, text }: DialectResponse): boolean {
+  if (status !== 403 || !isHtml(text)) return false;
+  return (
+    headerOf(headers, 'cf-mitigated') !== null || /^cloudflare\b/i.test(headerOf(headers, 'server') ?? '')
+  );
+}
+
+/** A 200 to a change that contains no license does not say whether the change was applied. */
+function isUnknown({ status, text, body }: DialectResponse, request: RequestKind): boolean {
+  if (status === 400) {
+    // Latchkey itself leaves `data` out (src/http/README.md, Dialects).
+    const isEmpty = body !== null && (!('data' in body) || hasEmptyData(body));
+    return asksForOne.has(request) && body?.['error'] === true && isEmpty;
+  }
+  return status === 200 && request === 'verify' && (text.trim() === '' || hasEmptyData(body));
+}
+
+function hasEmptyData(body: DialectResponse['body']): boolean {
+  if (body === null || !('data' in body)) return false;
+  const { data } = body;
+  return data === null || data === '' || (typeof data === 'object' && Object.keys(data).length === 0);
+}
+
+/** The specification only. */
+const specification: Dialect = {
+  refusalOf: () => null,
+  readCoupons,
+};
+
+/** The dialects by their names in the setting `upstream.dialect`. */
+export const dialects: Readonly<Record<DialectName, Dialect>> = { specification, payhip };

@@ -19,7 +19,7 @@ import {
   nextBreaker,
   type Breaker,
   type BreakerEvent,
-} from '../../src/domain/outbox/circuit-breaker.ts';
+} from '../../src/domain/outbox/outcome.ts';
 
 const subject = constantFrom('A', 'B', 'C', null);
 const event = (at: number): Arbitrary<BreakerEvent> =>

@@ -14,7 +14,7 @@ import {
   valueOf,
   type AgentHarness,
 } from '../support/harness/service-harness.ts';
-import { isPaused } from '../../src/service/outbox/sync-marks.ts';
+import { isPaused } from '../../src/service/outbox/queue.ts';
 
 const off = { enabled: false };
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defaultBackoffPolicy, defaultReconcileAfterMs } from '../../domain/outbox/delivery.ts';
-import { defaultBreakerPolicy } from '../../domain/outbox/circuit-breaker.ts';
+import { defaultBreakerPolicy } from '../../domain/outbox/outcome.ts';
 import { rule, section } from '../schema.ts';
 import { count, rate, wait } from '../types.ts';
 import { formatDuration } from '../value/unit.ts';

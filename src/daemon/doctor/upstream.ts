@@ -15,7 +15,7 @@ import {
   type CertificateFault,
 } from '../../upstream/classification.ts';
 import type { ConnectionSettings } from '../../upstream/connections.ts';
-import { dialects, type Dialect } from '../../upstream/dialects.ts';
+import { dialects, type Dialect } from '../../upstream/wire.ts';
 import { type Exchange, networkTransport } from '../../upstream/exchange.ts';
 import { formatProxy } from '../../upstream/proxy.ts';
 import { fail, ok, warn, type Finding } from '../../config/finding.ts';

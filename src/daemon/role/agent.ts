@@ -5,10 +5,10 @@ import { agentCheckoutService, agentCouponService } from '../../service/agent/co
 import { agentLicenseService } from '../../service/agent/license.ts';
 import { lastProductName } from '../../service/agent/products.ts';
 import type { LocalLists, Reader } from '../../service/tables.ts';
-import { isPaused, retryAfterUntil } from '../../service/outbox/sync-marks.ts';
+import { isPaused, retryAfterUntil } from '../../service/outbox/queue.ts';
 import type { Log, SyncControl } from '../../service/ports.ts';
 import type { Writer } from '../../service/writer.ts';
-import { KeyedMutex } from '../../sync/keyed-mutex.ts';
+import { KeyedMutex } from '../../sync/waiting.ts';
 import { Sync } from '../../sync/sync.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { formatProxy, type ProxyChoice } from '../../upstream/proxy.ts';

@@ -3,7 +3,6 @@ import type { Reader, Transaction, AuthorityReader, AuthorityTransaction } from 
 import type { TimeMark } from '../../domain/time.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
-import { shiftRetryAfter, shiftUnknownHistory } from '../outbox/sync-marks.ts';
 
 /** A run begins with each start of the process and each change of the upstream; counts from 1. */
 export function currentRun(reader: Reader): number {
@@ -34,7 +33,7 @@ export function beginRun(transaction: Transaction): number {
 
 const highWater = 'high_water';
 const unconfirmed = 'high_water_unconfirmed';
-const elapsedMark = 'steady_mark';
+export const elapsedMark = 'steady_mark';
 
 /** The latest time that this store has seen; null for a new store. */
 export async function storedTime({ settings }: AuthorityReader): Promise<TimeMark | null> {
@@ -58,22 +57,6 @@ export async function markTime(
   }
   await settings.set(elapsedMark, String(monotonic));
   return done(null);
-}
-
-/**
- * Waits are stored as `Clock.monotonic`, which starts again with each process. If the wall clock was set back, the new
- * `monotonic` may be less than the last stored one: then all waits are moved. Returns the `monotonic`, as this process
- * counts, that the last process certainly reached.
- */
-export function resumeWaits(transaction: Transaction, monotonic: number): number {
-  const before = Number(transaction.settings.get(elapsedMark) ?? 0);
-  transaction.settings.set(elapsedMark, String(monotonic));
-  if (before <= monotonic) return before;
-  transaction.operations.shiftWaits(monotonic - before);
-  transaction.snapshots.shiftWaits(monotonic - before);
-  shiftRetryAfter(transaction, monotonic - before);
-  shiftUnknownHistory(transaction, monotonic - before);
-  return monotonic;
 }
 
 const markEveryMs = 60_000;

@@ -2,10 +2,15 @@ import { defaultAccountId } from '../../domain/access/principal.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { acceptAdminToken } from '../access/token.ts';
-import { makeAllUncertain, makeInFlightUncertain, renewReconcileDelays } from '../outbox/restart.ts';
+import {
+  makeAllUncertain,
+  makeInFlightUncertain,
+  renewReconcileDelays,
+  resumeWaits,
+} from '../outbox/reconcile.ts';
 import type { Context, Random } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction, Reader } from '../tables.ts';
-import { countStart, resumeWaits } from './current-run.ts';
+import { countStart } from './current-run.ts';
 import { newSecret } from '../access/credential.ts';
 
 type StartStore = {

@@ -21,7 +21,7 @@ import {
 import type { Operation } from '../../domain/outbox/operation.ts';
 import { isRefused, type NotApplied, type Outcome } from '../../domain/outbox/outcome.ts';
 import { confirmTime } from '../lifecycle/current-run.ts';
-import { awaitNextAttempt, operationInFlight, recordAmbiguous, refuseOperation } from './record-answer.ts';
+import { awaitNextAttempt, operationInFlight, recordAmbiguous, refuseOperation } from './record-response.ts';
 import { couponPayload, provisionalCoupon, hasTerms, adoptCoupon } from './provisional-coupon.ts';
 
 type QueueCoupon = {

@@ -12,11 +12,17 @@ import { done, type Result } from '../../domain/problem/problem.ts';
 import { currentRun, confirmTime } from '../lifecycle/current-run.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import { putSnapshot, scheduleHead, waitAfterFailure, type Failure, type SyncPolicy } from './queue.ts';
-import { type UnexpectedCount, refuseOperation, reopenOperations } from './record-answer.ts';
+import {
+  putSnapshot,
+  scheduleHead,
+  waitAfterFailure,
+  type Failure,
+  type SyncPolicy,
+  unknownHistoryUntil,
+} from './queue.ts';
+import { type UnexpectedCount, refuseOperation, reopenOperations } from './record-response.ts';
 import { reconcileCounter, reconcileState } from './reconcile.ts';
 import { observeInstance } from './upstream-state.ts';
-import { unknownHistoryUntil } from './sync-marks.ts';
 
 type RecordRead = {
   licenseKey: string;

@@ -7,8 +7,16 @@ import { questionCoupons, forgetCoupons } from '../agent/mirror.ts';
 import { storedProducts, storeProducts } from '../agent/products.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
-import { move, putSnapshot, scheduleHead, queueOfOperation } from './queue.ts';
-import { forgetLastSuccess, forgetRetryAfter, boundInstance, boundTo, boundUpstream } from './sync-marks.ts';
+import {
+  move,
+  putSnapshot,
+  scheduleHead,
+  queueOfOperation,
+  forgetUpstream,
+  boundInstance,
+  boundTo,
+  boundUpstream,
+} from './queue.ts';
 
 const boundSince = 'upstream_run';
 const addressSince = 'upstream_address';
@@ -46,8 +54,7 @@ export function bindUpstream(
     settings.set(boundTo, baseUrl);
     settings.set(boundInstance, '');
     if (before !== null) {
-      forgetLastSuccess(transaction);
-      forgetRetryAfter(transaction);
+      forgetUpstream(transaction);
       forgetCoupons(transaction);
       heldOperations = holdUncertainElsewhere(transaction, before, context);
       transaction.snapshots.restartWaits(context.monotonic);

@@ -5,7 +5,7 @@ import {
   nextBreaker,
   type Breaker,
   type BreakerEvent,
-} from '../../../src/domain/outbox/circuit-breaker.ts';
+} from '../../../src/domain/outbox/outcome.ts';
 
 const policy = { failures: 3, openMs: 100 };
 const at = 1000;

@@ -1,7 +1,7 @@
 import { done, failWith } from '../../../src/domain/problem/problem.ts';
 import type { Upstream, WriteOptions } from '../../../src/service/ports.ts';
 import type { CommandOf, UseCaseName, Writer } from '../../../src/service/writer.ts';
-import { KeyedMutex } from '../../../src/sync/keyed-mutex.ts';
+import { KeyedMutex } from '../../../src/sync/waiting.ts';
 import type { SyncOptions } from '../../../src/sync/sync.ts';
 import type { UpstreamClock } from '../../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../../src/upstream/exchange.ts';

@@ -17,7 +17,7 @@ import { runUseCase } from '../../../src/service/run.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
 import { persist } from '../../../src/sync/waiting.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
-import { dialects } from '../../../src/upstream/dialects.ts';
+import { dialects } from '../../../src/upstream/wire.ts';
 import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../../src/upstream/exchange.ts';
 import { asSpecified } from '../../support/harness/upstream-harness.ts';

@@ -3,7 +3,7 @@ import type { License } from '../../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
 import type { Applied, Outcome } from '../../../src/domain/outbox/outcome.ts';
 import type { CouponPage, StorageError, Upstream } from '../../../src/service/ports.ts';
-import { KeyedMutex } from '../../../src/sync/keyed-mutex.ts';
+import { KeyedMutex } from '../../../src/sync/waiting.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { HeldLists } from './held-lists.ts';
 import { AgentHarness, key, minute, productKey, second, valueOf } from './service-harness.ts';

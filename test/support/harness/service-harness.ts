@@ -10,6 +10,7 @@ import {
   type FreshnessPolicy,
 } from '../../../src/domain/agent/license-snapshot.ts';
 import type { QueueName, Operation } from '../../../src/domain/outbox/operation.ts';
+import type { Step } from '../../../src/domain/outbox/delivery.ts';
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../../src/domain/outbox/outcome.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
 import type { ProblemCode } from '../../../src/domain/problem/problem-table.ts';
@@ -17,12 +18,11 @@ import { isFailure } from '../../../src/service/access/records.ts';
 import type { Idempotency, WriterContext } from '../../../src/service/ports.ts';
 import type { Writer } from '../../../src/service/writer.ts';
 import type { QueuedChange } from '../../../src/service/outbox/license-change.ts';
-import type { RecordedResponse } from '../../../src/service/outbox/record-answer.ts';
+import type { RecordedResponse } from '../../../src/service/outbox/record-response.ts';
 import type { RecordedRead } from '../../../src/service/outbox/record-read.ts';
 import type { SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { runUseCase } from '../../../src/service/run.ts';
-import type { Step } from '../../../src/domain/outbox/delivery.ts';
 import { openWriting } from '../../../src/store/sqlite/connection.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { defaultBackoffPolicy } from '../../../src/domain/outbox/delivery.ts';
-import { defaultBreakerPolicy } from '../../../src/domain/outbox/circuit-breaker.ts';
+import { defaultBreakerPolicy } from '../../../src/domain/outbox/outcome.ts';
 import { licenseAfter, type License } from '../../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
 import type { Applied, Outcome } from '../../../src/domain/outbox/outcome.ts';
@@ -15,11 +15,11 @@ import { runUseCase } from '../../../src/service/run.ts';
 import { createTables } from '../../../src/store/sqlite/files/migrations.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
 import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
-import { KeyedMutex } from '../../../src/sync/keyed-mutex.ts';
+import { KeyedMutex } from '../../../src/sync/waiting.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { silent, uncounted } from '../silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
-import { retryAfterUntil } from '../../../src/service/outbox/sync-marks.ts';
+import { retryAfterUntil } from '../../../src/service/outbox/queue.ts';
 
 export const second = 1000;
 export const minute: number = 60 * second;
