@@ -194,21 +194,21 @@ function toYargs(group: string, values: Builder): Record<string, Value> {
         ...value,
         requiresArg: !isPositional && value.type !== 'boolean',
         // The check of a choice is in `checkValue`, which suggests what was meant.
-        coerce: (given: unknown) => checkValue(written, value, given),
+        coerce: (input: unknown) => checkValue(written, value, input),
       };
       return [name, declared];
     }),
   );
 }
 
-function checkValue(name: string, value: Value, given: unknown): unknown {
-  if (Array.isArray(given)) {
+function checkValue(name: string, value: Value, input: unknown): unknown {
+  if (Array.isArray(input)) {
     if (value.array !== true) throw new UsageError(`${name} is given twice`);
-    return given.map((each) => checkValue(name, value, each));
+    return input.map((each) => checkValue(name, value, each));
   }
-  if (typeof given === 'number' && Number.isNaN(given)) throw new UsageError(`${name} must be a number`);
-  if (typeof given !== 'string') return given;
-  const text = unescape(given);
+  if (typeof input === 'number' && Number.isNaN(input)) throw new UsageError(`${name} must be a number`);
+  if (typeof input !== 'string') return input;
+  const text = unescape(input);
   // A positional of white space is usually a variable that a shell script did not set.
   if (value.group === positionalGroup && value.mayBeBlank !== true && text.trim() === '')
     throw new UsageError(`${name} is empty`);

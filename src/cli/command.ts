@@ -1,5 +1,6 @@
 import type { ArgumentsCamelCase, InferredOptionTypes, Options } from 'yargs';
-import type { Output } from './output.ts';
+import { exitCode } from './exit-code.ts';
+import type { Output, Refusal } from './output.ts';
 
 export interface Term {
   readonly term: string;
@@ -101,5 +102,19 @@ export class UsageError extends Error {
   constructor(message: string, words?: readonly string[]) {
     super(message);
     this.words = words;
+  }
+}
+
+/** A command failed: the lines to print, and the exit code. `refusal`: the daemon's error. */
+export class CommandError extends Error {
+  readonly lines: readonly string[];
+  readonly code: number;
+  readonly refusal: Refusal | undefined;
+
+  constructor(lines: readonly string[], code: number = exitCode.failed, refusal?: Refusal) {
+    super(lines.join('\n'));
+    this.lines = lines;
+    this.code = code;
+    this.refusal = refusal;
   }
 }

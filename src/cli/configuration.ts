@@ -1,10 +1,9 @@
 import { type ConfigError, formatConfigError } from '../config/errors.ts';
 import type { Tree } from '../config/file/tree.ts';
 import type { LoadOptions } from '../config/load.ts';
-import type { GlobalOptions } from './command.ts';
+import { CommandError, type GlobalOptions } from './command.ts';
 import { exitCode } from './exit-code.ts';
 import { formatPath, quoteForShell } from './hint.ts';
-import type { Output } from './output.ts';
 
 /** The sources of the configuration. `flags` are options of the command, which override the other sources. */
 export function toLoadOptions({ config, stateDir, warn }: GlobalOptions, flags: Tree = {}): LoadOptions {
@@ -19,9 +18,8 @@ export function toLoadOptions({ config, stateDir, warn }: GlobalOptions, flags: 
   };
 }
 
-export function printConfigErrors(errors: readonly ConfigError[], output: Output): number {
-  output.printError(formatConfigErrors(errors));
-  return exitCode.configuration;
+export function configurationError(errors: readonly ConfigError[]): CommandError {
+  return new CommandError(formatConfigErrors(errors), exitCode.configuration);
 }
 
 export function formatConfigErrors(errors: readonly ConfigError[]): string[] {

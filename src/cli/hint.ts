@@ -8,8 +8,8 @@ export type Hint = (words: string) => string;
 
 /** Repeats `--config` and `--state-dir`, so that the suggested command reaches the same daemon. */
 export function hintFor({ config, stateDir }: GlobalOptions): Hint {
-  const given = [...option('--config', config), ...option('--state-dir', stateDir)];
-  return (words) => [programName(), ...given, words].join(' ');
+  const options = [...option('--config', config), ...option('--state-dir', stateDir)];
+  return (words) => [programName(), ...options, words].join(' ');
 }
 
 /** What people type to call the program: in a clone, where it is not installed, its npm script. */

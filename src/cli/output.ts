@@ -8,6 +8,8 @@ export interface Output {
   readonly print: (text: string) => void;
   /** Prints text, fields and tables, laid out for the terminal. `now` (epoch ms) is the daemon's time. */
   readonly show: (shown: Shown, now?: number) => Promise<void>;
+  /** Shows a result, or prints the JSON value with `--json`. Returns the exit code `done`. */
+  readonly result: (value: unknown, shown: Shown, now?: number) => Promise<number>;
   readonly printJson: (value: unknown) => void;
   readonly printJsonLine: (value: unknown) => void;
   /** Opens an area of the terminal that each update replaces. Null if there is no terminal. */
@@ -65,9 +67,14 @@ export function createOutput(
     const lines = await layOut(shown, { columns, now });
     return lines.map((line) => `${formatLine(line, hasColour)}\n`).join('');
   };
+  const show: Output['show'] = async (shown, now = Date.now()) => writeResult(await write(shown, now));
   return {
     print: (text) => writeResult(`${toVisibleLines(text)}\n`),
-    show: async (shown, now = Date.now()) => writeResult(await write(shown, now)),
+    show,
+    result: async (_, shown, now) => {
+      await show(shown, now);
+      return exitCode.done;
+    },
     openLive: async () => {
       if (screen().columns === null) return null;
       const rewrite = await openRewrite();
@@ -135,6 +142,10 @@ export function createJsonOutput(output: Output): Output & { readonly finish: (c
   let refused: Refusal | undefined;
   return {
     ...output,
+    result: async (value) => {
+      output.printJson(value);
+      return exitCode.done;
+    },
     printError(lines, refusal) {
       refused = refusal ?? refused;
       messages.push(lines.map((line) => line.replace(/^latchkey: /, '')).join('\n'));

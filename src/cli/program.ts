@@ -1,7 +1,7 @@
 import { EnvironmentError } from '../config/errors.ts';
 import { version } from '../config/version.ts';
 import { oneLine } from '../domain/text.ts';
-import { globalOptions, programOptions, UsageError } from './command.ts';
+import { CommandError, globalOptions, programOptions, UsageError } from './command.ts';
 import {
   type Called,
   checkOptions,
@@ -30,10 +30,9 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
   try {
     const { words, options } = splitLine(argv, { ...globalOptions, ...programOptions });
     called = findCommand(words, commands);
-    const isJson = options['json'] === true;
     if (options['help'] === true || argv.length === 0) {
       const { printHelp } = await import('./commands/help.ts');
-      await printHelp(called, { isJson, output });
+      await printHelp(called, output);
       return argv.length === 0 ? exitCode.usage : exitCode.done;
     }
     const { entry } = called;
@@ -48,9 +47,7 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
       throw new UsageError(`${entry.name} needs a command: ${names}`);
     }
     if (options['version'] !== true) throw new UsageError('A command is missing');
-    if (isJson) output.printJson({ version });
-    else output.print(version);
-    return exitCode.done;
+    return await output.result({ version }, version);
   } catch (error) {
     return printFailure(error, called, output);
   }
@@ -71,6 +68,10 @@ function printFailure(error: unknown, { words }: Called, output: Output): number
     const line = [programName(), ...(error.words ?? words)].join(' ');
     output.printError([`latchkey: ${message}`, `See: ${line} --help`]);
     return exitCode.usage;
+  }
+  if (error instanceof CommandError) {
+    output.printError(error.lines, error.refusal);
+    return error.code;
   }
   const isExpected = error instanceof EnvironmentError;
   output.printError([`latchkey: ${isExpected ? '' : 'unexpected failure: '}${message}`]);

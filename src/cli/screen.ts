@@ -113,15 +113,15 @@ const ellipsis = '…';
 /** Cuts a line to a width. A cut line ends with an ellipsis. */
 function cut(spans: readonly Span[], width: number, widthOf: WidthOf): readonly Span[] {
   if (widthOfSpans(spans, widthOf) <= width) return spans;
-  const kept: Span[] = [];
+  const spansThatFit: Span[] = [];
   let room = width - 1;
   for (const span of spans) {
     const text = startOf(span.text, room, widthOf);
-    kept.push({ ...span, text });
+    spansThatFit.push({ ...span, text });
     room -= widthOf(text);
     if (text !== span.text) break;
   }
-  return [...kept, { text: ellipsis }];
+  return [...spansThatFit, { text: ellipsis }];
 }
 
 /** The first graphemes that fit into a width. */
@@ -176,9 +176,9 @@ const minValue = 20;
 export async function layOut(shown: Shown, layout: Layout): Promise<readonly Line[]> {
   const parts = isList(shown) ? shown : [shown];
   const texts: string[] = [];
-  const laid = parts.map((part) => readPart(part, layout, texts));
+  const layouts = parts.map((part) => readPart(part, layout, texts));
   const page = { columns: layout.columns, widthOf: await measureOf(texts) };
-  return laid.flatMap((lay, index) => (index === 0 ? lay(page) : [[], ...lay(page)]));
+  return layouts.flatMap((lay, index) => (index === 0 ? lay(page) : [[], ...lay(page)]));
 }
 
 function isList(shown: Shown): shown is readonly (string | Block)[] {

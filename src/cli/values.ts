@@ -3,8 +3,7 @@ import { readNamedFile } from '../config/file/named-file.ts';
 import { parseDuration } from '../config/value/unit.ts';
 import { formatDatetime, isInstant, parseDatetime } from '../domain/time.ts';
 import { joinLicenseKey } from '../domain/license.ts';
-import { positional, textOption, UsageError } from './command.ts';
-import { exitCode } from './exit-code.ts';
+import { CommandError, positional, textOption, UsageError } from './command.ts';
 import type { Output } from './output.ts';
 
 /** The license key of a command. People read its groups from paper as separate words. */
@@ -24,31 +23,20 @@ export const keepOldOption = textOption(
   'How long the old one stays valid, such as 24h; default: it stops at once. One rolled earlier stops in any case',
 );
 
-export function readKeepOld(given: string | undefined): number | undefined {
-  if (given === undefined) return undefined;
-  const durationMs = parseDuration(given) ?? 0;
+export function readKeepOld(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const durationMs = parseDuration(text) ?? 0;
   if (durationMs >= 1000) return Math.round(durationMs / 1000);
   throw new UsageError('--keep-old must be a duration such as 24h or 7d, up to 30d');
 }
 
-/**
- * Runs a command with the secret in the file that an option names, `undefined` if the option is not given.
- *
- * Every user of the machine can read a command line, so a secret is never written on it.
- */
-export async function withSecretOf(
-  file: string | undefined,
-  output: Output,
-  run: (secret: string | undefined) => Promise<number>,
-): Promise<number> {
-  let secret: string | undefined;
+/** Reads the secret in a file: every user of the machine can read a command line, so it must not contain a secret. */
+export function readSecret(file: string | undefined): string | undefined {
   try {
-    secret = file === undefined ? undefined : readNamedFile(file).trim();
+    return file === undefined ? undefined : readNamedFile(file).trim();
   } catch (error) {
-    output.printError([`latchkey: cannot read ${file}: ${formatReason(error)}`]);
-    return exitCode.failed;
+    throw new CommandError([`latchkey: cannot read ${file}: ${formatReason(error)}`]);
   }
-  return await run(secret);
 }
 
 const plainDate = /^\d{4}-\d{2}-\d{2}$/;
@@ -59,14 +47,14 @@ const plainDate = /^\d{4}-\d{2}-\d{2}$/;
  */
 export function readInstant(
   option: string,
-  given: string | undefined,
+  text: string | undefined,
   side: 'before' | 'after',
 ): string | undefined {
-  if (given === undefined) return undefined;
-  const durationMs = parseDuration(given);
+  if (text === undefined) return undefined;
+  const durationMs = parseDuration(text);
   const instant =
     durationMs === undefined
-      ? parseDatetime(plainDate.test(given) ? `${given}T00:00:00Z` : given)
+      ? parseDatetime(plainDate.test(text) ? `${text}T00:00:00Z` : text)
       : Date.now() + (side === 'before' ? -durationMs : durationMs);
   if (instant === null || !isInstant(instant)) {
     throw new UsageError(
@@ -81,14 +69,14 @@ export type PlainDate = { readonly option: string; readonly date: string; readon
 
 /** Reads points in time. A plain date stands for the start of its day in UTC or for the end, as `edges` says. */
 export function readDates<Option extends string>(
-  given: Readonly<Record<Option, string | undefined>>,
+  texts: Readonly<Record<Option, string | undefined>>,
   edges: Readonly<Record<Option, 'start' | 'end'>>,
   side: 'before' | 'after',
 ): { readonly dates: Partial<Record<Option, string>>; readonly plainDates: readonly PlainDate[] } {
   const dates: Partial<Record<Option, string>> = {};
   const plainDates: PlainDate[] = [];
   for (const option of Object.keys(edges) as Option[]) {
-    const text = given[option];
+    const text = texts[option];
     if (text === undefined) continue;
     const isDate = plainDate.test(text);
     const time = edges[option] === 'start' ? '00:00:00Z' : '23:59:59Z';

@@ -70,14 +70,14 @@ function readListenFile(stateDir: string): Address[] {
     if (process.platform !== 'win32' && (statSync(file).mode & 0o022) !== 0) return [];
     const listen: unknown = JSON.parse(readFileSync(file, 'utf8'));
     const [socket, tcp, certificate] = ['socket', 'tcp', 'certificate'].map((name) => member(listen, name));
-    const found: Address[] = [];
+    const addresses: Address[] = [];
     const path = textOrNull(socket);
-    if (path !== null) found.push({ agent: stateDir, kind: 'socket', path });
+    if (path !== null) addresses.push({ agent: stateDir, kind: 'socket', path });
     if (typeof tcp === 'string' && URL.canParse(tcp)) {
       const trust = { certificate: textOrNull(certificate), socket: path };
-      found.push({ agent: stateDir, kind: 'tcp', url: new URL(tcp), ...trust });
+      addresses.push({ agent: stateDir, kind: 'tcp', url: new URL(tcp), ...trust });
     }
-    return found;
+    return addresses;
   } catch {
     // No agent runs there, or this user may not read the file.
     return [];

@@ -200,9 +200,9 @@ function problemOf(result: Result): ProblemDetails | null {
 
 /** Doubles with each attempt, with jitter, so that callers do not retry all at once. */
 function backoffMs(attempt: number, result: Result): number {
-  const longest = Math.min(firstWaitMs * 2 ** attempt, maxWaitMs);
-  const asked = result instanceof NoReply ? null : readRetryAfter(result.headers);
-  return Math.max(longest * (0.5 + Math.random() / 2), asked ?? 0);
+  const maxMs = Math.min(firstWaitMs * 2 ** attempt, maxWaitMs);
+  const retryAfterMs = result instanceof NoReply ? null : readRetryAfter(result.headers);
+  return Math.max(maxMs * (0.5 + Math.random() / 2), retryAfterMs ?? 0);
 }
 
 function unavailable(

@@ -73,14 +73,14 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
   // Compiling the schema pays off only for many values.
   const parsed = settings.safeParse(secrets.tree, { jitless: true, error: describeIssue });
   const unread = new Set(secrets.errors.map(({ key }) => key));
-  const found = [
+  const allErrors = [
     // Nothing is known about a secret whose file could not be read.
     ...collectErrors(parsed.error, raw.originOf).filter(({ key }) => !unread.has(`${key}_file`)),
     ...secrets.errors,
     ...checkCaFiles(parsed.data, raw, sources),
     ...checkTlsFiles(parsed.data?.listen.tls ?? null, raw, sources),
   ];
-  if (!parsed.success || found.length > 0) return { ok: false, errors: found };
+  if (!parsed.success || allErrors.length > 0) return { ok: false, errors: allErrors };
   const configuration: Configuration = {
     role: parsed.data.upstream === null ? 'authority' : 'agent',
     ...parsed.data,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { CommandError } from '../../src/cli/command.ts';
 import { createOutput, type Output } from '../../src/cli/output.ts';
 import {
   watchStatus,
@@ -106,6 +107,10 @@ async function watched(
       else next();
       return Promise.resolve();
     },
+  }).catch((error: unknown) => {
+    if (!(error instanceof CommandError)) throw error;
+    output.printError(error.lines);
+    return error.code;
   });
   return { code, out, err, frames, isClosed };
 }

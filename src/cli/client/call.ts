@@ -125,8 +125,8 @@ async function connectTo(
   const socket = connect({ host, port: Number(port || 443), rejectUnauthorized: false });
   try {
     await once(socket, 'secureConnect', { signal });
-    const shown = socket.getPeerX509Certificate()?.fingerprint256;
-    if (shown !== fingerprint256) throw new Error('the server shows another certificate');
+    const fingerprint = socket.getPeerX509Certificate()?.fingerprint256;
+    if (fingerprint !== fingerprint256) throw new Error('the server shows another certificate');
     return socket;
   } catch (error) {
     socket.destroy();
@@ -161,8 +161,8 @@ function toQuery(values: Values = {}): string {
 }
 
 function toParameters(values: Values): URLSearchParams {
-  const given = Object.entries(values).filter(([, value]) => value !== undefined);
-  return new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  const entries = Object.entries(values).filter(([, value]) => value !== undefined);
+  return new URLSearchParams(entries.map(([name, value]) => [name, String(value)]));
 }
 
 function parse(text: string): unknown {

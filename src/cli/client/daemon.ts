@@ -33,11 +33,11 @@ export async function callDaemon(
   request: Call,
   withToken: boolean,
 ): Promise<{ readonly ok: true; readonly answer: DaemonResponse } | Failure> {
-  const found = locateDaemon(toLoadOptions(options));
-  if (!found.ok) return fail(exitCode.configuration, formatConfigErrors(found.errors));
-  const { location } = found;
-  const place = formatPlace(location);
-  const lookedAt = `It was looked for on ${place}.`;
+  const located = locateDaemon(toLoadOptions(options));
+  if (!located.ok) return fail(exitCode.configuration, formatConfigErrors(located.errors));
+  const { location } = located;
+  const directory = formatDirectory(location);
+  const lookedAt = `It was looked for on ${directory}.`;
   const read = readAddress(location.stateDir);
   if (!read.ok && read.isAbsent) return (await findLock(location, [])) ?? noDaemon(location, options);
   if (!read.ok) return fail(exitCode.failed, [...read.lines, lookedAt]);
@@ -49,14 +49,14 @@ export async function callDaemon(
     const where = formatEndpoint(endpoint);
     const result = await send(endpoint, request, { ...credential, instance });
     if (result.ok) return result;
-    if (result.sent) return unanswered({ where, place, result }, request);
+    if (result.sent) return unanswered({ where, directory, result }, request);
     // The other address of a daemon that hangs is silent too. A later address may belong to another program by now.
     if (result.silent === true && tried.length === 0)
-      return silent({ where, place, result }, startCommand(options, location.stateDir));
+      return silent({ where, directory, result }, startCommand(options, location.stateDir));
     tried.push(`${where}: ${result.reason}`);
   }
   const holder = tried.length === 0 ? null : await findLock(location, tried);
-  return holder ?? unreachable(tried, place, startCommand(options, location.stateDir));
+  return holder ?? unreachable(tried, directory, startCommand(options, location.stateDir));
 }
 
 const noCredential = { ok: true, token: null, knownTo: [] } as const;
@@ -94,7 +94,7 @@ function adviceToStart(command: string): readonly string[] {
 
 function noDaemon(location: Location, options: GlobalOptions): Failure {
   if (location.file === null && location.namedBy === 'default') return noConfiguration(location);
-  const first = `latchkey: no daemon runs on ${formatPlace(location)}: there is no listen.json in it`;
+  const first = `latchkey: no daemon runs on ${formatDirectory(location)}: there is no listen.json in it`;
   return fail(exitCode.unreachable, [first, ...adviceToStart(startCommand(options, location.stateDir))]);
 }
 
@@ -104,7 +104,7 @@ async function findLock(location: Location, tried: readonly string[]): Promise<F
   if (!isLocked(location.stateDir)) return null;
   const why = tried.length === 0 ? 'there is no listen.json in it' : 'looked at';
   const lines = [
-    `latchkey: a process has locked ${formatPlace(location)}, and cannot be reached: ${why}`,
+    `latchkey: a process has locked ${formatDirectory(location)}, and cannot be reached: ${why}`,
     ...tried.map((line) => `  ${line}`),
     'It is starting or ending, or its files were removed. It writes them again within a minute if it can.',
     'See its log.',
@@ -126,33 +126,33 @@ function noConfiguration({ searchedPaths, stateDir }: Location): Failure {
 
 interface Attempt {
   readonly where: string;
-  readonly place: string;
+  readonly directory: string;
   readonly result: CallResult & { readonly ok: false };
 }
 
 /** Only the health check was sent. */
-function silent({ where, place, result: { reason } }: Attempt, start: string): Failure {
+function silent({ where, directory, result: { reason } }: Attempt, start: string): Failure {
   const lines = [
-    `latchkey: the daemon on ${place} does not answer at ${where}: ${reason}`,
+    `latchkey: the daemon on ${directory} does not answer at ${where}: ${reason}`,
     `It hangs: end its process, then start it: ${start}`,
   ];
   return { ...fail(exitCode.unreachable, lines, [`${where}: ${reason}`]), isSilent: true };
 }
 
-function unanswered({ where, place, result }: Attempt, { method = 'GET' }: Call): Failure {
+function unanswered({ where, directory, result }: Attempt, { method = 'GET' }: Call): Failure {
   const { reason } = result;
   const lines = [
-    `latchkey: the daemon on ${place} did not answer at ${where}: ${reason}`,
+    `latchkey: the daemon on ${directory} did not answer at ${where}: ${reason}`,
     ...(method === 'GET' ? [] : ['The change may or may not have been made.']),
   ];
   return { ...fail(exitCode.unreachable, lines, [`${where}: ${reason}`]), isSilent: result.silent === true };
 }
 
-function unreachable(tried: readonly string[], place: string, start: string): Failure {
+function unreachable(tried: readonly string[], directory: string, start: string): Failure {
   const lines = [
     tried.length === 0
-      ? `latchkey: the daemon on ${place} cannot be reached: both listeners are switched off`
-      : `latchkey: no daemon can be reached on ${place}; looked at`,
+      ? `latchkey: the daemon on ${directory} cannot be reached: both listeners are switched off`
+      : `latchkey: no daemon can be reached on ${directory}; looked at`,
     ...tried.map((line) => `  ${line}`),
     ...adviceToStart(start),
   ];
@@ -160,7 +160,7 @@ function unreachable(tried: readonly string[], place: string, start: string): Fa
 }
 
 /** The state directory, and where its path comes from. */
-function formatPlace({ stateDir, namedBy, file }: Location): string {
+function formatDirectory({ stateDir, namedBy, file }: Location): string {
   const source = file === null ? null : formatPath(file);
   const origins: Readonly<Record<NamedBy, string>> = {
     flag: 'from --state-dir',

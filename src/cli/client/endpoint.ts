@@ -149,8 +149,8 @@ type TokenResult =
 
 /** The token to send: `LATCHKEY_TOKEN`, or else the admin token in the state directory. */
 export function readToken(stateDir: string): TokenResult {
-  const given = process.env['LATCHKEY_TOKEN'] || undefined;
-  if (given !== undefined) return checkToken(given, 'LATCHKEY_TOKEN', []);
+  const variable = process.env['LATCHKEY_TOKEN'] || undefined;
+  if (variable !== undefined) return checkToken(variable, 'LATCHKEY_TOKEN', []);
   const file = readStateFile(stateDir, 'admin.token');
   if (!file.ok) return { ok: false, code: exitCode.failed, lines: file.lines };
   // The owner of the file can read the token anyway, so root may send it to a daemon that runs as that user.

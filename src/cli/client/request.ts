@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { type Args, type Builder, type Command, defineCommand, type GlobalOptions } from '../command.ts';
+import {
+  type Args,
+  type Builder,
+  type Command,
+  CommandError,
+  defineCommand,
+  type GlobalOptions,
+} from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Shown, type Cell, formatTable } from '../format.ts';
 import { type Hint, hintFor } from '../hint.ts';
@@ -41,38 +48,40 @@ export async function requestAndShow<Data>(
   call: Call,
   view: View<Data>,
 ): Promise<number> {
-  const result = await request(options, call, view.schema);
-  if (!result.ok) return result.report(output);
-  return await show(options, output, result, view);
+  return await show(options, output, await request(options, call, view.schema), view);
 }
 
-/** The result of a request. `problem`: the code of the daemon's error. */
-export type Result<Data> =
-  | { readonly ok: true; readonly data: Data; readonly raw: unknown; readonly answer: DaemonResponse }
-  | {
-      readonly ok: false;
-      readonly problem: string | null;
-      readonly report: (output: Output) => number;
-    };
+/** The `data` of a response, as the schema reads it and as it arrived. */
+export interface Result<Data> {
+  readonly data: Data;
+  readonly raw: unknown;
+  readonly answer: DaemonResponse;
+}
 
-/** Sends a request with the admin token. Prints nothing. */
+/** Sends a request with the admin token. Throws a `CommandError`. */
 export async function request<Data>(
   options: GlobalOptions,
   call: Call,
   schema: z.ZodType<Data>,
 ): Promise<Result<Data>> {
   const called = await callDaemon(options, call, true);
-  if (!called.ok) {
-    const report = (output: Output): number => {
-      output.printError(called.lines);
-      return called.code;
-    };
-    return { ok: false, problem: null, report };
+  if (!called.ok) throw new CommandError(called.lines, called.code);
+  if (called.answer.status >= 300) throw toError(called.answer);
+  return parse(called.answer, schema, call);
+}
+
+/** Sends a request for additional data. Null: the request failed. */
+export async function dataOrNull<Data>(
+  options: GlobalOptions,
+  call: Call,
+  schema: z.ZodType<Data>,
+): Promise<Data | null> {
+  try {
+    return (await request(options, call, schema)).data;
+  } catch (error) {
+    if (error instanceof CommandError) return null;
+    throw error;
   }
-  const { answer } = called;
-  if (answer.status < 300) return parse(answer, schema, call);
-  const code = problem.safeParse(answer.body).data?.code ?? null;
-  return { ok: false, problem: code, report: (output) => printRefusal(output, answer) };
 }
 
 export async function showResponse<Data>(
@@ -81,8 +90,7 @@ export async function showResponse<Data>(
   answer: DaemonResponse,
   view: View<Data>,
 ): Promise<number> {
-  const result = parse(answer, view.schema, {});
-  return result.ok ? await show(options, output, result, view) : result.report(output);
+  return await show(options, output, parse(answer, view.schema, {}), view);
 }
 
 function parse<Data>(
@@ -93,26 +101,22 @@ function parse<Data>(
   const { body } = answer;
   const raw = typeof body === 'object' && body !== null && 'data' in body ? body.data : body;
   const read = schema.safeParse(raw);
-  if (read.success) return { ok: true, data: read.data, raw, answer };
-  const report = (output: Output): number => {
-    output.printError([
-      `latchkey: cannot read the daemon's reply: ${otherVersion}`,
-      ...(method === 'GET' ? [] : ['The change was made; only the reply could not be read.']),
-    ]);
-    return exitCode.failed;
-  };
-  return { ok: false, problem: null, report };
+  if (read.success) return { data: read.data, raw, answer };
+  throw new CommandError([
+    `latchkey: cannot read the daemon's reply: ${otherVersion}`,
+    ...(method === 'GET' ? [] : ['The change was made; only the reply could not be read.']),
+  ]);
 }
 
 async function show<Data>(
   options: GlobalOptions,
   output: Output,
-  { data, raw, answer }: { data: Data; raw: unknown; answer: DaemonResponse },
+  { data, raw, answer }: Result<Data>,
   view: View<Data>,
 ): Promise<number> {
-  if (options.json) output.printJson(raw);
-  else await output.show(view.show(data, answer, hintFor(options)), view.now?.(data) ?? answeredAt(answer));
-  return view.exitCode?.(data, answer) ?? exitCode.done;
+  const now = view.now?.(data) ?? answeredAt(answer);
+  const done = await output.result(raw, view.show(data, answer, hintFor(options)), now);
+  return view.exitCode?.(data, answer) ?? done;
 }
 
 /** When the daemon responded, by its own clock, in epoch ms. */
@@ -129,18 +133,16 @@ const problem = z.object({
   errors: z.array(z.object({ parameter: z.string(), detail: z.string() })).optional(),
 });
 
-function printRefusal(output: Output, { status, body }: DaemonResponse): number {
+function toError({ status, body }: DaemonResponse): CommandError {
   const read = problem.safeParse(body);
-  if (!read.success) {
-    output.printError([`latchkey: got HTTP ${status} from something that is not Latchkey`]);
-    return exitCode.failed;
-  }
+  if (!read.success)
+    return new CommandError([`latchkey: got HTTP ${status} from something that is not Latchkey`]);
   const { title, detail, code, errors = [] } = read.data;
-  output.printError(
+  return new CommandError(
     [`latchkey: ${title} (${code})`, ...(detail === undefined ? [] : [detail]), ...errors.map(formatError)],
+    exitCode.failed,
     { code, detail: detail ?? title, body },
   );
-  return exitCode.failed;
 }
 
 /** Puts the name of the parameter before the sentence, unless the sentence starts with it. */
@@ -182,34 +184,29 @@ export function defineList<const Declared extends Builder, Item>(
   return defineCommand({
     ...rest,
     builder: { ...pageOptions, ...builder },
-    handler: async (given, output) => {
-      const args = given as unknown as ListArgs<Declared>;
-      const { limit, offset, all } = given;
+    handler: async (parsed, output) => {
+      const args = parsed as unknown as ListArgs<Declared>;
+      const { limit, offset, all } = parsed;
       const where = `${path}${within(args)}`;
       const filter = query(args);
-      const read = await readPages({ limit, offset, all }, member, async (page) =>
-        request(given, { path: where, query: { ...filter, ...page } }, schema),
+      const { items, raw, total, answer } = await readPages({ limit, offset, all }, member, (page) =>
+        request(parsed, { path: where, query: { ...filter, ...page } }, schema),
       );
-      if (!read.ok) return read.report(output);
-      const { items, raw, total, answer } = read;
       const end = offset + items.length;
       const next = items.length > 0 && end < total ? end : null;
-      if (given.json) output.printJson({ [member]: raw, total, next });
-      else await output.show(formatPage(items.map(row), { total, next }), answeredAt(answer));
-      return exitCode.done;
+      const shown = formatPage(items.map(row), { total, next });
+      return await output.result({ [member]: raw, total, next }, shown, answeredAt(answer));
     },
   });
 }
 
-type Pages<Item> =
-  | {
-      readonly ok: true;
-      readonly items: Item[];
-      readonly raw: unknown[];
-      readonly total: number;
-      readonly answer: DaemonResponse;
-    }
-  | (Result<never> & { readonly ok: false });
+interface Pages<Item> {
+  readonly items: Item[];
+  readonly raw: unknown[];
+  readonly total: number;
+  /** The last response. */
+  readonly answer: DaemonResponse;
+}
 
 /**
  * Reads one page of a list, or all pages with `--all`. If the offset is larger than the daemon accepts, this reads the
@@ -226,17 +223,15 @@ async function readPages<Item>(
   const items: Item[] = [];
   const raw: unknown[] = [];
   for (let page: Values = { limit: all || skip > 0 ? maxPage : limit, offset: first }; ;) {
-    const result = await read(page);
-    if (!result.ok) return result;
-    const { answer } = result;
-    const got = result.data[member] ?? [];
-    items.push(...got.slice(skip));
-    raw.push(...((result.raw as Record<string, unknown[]>)[member] ?? []).slice(skip));
-    skip = Math.max(0, skip - got.length);
+    const { data, raw: unread, answer } = await read(page);
+    const pageItems = data[member] ?? [];
+    items.push(...pageItems.slice(skip));
+    raw.push(...((unread as Record<string, unknown[]>)[member] ?? []).slice(skip));
+    skip = Math.max(0, skip - pageItems.length);
     const cursor = cursorOf(answer.headers['link']);
     if (cursor === null || items.length >= wanted) {
       const total = Number(answer.headers['x-total-count'] ?? items.length);
-      return { ok: true, items: items.slice(0, wanted), raw: raw.slice(0, wanted), total, answer };
+      return { items: items.slice(0, wanted), raw: raw.slice(0, wanted), total, answer };
     }
     page = { limit: maxPage, cursor };
   }

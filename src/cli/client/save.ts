@@ -1,7 +1,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { z } from 'zod';
 import { formatReason } from '../../config/errors.ts';
-import { type GlobalOptions, UsageError } from '../command.ts';
+import { CommandError, type GlobalOptions, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
 import { type Call, type Sink, SinkError } from './call.ts';
@@ -24,8 +24,7 @@ export async function saveResponse(
   try {
     handle = await open(file, 'wx', 0o600);
   } catch (error) {
-    output.printError([`latchkey: cannot create ${file}: ${formatReason(error)}`]);
-    return exitCode.failed;
+    throw new CommandError([`latchkey: cannot create ${file}: ${formatReason(error)}`]);
   }
   let code: number = exitCode.failed;
   try {
@@ -36,7 +35,7 @@ export async function saveResponse(
     code = await requestAndShow(args, output, { ...call, sink }, view);
   } catch (error) {
     if (!(error instanceof SinkError)) throw error;
-    output.printError([`latchkey: cannot write ${file}: ${error.message}`]);
+    throw new CommandError([`latchkey: cannot write ${file}: ${error.message}`]);
   } finally {
     if (code !== exitCode.done) await rm(file, { force: true });
   }

@@ -19,8 +19,7 @@ export const command = defineCommand({
   handler: async (args, output) => {
     const findings = await examineAll(args);
     const isWell = findings.every(({ level }) => level !== 'fail');
-    if (args.json) output.printJson({ ok: isWell, findings });
-    else output.print(formatFindings(findings));
+    await output.result({ ok: isWell, findings }, formatFindings(findings));
     return isWell ? exitCode.done : exitCode.failed;
   },
 });
@@ -114,14 +113,14 @@ function adviceFor(reasons: readonly string[], hint: Hint): string {
 
 async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
   const hint = hintFor(options);
-  const asked = await callDaemon(options, { path: '/statusz' }, true);
+  const called = await callDaemon(options, { path: '/statusz' }, true);
   const unknown = (what: string, advice: string): DaemonFindings => ({
     findings: [warn(what, advice)],
     shownUntil: null,
   });
-  if (!asked.ok)
-    return unknown(joinLines(asked.lines), 'run this as the user that runs the daemon, or as root');
-  const read = statusObject.safeParse(asked.answer.body);
+  if (!called.ok)
+    return unknown(joinLines(called.lines), 'run this as the user that runs the daemon, or as root');
+  const read = statusObject.safeParse(called.answer.body);
   if (!read.success) return unknown('its status could not be read', otherVersion);
   const { listeners, upstream, outbox, clock, storage } = read.data;
   const waiting = outbox === null ? 0 : outbox.conflicted + outbox.dead + outbox.held;

@@ -1,6 +1,5 @@
-import { request } from '../client/request.ts';
-import { defineCommand, type GlobalOptions } from '../command.ts';
-import { exitCode } from '../exit-code.ts';
+import { dataOrNull } from '../client/request.ts';
+import { CommandError, defineCommand, type GlobalOptions } from '../command.ts';
 import { hintFor } from '../hint.ts';
 import { licenseKeyPositional, readLicenseKey } from '../values.ts';
 import { changeLicense, licensesPath, requestAndShowLicense } from './license/license.ts';
@@ -18,16 +17,15 @@ export const command = defineCommand({
     const key = readLicenseKey(args.key);
     const refundedAt = args.refunded ? null : await findRefund(args, key);
     if (refundedAt === null) return await requestAndShowLicense(args, output, changeLicense('enable', key));
-    output.printError([
+    throw new CommandError([
       `latchkey: this key was refunded, at ${refundedAt}`,
       `To enable it anyway: ${hintFor(args)('enable --refunded KEY')}`,
     ]);
-    return exitCode.failed;
   },
 });
 
 /** When the purchase of a key was refunded; null if it was not, or this daemon or token does not know. */
 async function findRefund(options: GlobalOptions, key: string): Promise<string | null> {
-  const result = await request(options, { path: licensesPath, query: { license_key: key } }, licenseList);
-  return result.ok ? (result.data.licenses[0]?.refunded_at ?? null) : null;
+  const call = { path: licensesPath, query: { license_key: key } };
+  return (await dataOrNull(options, call, licenseList))?.licenses[0]?.refunded_at ?? null;
 }

@@ -2,10 +2,8 @@ import { provenanceHeaderNames } from '../../domain/header-names.ts';
 import { problemTypePrefix } from '../../domain/problem/problem.ts';
 import { suggest } from '../../config/errors.ts';
 import { defineCommand, positionalGroup, textOption, UsageError } from '../command.ts';
-import { exitCode } from '../exit-code.ts';
 import { type Explanation, explanations } from '../explanation.ts';
 import { type Cell, formatTable, type Shown, whole } from '../format.ts';
-import type { Output } from '../output.ts';
 
 /** Works without a daemon. */
 export const command = defineCommand({
@@ -24,46 +22,34 @@ export const command = defineCommand({
     ['latchkey explain uncertain', 'a state of a change, as in outbox list'],
     ['latchkey explain 78', 'an exit code'],
   ],
-  handler: async ({ code, json }, output) => {
-    const found = code === undefined ? explanations : find(code);
-    const [first] = found;
+  handler: async ({ code }, output) => {
+    const matches = code === undefined ? explanations : find(code);
+    const [first] = matches;
     if (first === undefined) throw new UsageError(unknown(code ?? ''));
-    await show(found.length === 1 ? first : found, { output, json: json === true });
-    return exitCode.done;
+    return matches.length === 1
+      ? await output.result(first, formatExplanation(first))
+      : await output.result({ explanations: matches }, formatTable(matches.map(toRow)));
   },
 });
 
-function find(given: string): readonly Explanation[] {
-  const word = nameIn(given);
+function find(code: string): readonly Explanation[] {
+  const word = nameIn(code);
   return explanations.filter(({ name, status }) => name === word || String(status) === word);
 }
 
 /** The name in a code as people copy it: a whole `type`, in capitals, or with hyphens. */
-function nameIn(given: string): string {
-  const word = given.trim().toLowerCase().replaceAll('-', '_');
+function nameIn(code: string): string {
+  const word = code.trim().toLowerCase().replaceAll('-', '_');
   return word.startsWith(problemTypePrefix) ? word.slice(problemTypePrefix.length) : word;
 }
 
-function unknown(given: string): string {
-  const word = nameIn(given);
+function unknown(code: string): string {
+  const word = nameIn(code);
   const names = explanations.map(({ name }) => name);
   const near = suggest(word, names);
   const like = near === undefined ? names.filter((name) => word !== '' && name.includes(word)) : [near];
   const hint = like.length > 0 ? `Did you mean ${like.join(' or ')}?` : 'All: latchkey explain';
-  return `Unknown code: ${given}. ${hint}`;
-}
-
-async function show(
-  found: Explanation | readonly Explanation[],
-  { output, json }: { output: Output; json: boolean },
-): Promise<void> {
-  if ('kind' in found) {
-    if (json) output.printJson(found);
-    else await output.show(formatExplanation(found));
-    return;
-  }
-  if (json) output.printJson({ explanations: found });
-  else await output.show(formatTable(found.map(toRow)));
+  return `Unknown code: ${code}. ${hint}`;
 }
 
 function toRow(each: Explanation): Record<string, Cell> {

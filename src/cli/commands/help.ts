@@ -1,7 +1,6 @@
 import { defineCommand, positionalGroup } from '../command.ts';
 import { type Called, findCommand, formatHelp } from '../command-line.ts';
 import { commands } from '../commands.ts';
-import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
 import { readPage } from '../reference.ts';
 
@@ -24,16 +23,11 @@ export const command = defineCommand({
   },
   examples: [['latchkey help outbox retry', 'the same as latchkey outbox retry --help']],
   handler: async (args, output) => {
-    await printHelp(findCommand(args.command, commands), { isJson: args.json === true, output });
-    return exitCode.done;
+    return await printHelp(findCommand(args.command, commands), output);
   },
 });
 
-export async function printHelp(
-  called: Called,
-  { isJson, output }: { readonly isJson: boolean; readonly output: Output },
-): Promise<void> {
+export async function printHelp(called: Called, output: Output): Promise<number> {
   const columns = Math.min(maxColumns, process.stdout.columns ?? defaultColumns);
-  if (isJson) output.printJson(await readPage(called, commands));
-  else output.print(await formatHelp(called, commands, columns));
+  return await output.result(await readPage(called, commands), await formatHelp(called, commands, columns));
 }

@@ -17,16 +17,16 @@ import type { Finding } from '../../config/finding.ts';
 import { type LoadedConfiguration, loadConfiguration } from '../../config/load.ts';
 import { type DialectName, dialectNames } from '../../domain/header-names.ts';
 import { makeDirectory } from '../../store/sqlite/files/private-file.ts';
-import { defineCommand, textOption } from '../command.ts';
+import { CommandError, defineCommand, textOption } from '../command.ts';
 import { toLoadOptions } from '../configuration.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatFindings } from '../format.ts';
 import { formatPath, hintFor } from '../hint.ts';
 import {
-  type GivenStore,
+  type StoreOptions,
   type InitOptions,
-  planGiven,
-  readGiven,
+  planFromOptions,
+  readStoreOptions,
   formatPlan,
   type PlannedStore,
 } from '../init/plan.ts';
@@ -63,18 +63,18 @@ export const command = defineCommand({
     const target = findTarget(args);
     if (args.force !== true && exists(target)) {
       const advice = 'To replace it: --force. To write another file: --config FILE';
-      return refuse(output, `${formatPath(target)} already exists`, advice);
+      throw refusal(`${formatPath(target)} already exists`, advice);
     }
-    const given = readGiven(args, target);
+    const storeOptions = readStoreOptions(args, target);
     const canAsk = args.yes !== true && process.stdin.isTTY && process.stderr.isTTY;
     const task: Task = { args, target, output, address: args.listen ?? (await chooseAddress()) };
-    if (!canAsk) return await writeUnasked(task, planGiven(given));
+    if (!canAsk) return await writeUnasked(task, planFromOptions(storeOptions));
     // The prompts are loaded only if they are needed.
     const { Cancelled } = await import('../init/questions.ts');
     try {
-      return await writeAsked(task, given);
+      return await writeAsked(task, storeOptions);
     } catch (error) {
-      if (error instanceof Cancelled) return refuse(output, 'cancelled');
+      if (error instanceof Cancelled) throw refusal('cancelled');
       throw error;
     }
   },
@@ -97,23 +97,23 @@ interface Draft {
 async function writeUnasked(task: Task, store: PlannedStore | null): Promise<number> {
   const draft = await makeDraft(task, store);
   if (draft === null) return exitCode.configuration;
-  if (isWell(draft) || task.args.unchecked === true) return write(task, draft);
+  if (isWell(draft) || task.args.unchecked === true) return await write(task, draft);
   task.output.printError([formatFindings(draft.findings)]);
-  return refuse(task.output, 'some checks failed', 'To write it anyway: --unchecked');
+  throw refusal('some checks failed', 'To write it anyway: --unchecked');
 }
 
-async function writeAsked(task: Task, given: GivenStore | null | undefined): Promise<number> {
+async function writeAsked(task: Task, storeOptions: StoreOptions | null | undefined): Promise<number> {
   const { askFor, askForStore, askNextStep } = await import('../init/questions.ts');
-  let store = await askFor(given);
+  let store = await askFor(storeOptions);
   for (;;) {
     const draft = await makeDraft(task, store);
     if (draft === null && store === null) return exitCode.configuration;
     if (draft !== null) {
-      if (isWell(draft) || task.args.unchecked === true) return write(task, draft);
+      if (isWell(draft) || task.args.unchecked === true) return await write(task, draft);
       task.output.printError([formatFindings(draft.findings)]);
       const next = await askNextStep();
-      if (next === 'write') return write(task, draft);
-      if (next === 'stop') return refuse(task.output, 'some checks failed');
+      if (next === 'write') return await write(task, draft);
+      if (next === 'stop') throw refusal('some checks failed');
     }
     store = await askForStore({ dialect: task.args.dialect }, store);
   }
@@ -161,24 +161,21 @@ function otherEnvironment(): Environment {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('LATCHKEY_')));
 }
 
-function write({ args, target, output }: Task, { text, loaded, findings }: Draft): number {
+async function write({ args, target, output }: Task, { text, loaded, findings }: Draft): Promise<number> {
   try {
     writeAtomically(target, text, args.force === true);
   } catch (error) {
-    return refuse(output, `${formatPath(target)} cannot be written: ${formatReason(error)}`);
+    throw refusal(`${formatPath(target)} cannot be written: ${formatReason(error)}`);
   }
   const { role, stateDir, listen, upstream } = loaded.configuration;
   const found = loadConfiguration(toLoadOptions({ warn: args.warn }));
   const isFound = found.ok && found.file === target;
   const hint = hintFor(isFound ? {} : { config: formatPath(target) });
   const next = [hint('serve'), hint('status')];
-  if (args.json) {
-    output.printJson({ file: target, role, state_dir: stateDir, findings, next });
-    return exitCode.done;
-  }
   const what = upstream === null ? 'an authority' : `an agent in front of ${upstream.baseUrl}`;
   const at = listen.tcp === null ? '' : ` on http://${formatAddress(listen.tcp)}`;
-  output.print(
+  return await output.result(
+    { file: target, role, state_dir: stateDir, findings, next },
     [
       ...(findings.length === 0 ? [] : [formatFindings(findings), '']),
       `Wrote ${formatPath(target)} (mode ${formatMode(target)}): ${what}${at}`,
@@ -186,7 +183,6 @@ function write({ args, target, output }: Task, { text, loaded, findings }: Draft
       `Then, in another terminal: ${next[1]}`,
     ].join('\n'),
   );
-  return exitCode.done;
 }
 
 /** A broken link counts, too. Other errors of the path are reported when the file is written. */
@@ -230,7 +226,9 @@ function keepReaders(draft: string, before: Stats | undefined): void {
   chmodSync(draft, 0o640);
 }
 
-function refuse(output: Output, why: string, advice?: string): number {
-  output.printError([`latchkey: ${why}: nothing was written`, ...(advice === undefined ? [] : [advice])]);
-  return exitCode.failed;
+function refusal(why: string, advice?: string): CommandError {
+  return new CommandError([
+    `latchkey: ${why}: nothing was written`,
+    ...(advice === undefined ? [] : [advice]),
+  ]);
 }

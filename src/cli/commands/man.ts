@@ -1,7 +1,6 @@
 import { version } from '../../config/version.ts';
 import { defineCommand, type Term } from '../command.ts';
 import { commands } from '../commands.ts';
-import { exitCode } from '../exit-code.ts';
 import { explanations } from '../explanation.ts';
 import { type Page, readPages } from '../reference.ts';
 
@@ -38,13 +37,11 @@ export const command = defineCommand({
     ['latchkey man | man -l -', 'shows it here'],
     ['latchkey man > /usr/local/share/man/man1/latchkey.1', 'installs it'],
   ],
-  handler: async (args, output) => {
+  handler: async (_args, output) => {
     const [program, ...pages] = await readPages(commands);
-    if (program === undefined) return exitCode.failed;
+    if (program === undefined) throw new Error('there is no program');
     const roff = formatManual(program, pages);
-    if (args.json) output.printJson({ roff });
-    else output.print(roff);
-    return exitCode.done;
+    return await output.result({ roff }, roff);
   },
 });
 

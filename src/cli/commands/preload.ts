@@ -1,9 +1,8 @@
 import { counted } from '../../domain/text.ts';
 import { CsvUnreadable, readCsv, separatorFault } from '../../wire/bulk/csv.ts';
-import { request, type Result } from '../client/request.ts';
+import { request } from '../client/request.ts';
 import { defineCommand, type GlobalOptions, positional, textOption } from '../command.ts';
 import { withSource } from '../csv/source.ts';
-import { exitCode } from '../exit-code.ts';
 import { hintFor } from '../hint.ts';
 import { queuedObject } from '../../wire/license.ts';
 
@@ -22,20 +21,17 @@ export const command = defineCommand({
   },
   examples: [['latchkey preload keys.txt', 'so that these keys are answered offline']],
   handler: async (args, output) =>
-    await withSource(args.file, output, async (source) => {
+    await withSource(args.file, async (source) => {
       let count = 0;
       for await (const keys of batches(licenseKeys(source.bytes))) {
-        const result = await send(keys, args);
-        if (!result.ok) return result.report(output);
-        count += result.data.queued;
+        count += await send(keys, args);
         source.advance(keys.length);
       }
-      if (args.json) output.printJson({ queued: count });
-      else {
-        const what = counted(count, 'license key is', 'license keys are');
-        output.print(`${what} queued. To see progress: ${hintFor(args)('status')}`);
-      }
-      return exitCode.done;
+      const what = counted(count, 'license key is', 'license keys are');
+      return await output.result(
+        { queued: count },
+        `${what} queued. To see progress: ${hintFor(args)('status')}`,
+      );
     }),
 });
 
@@ -72,10 +68,11 @@ async function* batches(keys: AsyncIterable<string>): AsyncGenerator<readonly st
   if (batch.length > 0) yield batch;
 }
 
-function send(
+async function send(
   keys: readonly string[],
   args: GlobalOptions & { readonly product?: string | undefined },
-): Promise<Result<{ queued: number }>> {
+): Promise<number> {
   const json = { license_keys: keys, product_key: args.product };
-  return request(args, { method: 'POST', path: '/admin/v1/preload', json }, queuedObject);
+  const call = { method: 'POST', path: '/admin/v1/preload', json } as const;
+  return (await request(args, call, queuedObject)).data.queued;
 }

@@ -1,7 +1,6 @@
 import { locateDaemon } from '../../config/load.ts';
-import { defineCommand, positional } from '../command.ts';
-import { exitCode } from '../exit-code.ts';
-import { printConfigErrors, toLoadOptions } from '../configuration.ts';
+import { CommandError, defineCommand, positional } from '../command.ts';
+import { configurationError, toLoadOptions } from '../configuration.ts';
 import { hintFor, startCommand } from '../hint.ts';
 import { counted } from '../../domain/text.ts';
 
@@ -13,38 +12,30 @@ export const command = defineCommand({
     ['latchkey restore latchkey-2026-02-22.db', 'as a new instance, which reads back before it sends'],
   ],
   handler: async (args, output) => {
-    const found = locateDaemon(toLoadOptions(args));
-    if (!found.ok) return printConfigErrors(found.errors, output);
-    const { stateDir, hasDatabase, hasUpstream } = found.location;
+    const located = locateDaemon(toLoadOptions(args));
+    if (!located.ok) throw configurationError(located.errors);
+    const { stateDir, hasDatabase, hasUpstream } = located.location;
     if (hasDatabase) {
       const moving = hintFor(args)(`store move --from ${args.file}`);
-      output.printError([
+      throw new CommandError([
         `latchkey: the records are in PostgreSQL (store.postgres), not in ${stateDir}: restore a dump of the database with pg_restore, or move this backup into an empty schema: ${moving}`,
         'Nothing was changed.',
       ]);
-      return exitCode.failed;
     }
     const { restoreBackup } = await import('../../daemon/store/restore.ts');
     const restored = await restoreBackup(args.file, stateDir);
-    if (!restored.ok) {
-      output.printError([`latchkey: ${restored.reason}`, 'Nothing was changed.']);
-      return exitCode.failed;
-    }
+    if (!restored.ok) throw new CommandError([`latchkey: ${restored.reason}`, 'Nothing was changed.']);
     const { instance, role, unfinished, kept } = restored;
-    if (args.json) output.printJson({ state_dir: stateDir, instance, unfinished, kept });
-    else {
-      const lines = [
-        `${args.file} is restored into ${stateDir}, as a new instance: ${instance}`,
-        ...(kept === null ? [] : [`The previous database is kept as ${kept}`]),
-        unfinished === 0
-          ? 'No change in it waits for the upstream.'
-          : `${counted(unfinished, 'change in it is', 'changes in it are')} not finished: each is read back from the upstream before any is sent.`,
-        role === 'agent' && !hasUpstream
-          ? `Start it with its upstream and products in the configuration: ${hintFor({ ...args, config: args.config ?? 'FILE' })('serve')}`
-          : `Start it: ${startCommand(args, stateDir)}`,
-      ];
-      output.print(lines.join('\n'));
-    }
-    return exitCode.done;
+    const lines = [
+      `${args.file} is restored into ${stateDir}, as a new instance: ${instance}`,
+      ...(kept === null ? [] : [`The previous database is kept as ${kept}`]),
+      unfinished === 0
+        ? 'No change in it waits for the upstream.'
+        : `${counted(unfinished, 'change in it is', 'changes in it are')} not finished: each is read back from the upstream before any is sent.`,
+      role === 'agent' && !hasUpstream
+        ? `Start it with its upstream and products in the configuration: ${hintFor({ ...args, config: args.config ?? 'FILE' })('serve')}`
+        : `Start it: ${startCommand(args, stateDir)}`,
+    ];
+    return await output.result({ state_dir: stateDir, instance, unfinished, kept }, lines.join('\n'));
   },
 });

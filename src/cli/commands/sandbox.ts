@@ -1,7 +1,6 @@
 import { parseDuration } from '../../config/value/unit.ts';
 import { dialectNames } from '../../domain/header-names.ts';
-import { defineCommand, textOption, UsageError } from '../command.ts';
-import { exitCode } from '../exit-code.ts';
+import { CommandError, defineCommand, textOption, UsageError } from '../command.ts';
 
 export const command = defineCommand({
   command: 'sandbox',
@@ -25,7 +24,7 @@ export const command = defineCommand({
     ['latchkey sandbox --dialect payhip', 'for software that was written for that store'],
     ['latchkey sandbox --latency 200ms --lost-replies 0.1', 'slow, and every tenth answer is lost'],
   ],
-  handler: async (args, output) => {
+  handler: async (args) => {
     const options = {
       port: readPort(args.port),
       latencyMs: readDuration('latency', args.latency),
@@ -46,8 +45,7 @@ export const command = defineCommand({
       return await runSandbox(options);
     } catch (error) {
       if (!(error instanceof SandboxRefused)) throw error;
-      output.printError([`latchkey: ${error.message}`]);
-      return exitCode.failed;
+      throw new CommandError([`latchkey: ${error.message}`]);
     }
   },
 });

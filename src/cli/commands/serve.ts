@@ -1,6 +1,6 @@
 import { type ConfigurationResult, loadConfiguration } from '../../config/load.ts';
 import { defineCommand, textOption } from '../command.ts';
-import { formatSource, printConfigErrors, toLoadOptions } from '../configuration.ts';
+import { formatSource, configurationError, toLoadOptions } from '../configuration.ts';
 import { formatPath } from '../hint.ts';
 
 /** The options override file and environment, also after a reload. */
@@ -18,14 +18,14 @@ export const command = defineCommand({
     ['latchkey serve', 'an authority on 127.0.0.1:8787'],
     ['latchkey serve --config agent.yaml', 'an agent, if the file has an upstream'],
   ],
-  handler: async (args, output) => {
+  handler: async (args) => {
     const options = toLoadOptions(args, {
       listen: { tcp: toFalse(args.listen), socket: toFalse(args.socket) },
       upstream: args.upstreamUrl === undefined ? undefined : { base_url: args.upstreamUrl },
       log: { level: args.logLevel, format: args.logFormat },
     });
     const loaded = loadConfiguration(options);
-    if (!loaded.ok) return printConfigErrors(loaded.errors, output);
+    if (!loaded.ok) throw configurationError(loaded.errors);
     const { serve } = await import('../../daemon/serve.ts');
     return serve(loaded, async () => rejectOtherFile(loaded.file, loadConfiguration(options)));
   },

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { parseDuration } from '../../config/value/unit.ts';
 import { callDaemon } from '../client/daemon.ts';
 import { requestAndShow, showResponse } from '../client/request.ts';
-import { defineCommand, type GlobalOptions, textOption, UsageError } from '../command.ts';
+import { CommandError, defineCommand, type GlobalOptions, textOption, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
 import { statusView } from './status/status-view.ts';
@@ -30,9 +30,9 @@ export const command = defineCommand({
   },
 });
 
-function readInterval(given: string | undefined): number {
-  if (given === undefined) return 2000;
-  const intervalMs = parseDuration(given) ?? 0;
+function readInterval(text: string | undefined): number {
+  if (text === undefined) return 2000;
+  const intervalMs = parseDuration(text) ?? 0;
   if (intervalMs >= 200 && intervalMs <= 3_600_000) return intervalMs;
   throw new UsageError('--interval must be a duration from 200ms to 1h');
 }
@@ -60,14 +60,11 @@ async function watch(options: GlobalOptions, output: Output, intervalMs: number)
 /** Needs no token. */
 async function check(options: GlobalOptions, output: Output): Promise<number> {
   const called = await callDaemon(options, { path: '/readyz' }, false);
-  if (!called.ok) {
-    output.printError(called.lines);
-    return called.code;
-  }
+  if (!called.ok) throw new CommandError(called.lines, called.code);
   const { answer } = called;
-  const shown = await showResponse(options, output, answer, {
+  const code = await showResponse(options, output, answer, {
     schema: healthObject,
     show: ({ status, reasons }) => [status, ...reasons].join('\n'),
   });
-  return answer.status === 200 ? shown : exitCode.failed;
+  return answer.status === 200 ? code : exitCode.failed;
 }

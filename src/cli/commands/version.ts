@@ -1,5 +1,4 @@
 import { defineCommand } from '../command.ts';
-import { exitCode } from '../exit-code.ts';
 import { formatFields } from '../format.ts';
 
 export const command = defineCommand({
@@ -7,12 +6,10 @@ export const command = defineCommand({
   describe: 'Show the version, and what it runs on',
   builder: {},
   examples: [['latchkey version --json', 'for a bug report']],
-  handler: async (args, output) => {
+  handler: async (_args, output) => {
     const { describeBuild } = await import('../../daemon/build.ts');
     const build = describeBuild();
     const { version: latchkey, ...facts } = build;
-    if (args.json) output.printJson(build);
-    else await output.show(formatFields({ latchkey, ...facts }));
-    return exitCode.done;
+    return await output.result(build, formatFields({ latchkey, ...facts }));
   },
 });

@@ -9,6 +9,7 @@ import {
 import { request } from '../client/request.ts';
 import {
   type Command,
+  CommandError,
   defineCommand,
   type GlobalOptions,
   positional,
@@ -81,42 +82,44 @@ export function defineImport(importable: Importable): Command {
       [scope.name]: textOption(scope.describe, scope.name),
     },
     examples: [[`latchkey ${noun} import ${noun}s.csv --dry-run`, 'checks the file, and changes nothing']],
-    handler: async (given, output) => {
-      const args = given as unknown as ImportOptions;
+    handler: async (parsed, output) => {
+      const args = parsed as unknown as ImportOptions;
       const report: Report = { imported: 0, unchanged: 0, rejected: [] };
-      const code = await importFile(importable, report, args, output);
-      const hasRows = report.imported + report.unchanged + report.rejected.length > 0;
-      // A file with only a header succeeds with zero rows.
-      if (hasRows || code === exitCode.done) show(report, args, output);
-      return report.rejected.length > 0 && code === exitCode.done ? exitCode.failed : code;
+      try {
+        await importFile(importable, report, args);
+      } catch (error) {
+        if (!(error instanceof CommandError)) throw error;
+        output.printError(error.lines, error.refusal);
+        const hasRows = report.imported + report.unchanged + report.rejected.length > 0;
+        if (hasRows) await show(report, args, output);
+        return error.code;
+      }
+      await show(report, args, output);
+      return report.rejected.length > 0 ? exitCode.failed : exitCode.done;
     },
   });
 }
 
-/** Sends the rows of a file and returns the exit code. Imported rows stay, and an import can be repeated. */
-async function importFile(
-  importable: Importable,
-  report: Report,
-  args: ImportOptions,
-  output: Output,
-): Promise<number> {
+/** Sends the rows of a file. After an error, imported rows stay, and the import can be repeated. */
+async function importFile(importable: Importable, report: Report, args: ImportOptions): Promise<void> {
   const toColumns = columnsBy(args.map ?? '', importable);
-  return await withSource(args.file, output, async (source) => {
+  await withSource(args.file, async (source) => {
     for (const part of inParts(source.bytes, toColumns)) {
       const sent = overlapped(batches(part), async (rows) => ({
         rows: rows.length,
-        printFailure: await send(importable, { rows, report, args }),
+        // Several requests may fail; only the first failure is reported.
+        failure: await send(importable, { rows, report, args }).then(
+          () => null,
+          (error: Error) => error,
+        ),
       }));
-      for await (const { rows, printFailure } of sent) {
-        // Several requests may fail; only the first failure is printed.
-        if (printFailure !== null) return printFailure(output);
+      for await (const { rows, failure } of sent) {
+        if (failure !== null) throw failure;
         source.advance(rows);
-        if (rejectedRows(report) <= maxRejected) continue;
-        output.printError([`latchkey: over ${maxRejected} rows are rejected: the rest was not read`]);
-        return exitCode.failed;
+        if (rejectedRows(report) > maxRejected)
+          throw new CommandError([`latchkey: over ${maxRejected} rows are rejected: the rest was not read`]);
       }
     }
-    return exitCode.done;
   });
 }
 
@@ -198,11 +201,8 @@ interface Batch {
   readonly args: ImportOptions;
 }
 
-/** Sends rows and adds the result to the report. Returns a function that prints the failure, or null. */
-async function send(
-  { noun, scope }: Importable,
-  { rows, report, args }: Batch,
-): Promise<((output: Output) => number) | null> {
+/** Sends rows and adds the result to the report. */
+async function send({ noun, scope }: Importable, { rows, report, args }: Batch): Promise<void> {
   const call = {
     method: 'POST' as const,
     path: `/admin/v1/${noun}s/import`,
@@ -210,9 +210,7 @@ async function send(
     // A row that cannot be read is sent as null, so that the daemon's audit log counts it as rejected.
     json: { [`${noun}s`]: rows.map((row) => ('cells' in row ? row.cells : null)) },
   };
-  const result = await request(args, call, importReport);
-  if (!result.ok) return result.report;
-  const { data } = result;
+  const { data } = await request(args, call, importReport);
   report.imported += data.imported;
   report.unchanged += data.unchanged;
   for (const row of rows) {
@@ -223,19 +221,18 @@ async function send(
     const row = rows[number - 1];
     if (row === undefined || 'cells' in row) report.rejected.push({ line: row?.line ?? 0, ...why });
   }
-  return null;
 }
 
-function show(report: Report, { json, dryRun }: ImportOptions, output: Output): void {
+async function show(report: Report, { json, dryRun }: ImportOptions, output: Output): Promise<void> {
   const { imported, unchanged } = report;
   const rejected = report.rejected.toSorted((one, other) => one.line - other.line);
-  if (json) {
-    output.printJson({ imported, unchanged, rejected });
-    return;
-  }
-  if (rejected.length > 0) output.printError(rejected.map(({ line, detail }) => `line ${line}: ${detail}`));
+  if (!json && rejected.length > 0)
+    output.printError(rejected.map(({ line, detail }) => `line ${line}: ${detail}`));
   const done = dryRun ? 'would be imported' : 'imported';
-  output.print(`${imported} ${done}, ${unchanged} unchanged, ${rejectedRows(report)} rejected`);
+  await output.result(
+    { imported, unchanged, rejected },
+    `${imported} ${done}, ${unchanged} unchanged, ${rejectedRows(report)} rejected`,
+  );
 }
 
 /** Counts the rejected rows. A row may have several errors. */
@@ -273,9 +270,9 @@ function columnsBy(map: string, { required, optional }: Columns): ToColumns {
 
 function readMap(map: string, known: readonly string[]): (readonly [ours: string, theirs: string])[] {
   // The name of a column in the file may contain a comma.
-  const given = map.split(/,(?=\w+=)/).filter((each) => each !== '');
+  const mappings = map.split(/,(?=\w+=)/).filter((each) => each !== '');
   const named = new Set<string>();
-  return given.map((each) => {
+  return mappings.map((each) => {
     const [ours = '', ...theirs] = each.split('=');
     if (theirs.length === 0) throw new UsageError(`--map ${each}: use COLUMN=THEIRS`);
     if (!known.includes(ours)) throw new UsageError(`--map ${each}: the columns are ${known.join(', ')}`);
@@ -300,10 +297,10 @@ function rejectMissing(
 }
 
 function rejectMiswritten(columns: readonly string[], known: readonly string[]): void {
-  const found = findMiswritten(columns, known);
-  if (found.length === 0) return;
-  const theirs = found.map((each) => each.theirs).join(', ');
-  const map = found.map((each) => `${each.ours}=${each.theirs}`).join(',');
+  const miswritten = findMiswritten(columns, known);
+  if (miswritten.length === 0) return;
+  const theirs = miswritten.map((each) => each.theirs).join(', ');
+  const map = miswritten.map((each) => `${each.ours}=${each.theirs}`).join(',');
   throw new CsvUnreadable(
     `The header has ${theirs}, but column names are lower-case; use --map ${map}, or rename them.`,
   );

@@ -1,8 +1,7 @@
 import { open } from 'node:fs/promises';
 import { formatReason } from '../../config/errors.ts';
 import { CsvUnreadable } from '../../wire/bulk/csv.ts';
-import { exitCode } from '../exit-code.ts';
-import type { Output } from '../output.ts';
+import { CommandError } from '../command.ts';
 import { startProgress } from '../screen.ts';
 import { counted } from '../../domain/text.ts';
 
@@ -12,20 +11,18 @@ interface Source extends AsyncDisposable {
   readonly advance: (rows: number) => void;
 }
 
-/** Opens a CSV file and returns the exit code of the work on it. Prints why the file cannot be read. `-` is standard input. */
-export async function withSource(
+/** Opens a CSV file for some work. Throws a `CommandError` if the file cannot be read. `-` is standard input. */
+export async function withSource<Value>(
   file: string,
-  output: Output,
-  work: (source: Source) => Promise<number>,
-): Promise<number> {
+  work: (source: Source) => Promise<Value>,
+): Promise<Value> {
   try {
     await using source = await openSource(file);
     return await work(source);
   } catch (error) {
     if (!(error instanceof CsvUnreadable) && !isSystemError(error)) throw error;
     const reason = error instanceof CsvUnreadable ? error.message : formatReason(error);
-    output.printError([`latchkey: cannot read ${file}: ${reason}`]);
-    return exitCode.failed;
+    throw new CommandError([`latchkey: cannot read ${file}: ${reason}`]);
   }
 }
 

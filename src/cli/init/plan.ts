@@ -99,7 +99,7 @@ export interface InitOptions extends GlobalOptions {
   readonly yes?: boolean | undefined;
 }
 
-export interface GivenStore {
+export interface StoreOptions {
   readonly baseUrl?: string | undefined;
   readonly dialect?: DialectName | undefined;
   readonly apiKey?: PlannedSecret | undefined;
@@ -108,7 +108,7 @@ export interface GivenStore {
 }
 
 /** Reads the options about the store. Null: an authority, which has no store. `undefined`: the options do not say. */
-export function readGiven(options: InitOptions, target: string): GivenStore | null | undefined {
+export function readStoreOptions(options: InitOptions, target: string): StoreOptions | null | undefined {
   const { upstreamUrl, product, secretFile, apiKeyFile, dialect } = options;
   const ofStore = {
     'upstream-url': upstreamUrl,
@@ -138,9 +138,9 @@ export function readGiven(options: InitOptions, target: string): GivenStore | nu
 }
 
 /** Makes a plan from the options alone. Throws a `UsageError` with the options that are missing. */
-export function planGiven(given: GivenStore | null | undefined): PlannedStore | null {
-  if (given === null) return null;
-  const { baseUrl, dialect = dialectNames[0], apiKey = null, product, secret } = given ?? {};
+export function planFromOptions(storeOptions: StoreOptions | null | undefined): PlannedStore | null {
+  if (storeOptions === null) return null;
+  const { baseUrl, dialect = dialectNames[0], apiKey = null, product, secret } = storeOptions ?? {};
   if (baseUrl !== undefined && product !== undefined && secret !== undefined)
     return { baseUrl, dialect, apiKey, products: [{ key: product, secret }] };
   const missing = [
@@ -149,6 +149,6 @@ export function planGiven(given: GivenStore | null | undefined): PlannedStore | 
     ...(secret === undefined ? ['--secret-file FILE'] : []),
   ].join(' ');
   throw new UsageError(
-    `not a terminal; pass these options: ${given === undefined ? `--authority, or ${missing}` : missing}`,
+    `not a terminal; pass these options: ${storeOptions === undefined ? `--authority, or ${missing}` : missing}`,
   );
 }

@@ -1,9 +1,9 @@
-import { requestAndShow } from '../../client/request.ts';
-import { defineCommand, positional, textOption } from '../../command.ts';
-import { withSecretOf } from '../../values.ts';
+import { defineRequest } from '../../client/request.ts';
+import { positional, textOption } from '../../command.ts';
+import { readSecret } from '../../values.ts';
 import { accountsPath, newApiKeyView } from './account.ts';
 
-export const command = defineCommand({
+export const command = defineRequest({
   command: 'add <name>',
   describe: 'Add an account and its API key',
   builder: {
@@ -14,9 +14,10 @@ export const command = defineCommand({
     ['latchkey account add Shop', 'creates an API key'],
     ['latchkey account add Shop --api-key-file api.key', 'keeps the key that callers know'],
   ],
-  handler: async (args, output) =>
-    await withSecretOf(args.apiKeyFile, output, async (apiKey) => {
-      const json = { name: args.name, api_key: apiKey };
-      return await requestAndShow(args, output, { method: 'POST', path: accountsPath, json }, newApiKeyView);
-    }),
+  request: ({ name, apiKeyFile }) => ({
+    method: 'POST',
+    path: accountsPath,
+    json: { name, api_key: readSecret(apiKeyFile) },
+  }),
+  view: newApiKeyView,
 });

@@ -10,5 +10,5 @@ export const command = defineRequest({
   builder: { id: positional('Number of the act, as in audit list', 'act') },
   examples: [['latchkey audit show 17', 'who did it, when, and to what']],
   request: ({ id }) => ({ path: `${auditPath}/${encodeURIComponent(id)}` }),
-  view: { schema: actObject, show: (shown) => formatFields(auditFields(shown)) },
+  view: { schema: actObject, show: (act) => formatFields(auditFields(act)) },
 });

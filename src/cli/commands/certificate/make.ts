@@ -2,8 +2,7 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseHost } from '../../../config/value/address.ts';
 import { formatReason } from '../../../config/errors.ts';
-import { defineCommand, textOption, UsageError } from '../../command.ts';
-import { exitCode } from '../../exit-code.ts';
+import { CommandError, defineCommand, textOption, UsageError } from '../../command.ts';
 import { formatFields, instant, type Shown } from '../../format.ts';
 import { makeDirectory } from '../../../store/sqlite/files/private-file.ts';
 import type { MadeCertificate } from './certificate-maker.ts';
@@ -31,21 +30,17 @@ export const command = defineCommand({
     const files = filesIn(resolve(args.out));
     const taken = Object.values(files).find((path) => existsSync(path));
     if (taken !== undefined) {
-      output.printError([`latchkey: ${taken} already exists: nothing was written`]);
-      return exitCode.failed;
+      throw new CommandError([`latchkey: ${taken} already exists: nothing was written`]);
     }
     const { makeCertificate } = await import('./certificate-maker.ts');
     const made = await makeCertificate(hosts, { days: args.days, now: Date.now() });
     try {
       write(files, made);
     } catch (error) {
-      output.printError([`latchkey: cannot write to ${resolve(args.out)}: ${formatReason(error)}`]);
-      return exitCode.failed;
+      throw new CommandError([`latchkey: cannot write to ${resolve(args.out)}: ${formatReason(error)}`]);
     }
     const notAfter = made.notAfter.toISOString();
-    if (args.json) output.printJson({ ...files, hosts, not_after: notAfter });
-    else await output.show(explain(files, hosts, notAfter));
-    return exitCode.done;
+    return await output.result({ ...files, hosts, not_after: notAfter }, explain(files, hosts, notAfter));
   },
 });
 

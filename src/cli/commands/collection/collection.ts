@@ -6,18 +6,18 @@ export const collectionsPath = '/admin/v1/collections';
 
 export const collectionView: View<CollectionObject> = {
   schema: collectionObject,
-  show: (shown) => formatFields(collectionFields(shown)),
+  show: (collection) => formatFields(collectionFields(collection)),
 };
 
 export function collectionPath(id: string): string {
   return `${collectionsPath}/${encodeURIComponent(id)}`;
 }
 
-export function collectionFields(shown: CollectionObject): Record<string, Cell> {
+export function collectionFields(collection: CollectionObject): Record<string, Cell> {
   return {
-    collection: whole(shown.collection_id),
-    name: shown.name,
-    products: shown.product_keys.join(', '),
-    account: whole(shown.account_id),
+    collection: whole(collection.collection_id),
+    name: collection.name,
+    products: collection.product_keys.join(', '),
+    account: whole(collection.account_id),
   };
 }

@@ -22,11 +22,10 @@ export const command = defineCommand({
     const path = collectionPath(args.collection);
     if (products.length === 0 && name === undefined)
       throw new UsageError('Give something to change: products or --name');
-    const found = await request(args, { path }, collectionObject);
-    if (!found.ok) return found.report(output);
+    const current = await request(args, { path }, collectionObject);
     const json = {
-      name: name ?? found.data.name,
-      product_keys: products.length > 0 ? products : found.data.product_keys,
+      name: name ?? current.data.name,
+      product_keys: products.length > 0 ? products : current.data.product_keys,
     };
     return await requestAndShow(args, output, { method: 'PUT', path, json }, collectionView);
   },

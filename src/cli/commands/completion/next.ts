@@ -14,8 +14,7 @@ import {
   type Value,
 } from '../../command.ts';
 import { commands } from '../../commands.ts';
-import { exitCode } from '../../exit-code.ts';
-import { request } from '../../client/request.ts';
+import { dataOrNull } from '../../client/request.ts';
 import { type Called, findCommand, knownOptions, splitLine } from '../../command-line.ts';
 
 /** Called by the scripts of the shells. Prints nothing for an unknown command, because people are typing. */
@@ -39,9 +38,8 @@ export const command = defineCommand({
   handler: async (args, output) => {
     const words = args.words.map((word) => expandHome(args.quoted ? unquote(word) : word));
     const { kind, terms } = await complete(words);
-    if (args.json) output.printJson({ kind, words: terms });
-    else output.print([kind, ...terms.flatMap(({ term, meaning }) => [term, meaning])].join('\n'));
-    return exitCode.done;
+    const lines = [kind, ...terms.flatMap(({ term, meaning }) => [term, meaning])];
+    return await output.result({ kind, words: terms }, lines.join('\n'));
   },
 });
 
@@ -112,15 +110,15 @@ function optionTerms({ before, options }: Typed): readonly Term[] {
 }
 
 async function completePositional(typed: Typed, called: Called, { builder }: Command): Promise<Completions> {
-  const given = splitLine(typed.before, typed.options).words.slice(called.words.length);
+  const words = splitLine(typed.before, typed.options).words.slice(called.words.length);
   const positionals = Object.values(builder).filter(({ group }) => group === positionalGroup);
   const last = positionals.at(-1);
-  const value = positionals[given.length] ?? (last?.array === true ? last : undefined);
+  const value = positionals[words.length] ?? (last?.array === true ? last : undefined);
   if (value === undefined) {
     return { kind: 'words', terms: typed.current === '' ? optionTerms(typed) : [] };
   }
   if (value.names !== 'command') return await completeValue(value, typed);
-  const named = findOrNull(given);
+  const named = findOrNull(words);
   return named === null ? nothing : await completeCommand(named);
 }
 
@@ -169,9 +167,8 @@ const maxThings = 100;
 async function listThings(options: GlobalOptions, name: ThingName): Promise<readonly Term[]> {
   const [path, member, id, describedBy] = sources[name];
   const schema = z.object({ [member]: z.array(z.record(z.string(), z.unknown())) });
-  const result = await request(options, { path, query: { limit: maxThings }, timeoutMs }, schema);
-  if (!result.ok) return [];
-  return (result.data[member] ?? []).map((thing) => ({
+  const data = await dataOrNull(options, { path, query: { limit: maxThings }, timeoutMs }, schema);
+  return (data?.[member] ?? []).map((thing) => ({
     term: String(thing[id]),
     meaning: describedBy
       .map((key) => formatMember(thing[key]))

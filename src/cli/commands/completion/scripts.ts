@@ -1,5 +1,4 @@
 import { type Command, defineCommand } from '../../command.ts';
-import { exitCode } from '../../exit-code.ts';
 
 type Shell = 'bash' | 'zsh' | 'fish';
 
@@ -11,11 +10,7 @@ export function defineShell(shell: Shell): Command {
     describe: `Print the script for ${shell}`,
     builder: {},
     examples: [[example, meaning]],
-    handler: async (args, output) => {
-      if (args.json) output.printJson({ shell, script });
-      else output.print(script);
-      return exitCode.done;
-    },
+    handler: async (_args, output) => await output.result({ shell, script }, script),
   });
 }
 

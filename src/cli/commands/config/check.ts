@@ -3,7 +3,7 @@ import type { Finding } from '../../../config/finding.ts';
 import { loadConfiguration } from '../../../config/load.ts';
 import { instanceOf } from '../../client/endpoint.ts';
 import { defineCommand } from '../../command.ts';
-import { formatSource, printConfigErrors, toLoadOptions } from '../../configuration.ts';
+import { formatSource, configurationError, toLoadOptions } from '../../configuration.ts';
 import { exitCode } from '../../exit-code.ts';
 import { formatFindings } from '../../format.ts';
 
@@ -18,20 +18,17 @@ export const command = defineCommand({
   handler: async (args, output) => {
     const loaded = loadConfiguration(toLoadOptions(args));
     if (!loaded.ok) {
-      if (!args.json) return printConfigErrors(loaded.errors, output);
+      if (!args.json) throw configurationError(loaded.errors);
       output.printJson(loaded);
       return exitCode.configuration;
     }
     const { file, configuration } = loaded;
     const findings = args.connect === true ? await checkConnection(configuration) : [];
     const isOk = findings.every(({ level }) => level !== 'fail');
-    if (args.json) {
-      const more = args.connect === true ? { findings } : {};
-      output.printJson({ ok: isOk, file, role: configuration.role, ...more });
-    } else {
-      output.print(`ok: ${formatSource(loaded)} (${configuration.role})`);
-      if (findings.length > 0) output.print(formatFindings(findings));
-    }
+    const { role } = configuration;
+    const lines = [`ok: ${formatSource(loaded)} (${role})`, formatFindings(findings)];
+    const more = args.connect === true ? { findings } : {};
+    await output.result({ ok: isOk, file, role, ...more }, lines.join('\n').trimEnd());
     return isOk ? exitCode.done : exitCode.failed;
   },
 });

@@ -3,8 +3,7 @@ import { leavesOf } from '../../../config/file/tree.ts';
 import { loadConfiguration } from '../../../config/load.ts';
 import { effective } from '../../../config/show.ts';
 import { defineCommand } from '../../command.ts';
-import { printConfigErrors, toLoadOptions } from '../../configuration.ts';
-import { exitCode } from '../../exit-code.ts';
+import { configurationError, toLoadOptions } from '../../configuration.ts';
 import { formatFields } from '../../format.ts';
 
 export const command = defineCommand({
@@ -14,11 +13,9 @@ export const command = defineCommand({
   examples: [['latchkey config show --json', 'is a configuration file itself']],
   handler: async (args, output) => {
     const loaded = loadConfiguration(toLoadOptions(args));
-    if (!loaded.ok) return printConfigErrors(loaded.errors, output);
+    if (!loaded.ok) throw configurationError(loaded.errors);
     const tree = effective(loaded.configuration);
     const fields = leavesOf(tree).map(([path, value]) => [formatKey(path), String(value)]);
-    if (args.json) output.printJson(tree);
-    else await output.show(formatFields(Object.fromEntries(fields) as Record<string, string>));
-    return exitCode.done;
+    return await output.result(tree, formatFields(Object.fromEntries(fields) as Record<string, string>));
   },
 });

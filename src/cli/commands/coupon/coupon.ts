@@ -20,13 +20,13 @@ export const termOptions = {
 
 export const couponView: View<CouponObject> = {
   schema: couponObject,
-  show: (shown, _answer, hint) =>
-    isProvisional(shown)
+  show: (coupon, _answer, hint) =>
+    isProvisional(coupon)
       ? [
-          formatCoupon(shown),
-          `Provisional: the store has not created it yet. Until then its id is ${shown.id}, which keeps working.\nTo see progress: ${hint('outbox list')}`,
+          formatCoupon(coupon),
+          `Provisional: the store has not created it yet. Until then its id is ${coupon.id}, which keeps working.\nTo see progress: ${hint('outbox list')}`,
         ]
-      : formatCoupon(shown),
+      : formatCoupon(coupon),
 };
 
 export function couponPath(id: string): string {
@@ -47,18 +47,18 @@ export function warnOfPast(output: Output): NonNullable<View<CouponObject>['exit
   };
 }
 
-export function formatCoupon(shown: CouponObject, more: Readonly<Record<string, Cell>> = {}): Block {
-  const minimum = shown.minimum_purchase_amount;
+export function formatCoupon(coupon: CouponObject, more: Readonly<Record<string, Cell>> = {}): Block {
+  const minimum = coupon.minimum_purchase_amount;
   return formatFields({
-    coupon: shown.id,
-    code: shown.code,
-    off: formatDiscount(shown),
-    for: formatScope(shown),
-    from: instant(shown.start_date),
-    until: instant(shown.end_date),
+    coupon: coupon.id,
+    code: coupon.code,
+    off: formatDiscount(coupon),
+    for: formatScope(coupon),
+    from: instant(coupon.start_date),
+    until: instant(coupon.end_date),
     minimum: minimum === null ? null : formatCents(minimum),
-    'usage limit': shown.usage_limit,
-    notes: shown.notes,
+    'usage limit': coupon.usage_limit,
+    notes: coupon.notes,
     ...more,
   });
 }

@@ -18,7 +18,7 @@ export const command = defineRequest({
   }),
   view: {
     schema: quoteObject,
-    show: (shown) => formatQuote(shown),
+    show: (quote) => formatQuote(quote),
     exitCode: ({ redeemable }) => (redeemable ? exitCode.done : exitCode.failed),
   },
 });

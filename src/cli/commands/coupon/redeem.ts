@@ -22,6 +22,6 @@ export const command = defineRequest({
   }),
   view: {
     schema: redemptionObject,
-    show: ({ order, redeemed_at: at, ...shown }) => formatQuote(shown, { order, redeemed: instant(at) }),
+    show: ({ order, redeemed_at: at, ...quote }) => formatQuote(quote, { order, redeemed: instant(at) }),
   },
 });

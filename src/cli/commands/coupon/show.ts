@@ -11,10 +11,10 @@ export const command = defineRequest({
   request: ({ id }) => ({ path: `${countedCouponsPath}/${encodeURIComponent(id)}` }),
   view: {
     schema: redeemedCouponObject,
-    show: ({ orders, ...shown }) =>
-      formatCoupon(shown, {
-        state: formatState(shown.state),
-        redeemed: formatCount(shown),
+    show: ({ orders, ...coupon }) =>
+      formatCoupon(coupon, {
+        state: formatState(coupon.state),
+        redeemed: formatCount(coupon),
         'last by': orders.length === 0 ? null : orders.join(', '),
       }),
   },

@@ -45,13 +45,8 @@ export const command = defineCommand({
     };
     if (Object.keys(changes).length === 0)
       throw new UsageError('Give something to change, such as --end-date');
-    const found = await request(
-      args,
-      { path: `${couponsPath}/${encodeURIComponent(args.id)}` },
-      couponObject,
-    );
-    if (!found.ok) return found.report(output);
-    const { id: _id, ...terms } = found.data;
+    const path = `${couponsPath}/${encodeURIComponent(args.id)}`;
+    const { id: _id, ...terms } = (await request(args, { path }, couponObject)).data;
     printDates(plainDates, output);
     const view = { ...couponView, exitCode: warnOfPast(output) };
     const call = { method: 'PUT', path: couponPath(args.id), json: { ...terms, ...changes } } as const;
@@ -59,18 +54,18 @@ export const command = defineCommand({
   },
 });
 
-function ignoreNone(given: string | undefined): string | undefined {
-  return given === none ? undefined : given;
+function ignoreNone(text: string | undefined): string | undefined {
+  return text === none ? undefined : text;
 }
 
 /** The member of the coupon that an option changes; null removes the value. */
 function textChange(
   member: string,
-  given: string | undefined,
-  value: string | undefined = given,
+  text: string | undefined,
+  value: string | undefined = text,
 ): Record<string, string | null> {
-  if (given === undefined) return {};
-  if (given === '')
+  if (text === undefined) return {};
+  if (text === '')
     throw new UsageError(`--${member.replaceAll('_', '-')} is empty: use ${none} to remove the value`);
-  return { [member]: given === none || value === undefined ? null : value };
+  return { [member]: text === none || value === undefined ? null : value };
 }

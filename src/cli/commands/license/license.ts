@@ -1,6 +1,6 @@
 import { provenanceHeaderNames } from '../../../domain/header-names.ts';
 import type { DaemonResponse, Call } from '../../client/call.ts';
-import { answeredAt, request, type View } from '../../client/request.ts';
+import { answeredAt, dataOrNull, request, type View } from '../../client/request.ts';
 import type { GlobalOptions } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
 import { type Cell, formatFields, instant, whole } from '../../format.ts';
@@ -16,10 +16,10 @@ export const licensesPath = '/admin/v1/licenses';
 /** Shows a license: whether it is valid, its buyer, and how fresh an agent's answer is. */
 export const licenseView: View<LicenseObject> = {
   schema: licenseObject,
-  show(shown, { headers }) {
+  show(license, { headers }) {
     const header = (name: string): string | undefined => headers[name.toLowerCase()]?.toString();
     return formatFields({
-      ...licenseFields(shown),
+      ...licenseFields(license),
       freshness: header(provenanceHeaderNames.freshness),
       confirmed: instant(header(provenanceHeaderNames.confirmedAt)),
       'grace until': instant(header(provenanceHeaderNames.graceUntil)),
@@ -29,13 +29,13 @@ export const licenseView: View<LicenseObject> = {
 };
 
 /** The fields of a license. The first one says whether the key is valid. */
-export function licenseFields(shown: LicenseObject): Readonly<Record<string, Cell>> {
+export function licenseFields(license: LicenseObject): Readonly<Record<string, Cell>> {
   return {
-    [shown.enabled ? 'valid' : 'disabled']: whole(shown.license_key),
-    uses: shown.uses,
-    product: shown.product_link,
-    buyer: shown.buyer_email,
-    created: instant(shown.date),
+    [license.enabled ? 'valid' : 'disabled']: whole(license.license_key),
+    uses: license.uses,
+    product: license.product_link,
+    buyer: license.buyer_email,
+    created: instant(license.date),
   };
 }
 
@@ -51,15 +51,12 @@ export async function requestAndShowLicense(
   call: Call,
   toExitCode: (license: LicenseObject) => number = () => exitCode.done,
 ): Promise<number> {
-  const result = await request(options, call, licenseObject);
-  if (!result.ok) return result.report(output);
-  const { data, raw, answer } = result;
-  if (options.json) output.printJson(raw);
-  else {
-    const fields = licenseView.show(data, answer, hintFor(options));
-    const lines = countPending(answer) > 0 ? await describeUnconfirmed(options, data.license_key) : [];
-    await output.show([fields, ...(lines.length > 0 ? [lines.join('\n')] : [])].flat(), answeredAt(answer));
-  }
+  const { data, raw, answer } = await request(options, call, licenseObject);
+  const fields = licenseView.show(data, answer, hintFor(options));
+  const isListed = options.json !== true && countPending(answer) > 0;
+  const lines = isListed ? await describeUnconfirmed(options, data.license_key) : [];
+  const shown = [fields, ...(lines.length > 0 ? [lines.join('\n')] : [])].flat();
+  await output.result(raw, shown, answeredAt(answer));
   return toExitCode(data);
 }
 
@@ -72,8 +69,8 @@ const maxNamed = 3;
 /** Describes the changes of a license key that the store has not confirmed. Empty if the daemon does not list them. */
 async function describeUnconfirmed(options: GlobalOptions, licenseKey: string): Promise<readonly string[]> {
   const call = { path: outboxPath, query: { license_key: licenseKey, limit: 100 } };
-  const result = await request(options, call, operationList);
-  return result.ok ? formatUnconfirmed(result.data.operations, hintFor(options)) : [];
+  const list = await dataOrNull(options, call, operationList);
+  return formatUnconfirmed(list?.operations ?? [], hintFor(options));
 }
 
 /** Changes that wait for a decision come first. */

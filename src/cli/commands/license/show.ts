@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { answeredAt, request, requestAndShow } from '../../client/request.ts';
-import { defineCommand, type GlobalOptions } from '../../command.ts';
-import { exitCode } from '../../exit-code.ts';
+import { answeredAt, dataOrNull, request, requestAndShow, type Result } from '../../client/request.ts';
+import { CommandError, defineCommand, type GlobalOptions } from '../../command.ts';
 import { formatFields, formatTable, instant, type Shown } from '../../format.ts';
 import { licenseKeyPositional, readLicenseKey } from '../../values.ts';
 import { changeRow } from './history.ts';
@@ -20,31 +19,45 @@ export const command = defineCommand({
   epilogue: 'An agent knows no purchases or products. It shows the answer that software gets from it.',
   handler: async (args, output) => {
     const key = readLicenseKey(args.key);
-    const found = await request(args, { path: licensesPath, query: { license_key: key } }, licenseList);
-    // An agent has no list. An authority does not list an unknown key, which verify reports with the usual error.
-    const [license] = found.ok ? found.data.licenses : [];
-    if (!found.ok && found.problem !== 'not_the_authority') return found.report(output);
-    if (!found.ok || license === undefined) {
+    const found = await findLicense(args, key);
+    const license = found?.data.licenses[0];
+    // An authority does not list an unknown key, which verify reports with the usual error.
+    if (found === null || license === undefined) {
       const verify = { path: '/api/v2/license/verify', query: { license_key: key } };
       return await requestAndShow(args, output, verify, licenseView);
     }
     const name = await nameOfProduct(args, license.product_link);
     const history = await lastChanges(args, license.license_key);
-    if (args.json) output.printJson({ license, product_name: name, changes: history });
-    else await output.show(formatLicense(license, name, history), answeredAt(found.answer));
-    return exitCode.done;
+    return await output.result(
+      { license, product_name: name, changes: history },
+      formatLicense(license, name, history),
+      answeredAt(found.answer),
+    );
   },
 });
 
+/** Null: the daemon is an agent, which has no list. */
+async function findLicense(
+  options: GlobalOptions,
+  key: string,
+): Promise<Result<z.infer<typeof licenseList>> | null> {
+  try {
+    return await request(options, { path: licensesPath, query: { license_key: key } }, licenseList);
+  } catch (error) {
+    if (error instanceof CommandError && error.refusal?.code === 'not_the_authority') return null;
+    throw error;
+  }
+}
+
 async function nameOfProduct(options: GlobalOptions, key: string): Promise<string | null> {
-  const result = await request(options, { path: `/admin/v1/products/${encodeURIComponent(key)}` }, product);
-  return result.ok ? result.data.name : null;
+  const path = `/admin/v1/products/${encodeURIComponent(key)}`;
+  return (await dataOrNull(options, { path }, product))?.name ?? null;
 }
 
 async function lastChanges(options: GlobalOptions, key: string): Promise<readonly ChangeObject[]> {
   const path = `${licensesPath}/${encodeURIComponent(key)}/history`;
-  const result = await request(options, { path, query: { limit: shownChanges } }, changeList);
-  return result.ok ? result.data.changes : [];
+  const list = await dataOrNull(options, { path, query: { limit: shownChanges } }, changeList);
+  return list?.changes ?? [];
 }
 
 function formatLicense(

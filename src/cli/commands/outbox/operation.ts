@@ -65,18 +65,18 @@ const tones: Record<OperationState, Tone> = {
   dropped: 'faint',
 };
 
-function formatOperation(shown: ExplainedOperation, _answer: DaemonResponse, hint: Hint): Shown {
-  const { meaning, waits, shown: license, expected_uses: expected } = shown.explanation;
-  const base = shown.base_uses === null ? null : counted(shown.base_uses, 'use');
+function formatOperation(operation: ExplainedOperation, _answer: DaemonResponse, hint: Hint): Shown {
+  const { meaning, waits, shown: license, expected_uses: expected } = operation.explanation;
+  const base = operation.base_uses === null ? null : counted(operation.base_uses, 'use');
   const fields = formatFields({
-    id: whole(shown.id),
-    change: shown.kind,
-    [shown.license_key === null ? 'about' : 'license key']: whole(shown.subject),
-    state: formatState(shown),
+    id: whole(operation.id),
+    change: operation.kind,
+    [operation.license_key === null ? 'about' : 'license key']: whole(operation.subject),
+    state: formatState(operation),
     meaning,
     ...Object.fromEntries(waits.map(formatWait)),
-    created: instant(shown.created_at),
-    attempts: shown.attempts,
+    created: instant(operation.created_at),
+    attempts: operation.attempts,
     'sent on': expected === null ? base : `${base}; applied alone, it makes ${counted(expected, 'use')}`,
     'store said':
       license === null
@@ -85,17 +85,17 @@ function formatOperation(shown: ExplainedOperation, _answer: DaemonResponse, hin
             `${counted(license.uses, 'use')}, ${license.enabled ? 'enabled' : 'disabled'}, `,
             brief(license.at),
           ],
-    'last error': shown.last_error,
+    'last error': operation.last_error,
   });
-  const possible = decisions.filter((decision) => shown.explanation.decisions[decision] !== null);
+  const possible = decisions.filter((decision) => operation.explanation.decisions[decision] !== null);
   if (possible.length === 0) return fields;
   return [
     fields,
     'What you can do (recorded in the audit log):',
     formatFields(
-      Object.fromEntries(possible.map((decision) => [decision, shown.explanation.decisions[decision]])),
+      Object.fromEntries(possible.map((decision) => [decision, operation.explanation.decisions[decision]])),
     ),
-    possible.map((decision) => hint(`outbox ${decision} ${shown.id}`)).join('\n'),
+    possible.map((decision) => hint(`outbox ${decision} ${operation.id}`)).join('\n'),
   ];
 }
 

@@ -1,9 +1,9 @@
-import { requestAndShow } from '../../client/request.ts';
-import { defineCommand, positional, textOption } from '../../command.ts';
-import { withSecretOf } from '../../values.ts';
+import { defineRequest } from '../../client/request.ts';
+import { positional, textOption } from '../../command.ts';
+import { readSecret } from '../../values.ts';
 import { newSecretView, productsPath } from './product.ts';
 
-export const command = defineCommand({
+export const command = defineRequest({
   command: 'add <name>',
   describe: 'Add a product',
   builder: {
@@ -17,10 +17,10 @@ export const command = defineCommand({
     ['latchkey product add "My editor"', 'creates a key and a secret'],
     ['latchkey product add "My editor" --key RGsF --secret-file rgsf.secret', 'keeps what callers know'],
   ],
-  handler: async (args, output) =>
-    await withSecretOf(args.secretFile, output, async (secret) => {
-      const { name, recurring, account, key } = args;
-      const json = { name, recurring, account_id: account, product_key: key, secret };
-      return await requestAndShow(args, output, { method: 'POST', path: productsPath, json }, newSecretView);
-    }),
+  request: ({ name, recurring, account, key, secretFile }) => ({
+    method: 'POST',
+    path: productsPath,
+    json: { name, recurring, account_id: account, product_key: key, secret: readSecret(secretFile) },
+  }),
+  view: newSecretView,
 });

@@ -8,7 +8,7 @@ export const productsPath = '/admin/v1/products';
 
 export const productView: View<ProductObject> = {
   schema: productObject,
-  show: (shown) => formatFields(productFields(shown)),
+  show: (product) => formatFields(productFields(product)),
 };
 
 export const newSecretView: View<ProductObject> = {
@@ -30,9 +30,7 @@ export async function changeProduct(
   changes: Partial<Pick<ProductObject, 'name' | 'recurring' | 'archived'>>,
 ): Promise<number> {
   const path = productPath(options.product);
-  const found = await request(options, { path }, productObject);
-  if (!found.ok) return found.report(output);
-  const { name, recurring, archived } = found.data;
+  const { name, recurring, archived } = (await request(options, { path }, productObject)).data;
   const json = { name, recurring, archived, ...changes };
   return await requestAndShow(options, output, { method: 'PUT', path, json }, productView);
 }
@@ -41,12 +39,12 @@ export function productPath(key: string): string {
   return `${productsPath}/${encodeURIComponent(key)}`;
 }
 
-export function productFields(shown: ProductObject): Record<string, Cell> {
+export function productFields(product: ProductObject): Record<string, Cell> {
   return {
-    product: whole(shown.product_key),
-    name: shown.name,
-    price: shown.recurring ? 'recurring' : 'once',
-    state: shown.archived ? 'archived' : 'on sale',
-    account: whole(shown.account_id),
+    product: whole(product.product_key),
+    name: product.name,
+    price: product.recurring ? 'recurring' : 'once',
+    state: product.archived ? 'archived' : 'on sale',
+    account: whole(product.account_id),
   };
 }

@@ -1,5 +1,5 @@
 import { request, type Result, type View } from '../../client/request.ts';
-import type { GlobalOptions } from '../../command.ts';
+import { CommandError, type GlobalOptions } from '../../command.ts';
 import { formatFields, instant, whole } from '../../format.ts';
 import { hintFor } from '../../hint.ts';
 import { licenseFields } from '../license/license.ts';
@@ -20,23 +20,18 @@ export const purchaseView: View<PurchaseObject> = {
 
 /** Finds a purchase by its id, or else by its license key. */
 export async function findPurchase(options: GlobalOptions, idOrKey: string): Promise<Result<PurchaseObject>> {
-  const byId = await request(options, { path: purchasePath(idOrKey) }, purchaseObject);
-  if (byId.ok || byId.problem !== 'purchase_not_found') return byId;
-  const query = { license_key: idOrKey };
-  const byKey = await request(options, { path: purchasesPath, query }, purchaseList);
-  if (!byKey.ok) return byKey;
-  const [data] = byKey.data.purchases;
-  const [raw] = (byKey.raw as { purchases: unknown[] }).purchases;
-  if (data !== undefined) return { ok: true, data, raw, answer: byKey.answer };
-  return {
-    ...byId,
-    report(output) {
-      const code = byId.report(output);
-      const search = hintFor(options)('purchase list --email …');
-      output.printError([`No license key matches either. To search: ${search}`]);
-      return code;
-    },
-  };
+  try {
+    return await request(options, { path: purchasePath(idOrKey) }, purchaseObject);
+  } catch (error) {
+    if (!(error instanceof CommandError) || error.refusal?.code !== 'purchase_not_found') throw error;
+    const query = { license_key: idOrKey };
+    const byKey = await request(options, { path: purchasesPath, query }, purchaseList);
+    const [data] = byKey.data.purchases;
+    const [raw] = (byKey.raw as { purchases: unknown[] }).purchases;
+    if (data !== undefined) return { data, raw, answer: byKey.answer };
+    const advice = `No license key matches either. To search: ${hintFor(options)('purchase list --email …')}`;
+    throw new CommandError([...error.lines, advice], error.code, error.refusal);
+  }
 }
 
 export function purchasePath(id: string): string {

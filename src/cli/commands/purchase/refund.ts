@@ -9,9 +9,7 @@ export const command = defineCommand({
   examples: [['latchkey purchase refund ABCDE-FGHJK-LMNPQ-RSTUV', 'by the license key']],
   epilogue: 'No money is moved: refund the payment with your payment provider.',
   handler: async (args, output) => {
-    const found = await findPurchase(args, args.purchase);
-    if (!found.ok) return found.report(output);
-    const { purchase_id: id, refunded_at: before } = found.data;
+    const { purchase_id: id, refunded_at: before } = (await findPurchase(args, args.purchase)).data;
     if (before !== null) output.printError([`latchkey: already refunded on ${before}`]);
     const call = { method: 'POST', path: `${purchasePath(id)}/refund` } as const;
     return await requestAndShow(args, output, call, purchaseView);

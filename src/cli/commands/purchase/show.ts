@@ -1,6 +1,5 @@
 import { answeredAt } from '../../client/request.ts';
 import { defineCommand, positional } from '../../command.ts';
-import { exitCode } from '../../exit-code.ts';
 import { hintFor } from '../../hint.ts';
 import { findPurchase, purchaseView } from './purchase.ts';
 
@@ -10,11 +9,7 @@ export const command = defineCommand({
   builder: { purchase: positional('Purchase id, or the license key that was sold', 'purchase') },
   examples: [['latchkey purchase show ABCDE-FGHJK-LMNPQ-RSTUV', 'by the license key']],
   handler: async (args, output) => {
-    const found = await findPurchase(args, args.purchase);
-    if (!found.ok) return found.report(output);
-    const { data, raw, answer } = found;
-    if (args.json) output.printJson(raw);
-    else await output.show(purchaseView.show(data, answer, hintFor(args)), answeredAt(answer));
-    return exitCode.done;
+    const { data, raw, answer } = await findPurchase(args, args.purchase);
+    return await output.result(raw, purchaseView.show(data, answer, hintFor(args)), answeredAt(answer));
   },
 });

@@ -1,17 +1,15 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { makeDirectory } from '../../../store/sqlite/files/private-file.ts';
-import { defineCommand } from '../../command.ts';
-import { exitCode } from '../../exit-code.ts';
+import { CommandError, defineCommand } from '../../command.ts';
 import { hintFor, quoteForShell } from '../../hint.ts';
-import type { Output } from '../../output.ts';
 import {
   changeUnit,
   type Plan,
   planUnit,
-  refuse,
   type ServiceArgs,
   serviceOptions,
+  unitError,
   unitPath,
   withLocalFile,
 } from './service.ts';
@@ -24,23 +22,21 @@ export const command = defineCommand({
   describe: 'Write the systemd unit, and say what to do next',
   builder: serviceOptions,
   examples: [['sudo latchkey service install', 'for the system; with --user for yourself']],
-  handler: async (given, output) => {
-    const args = withLocalFile(given);
+  handler: async (options, output) => {
+    const args = withLocalFile(options);
     const plan = planUnit(args);
     const { refusals, warnings } = examinePlan(plan, args);
-    if (refusals.length > 0) return refusePlan(output, refusals);
+    if (refusals.length > 0) throw planError(refusals);
     if (warnings.length > 0) output.printError(warnings.map((text) => `latchkey: ${text}`));
     const [path, unit] = [unitPath(args), formatUnit(plan)];
-    return changeUnit(path, output, (before) => {
-      if (before !== null && before !== unit && !isUnchanged(before)) {
-        return refuse(output, path, 'was edited: move it away first. Nothing was changed.');
-      }
+    changeUnit(path, (before) => {
+      if (before !== null && before !== unit && !isUnchanged(before))
+        throw unitError(path, 'was edited: move it away first. Nothing was changed.');
       makeDirectory(dirname(path));
       writeFileSync(path, unit, { mode: 0o644 });
-      if (args.json) output.printJson({ path });
-      else output.print([`Installed ${path}. Next:`, ...stepsAfterInstall(plan, args)].join('\n'));
-      return exitCode.done;
     });
+    const lines = [`Installed ${path}. Next:`, ...stepsAfterInstall(plan, args)];
+    return await output.result({ path }, lines.join('\n'));
   },
 });
 
@@ -61,13 +57,12 @@ function examinePlan(plan: Plan, { user, root }: ServiceArgs): AccessProblems {
   };
 }
 
-function refusePlan(output: Output, refusals: readonly string[]): number {
-  output.printError([
+function planError(refusals: readonly string[]): CommandError {
+  return new CommandError([
     ...refusals.map((text) => `latchkey: ${text}`),
     'Nothing was installed. Put program and configuration where every user can read them, such as /usr/local and',
     `/etc/latchkey, and the state into ${stateRoot}; or install it for your own user: latchkey service install --user`,
   ]);
-  return exitCode.failed;
 }
 
 function stepsAfterInstall({ writes }: Plan, args: ServiceArgs): readonly string[] {

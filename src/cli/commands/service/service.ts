@@ -4,10 +4,8 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { EnvironmentError, formatConfigError, formatReason } from '../../../config/errors.ts';
 import { homeDirectory } from '../../../config/defaults.ts';
 import { findLocalFile, locateDaemon, type LocationResult } from '../../../config/load.ts';
-import { type Args, textOption } from '../../command.ts';
+import { type Args, CommandError, textOption } from '../../command.ts';
 import { toLoadOptions } from '../../configuration.ts';
-import { exitCode } from '../../exit-code.ts';
-import type { Output } from '../../output.ts';
 import {
   defaultStateDir,
   runtimeDirectory,
@@ -30,18 +28,18 @@ export function withLocalFile(args: ServiceArgs): ServiceArgs {
   return { ...args, config: findLocalFile(toLoadOptions(args)) ?? undefined };
 }
 
-export function changeUnit(path: string, output: Output, change: (before: string | null) => number): number {
+/** Runs a change of the unit file, given its text, or null if it does not exist. */
+export function changeUnit(path: string, change: (before: string | null) => void): void {
   try {
-    return change(read(path));
+    change(read(path));
   } catch (error) {
     if (!(error instanceof Error && 'errno' in error)) throw error;
-    return refuse(output, path, `cannot be changed: ${formatReason(error)}`);
+    throw unitError(path, `cannot be changed: ${formatReason(error)}`);
   }
 }
 
-export function refuse(output: Output, path: string, why: string): number {
-  output.printError([`latchkey: ${path} ${why}`]);
-  return exitCode.failed;
+export function unitError(path: string, why: string): CommandError {
+  return new CommandError([`latchkey: ${path} ${why}`]);
 }
 
 function read(path: string): string | null {

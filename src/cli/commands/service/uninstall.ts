@@ -1,7 +1,6 @@
 import { rmSync } from 'node:fs';
 import { defineCommand } from '../../command.ts';
-import { exitCode } from '../../exit-code.ts';
-import { changeUnit, isEnabled, refuse, serviceOptions, systemctl, unitPath } from './service.ts';
+import { changeUnit, isEnabled, serviceOptions, systemctl, unitError, unitPath } from './service.ts';
 import { isUnchanged } from './systemd-unit.ts';
 
 /** Stops nothing. */
@@ -12,18 +11,13 @@ export const command = defineCommand({
   examples: [['sudo latchkey service uninstall', 'once it is disabled']],
   handler: async (args, output) => {
     const path = unitPath(args);
-    return changeUnit(path, output, (before) => {
-      if (before === null) return refuse(output, path, 'does not exist.');
-      if (!isUnchanged(before)) {
-        return refuse(output, path, 'was edited: remove it yourself. Nothing was changed.');
-      }
-      if (isEnabled(args, path)) {
-        return refuse(output, path, `is enabled. First: ${systemctl(args)} disable --now latchkey`);
-      }
+    changeUnit(path, (before) => {
+      if (before === null) throw unitError(path, 'does not exist.');
+      if (!isUnchanged(before)) throw unitError(path, 'was edited: remove it yourself. Nothing was changed.');
+      if (isEnabled(args, path))
+        throw unitError(path, `is enabled. First: ${systemctl(args)} disable --now latchkey`);
       rmSync(path);
-      if (args.json) output.printJson({ path });
-      else output.print(`Removed ${path}. Next:\n  ${systemctl(args)} daemon-reload`);
-      return exitCode.done;
     });
+    return await output.result({ path }, `Removed ${path}. Next:\n  ${systemctl(args)} daemon-reload`);
   },
 });

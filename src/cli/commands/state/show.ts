@@ -1,6 +1,6 @@
 import { locateDaemon } from '../../../config/load.ts';
-import { printConfigErrors, toLoadOptions } from '../../configuration.ts';
-import { defineCommand } from '../../command.ts';
+import { configurationError, toLoadOptions } from '../../configuration.ts';
+import { CommandError, defineCommand } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
 
 export const command = defineCommand({
@@ -9,23 +9,20 @@ export const command = defineCommand({
   builder: { check: { type: 'boolean', default: false, describe: 'Exit 1 if something would be lost' } },
   examples: [['latchkey state show --check', 'before it is removed']],
   handler: async (args, output) => {
-    const found = locateDaemon(toLoadOptions(args));
-    if (!found.ok) return printConfigErrors(found.errors, output);
-    const { stateDir, hasDatabase } = found.location;
+    const located = locateDaemon(toLoadOptions(args));
+    if (!located.ok) throw configurationError(located.errors);
+    const { stateDir, hasDatabase } = located.location;
     const { examineContents } = await import('../../../daemon/doctor/examination.ts');
     const examined = examineContents(stateDir);
-    if (!examined.ok) {
-      output.printError([`latchkey: cannot read ${stateDir}: ${examined.reason}`]);
-      return exitCode.failed;
-    }
+    if (!examined.ok) throw new CommandError([`latchkey: cannot read ${stateDir}: ${examined.reason}`]);
     const { role, unfinished, records, replaced } = examined.contents;
     const losses = listLosses(examined.contents);
-    if (args.json) output.printJson({ state_dir: stateDir, role, unfinished, ...records, replaced });
-    else if (losses.length === 0)
-      output.print(
-        `Nothing would be lost with ${stateDir}${hasDatabase ? ': the records are in PostgreSQL (store.postgres)' : ''}.`,
-      );
-    else output.print([`With ${stateDir} would be lost:`, ...losses.map((text) => `  ${text}`)].join('\n'));
+    const where = hasDatabase ? ': the records are in PostgreSQL (store.postgres)' : '';
+    const shown =
+      losses.length === 0
+        ? `Nothing would be lost with ${stateDir}${where}.`
+        : [`With ${stateDir} would be lost:`, ...losses.map((text) => `  ${text}`)].join('\n');
+    await output.result({ state_dir: stateDir, role, unfinished, ...records, replaced }, shown);
     return args.check && losses.length > 0 ? exitCode.failed : exitCode.done;
   },
 });

@@ -10,12 +10,12 @@ import {
 
 export const statusView: View<StatusObject> = {
   schema: statusObject,
-  show: (shown, _answer, hint) => formatFields(statusFields(shown, hint)),
+  show: (status, _answer, hint) => formatFields(statusFields(status, hint)),
   now: ({ clock }) => Date.parse(clock.now),
 };
 
-export function statusFields(shown: StatusObject, hint: Hint): Readonly<Record<string, Cell>> {
-  const { role, version, uptime_s, listeners, upstream, outbox, preload, storage, records, clock } = shown;
+export function statusFields(status: StatusObject, hint: Hint): Readonly<Record<string, Cell>> {
+  const { role, version, uptime_s, listeners, upstream, outbox, preload, storage, records, clock } = status;
   return {
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,
     listening: [listeners.tcp, listeners.socket, ...listeners.sockets]
@@ -27,22 +27,47 @@ export function statusFields(shown: StatusObject, hint: Hint): Readonly<Record<s
         : toned(`${listeners.lost.join(', ')}: connections to it fail; see the log`, 'bad'),
     certificate: listeners.tls === null ? null : formatCertificate(listeners.tls.not_after, clock.now),
     storage: formatStorage(storage, hint),
-    upstream: upstream === null ? null : formatUpstream(upstream),
-    ...(upstream === null ? {} : formatError(upstream)),
-    'next attempt': upstream === null ? null : formatNextAttempt(upstream),
-    proxy: upstream?.proxy ?? null,
-    'slowed down': upstream === null ? null : formatRetryAfter(upstream),
-    refused: upstream === null ? null : formatRefused(upstream, hint),
-    paused:
-      upstream?.state === 'paused' ? `nothing is sent to the store until: ${hint('sync resume')}` : null,
-    outbox: outbox === null ? null : formatOutbox(outbox),
-    attention: outbox === null ? null : formatAttention(outbox, hint),
-    inferred: outbox === null || outbox.inferred === 0 ? null : formatInferred(outbox, hint),
-    preload: preload === null ? null : formatPreload(preload),
-    records: records === null ? null : formatCounts(records),
+    ...(upstream && upstreamFields(upstream, hint)),
+    ...(outbox && outboxFields(outbox, hint)),
+    preload: preload && formatCounts({ fetched: preload.done, unknown: preload.failed, left: preload.left }),
+    records: records && formatCounts(records),
     clock: clock.suspect
       ? toned('SUSPECT: it may be wrong by more than 10 minutes; synchronize it by NTP', 'bad')
       : null,
+  };
+}
+
+function upstreamFields(upstream: UpstreamObject, hint: Hint): Readonly<Record<string, Cell>> {
+  const { state, next_attempt_at, proxy, retry_after } = upstream;
+  return {
+    upstream: formatUpstream(upstream),
+    ...formatError(upstream),
+    'next attempt': instant(next_attempt_at),
+    proxy,
+    // The store asked for a pause (Retry-After). This is not an error.
+    'slowed down':
+      retry_after === null
+        ? null
+        : [toned('until ', 'warning'), instant(retry_after), ', as the store asked; nothing is sent before'],
+    refused: formatRefused(upstream, hint),
+    paused: state === 'paused' ? `nothing is sent to the store until: ${hint('sync resume')}` : null,
+  };
+}
+
+function outboxFields(outbox: OutboxObject, hint: Hint): Readonly<Record<string, Cell>> {
+  const { held, conflicted, dead, inferred } = outbox;
+  const undecided = formatCounts({ held, conflicted, dead });
+  return {
+    outbox: formatOutbox(outbox),
+    attention: undecided && [
+      toned(undecided, 'bad'),
+      `: see ${hint('outbox list')}, then outbox show, retry, drop or confirm`,
+    ],
+    // Another program may have changed the count instead.
+    inferred:
+      inferred === 0
+        ? null
+        : `${inferred} probably applied, without proof: see ${hint('outbox list --state inferred')}`,
   };
 }
 
@@ -106,16 +131,6 @@ function formatError(upstream: UpstreamObject): Readonly<Record<string, Cell>> {
   return { 'last error': [`${error}, `, brief(at), '; ', toned('recovered', 'good'), ' ', brief(recovered)] };
 }
 
-function formatNextAttempt({ next_attempt_at }: UpstreamObject): Cell {
-  return next_attempt_at === null ? null : instant(next_attempt_at);
-}
-
-/** The store asked for a pause (Retry-After). This is not an error. */
-function formatRetryAfter({ retry_after }: UpstreamObject): Cell {
-  if (retry_after === null) return null;
-  return [toned('until ', 'warning'), instant(retry_after), ', as the store asked; nothing is sent before'];
-}
-
 export function formatOutbox({ pending, in_flight, uncertain, oldest_age_s }: OutboxObject): string {
   const oldest = oldest_age_s === null ? '' : `, oldest ${formatAge(oldest_age_s)}`;
   return `${formatCounts({ pending, in_flight, uncertain }) ?? 'empty'}${oldest}`;
@@ -130,22 +145,6 @@ function formatRefused({ paused_products, coupons_paused }: UpstreamObject, hint
     toned(refused.join(', '), 'bad'),
     `: put the right one into the configuration and reload, or: ${hint('sync resume')}`,
   ];
-}
-
-function formatAttention({ held, conflicted, dead }: OutboxObject, hint: Hint): Cell {
-  const counts = formatCounts({ held, conflicted, dead });
-  if (counts === null) return null;
-  return [toned(counts, 'bad'), `: see ${hint('outbox list')}, then outbox show, retry, drop or confirm`];
-}
-
-/** Counts the changes that were probably applied: another program may have changed the count instead. */
-function formatInferred({ inferred }: OutboxObject, hint: Hint): string {
-  return `${inferred} probably applied, without proof: see ${hint('outbox list --state inferred')}`;
-}
-
-/** Counts the license keys that are fetched in advance. The upstream does not know those that failed. */
-function formatPreload({ done, failed, left }: NonNullable<StatusObject['preload']>): string | null {
-  return formatCounts({ fetched: done, unknown: failed, left });
 }
 
 function formatCounts(counts: Readonly<Record<string, number>>): string | null {

@@ -1,5 +1,5 @@
-import { request, type Result } from '../../client/request.ts';
-import type { GlobalOptions } from '../../command.ts';
+import { request } from '../../client/request.ts';
+import { CommandError, type GlobalOptions } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
 import { formatAge, formatFields, toned } from '../../format.ts';
 import { hintFor } from '../../hint.ts';
@@ -19,7 +19,7 @@ interface Watch {
 }
 
 interface Update {
-  readonly shown: StatusObject;
+  readonly status: StatusObject;
   readonly raw: unknown;
   readonly rates: Rates | null;
   readonly waiting: number;
@@ -42,18 +42,18 @@ export async function watchStatus(options: GlobalOptions, output: Output, watch:
   let lastSeenAt: number | null = null;
   try {
     while (!signal.aborted) {
-      const result = await request(options, { path: '/statusz', signal }, statusObject);
-      if (signal.aborted) break;
-      if (result.ok) {
+      try {
+        const { data: status, raw } = await request(options, { path: '/statusz', signal }, statusObject);
+        if (signal.aborted) break;
         lastSeenAt = clock();
-        const sample = sampleOf(result.data, lastSeenAt);
+        const sample = sampleOf(status, lastSeenAt);
         samples = addSample(samples, sample);
-        const { data: shown, raw } = result;
-        await writer.update({ shown, raw, rates: ratesOf(samples), waiting: sample.waiting });
-      } else if (lastSeenAt === null) {
-        return result.report(output);
-      } else {
-        await writer.unavailable(reasonOf(result, output), clock() - lastSeenAt);
+        await writer.update({ status, raw, rates: ratesOf(samples), waiting: sample.waiting });
+      } catch (error) {
+        if (signal.aborted) break;
+        if (!(error instanceof CommandError) || lastSeenAt === null) throw error;
+        const [reason = ''] = error.lines;
+        await writer.unavailable(reason.replace(/^latchkey: /, ''), clock() - lastSeenAt);
       }
       await watch.pause(watch.intervalMs, signal);
     }
@@ -61,17 +61,6 @@ export async function watchStatus(options: GlobalOptions, output: Output, watch:
   } finally {
     live?.close();
   }
-}
-
-function reasonOf(result: Result<StatusObject> & { readonly ok: false }, output: Output): string {
-  let reason = '';
-  result.report({
-    ...output,
-    printError(lines) {
-      reason = (lines[0] ?? '').replace(/^latchkey: /, '');
-    },
-  });
-  return reason;
 }
 
 function createWriter(live: Live | null, options: GlobalOptions, output: Output, watch: Watch): Writer {
@@ -83,14 +72,14 @@ function liveWriter(live: Live, options: GlobalOptions, { intervalMs }: Watch): 
   const hint = hintFor(options);
   const footer = `Refreshing every ${intervalMs / 1000} s. Press Ctrl-C to quit.`;
   return {
-    update: async ({ shown, rates, waiting }) => {
-      const isAgent = shown.outbox !== null;
+    update: async ({ status, rates, waiting }) => {
+      const isAgent = status.outbox !== null;
       const fields = {
-        ...statusFields(shown, hint),
+        ...statusFields(status, hint),
         rates: formatRates(rates, isAgent),
         drain: isAgent ? formatDrain(waiting, rates) : null,
       };
-      await live.show([formatFields(fields), footer], Date.parse(shown.clock.now));
+      await live.show([formatFields(fields), footer], Date.parse(status.clock.now));
     },
     unavailable: async (reason, forMs) => {
       const seen = `last seen ${formatAge(Math.round(forMs / 1000))} ago`;
@@ -104,12 +93,12 @@ function liveWriter(live: Live, options: GlobalOptions, { intervalMs }: Watch): 
 
 function lineWriter(output: Output): Writer {
   return {
-    update: ({ shown, rates, waiting }) => {
-      const isAgent = shown.outbox !== null;
-      const state = shown.upstream === null ? [] : [formatState(shown.upstream, shown.clock.now)];
+    update: ({ status, rates, waiting }) => {
+      const isAgent = status.outbox !== null;
+      const state = status.upstream === null ? [] : [formatState(status.upstream, status.clock.now)];
       const drain = isAgent ? [formatDrain(waiting, rates)] : [];
-      const parts = [shown.role, ...state, formatRates(rates, isAgent), ...drain];
-      output.print(`${shown.clock.now} ${parts.join(', ')}`);
+      const parts = [status.role, ...state, formatRates(rates, isAgent), ...drain];
+      output.print(`${status.clock.now} ${parts.join(', ')}`);
     },
     unavailable: (reason) => {
       output.print(`${new Date().toISOString()} unavailable: ${reason}`);

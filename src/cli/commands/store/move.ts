@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { formatConfigError } from '../../../config/errors.ts';
 import { loadConfiguration } from '../../../config/load.ts';
-import { defineCommand, textOption } from '../../command.ts';
-import { printConfigErrors, toLoadOptions } from '../../configuration.ts';
+import { CommandError, defineCommand, textOption } from '../../command.ts';
+import { configurationError, toLoadOptions } from '../../configuration.ts';
 import { exitCode } from '../../exit-code.ts';
 import { hintFor, startCommand } from '../../hint.ts';
 import { startProgress } from '../../screen.ts';
@@ -27,12 +27,12 @@ export const command = defineCommand({
   handler: async (args, output) => {
     const flags = args.toFile === undefined ? {} : { store: { postgres: { url_file: args.toFile } } };
     const loaded = loadConfiguration(toLoadOptions(args, flags));
-    if (!loaded.ok) return printConfigErrors(loaded.errors, output);
+    if (!loaded.ok) throw configurationError(loaded.errors);
     const { configuration, warnings } = loaded;
     const { postgres } = configuration.store;
     if (postgres === null) {
       const text = 'is missing: configure the database there, or pass a file with its URL by --to-file';
-      return printConfigErrors([{ key: 'store.postgres', text, origin: 'default' }], output);
+      throw configurationError([{ key: 'store.postgres', text, origin: 'default' }]);
     }
     if (warnings.length > 0)
       output.printError(warnings.map((warning) => `latchkey: ${formatConfigError(warning)}`));
@@ -50,18 +50,15 @@ export const command = defineCommand({
     bar?.stop();
     if (!moved.ok) {
       const [reason = '', ...rest] = moved.lines;
-      output.printError([`latchkey: ${reason}`, ...rest]);
-      return moved.isConfigured ? exitCode.configuration : exitCode.failed;
+      const code = moved.isConfigured ? exitCode.configuration : exitCode.failed;
+      throw new CommandError([`latchkey: ${reason}`, ...rest], code);
     }
     const { from, instance, tables } = moved;
-    if (args.json) {
-      output.printJson({ from, schema: postgres.schema, instance, tables: Object.fromEntries(tables) });
-      return exitCode.done;
-    }
     const counts = [...tables]
       .filter(([, { rows }]) => rows > 0)
       .map(([name, { rows }]) => `${rows} ${name}`);
-    output.print(
+    return await output.result(
+      { from, schema: postgres.schema, instance, tables: Object.fromEntries(tables) },
       [
         `${from} is moved to the schema ${postgres.schema}, as the instance ${instance}.`,
         `Read back, and equal by count and SHA-256: ${counts.join(', ')}`,
@@ -73,6 +70,5 @@ export const command = defineCommand({
           : `Start a node of the authority there with store.postgres.url_file ${resolve(args.toFile)} in the configuration: ${hintFor({ ...args, config: args.config ?? 'FILE' })('serve')}`,
       ].join('\n'),
     );
-    return exitCode.done;
   },
 });

@@ -3,15 +3,15 @@ import { type Cell, instant, whole } from '../../format.ts';
 
 export const tokensPath = '/admin/v1/tokens';
 
-export function tokenFields(shown: TokenObject): Readonly<Record<string, Cell>> {
+export function tokenFields(token: TokenObject): Readonly<Record<string, Cell>> {
   return {
-    id: whole(shown.token_id),
-    scopes: shown.scopes.join(','),
-    product: shown.product_key,
-    account: shown.account_id,
-    label: shown.label,
-    created: instant(shown.created_at),
-    'last used': instant(shown.last_used_at),
-    expires: instant(shown.expires_at),
+    id: whole(token.token_id),
+    scopes: token.scopes.join(','),
+    product: token.product_key,
+    account: token.account_id,
+    label: token.label,
+    created: instant(token.created_at),
+    'last used': instant(token.last_used_at),
+    expires: instant(token.expires_at),
   };
 }
