@@ -14,7 +14,7 @@ import type { OpenedStore } from './store/opened-store.ts';
 import { systemRandom, sha256 } from './system/machine.ts';
 import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App } from '../http/app.ts';
-import { dialects } from '../http/dialects/all.ts';
+import { dialects } from '../http/dialects.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../http/entry/admission.ts';
 import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
 import type { Log } from '../service/ports.ts';

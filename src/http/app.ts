@@ -13,7 +13,7 @@ import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { Status } from '../service/status.ts';
 import type { Lists, OperationLists, AuthorityReader, Awaitable } from '../service/tables.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
-import type { Dialect, ProductName } from './dialects/dialect.ts';
+import type { Dialect, ProductName } from './dialects.ts';
 import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
 
 /**

@@ -6,7 +6,6 @@ import type { WriteOptions } from '../service/ports.ts';
 import type { Awaitable } from '../service/tables.ts';
 import type { RouteResponse } from './response.ts';
 import type { App } from './app.ts';
-import type { Tag } from './openapi/tags.ts';
 import type { ParameterSet, RawParameters } from '../wire/parameters.ts';
 
 /** One request as a handler sees it: authorized, and its parameters parsed. */
@@ -40,7 +39,7 @@ type PathNames<Path extends string> = Path extends `${string}:${infer Name}/${in
 /** Resources in a path that belong to one account. */
 export type Owned = 'account' | 'collection' | 'product' | 'purchase';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** Who may use a route: anyone, or a credential of this kind that carries the scope. */
 export type Access = 'anyone' | { credential: 'api_key' | 'product_secret' | 'any'; scope: Scope };
@@ -129,3 +128,23 @@ export function route<const Path extends string, const Who extends Access, Query
   // Sound, since the server passes a handler only what its own definition has parsed.
   return definition;
 }
+
+/** The groups of routes, in the order of the document. */
+export const tags = {
+  Licenses: 'Verify license keys, count their uses, enable and disable them.',
+  Coupons: "A seller's coupons.",
+  Checkout: 'Quotes and redemptions: the discount of a coupon on a cart, and the orders that used it.',
+  'First version': 'The first version of the store’s API, for existing software.',
+  Products: 'Products, each with its own secret.',
+  Collections: 'Groups of products that a coupon can be for.',
+  Purchases: 'Sales and their refunds: each sale issues a license key.',
+  Accounts: 'Sellers, each with an API key.',
+  'Import and export': 'Import from and export to other stores.',
+  Outbox: 'Changes that wait for the upstream of an agent, and decisions about them.',
+  Sync: "An agent's traffic with its upstream.",
+  Tokens: 'Credentials with limited scopes.',
+  Audit: 'The permanent record of administrative changes.',
+  Server: 'Health, status, metrics and backups of this process.',
+} as const;
+
+type Tag = keyof typeof tags;

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
 import type { Account } from '../domain/catalogue.ts';
 import type { AccountWithKey } from '../service/authority/catalogue.ts';
-import { name, secret, integer, instant } from './types.ts';
-import { parameters } from './parameters.ts';
+import { name, secret, integer, instant, parameters } from './parameters.ts';
 
 export const accountObject = z
   .object({

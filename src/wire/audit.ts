@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
 import type { RecordedAuditEntry } from '../service/tables.ts';
-import { datetime, text, instant } from './types.ts';
+import { datetime, text, instant, parameters } from './parameters.ts';
 import { pageShape } from './page.ts';
-import { parameters } from './parameters.ts';
 
 export const actObject = z
   .object({

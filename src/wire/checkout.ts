@@ -12,8 +12,20 @@ import {
   type Redemption,
 } from '../domain/checkout/quote.ts';
 import type { RoleName } from '../domain/role.ts';
-import { boolean, identifier, integer, listOf, textMatching, texts, instant } from './types.ts';
-import { parameters, type ParameterSet, type ParsedParameters, without } from './parameters.ts';
+import {
+  boolean,
+  identifier,
+  integer,
+  listOf,
+  textMatching,
+  texts,
+  instant,
+  parameters,
+  type ParameterSet,
+  type ValuesOf,
+  type ParsedParameters,
+  without,
+} from './parameters.ts';
 import { formatDatetime } from '../domain/time.ts';
 import { pageShape } from './page.ts';
 
@@ -107,7 +119,7 @@ const tooMuch: ParameterFault = {
   detail: `items must add up to at most ${Number.MAX_SAFE_INTEGER} cents.`,
 };
 
-type LineParameters = Extract<ReturnType<typeof line.read>, { ok: true }>['values'];
+type LineParameters = ValuesOf<typeof line>;
 
 function readLine(item: unknown, name: string): ParsedParameters<LineParameters> {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) {

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { Collection } from '../domain/catalogue.ts';
-import { identifier, name, newIdentifier, texts } from './types.ts';
+import { identifier, name, newIdentifier, texts, parameters } from './parameters.ts';
 import { pageShape } from './page.ts';
-import { parameters } from './parameters.ts';
 
 export const collectionObject = z
   .object({

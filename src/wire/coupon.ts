@@ -13,9 +13,20 @@ import {
 } from '../domain/checkout/coupon.ts';
 import { formatDatetime } from '../domain/time.ts';
 import type { RoleName } from '../domain/role.ts';
-import { datetime, identifier, integer, oneOf, percentage, text, textMatching, instant } from './types.ts';
+import {
+  datetime,
+  identifier,
+  integer,
+  oneOf,
+  percentage,
+  text,
+  textMatching,
+  instant,
+  parameters,
+  type ParameterSet,
+  type ParameterSource,
+} from './parameters.ts';
 import { pageShape } from './page.ts';
-import { parameters, type ParameterSet, type ParameterSource } from './parameters.ts';
 
 const couponTypes: readonly CouponScope['type'][] = ['single', 'multi', 'collection'];
 

@@ -7,9 +7,8 @@ import {
   type SoldLicense,
   type HistoryEntry,
 } from '../domain/license.ts';
-import { boolean, identifier, emailFilter, text, texts, instant } from './types.ts';
+import { boolean, identifier, emailFilter, text, texts, instant, parameters } from './parameters.ts';
 import { pageShape } from './page.ts';
-import { parameters } from './parameters.ts';
 
 const licenseMembers = {
   license_key: z.string(),

@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
 import { isHeld, operationStates, type Operation } from '../domain/outbox/operation.ts';
 import { waitCauses, type Explanation } from '../domain/outbox/explanation.ts';
-import { oneOf, instant } from './types.ts';
+import { oneOf, instant, parameters } from './parameters.ts';
 import { licenseKeyFilter } from './license.ts';
 import { pageShape } from './page.ts';
-import { parameters } from './parameters.ts';
 
 const shape = z.object({
   id: z.string(),

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { maxOffset, type Page, type PageKey } from '../domain/page.ts';
-import { integer } from './types.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { integer, parameters, type ParameterSet } from './parameters.ts';
 
 /** The types of the sort key of each list: cursors contain them. */
 const sortKeys = {

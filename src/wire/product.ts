@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
 import type { Product } from '../domain/catalogue.ts';
 import type { ProductWithSecret } from '../service/authority/catalogue.ts';
-import { boolean, identifier, name, newIdentifier, secret, instant } from './types.ts';
+import { boolean, identifier, name, newIdentifier, secret, instant, parameters } from './parameters.ts';
 import { pageShape } from './page.ts';
-import { parameters } from './parameters.ts';
 
 export const productObject = z
   .object({

@@ -2,10 +2,18 @@ import { z } from 'zod';
 import { maxInitialUses, maxLicenseKeyLength } from '../domain/license.ts';
 import type { PurchaseWithLicense } from '../domain/catalogue.ts';
 import { formatDatetime } from '../domain/time.ts';
-import { boolean, datetime, email, identifier, integer, emailFilter, instant } from './types.ts';
+import {
+  boolean,
+  datetime,
+  email,
+  identifier,
+  integer,
+  emailFilter,
+  instant,
+  parameters,
+} from './parameters.ts';
 import { licenseKeyText, licenseObject, serializeLicense, licenseKeyFilter } from './license.ts';
 import { pageShape } from './page.ts';
-import { parameters } from './parameters.ts';
 
 export const purchaseObject = z
   .object({

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
 import type { OutboxStatus, Status, UpstreamStatus } from '../service/status.ts';
-import { oneOf, instant } from './types.ts';
-import { parameters } from './parameters.ts';
+import { oneOf, instant, parameters } from './parameters.ts';
 
 const count = z.int().min(0);
 

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { type Token, scopes } from '../domain/access/principal.ts';
 import { formatDatetime } from '../domain/time.ts';
 import type { TokenWithSecret } from '../service/access/token.ts';
-import { datetime, someOf, text, instant } from './types.ts';
-import { parameters } from './parameters.ts';
+import { datetime, someOf, text, instant, parameters } from './parameters.ts';
 
 export const tokenObject = z
   .object({

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scopes, productTokenScopes, type Scope } from '../../src/domain/access/principal.ts';
-import { dialects } from '../../src/http/dialects/all.ts';
+import { dialects } from '../../src/http/dialects.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';

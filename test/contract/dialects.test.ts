@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { describe, expect, test } from 'vitest';
-import { dialects } from '../../src/http/dialects/all.ts';
+import { dialects } from '../../src/http/dialects.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
 import { localCalls, offlineCalls, storeCalls, type NamedCall } from '../support/harness/dialect-calls.ts';
 import { startDialectHarness, type DialectHarness, type Role } from '../support/harness/dialect-harness.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dialects } from '../../src/http/dialects/all.ts';
+import { dialects } from '../../src/http/dialects.ts';
 import { apiKey, openApp, serverOf } from '../support/app/http-app.ts';
 
 test.each([

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 import { dereferenced } from '../support/reference/dereferenced.ts';
-import { dialects } from '../../src/http/dialects/all.ts';
+import { dialects } from '../../src/http/dialects.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
 

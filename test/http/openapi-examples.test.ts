@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { examples, type Example } from '../../src/wire/examples.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
-import { dialects } from '../../src/http/dialects/all.ts';
-import { specification } from '../../src/http/dialects/specification.ts';
+import { dialects, specification } from '../../src/http/dialects.ts';
 import { routes, routesOf } from '../../src/http/routes/all.ts';
 import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { problems } from '../../src/domain/problem/problem-table.ts';
-import { dialects } from '../../src/http/dialects/all.ts';
-import type { Dialect } from '../../src/http/dialects/dialect.ts';
+import { dialects, type Dialect } from '../../src/http/dialects.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
 import { refusalsOf } from '../../src/http/openapi/responses.ts';
 import type { Route } from '../../src/http/route.ts';

@@ -10,7 +10,7 @@ import {
   requestIdHeader,
 } from '../../src/domain/header-names.ts';
 import { scopes } from '../../src/domain/access/principal.ts';
-import { dialects } from '../../src/http/dialects/all.ts';
+import { dialects } from '../../src/http/dialects.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes, routesOf } from '../../src/http/routes/all.ts';

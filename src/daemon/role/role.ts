@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { LRUCache } from 'lru-cache';
 import type { Blocker } from '../../domain/outbox/explanation.ts';
-import type { ProductName } from '../../http/dialects/dialect.ts';
+import type { ProductName } from '../../http/dialects.ts';
 import {
   type Credentials,
   authorityCredentials,

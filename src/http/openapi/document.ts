@@ -1,12 +1,9 @@
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
 import { credentialHeaders } from '../../domain/header-names.ts';
-import type { Dialect } from '../dialects/dialect.ts';
-import { specification } from '../dialects/specification.ts';
-import type { Access, Route } from '../route.ts';
-import { responseHeaders } from './headers.ts';
+import { type Dialect, specification } from '../dialects.ts';
+import { type Access, type Route, tags } from '../route.ts';
+import { responseHeaders, responsesOf } from './responses.ts';
 import { formType, requestOf } from './requests.ts';
-import { responsesOf } from './responses.ts';
-import { tags } from './tags.ts';
 import { examples } from '../../wire/examples.ts';
 import { describeOperation, type Operation, describeSchemas, namesWithin } from './schemas.ts';
 

@@ -1,28 +1,20 @@
-import type { Dialect } from '../dialects/dialect.ts';
-import { specification } from '../dialects/specification.ts';
+import { type Dialect, specification } from '../dialects.ts';
 import type { Route } from '../route.ts';
 import { accountRoutes } from './admin/account.ts';
-import { auditRoutes } from './admin/audit.ts';
-import { backupRoutes } from './admin/backup.ts';
+import { auditRoutes, historyRoutes } from './admin/audit.ts';
+import { backupRoutes, healthRoutes, metricsRoutes, openApiRoutes, statusRoutes } from './process.ts';
 import { collectionRoutes } from './admin/collection.ts';
 import { couponChangeRoutes } from './admin/coupon-change.ts';
 import { couponRoutes } from './api/coupon.ts';
 import { exportRoutes } from './admin/export.ts';
 import { firstVersionRoutes } from './api/first-version.ts';
-import { healthRoutes } from './health.ts';
-import { historyRoutes } from './admin/history.ts';
 import { importRoutes } from './admin/import.ts';
 import { licenseRoutes } from './api/license.ts';
-import { metricsRoutes } from './metrics.ts';
-import { openApiRoutes } from './openapi.ts';
 import { outboxRoutes } from './admin/outbox.ts';
-import { preloadRoutes } from './admin/preload.ts';
+import { preloadRoutes, syncRoutes } from './admin/sync.ts';
 import { productRoutes } from './admin/product.ts';
 import { purchaseRoutes } from './admin/purchase.ts';
-import { quoteRoutes } from './api/quote.ts';
-import { redemptionRoutes } from './api/redemption.ts';
-import { statusRoutes } from './status.ts';
-import { syncRoutes } from './admin/sync.ts';
+import { quoteRoutes, redemptionRoutes } from './api/checkout.ts';
 import { tokenRoutes } from './admin/token.ts';
 
 /** The table of all routes in a dialect: the server, OpenAPI and the tests read it. */

@@ -3,25 +3,21 @@ import type { CouponTerms } from '../../domain/checkout/coupon.ts';
 import { maxInitialUses, maxLicenseKeyLength } from '../../domain/license.ts';
 import type { RejectedRow, CouponRow, LicenseRow, PurchaseRow } from '../../service/authority/import.ts';
 import { couponCode, couponCreationWith, describeConditions } from '../coupon.ts';
+import { importShape, describedRows, rowsOf, endCell, instantCell, stateCell, undamaged } from './import.ts';
 import {
-  importShape,
-  describedRows,
-  rowsOf,
-  type ImportOptions,
-  type ReadRows,
-  endCell,
-  instantCell,
-  stateCell,
-  undamaged,
-} from './import.ts';
-import { email, identifier, integer, newIdentifier } from '../types.ts';
+  email,
+  identifier,
+  integer,
+  newIdentifier,
+  parameters,
+  type ParameterSet,
+  type ValuesOf,
+  without,
+} from '../parameters.ts';
 import { licenseKeyText } from '../license.ts';
-import { parameters, type ParameterSet, without } from '../parameters.ts';
-
-type Owned = { accountId?: string | undefined };
 
 /** `account_id`: the account that gets the coupons. */
-export const couponImportQuery: ParameterSet<ImportOptions & Owned> = parameters({
+export const couponImportQuery = parameters({
   ...importShape,
   account_id: identifier.optional(),
 });
@@ -30,17 +26,11 @@ export const couponImportQuery: ParameterSet<ImportOptions & Owned> = parameters
  * The query of an import whose rows may have no product: `product_key` is the product of such rows. Rows may name only
  * products of `account_id`.
  */
-export const productImportQuery: ParameterSet<ImportOptions & Owned & { productKey?: string | undefined }> =
-  parameters({ ...importShape, product_key: identifier.optional(), account_id: identifier.optional() });
-
-type LicenseCells = {
-  licenseKey: string | null;
-  productKey?: string | undefined;
-  buyerEmail: string;
-  uses?: number | undefined;
-  enabled?: boolean | undefined;
-  date?: number | undefined;
-};
+export const productImportQuery = parameters({
+  ...importShape,
+  product_key: identifier.optional(),
+  account_id: identifier.optional(),
+});
 
 const licenseShape = {
   license_key: undamaged(licenseKeyText(maxLicenseKeyLength)),
@@ -50,16 +40,12 @@ const licenseShape = {
   enabled: stateCell.optional(),
   date: instantCell.optional(),
 };
-const licenseCells: ParameterSet<LicenseCells> = parameters(licenseShape, {
-  unknown: 'refused',
-  id: 'LicenseRow',
-});
+const licenseCells = parameters(licenseShape, { unknown: 'refused', id: 'LicenseRow' });
+
+type LicenseCells = ValuesOf<typeof licenseCells>;
 
 /** The body of an import of licenses; CSV is the rows alone. */
-export const licenseImport: ParameterSet<{
-  productKey?: string | undefined;
-  licenses: ReadRows<LicenseCells>;
-}> = {
+export const licenseImport = {
   ...parameters({ product_key: identifier.optional(), licenses: rowsOf(licenseCells) }),
   schema: z
     .object({ product_key: identifier.optional(), licenses: describedRows(licenseCells) })
@@ -79,18 +65,15 @@ export function licenseRow(
   return { row, licenseKey, productKey: product, buyerEmail, ...input };
 }
 
-type PurchaseCells = LicenseCells & { purchaseId?: string | undefined; refundedAt?: number | undefined };
-
-const purchaseCells: ParameterSet<PurchaseCells> = parameters(
+const purchaseCells = parameters(
   { purchase_id: undamaged(newIdentifier).optional(), ...licenseShape, refunded_at: instantCell.optional() },
   { unknown: 'refused', id: 'PurchaseRow' },
 );
 
+type PurchaseCells = ValuesOf<typeof purchaseCells>;
+
 /** The body of an import of purchases; CSV is the rows alone. */
-export const purchaseImport: ParameterSet<{
-  productKey?: string | undefined;
-  purchases: ReadRows<PurchaseCells>;
-}> = {
+export const purchaseImport = {
   ...parameters({ product_key: identifier.optional(), purchases: rowsOf(purchaseCells) }),
   schema: z
     .object({ product_key: identifier.optional(), purchases: describedRows(purchaseCells) })
@@ -106,12 +89,12 @@ export function purchaseRow(
   return { ...license, purchaseId: purchaseId ?? null, refundedAt: refundedAt ?? null };
 }
 
-type CouponCells = { id?: number | undefined; terms: CouponTerms };
+type CouponCells = ValuesOf<typeof couponIdCell> & { terms: CouponTerms };
 
 /** New coupons get ids above the greatest imported id, and need room there. */
 const greatestCouponId = 2 ** 52 - 1;
 
-const couponIdCell: ParameterSet<{ id?: number | undefined }> = parameters({
+const couponIdCell = parameters({
   id: integer(1, greatestCouponId).optional(),
 });
 
@@ -135,7 +118,7 @@ const couponCells: ParameterSet<CouponCells> = {
 };
 
 /** The body of an import of coupons; CSV is the rows alone. */
-export const couponImport: ParameterSet<{ coupons: ReadRows<CouponCells> }> = {
+export const couponImport = {
   ...parameters({ coupons: rowsOf(couponCells) }),
   schema: z.object({ coupons: describedRows(couponCells) }).meta({ id: 'CouponImport' }),
 };

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { ParameterFault } from '../../domain/problem/problem.ts';
 import type { ImportRows, RejectedRow } from '../../service/authority/import.ts';
 import { type CsvRow, findMiswritten } from './csv.ts';
-import { boolean, instantText } from '../types.ts';
-import type { ParameterSet, ParameterSource } from '../parameters.ts';
+import { boolean, instantText, type ParameterSet, type ParameterSource } from '../parameters.ts';
 import { parseDatetime } from '../../domain/time.ts';
 
 /** The maximum number of rows in one request. */

@@ -1,7 +1,7 @@
 import { expect, inject, test, vi } from 'vitest';
 import { done } from '../../../src/domain/problem/problem.ts';
 import type { App, Readiness } from '../../../src/http/app.ts';
-import { dialects } from '../../../src/http/dialects/all.ts';
+import { dialects } from '../../../src/http/dialects.ts';
 import { rateLimiters } from '../../../src/http/entry/admission.ts';
 import type { LicenseService } from '../../../src/service/services.ts';
 import { adminToken, limits, silentMetrics } from '../../support/app/http-app.ts';

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { noProducts } from '../../../src/domain/agent/product.ts';
 import type { ProcessSnapshot } from '../../../src/daemon/gauges.ts';
 import type { App, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
-import { dialects } from '../../../src/http/dialects/all.ts';
+import { dialects } from '../../../src/http/dialects.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../../../src/http/entry/admission.ts';
 import { buildServer } from '../../../src/http/server.ts';
 import { exportPage } from '../../../src/wire/bulk/export.ts';

@@ -7,8 +7,7 @@ import type { App } from '../../app.ts';
 import { knownAccountFaults, onlyAccountOf, withinTenant } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import type { ExportOrder } from '../../../wire/bulk/export.ts';
-import { identifier } from '../../../wire/types.ts';
-import { parameters } from '../../../wire/parameters.ts';
+import { identifier, parameters } from '../../../wire/parameters.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
 const authorityOnly = true;

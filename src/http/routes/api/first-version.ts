@@ -4,7 +4,7 @@ import { failWith } from '../../../domain/problem/problem.ts';
 import type { QuoteReason } from '../../../domain/checkout/quote.ts';
 import { ok, provenanceHeaders } from '../../response.ts';
 import type { App } from '../../app.ts';
-import type { LicenseForm } from '../../dialects/dialect.ts';
+import type { LicenseForm } from '../../dialects.ts';
 import { route, type Route } from '../../route.ts';
 import { couponCodeParameters, serializeVerifiedCoupon, verifiedCouponObject } from '../../../wire/coupon.ts';
 import { enveloped } from '../../../wire/response.ts';

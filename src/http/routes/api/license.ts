@@ -7,7 +7,7 @@ import { afterCommit } from '../../../service/writer.ts';
 import type { Awaitable } from '../../../service/tables.ts';
 import { type RouteResponse, emptyList, ok, pageOf, provenanceHeaders } from '../../response.ts';
 import type { App } from '../../app.ts';
-import type { LicenseForm, ProductName } from '../../dialects/dialect.ts';
+import type { LicenseForm, ProductName } from '../../dialects.ts';
 import { accountFaults, isOfNoProduct, tenantForLicense, withinTenant } from '../../entry/admission.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';
 import { licenseList, licenseParameters, licenseQuery, serializeSoldLicense } from '../../../wire/license.ts';

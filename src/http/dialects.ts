@@ -1,0 +1,121 @@
+import type { z } from 'zod';
+import type { Problem } from '../domain/problem/problem.ts';
+import type { LicenseResponse } from '../service/services.ts';
+import type { Awaitable } from '../service/tables.ts';
+import { problems, type ProblemCode } from '../domain/problem/problem-table.ts';
+import {
+  licenseObject,
+  serializeLicense,
+  namedLicenseObject,
+  serializeNamedLicense,
+} from '../wire/license.ts';
+import { serializeProblem, problemObject, serializeRefusal, refusalObject } from '../wire/response.ts';
+import { apiKeyHeaders, type DialectName } from '../domain/header-names.ts';
+import { upstreamProductName } from '../domain/license.ts';
+
+/**
+ * How callers of `/api` are spoken to, which differs from one store's interface to another's (src/http/README.md,
+ * Dialects). One is chosen at the start; no route and no use case asks which.
+ */
+export type Dialect = {
+  /** Further names of the header that carries an API key, in lower case. */
+  readonly apiKeyHeaders: readonly string[];
+  /** Whether the first version of the interface is answered too (`/api/v1`). */
+  readonly hasFirstVersion: boolean;
+  readonly license: LicenseForm;
+  readonly refusal: RefusalForm;
+};
+
+/** Tells what people call a product; null when that is not known here. */
+export type ProductName = (productKey: string) => Awaitable<string | null>;
+
+/** How a license is written, and asked for. */
+export type LicenseForm = {
+  /** Whether a change may have its parameters in the query, too. */
+  readonly isBodyInQuery: boolean;
+  /** Of what `present` makes. */
+  readonly schema: z.ZodType;
+  present(answer: LicenseResponse, productName: ProductName): Awaitable<object>;
+};
+
+/** How a refusal is written. */
+export type RefusalForm = {
+  /** Of the body. */
+  readonly schema: z.ZodType;
+  readonly mediaType: string;
+  /** What GET /openapi.json says beside that refusals tell a `code`; null where all of them do. */
+  readonly exception: string | null;
+  present(problem: Problem, requestId: string): { status: number; body: object };
+};
+
+/** What the specification says, and problems (RFC 9457) where it is silent. */
+export const specification: Dialect = {
+  apiKeyHeaders: [],
+  hasFirstVersion: false,
+  license: {
+    isBodyInQuery: false,
+    schema: licenseObject,
+    present: ({ license }) => serializeLicense(license),
+  },
+  refusal: {
+    schema: problemObject,
+    mediaType: 'application/problem+json',
+    exception: null,
+    present: (problem, requestId) => ({
+      status: problem.status ?? problems[problem.code].status,
+      body: serializeProblem(problem, requestId),
+    }),
+  },
+};
+
+/** As this store answers, and as the software that was written for it expects. */
+const payhip: Dialect = {
+  apiKeyHeaders: [apiKeyHeaders.payhip],
+  hasFirstVersion: true,
+  license: {
+    isBodyInQuery: true,
+    schema: namedLicenseObject,
+    present({ license, productKey }, productName) {
+      const name = upstreamProductName(license) ?? productName(productKey);
+      if (name instanceof Promise) return name.then((known) => serializeNamedLicense(license, known));
+      return serializeNamedLicense(license, name);
+    },
+  },
+  refusal: {
+    schema: refusalObject,
+    mediaType: 'application/json',
+    exception:
+      'Under `/api`, an error is only a `message`, as another store sends it, unless `Accept` asks for `application/problem+json`.',
+    present: (problem) => ({ status: statusOf(problem), body: serializeRefusal(messageOf(problem)) }),
+  },
+};
+
+/** What is answered with another status than in the table of problems. */
+const statuses: Partial<Record<ProblemCode, number>> = {
+  license_not_found: 400,
+  coupon_code_not_found: 400,
+  coupon_code_taken: 400,
+  parameters_invalid: 400,
+  product_is_recurring: 400,
+};
+
+/** An upstream's refusal of a coupon: its parameters, or its code. */
+const isBadRequest = new Set([409, 422]);
+
+function statusOf({ code, status }: Problem): number {
+  if (status !== undefined) return isBadRequest.has(status) ? 400 : status;
+  return statuses[code] ?? problems[code].status;
+}
+
+/** Clients look for two of these words. */
+const taken = 'A coupon with this code already exists.';
+
+function messageOf({ code, status, detail, errors }: Problem): string {
+  if (errors !== undefined) return errors.map((fault) => fault.detail).join(' ');
+  if (code === 'coupon_code_taken') return taken;
+  const isTaken = code === 'upstream_refused' && status === 409;
+  return isTaken && detail !== taken ? `${taken} ${detail}` : detail;
+}
+
+/** Every dialect that callers may be answered in, by its name in the configuration (`listen.dialect`). */
+export const dialects: Readonly<Record<DialectName, Dialect>> = { specification, payhip };
