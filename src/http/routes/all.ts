@@ -2,7 +2,7 @@ import { type Dialect, specification } from '../dialects.ts';
 import type { Route } from '../route.ts';
 import { accountRoutes } from './admin/account.ts';
 import { auditRoutes, historyRoutes } from './admin/audit.ts';
-import { backupRoutes, healthRoutes, metricsRoutes, openApiRoutes, statusRoutes } from './process.ts';
+import { processRoutes } from './process.ts';
 import { collectionRoutes } from './admin/collection.ts';
 import { couponChangeRoutes } from './admin/coupon-change.ts';
 import { couponRoutes } from './api/coupon.ts';
@@ -11,10 +11,10 @@ import { firstVersionRoutes } from './api/first-version.ts';
 import { importRoutes } from './admin/import.ts';
 import { licenseRoutes } from './api/license.ts';
 import { outboxRoutes } from './admin/outbox.ts';
-import { preloadRoutes, syncRoutes } from './admin/sync.ts';
+import { syncRoutes } from './admin/sync.ts';
 import { productRoutes } from './admin/product.ts';
 import { purchaseRoutes } from './admin/purchase.ts';
-import { quoteRoutes, redemptionRoutes } from './api/checkout.ts';
+import { checkoutRoutes } from './api/checkout.ts';
 import { tokenRoutes } from './admin/token.ts';
 
 /** The table of all routes in a dialect: the server, OpenAPI and the tests read it. */
@@ -27,24 +27,18 @@ const sameEverywhere: readonly Route[] = [
   ...historyRoutes,
   ...couponRoutes,
   ...couponChangeRoutes,
-  ...quoteRoutes,
-  ...redemptionRoutes,
+  ...checkoutRoutes,
   ...accountRoutes,
   ...productRoutes,
   ...collectionRoutes,
   ...purchaseRoutes,
   ...importRoutes,
   ...exportRoutes,
-  ...preloadRoutes,
   ...outboxRoutes,
   ...syncRoutes,
-  ...backupRoutes,
   ...tokenRoutes,
   ...auditRoutes,
-  ...healthRoutes,
-  ...statusRoutes,
-  ...metricsRoutes,
-  ...openApiRoutes,
+  ...processRoutes,
 ];
 
 /** The routes of the specification's dialect. */

@@ -56,9 +56,6 @@ function health(status: 200 | 503, reasons: readonly string[]): ReturnType<typeo
   return bare(status, body);
 }
 
-/** Probes (src/http/README.md, Health and status). */
-export const healthRoutes: readonly Route[] = [live, ready];
-
 const status = route({
   method: 'GET',
   path: '/statusz',
@@ -69,9 +66,6 @@ const status = route({
   answers: { 200: statusObject },
   handle: async ({ app }) => bare(200, serializeStatus(await app.status())),
 });
-
-/** Status (src/http/README.md, Health and status). */
-export const statusRoutes: readonly Route[] = [status];
 
 const metrics = route({
   method: 'GET',
@@ -87,9 +81,6 @@ const metrics = route({
     return done({ status: 200, headers, body: await app.metrics.expose() });
   },
 });
-
-/** Metrics (src/http/README.md, Health and status). */
-export const metricsRoutes: readonly Route[] = [metrics];
 
 const descriptions = new WeakMap<App, string>();
 
@@ -114,9 +105,6 @@ const openApi = route({
   },
 });
 
-/** The description of all routes, for generators (src/http/README.md, Health and status). */
-export const openApiRoutes: readonly Route[] = [openApi];
-
 const backup = route({
   method: 'GET',
   path: '/admin/v1/backup',
@@ -136,5 +124,5 @@ const backup = route({
   },
 });
 
-/** Copies of the store, for `latchkey restore` (src/http/README.md, Admin routes). */
-export const backupRoutes: readonly Route[] = [backup];
+/** This process and its store (src/http/README.md, Health and status). */
+export const processRoutes: readonly Route[] = [live, ready, status, metrics, openApi, backup];

@@ -38,13 +38,6 @@ function syncRoute(act: 'now' | 'pause' | 'resume', operationId: string, summary
   });
 }
 
-/** Manual control of synchronization (src/http/README.md, Admin routes). */
-export const syncRoutes: readonly Route[] = [
-  syncRoute('now', 'syncNow', 'Send what waits at once: no backoff, no breaker'),
-  syncRoute('pause', 'pauseSync', 'Send nothing more, across restarts too, until resumed'),
-  syncRoute('resume', 'resumeSync', 'Go on after a pause, and ask again where a credential was refused'),
-];
-
 const preload = route({
   method: 'POST',
   path: '/admin/v1/preload',
@@ -69,5 +62,10 @@ const preload = route({
   },
 });
 
-/** The keys that an agent fetches on request (src/http/README.md, Admin routes). */
-export const preloadRoutes: readonly Route[] = [preload];
+/** Manual control of synchronization (src/http/README.md, Admin routes). */
+export const syncRoutes: readonly Route[] = [
+  preload,
+  syncRoute('now', 'syncNow', 'Send what waits at once: no backoff, no breaker'),
+  syncRoute('pause', 'pauseSync', 'Send nothing more, across restarts too, until resumed'),
+  syncRoute('resume', 'resumeSync', 'Go on after a pause, and ask again where a credential was refused'),
+];

@@ -30,30 +30,26 @@ async function catalogueFaults(
   return await cartFaults(reader, tenant.accountId, cart.lines);
 }
 
-/** Quotes (src/http/README.md, Coupons at checkout). */
-export const quoteRoutes: readonly Route[] = [
-  route({
-    method: 'POST',
-    path: '/agent/v1/quote',
-    operationId: 'quoteCoupon',
-    tag: 'Checkout',
-    summary: 'Ask whether a coupon can be redeemed for a cart, and what it takes off',
-    headers: ['provenance'],
-    refusals: ['product_archived'],
-    access: { credential: 'api_key', scope: 'coupons:read' },
-    body: cartParameters,
-    bodyBytes: cartBytes,
-    readsOnly: true,
-    answers: { 200: enveloped(quoteObject) },
-    faults: catalogueFaults,
-    async handle({ app, principal, body: { cart }, signal }) {
-      const quoted = await app.checkout.quote(principal.tenant.accountId, cart, signal);
-      if (!quoted.ok) return quoted;
-      const { quote, provenance } = quoted.value;
-      return ok(serializeQuote(quote, app.role), provenanceHeaders(provenance));
-    },
-  }),
-];
+const quote = route({
+  method: 'POST',
+  path: '/agent/v1/quote',
+  operationId: 'quoteCoupon',
+  tag: 'Checkout',
+  summary: 'Ask whether a coupon can be redeemed for a cart, and what it takes off',
+  headers: ['provenance'],
+  refusals: ['product_archived'],
+  access: { credential: 'api_key', scope: 'coupons:read' },
+  body: cartParameters,
+  bodyBytes: cartBytes,
+  readsOnly: true,
+  answers: { 200: enveloped(quoteObject) },
+  faults: catalogueFaults,
+  async handle({ app, principal, body: { cart }, signal }) {
+    const quoted = await app.checkout.quote(principal.tenant.accountId, cart, signal);
+    if (!quoted.ok) return quoted;
+    return ok(serializeQuote(quoted.value.quote, app.role), provenanceHeaders(quoted.value.provenance));
+  },
+});
 
 const path = '/agent/v1/redemptions';
 const reading = { credential: 'api_key', scope: 'coupons:read' } as const;
@@ -132,5 +128,5 @@ const remove = route({
   },
 });
 
-/** Redemptions (src/http/README.md, Coupons at checkout). */
-export const redemptionRoutes: readonly Route[] = [redeem, list, get, remove];
+/** Quotes and redemptions (src/http/README.md, Coupons at checkout). */
+export const checkoutRoutes: readonly Route[] = [quote, redeem, list, get, remove];
