@@ -1,3 +1,5 @@
+import type { Traced } from '../domain/outbox/operation.ts';
+import type { Trace } from '../service/outbox/tables.ts';
 import type { Change, Changes, Reader, Transaction } from '../service/tables.ts';
 
 /** After more changes, for example by an import, everything is invalidated. */
@@ -10,6 +12,21 @@ export function collectChanges(): Changes {
     add(change) {
       if (collected.length < maxChanges) collected.push(change);
       else collected = ['anything'];
+    },
+    take() {
+      const taken = collected;
+      collected = [];
+      return taken;
+    },
+  };
+}
+
+/** Collects events of operations for the committer. */
+export function collectTrace(): Trace {
+  let collected: Traced[] = [];
+  return {
+    add(traced) {
+      collected.push(traced);
     },
     take() {
       const taken = collected;

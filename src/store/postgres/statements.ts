@@ -54,8 +54,8 @@ export function queryOf(
 
 export interface Query<Value> {
   /** Only for fast reads: other reads may wait for it. */
-  first(...values: SqlValue[]): Promise<Value | null>;
-  all(...values: SqlValue[]): Promise<Value[]>;
+  readonly first: (...values: SqlValue[]) => Promise<Value | null>;
+  readonly all: (...values: SqlValue[]) => Promise<Value[]>;
 }
 
 /** Prepares the statements of tables. */

@@ -1,45 +1,27 @@
 import type { AuthorityReader, AuthorityTransaction } from '../../service/tables.ts';
 import { prepareOn, prepareWritesOn, type Source, type WritingSource } from './statements.ts';
-import {
-  accountReads,
-  accountTable,
-  collectionReads,
-  collectionTable,
-  productReads,
-  productTable,
-} from './tables/catalogue.ts';
-import {
-  auditReads,
-  auditTable,
-  idempotencyReads,
-  idempotencyTable,
-  oldCredentialReads,
-  oldCredentialTable,
-  tokenReads,
-  tokenTable,
-  settingReads,
-  settingTable,
-} from './tables/access.ts';
-import { couponReads, couponTable, redemptionReads, redemptionTable } from './tables/coupon.ts';
-import { historyReads, historyTable, licenseReads, licenseTable } from './tables/license.ts';
-import { purchaseReads, purchaseTable } from './tables/purchase.ts';
+import * as catalogue from './tables/catalogue.ts';
+import * as access from './tables/access.ts';
+import * as coupon from './tables/coupon.ts';
+import * as license from './tables/license.ts';
+import * as purchase from './tables/purchase.ts';
 
 export function prepareReader(source: Source): AuthorityReader {
   const prepare = prepareOn(source);
   return {
-    accounts: accountReads(prepare),
-    products: productReads(prepare),
-    collections: collectionReads(prepare),
-    purchases: purchaseReads(prepare),
-    licenses: licenseReads(prepare),
-    coupons: couponReads(prepare),
-    redemptions: redemptionReads(prepare),
-    tokens: tokenReads(prepare),
-    idempotency: idempotencyReads(prepare),
-    settings: settingReads(prepare),
-    audit: auditReads(prepare),
-    history: historyReads(prepare),
-    oldCredentials: oldCredentialReads(prepare),
+    accounts: catalogue.accountReads(prepare),
+    products: catalogue.productReads(prepare),
+    collections: catalogue.collectionReads(prepare),
+    purchases: purchase.purchaseReads(prepare),
+    licenses: license.licenseReads(prepare),
+    coupons: coupon.couponReads(prepare),
+    redemptions: coupon.redemptionReads(prepare),
+    tokens: access.tokenReads(prepare),
+    idempotency: access.idempotencyReads(prepare),
+    settings: access.settingReads(prepare),
+    audit: access.auditReads(prepare),
+    history: license.historyReads(prepare),
+    oldCredentials: access.oldCredentialReads(prepare),
   };
 }
 
@@ -47,18 +29,18 @@ export function prepareReader(source: Source): AuthorityReader {
 export function prepareTransaction(source: WritingSource): AuthorityTransaction {
   const prepare = prepareWritesOn(source);
   return {
-    accounts: accountTable(prepare),
-    products: productTable(prepare),
-    collections: collectionTable(prepare),
-    purchases: purchaseTable(prepare),
-    licenses: licenseTable(prepare),
-    coupons: couponTable(prepare),
-    redemptions: redemptionTable(prepare),
-    tokens: tokenTable(prepare),
-    idempotency: idempotencyTable(prepare),
-    settings: settingTable(prepare),
-    audit: auditTable(prepare),
-    history: historyTable(prepare),
-    oldCredentials: oldCredentialTable(prepare),
+    accounts: catalogue.accountTable(prepare),
+    products: catalogue.productTable(prepare),
+    collections: catalogue.collectionTable(prepare),
+    purchases: purchase.purchaseTable(prepare),
+    licenses: license.licenseTable(prepare),
+    coupons: coupon.couponTable(prepare),
+    redemptions: coupon.redemptionTable(prepare),
+    tokens: access.tokenTable(prepare),
+    idempotency: access.idempotencyTable(prepare),
+    settings: access.settingTable(prepare),
+    audit: access.auditTable(prepare),
+    history: license.historyTable(prepare),
+    oldCredentials: access.oldCredentialTable(prepare),
   };
 }

@@ -5,8 +5,8 @@ const namedParameter = /:(\w+)/g;
 
 /** A SELECT, which is prepared at its first use. */
 export interface Query<Value> {
-  first(...parameters: SQLInputValue[]): Value | null;
-  all(...parameters: SQLInputValue[]): Value[];
+  readonly first: (...parameters: SQLInputValue[]) => Value | null;
+  readonly all: (...parameters: SQLInputValue[]) => Value[];
 }
 
 /** Prepares the statements of the tables. */

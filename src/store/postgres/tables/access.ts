@@ -39,12 +39,10 @@ const tokenFrom = (row: Omit<Token, 'scopes'> & { scopes: string }): Token => ({
 
 export function tokenReads(prepare: Prepare): AwaitableTable<TokenReads> {
   const { token } = prepare.names;
-  const get = prepare.query(`SELECT ${tokenColumns} FROM ${token} WHERE token_id = $1`, tokenFrom);
-  const byDigest = prepare.query(`SELECT ${tokenColumns} FROM ${token} WHERE digest = $1`, tokenFrom);
   const listed = prepare.list({ select: tokenColumns, from: token, key: ['token_id'] }, tokenFrom);
   return {
-    get: (tokenId) => get.first(tokenId),
-    byDigest: (digest) => byDigest.first(digest),
+    get: prepare.query(`SELECT ${tokenColumns} FROM ${token} WHERE token_id = $1`, tokenFrom).first,
+    byDigest: prepare.query(`SELECT ${tokenColumns} FROM ${token} WHERE digest = $1`, tokenFrom).first,
     list: ({ tenant }, page) => listed.list([ofAccount(tenant)], page),
     count: ({ tenant }) => listed.count([ofAccount(tenant)]),
   };
@@ -56,18 +54,16 @@ export function tokenTable(prepare: WritingPrepare): AuthorityTable<TokenTable> 
     prepare.write(`INSERT INTO ${token} (token_id, digest, scopes, product_key, account_id, label, created_at, last_used_at,
        expires_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`);
-  const setLastUsed = prepare.write(
-    `UPDATE ${token} SET last_used_at = $2 WHERE token_id = $1 AND coalesce(last_used_at, 0) < $2`,
-  );
-  const remove = prepare.write(`DELETE FROM ${token} WHERE token_id = $1`);
   return {
     ...tokenReads(prepare),
     add({ tokenId, scopes, productKey, accountId, label, createdAt, lastUsedAt, expiresAt }, digest) {
       const owner = [productKey, accountId, label] as const;
       add(tokenId, digest, scopes.join(' '), ...owner, createdAt, lastUsedAt, expiresAt);
     },
-    setLastUsed,
-    remove,
+    setLastUsed: prepare.write(
+      `UPDATE ${token} SET last_used_at = $2 WHERE token_id = $1 AND coalesce(last_used_at, 0) < $2`,
+    ),
+    remove: prepare.write(`DELETE FROM ${token} WHERE token_id = $1`),
   };
 }
 
@@ -86,12 +82,11 @@ export function oldCredentialTable(prepare: WritingPrepare): AwaitableTable<OldC
   const put = prepare.write(`INSERT INTO ${oldCredential} (kind, id, digest, until) VALUES ($1, $2, $3, $4)
      ON CONFLICT (kind, id) DO UPDATE SET digest = excluded.digest, until = excluded.until`);
   const remove = prepare.write(`DELETE FROM ${oldCredential} WHERE kind = $1 AND id = $2`);
-  const prune = prepare.write(`DELETE FROM ${oldCredential} WHERE until <= $1`);
   return {
     ...oldCredentialReads(prepare),
     put: ({ kind, id, until }, digest) => put(kind, id, digest, until),
     remove: ({ kind, id }) => remove(kind, id),
-    prune,
+    prune: prepare.write(`DELETE FROM ${oldCredential} WHERE until <= $1`),
   };
 }
 
@@ -121,15 +116,14 @@ export function keptValues(answers: readonly KeptResponse[]): SqlValue[] {
 /** The values are JSON; null: the request is still running. */
 export function idempotencyReads(prepare: Prepare): AwaitableTable<IdempotencyReads> {
   const { idempotency } = prepare.names;
-  const get = prepare.query(
-    `SELECT fingerprint, value FROM ${idempotency} WHERE credential = $1 AND key = $2`,
-    storedResponseOf,
-  );
   const unchanged = prepare.column<number>(
     `SELECT count(*) AS count FROM ${idempotency} WHERE credential = $1 AND unchanged`,
   );
   return {
-    get: (credential, key) => get.first(credential, key),
+    get: prepare.query(
+      `SELECT fingerprint, value FROM ${idempotency} WHERE credential = $1 AND key = $2`,
+      storedResponseOf,
+    ).first,
     unchangedCount: async (credential) => (await unchanged.first(credential)) ?? 0,
   };
 }
@@ -144,20 +138,17 @@ export function idempotencyTable(prepare: WritingPrepare): AuthorityTable<Idempo
     prepare.write(`INSERT INTO ${idempotency} (credential, key, fingerprint, value, at) VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (credential, key) DO UPDATE SET fingerprint = excluded.fingerprint, value = excluded.value,
        at = excluded.at`);
-  const remove = prepare.write(`DELETE FROM ${idempotency} WHERE credential = $1 AND key = $2`);
-  const clampToNow = prepare.changeCount(`UPDATE ${idempotency} SET at = $1 WHERE (credential, key) IN
-         (SELECT credential, key FROM ${idempotency} WHERE at > $1 LIMIT $2::bigint)`);
-  const prune = prepare.changeCount(`DELETE FROM ${idempotency} WHERE (credential, key) IN
-         (SELECT credential, key FROM ${idempotency} WHERE at < $1 ORDER BY at LIMIT $2::bigint)`);
   return {
     ...idempotencyReads(prepare),
     put: (credential, key, { fingerprint, value, at, unchanged }) =>
       put(credential, key, fingerprint, JSON.stringify(value), at, unchanged),
     replace: (credential, key, { fingerprint, value, at }) =>
       replace(credential, key, fingerprint, JSON.stringify(value), at),
-    remove,
-    clampToNow,
-    prune,
+    remove: prepare.write(`DELETE FROM ${idempotency} WHERE credential = $1 AND key = $2`),
+    clampToNow: prepare.changeCount(`UPDATE ${idempotency} SET at = $1 WHERE (credential, key) IN
+         (SELECT credential, key FROM ${idempotency} WHERE at > $1 LIMIT $2::bigint)`),
+    prune: prepare.changeCount(`DELETE FROM ${idempotency} WHERE (credential, key) IN
+         (SELECT credential, key FROM ${idempotency} WHERE at < $1 ORDER BY at LIMIT $2::bigint)`),
   };
 }
 
@@ -175,7 +166,6 @@ function auditConditions({ since, until, actor, act, subject }: AuditFilter): Co
 
 export function auditReads(prepare: Prepare): AwaitableTable<AuditReads> {
   const { audit } = prepare.names;
-  const get = prepare.query<RecordedAuditEntry>(`SELECT ${auditColumns} FROM ${audit} WHERE id = $1`);
   const listed = prepare.list<RecordedAuditEntry>({
     select: auditColumns,
     from: audit,
@@ -183,7 +173,7 @@ export function auditReads(prepare: Prepare): AwaitableTable<AuditReads> {
     isLatestFirst: true,
   });
   return {
-    get: (id) => get.first(id),
+    get: prepare.query<RecordedAuditEntry>(`SELECT ${auditColumns} FROM ${audit} WHERE id = $1`).first,
     list: (filter, page) => listed.list(auditConditions(filter), page),
     count: (filter) => listed.count(auditConditions(filter)),
   };

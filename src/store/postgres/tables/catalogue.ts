@@ -15,14 +15,11 @@ const accountColumns = 'account_id AS "accountId", name, created_at AS "createdA
 
 export function accountReads(prepare: Prepare): AwaitableTable<AccountReads> {
   const { account } = prepare.names;
-  const get = prepare.query<Account>(`SELECT ${accountColumns} FROM ${account} WHERE account_id = $1`);
-  const byKeyDigest = prepare.query<Account>(
-    `SELECT ${accountColumns} FROM ${account} WHERE key_digest = $1`,
-  );
   const listed = prepare.list<Account>({ select: accountColumns, from: account, key: ['account_id'] });
   return {
-    get: (accountId) => get.first(accountId),
-    byKeyDigest: (digest) => byKeyDigest.first(digest),
+    get: prepare.query<Account>(`SELECT ${accountColumns} FROM ${account} WHERE account_id = $1`).first,
+    byKeyDigest: prepare.query<Account>(`SELECT ${accountColumns} FROM ${account} WHERE key_digest = $1`)
+      .first,
     list: ({ tenant }, page) => listed.list([ofAccount(tenant)], page),
     count: ({ tenant }) => listed.count([ofAccount(tenant)]),
   };
@@ -33,15 +30,11 @@ export function accountTable(prepare: WritingPrepare): AwaitableTable<AccountTab
   const add = prepare.write(
     `INSERT INTO ${account} (account_id, name, key_digest, created_at) VALUES ($1, $2, $3, $4)`,
   );
-  const keyDigest = prepare.column<string>(
-    `SELECT key_digest AS digest FROM ${account} WHERE account_id = $1`,
-  );
-  const setKeyDigest = prepare.write(`UPDATE ${account} SET key_digest = $2 WHERE account_id = $1`);
   return {
     ...accountReads(prepare),
     add: ({ accountId, name, createdAt }, digest) => add(accountId, name, digest, createdAt),
-    keyDigest: (accountId) => keyDigest.first(accountId),
-    setKeyDigest,
+    keyDigest: prepare.column<string>(`SELECT key_digest FROM ${account} WHERE account_id = $1`).first,
+    setKeyDigest: prepare.write(`UPDATE ${account} SET key_digest = $2 WHERE account_id = $1`),
   };
 }
 
@@ -54,14 +47,12 @@ function productConditions({ tenant, archived }: ProductFilter): Condition[] {
 
 export function productReads(prepare: Prepare): AwaitableTable<ProductReads> {
   const { product } = prepare.names;
-  const get = prepare.query<Product>(`SELECT ${productColumns} FROM ${product} WHERE product_key = $1`);
-  const byDigest = prepare.query<Product>(
-    `SELECT ${productColumns} FROM ${product} WHERE secret_digest = $1`,
-  );
   const listed = prepare.list<Product>({ select: productColumns, from: product, key: ['product_key'] });
   return {
-    get: (productKey) => get.first(productKey),
-    bySecretDigest: (digest) => byDigest.first(digest),
+    get: prepare.query<Product>(`SELECT ${productColumns} FROM ${product} WHERE product_key = $1`).first,
+    bySecretDigest: prepare.query<Product>(
+      `SELECT ${productColumns} FROM ${product} WHERE secret_digest = $1`,
+    ).first,
     list: (filter, page) => listed.list(productConditions(filter), page),
     count: (filter) => listed.count(productConditions(filter)),
   };
@@ -72,10 +63,6 @@ export function productTable(prepare: WritingPrepare): AwaitableTable<ProductTab
   const add =
     prepare.write(`INSERT INTO ${product} (product_key, account_id, name, recurring, secret_digest, created_at, archived_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7)`);
-  const secretDigest = prepare.column<string>(
-    `SELECT secret_digest AS digest FROM ${product} WHERE product_key = $1`,
-  );
-  const setSecretDigest = prepare.write(`UPDATE ${product} SET secret_digest = $2 WHERE product_key = $1`);
   const put = prepare.write(
     `UPDATE ${product} SET name = $2, recurring = $3, archived_at = $4 WHERE product_key = $1`,
   );
@@ -83,8 +70,8 @@ export function productTable(prepare: WritingPrepare): AwaitableTable<ProductTab
     ...productReads(prepare),
     add: ({ productKey, accountId, name, recurring, createdAt, archivedAt }, digest) =>
       add(productKey, accountId, name, recurring, digest, createdAt, archivedAt),
-    secretDigest: (productKey) => secretDigest.first(productKey),
-    setSecretDigest,
+    secretDigest: prepare.column<string>(`SELECT secret_digest FROM ${product} WHERE product_key = $1`).first,
+    setSecretDigest: prepare.write(`UPDATE ${product} SET secret_digest = $2 WHERE product_key = $1`),
     put: ({ productKey, name, recurring, archivedAt }) => put(productKey, name, recurring, archivedAt),
   };
 }
@@ -94,10 +81,9 @@ export function collectionReads(prepare: Prepare): AwaitableTable<CollectionRead
   const columns = `collection_id AS "collectionId", account_id AS "accountId", name,
     ARRAY(SELECT member.product_key FROM ${collectionMember} AS member
       WHERE member.collection_id = ${collection}.collection_id ORDER BY member.position) AS "productKeys"`;
-  const get = prepare.query<Collection>(`SELECT ${columns} FROM ${collection} WHERE collection_id = $1`);
   const listed = prepare.list<Collection>({ select: columns, from: collection, key: ['collection_id'] });
   return {
-    get: (collectionId) => get.first(collectionId),
+    get: prepare.query<Collection>(`SELECT ${columns} FROM ${collection} WHERE collection_id = $1`).first,
     list: ({ tenant }, page) => listed.list([ofAccount(tenant)], page),
     count: ({ tenant }) => listed.count([ofAccount(tenant)]),
   };

@@ -44,11 +44,10 @@ export function couponReads(prepare: Prepare, locking = ''): AwaitableTable<Coup
   const { names } = prepare;
   const { coupon } = names;
   const select = `SELECT ${couponColumns} FROM ${coupon}`;
-  const get = prepare.query(`${select} WHERE account_id = $1 AND id = $2 ${locking}`, couponFrom);
   const byCode = prepare.query(`${select} WHERE account_id = $1 AND folded_code = $2 ${locking}`, couponFrom);
   const listed = prepare.list({ select: couponColumns, from: coupon, key: ['id'] }, couponFrom);
   return {
-    get: (accountId, id) => get.first(accountId, id),
+    get: prepare.query(`${select} WHERE account_id = $1 AND id = $2 ${locking}`, couponFrom).first,
     byCode: (accountId, code) => byCode.first(accountId, foldCouponCode(code)),
     after: (accountId, id, limit) =>
       listed.list(couponConditions(names, accountId, {}), { limit, offset: 0, cursor: [id] }),
@@ -94,7 +93,6 @@ export function couponTable(prepare: WritingPrepare): AwaitableTable<CouponTable
        percent_off = $7, amount_off = $8, start_at = $9, end_at = $10, minimum_purchase_amount = $11,
        usage_limit = $12, notes = $13
      WHERE id = $1`);
-  const remove = prepare.write(`DELETE FROM ${coupon} WHERE id = $1`);
   return {
     ...couponReads(prepare, 'FOR NO KEY UPDATE'),
     isTaken: async (id) => (await taken.first(id)) !== null,
@@ -104,7 +102,7 @@ export function couponTable(prepare: WritingPrepare): AwaitableTable<CouponTable
       return { ...terms, id };
     },
     put: (changed) => put(changed.id, ...termsValues(changed)),
-    remove,
+    remove: prepare.write(`DELETE FROM ${coupon} WHERE id = $1`),
   };
 }
 
@@ -125,16 +123,12 @@ const redemptionFrom = (row: RedemptionRow): Redemption => {
 export function redemptionReads(prepare: Prepare): AwaitableTable<RedemptionReads> {
   const { redemption, redemptionCount } = prepare.names;
   const select = `SELECT ${redemptionColumns} FROM ${redemption}`;
-  const get = prepare.query(`${select} WHERE account_id = $1 AND order_id = $2`, redemptionFrom);
   const countOf = prepare.column<number>(
     `SELECT count FROM ${redemptionCount} WHERE account_id = $1 AND coupon_id = $2`,
   );
   const listed = prepare.list({ select: redemptionColumns, from: redemption, key: ['id'] }, listedFrom);
-  const ordersOf =
-    prepare.column<string>(`SELECT order_id AS "order" FROM ${redemption} WHERE account_id = $1 AND coupon_id = $2
-     ORDER BY id DESC LIMIT $3::bigint`);
   return {
-    get: (accountId, order) => get.first(accountId, order),
+    get: prepare.query(`${select} WHERE account_id = $1 AND order_id = $2`, redemptionFrom).first,
     countOf: async (accountId, couponId) => (await countOf.first(accountId, couponId)) ?? 0,
     listOf: (accountId, couponId, page) => {
       const ofCoupon: Condition[] = [
@@ -143,7 +137,9 @@ export function redemptionReads(prepare: Prepare): AwaitableTable<RedemptionRead
       ];
       return listed.list(ofCoupon, page);
     },
-    ordersOf: (accountId, couponId, limit) => ordersOf.all(accountId, couponId, limit),
+    ordersOf:
+      prepare.column<string>(`SELECT order_id FROM ${redemption} WHERE account_id = $1 AND coupon_id = $2
+     ORDER BY id DESC LIMIT $3::bigint`).all,
   };
 }
 

@@ -232,12 +232,11 @@ export function historyTable(prepare: WritingPrepare): AuthorityTable<HistoryTab
      INSERT INTO ${licenseHistory} (license_key, number, at, change, credential, uses_before, enabled_before,
        uses_after, enabled_after)
      SELECT $1, changes, $2, $3, $4, $5, $6, $7, $8 FROM numbered`);
-  const prune = prepare.changeCount(`DELETE FROM ${licenseHistory} WHERE (license_key, number) IN
-         (SELECT license_key, number FROM ${licenseHistory} WHERE at < $1 ORDER BY at LIMIT $2::bigint)`);
   return {
     ...historyReads(prepare),
     add: ({ licenseKey, at, change, credential, before, after }) =>
       add(licenseKey, at, change, credential, before.uses, before.enabled, after.uses, after.enabled),
-    prune,
+    prune: prepare.changeCount(`DELETE FROM ${licenseHistory} WHERE (license_key, number) IN
+         (SELECT license_key, number FROM ${licenseHistory} WHERE at < $1 ORDER BY at LIMIT $2::bigint)`),
   };
 }

@@ -34,10 +34,6 @@ export function purchaseReads(prepare: Prepare): AwaitableTable<PurchaseReads> {
   const columns = `${purchase}.purchase_id AS "purchaseId", ${purchase}.created_at AS "soldAt",
     ${purchase}.refunded_at AS "refundedAt", ${licenseColumns(names)}`;
   const joined = `${purchase} JOIN ${license} ON ${license}.license_key = ${purchase}.license_key`;
-  const get = prepare.query<Purchase>(
-    `SELECT purchase_id AS "purchaseId", license_key AS "licenseKey", created_at AS "createdAt",
-       refunded_at AS "refundedAt" FROM ${purchase} WHERE purchase_id = $1`,
-  );
   const id = `${purchase}.purchase_id`;
   const list = { select: columns, from: joined, isLatestFirst: true };
   const listed = prepare.list({ ...list, key: [`${purchase}.created_at`, id] }, fromRow);
@@ -47,7 +43,10 @@ export function purchaseReads(prepare: Prepare): AwaitableTable<PurchaseReads> {
   const listFor = ({ licenseKey }: PurchaseFilter): typeof listed =>
     licenseKey === undefined ? listed : ofKey;
   return {
-    get: (purchaseId) => get.first(purchaseId),
+    get: prepare.query<Purchase>(
+      `SELECT purchase_id AS "purchaseId", license_key AS "licenseKey", created_at AS "createdAt",
+       refunded_at AS "refundedAt" FROM ${purchase} WHERE purchase_id = $1`,
+    ).first,
     after: (filter, purchaseId, limit) =>
       all.list(exported(names, filter), { limit, offset: 0, cursor: [purchaseId] }),
     list: (filter, page) => listFor(filter).list(conditionsOf(names, filter), page),

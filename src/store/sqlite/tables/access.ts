@@ -25,16 +25,14 @@ const selectToken = `SELECT token_id AS tokenId, scopes, product_key AS productK
 const tokenFrom = (row: TokenRow): Token => ({ ...row, scopes: row.scopes.split(' ').filter(Boolean) });
 
 export function tokenReads(prepare: Prepare): TokenReads {
-  const get = prepare.query(`${selectToken} WHERE token_id = ?`, tokenFrom);
-  const byDigest = prepare.query(`${selectToken} WHERE digest = ?`, tokenFrom);
   const list = prepare.query(
     `${selectToken} WHERE ${ofAccount} AND token_id > ?2 ORDER BY token_id LIMIT ?3 OFFSET ?4`,
     tokenFrom,
   );
   const count = prepare.count(`SELECT count(*) AS count FROM token WHERE ${ofAccount}`);
   return {
-    get: (tokenId) => get.first(tokenId),
-    byDigest: (digest) => byDigest.first(digest),
+    get: prepare.query(`${selectToken} WHERE token_id = ?`, tokenFrom).first,
+    byDigest: prepare.query(`${selectToken} WHERE digest = ?`, tokenFrom).first,
     list: ({ tenant }, page) => list.all(tenant?.accountId ?? null, afterText(page), page.limit, page.offset),
     count: ({ tenant }) => count(tenant?.accountId ?? null),
   };
@@ -70,30 +68,27 @@ export function oldCredentialTable(prepare: Prepare): OldCredentialTable {
   const put = prepare.change(
     'INSERT OR REPLACE INTO old_credential (kind, id, digest, until) VALUES (:kind, :id, :digest, :until)',
   );
-  const remove = prepare.change('DELETE FROM old_credential WHERE kind = :kind AND id = :id');
   const prune = prepare.change('DELETE FROM old_credential WHERE until <= :before');
   return {
     ...oldCredentialReads(prepare),
     put: (credential, digest) => put({ ...credential, digest }),
-    remove,
+    remove: prepare.change('DELETE FROM old_credential WHERE kind = :kind AND id = :id'),
     prune: (before) => prune({ before }),
   };
 }
 
 export function idempotencyReads(prepare: Prepare): IdempotencyReads {
-  const get = prepare.query(
-    'SELECT fingerprint, value FROM idempotency WHERE credential = ? AND key = ?',
-    (row: { fingerprint: string; value: string }): StoredResponse => ({
-      fingerprint: row.fingerprint,
-      value: JSON.parse(row.value),
-    }),
-  );
-  const unchanged = prepare.count(
-    'SELECT count(*) AS count FROM idempotency WHERE credential = ? AND unchanged = 1',
-  );
   return {
-    get: (credential, key) => get.first(credential, key),
-    unchangedCount: (credential) => unchanged(credential),
+    get: prepare.query(
+      'SELECT fingerprint, value FROM idempotency WHERE credential = ? AND key = ?',
+      (row: { fingerprint: string; value: string }): StoredResponse => ({
+        fingerprint: row.fingerprint,
+        value: JSON.parse(row.value),
+      }),
+    ).first,
+    unchangedCount: prepare.count(
+      'SELECT count(*) AS count FROM idempotency WHERE credential = ? AND unchanged = 1',
+    ),
   };
 }
 
@@ -141,7 +136,6 @@ const conditions = {
 };
 
 export function auditReads(prepare: Prepare): AuditReads {
-  const get = prepare.query<RecordedAuditEntry>(`${selectAudit} WHERE id = ?`);
   const prepareFiltered = (condition: string) => ({
     list: prepare.query<RecordedAuditEntry>(
       `${selectAudit} WHERE ${condition} ORDER BY at DESC, id DESC LIMIT ?7 OFFSET ?8`,
@@ -162,7 +156,7 @@ export function auditReads(prepare: Prepare): AuditReads {
     return act === undefined ? byTime : byAct;
   };
   return {
-    get: (id) => get.first(id),
+    get: prepare.query<RecordedAuditEntry>(`${selectAudit} WHERE id = ?`).first,
     list: (filter, { cursor, limit, offset }) =>
       statementsFor(filter).list.all(...filterParameters(filter, cursor), limit, offset),
     count: (filter) => (isOfAll(filter) ? all() : statementsFor(filter).count(...filterParameters(filter))),
@@ -178,12 +172,11 @@ function filterParameters(
 
 /** The schema prevents changing and removing audit events. */
 export function auditTable(prepare: Prepare): AuditTable {
-  const add = prepare.change(
-    'INSERT INTO audit_event (at, actor, action, subject, detail) VALUES (:at, :actor, :act, :subject, :detail)',
-  );
   return {
     ...auditReads(prepare),
-    add,
+    add: prepare.change(
+      'INSERT INTO audit_event (at, actor, action, subject, detail) VALUES (:at, :actor, :act, :subject, :detail)',
+    ),
   };
 }
 

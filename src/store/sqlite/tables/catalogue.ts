@@ -13,15 +13,13 @@ import { type Prepare, afterText, ofAccount, bit, type Bit } from '../statements
 const selectAccount = 'SELECT account_id AS accountId, name, created_at AS createdAt FROM account';
 
 export function accountReads(prepare: Prepare): AccountReads {
-  const get = prepare.query<Account>(`${selectAccount} WHERE account_id = ?`);
-  const byKeyDigest = prepare.query<Account>(`${selectAccount} WHERE key_digest = ?`);
   const list = prepare.query<Account>(
     `${selectAccount} WHERE ${ofAccount} AND account_id > ?2 ORDER BY account_id LIMIT ?3 OFFSET ?4`,
   );
   const count = prepare.count(`SELECT count(*) AS count FROM account WHERE ${ofAccount}`);
   return {
-    get: (accountId) => get.first(accountId),
-    byKeyDigest: (digest) => byKeyDigest.first(digest),
+    get: prepare.query<Account>(`${selectAccount} WHERE account_id = ?`).first,
+    byKeyDigest: prepare.query<Account>(`${selectAccount} WHERE key_digest = ?`).first,
     list: ({ tenant }, page) => list.all(tenant?.accountId ?? null, afterText(page), page.limit, page.offset),
     count: ({ tenant }) => count(tenant?.accountId ?? null),
   };
@@ -30,14 +28,13 @@ export function accountReads(prepare: Prepare): AccountReads {
 export function accountTable(prepare: Prepare): AccountTable {
   const add = prepare.change(`INSERT INTO account (account_id, name, key_digest, created_at)
      VALUES (:accountId, :name, :keyDigest, :createdAt)`);
-  const selectKeyDigest = prepare.column<string>('SELECT key_digest FROM account WHERE account_id = ?');
   const setKeyDigest = prepare.change(
     'UPDATE account SET key_digest = :keyDigest WHERE account_id = :accountId',
   );
   return {
     ...accountReads(prepare),
     add: (account, keyDigest) => add({ ...account, keyDigest }),
-    keyDigest: (accountId) => selectKeyDigest.first(accountId),
+    keyDigest: prepare.column<string>('SELECT key_digest FROM account WHERE account_id = ?').first,
     setKeyDigest: (accountId, keyDigest) => setKeyDigest({ accountId, keyDigest }),
   };
 }
@@ -49,8 +46,6 @@ const selectProduct = `SELECT product_key AS productKey, account_id AS accountId
 const productFrom = (row: ProductRow): Product => ({ ...row, recurring: row.recurring === 1 });
 
 export function productReads(prepare: Prepare): ProductReads {
-  const get = prepare.query(`${selectProduct} WHERE product_key = ?`, productFrom);
-  const bySecretDigest = prepare.query(`${selectProduct} WHERE secret_digest = ?`, productFrom);
   const condition = `${ofAccount} AND (?2 IS NULL OR (archived_at IS NOT NULL) = ?2)`;
   const list = prepare.query(
     `${selectProduct} WHERE ${condition} AND product_key > ?3 ORDER BY product_key LIMIT ?4 OFFSET ?5`,
@@ -60,8 +55,8 @@ export function productReads(prepare: Prepare): ProductReads {
   const parametersOf = ({ tenant, archived }: ProductFilter) =>
     [tenant?.accountId ?? null, archived === undefined ? null : bit(archived)] as const;
   return {
-    get: (productKey) => get.first(productKey),
-    bySecretDigest: (digest) => bySecretDigest.first(digest),
+    get: prepare.query(`${selectProduct} WHERE product_key = ?`, productFrom).first,
+    bySecretDigest: prepare.query(`${selectProduct} WHERE secret_digest = ?`, productFrom).first,
     list: (filter, page) => list.all(...parametersOf(filter), afterText(page), page.limit, page.offset),
     count: (filter) => count(...parametersOf(filter)),
   };
@@ -71,20 +66,15 @@ export function productTable(prepare: Prepare): ProductTable {
   const add =
     prepare.change(`INSERT INTO product (product_key, account_id, name, recurring, secret_digest, created_at, archived_at)
      VALUES (:productKey, :accountId, :name, :recurring, :secretDigest, :createdAt, :archivedAt)`);
-  const selectSecretDigest = prepare.column<string>(
-    'SELECT secret_digest FROM product WHERE product_key = ?',
-  );
   const setSecretDigest = prepare.change(
     'UPDATE product SET secret_digest = :secretDigest WHERE product_key = :productKey',
   );
-  const put =
-    prepare.change(`UPDATE product SET name = :name, recurring = :recurring, archived_at = :archivedAt
-     WHERE product_key = :productKey`);
   return {
     ...productReads(prepare),
     add: (product, secretDigest) => add({ ...product, secretDigest }),
-    put,
-    secretDigest: (productKey) => selectSecretDigest.first(productKey),
+    put: prepare.change(`UPDATE product SET name = :name, recurring = :recurring, archived_at = :archivedAt
+     WHERE product_key = :productKey`),
+    secretDigest: prepare.column<string>('SELECT secret_digest FROM product WHERE product_key = ?').first,
     setSecretDigest: (productKey, secretDigest) => setSecretDigest({ productKey, secretDigest }),
   };
 }

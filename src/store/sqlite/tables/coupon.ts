@@ -38,23 +38,19 @@ export function filterParameters(
 }
 
 export function couponReads(prepare: Prepare): CouponReads {
-  const get = prepare.query(`${selectCoupon} WHERE account_id = ? AND id = ?`, couponFrom);
   const byCode = prepare.query(`${selectCoupon} WHERE account_id = ? AND folded_code = ?`, couponFrom);
   const list = prepare.query(
     `${selectCoupon} WHERE account_id = ?1 AND ${filteredCoupons('coupon')} AND id > ?6
      ORDER BY id LIMIT ?7 OFFSET ?8`,
     couponFrom,
   );
-  const after = prepare.query(
-    `${selectCoupon} WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
-    couponFrom,
-  );
   const count = prepare.count(
     `SELECT count(*) AS count FROM coupon WHERE account_id = ?1 AND ${filteredCoupons('coupon')}`,
   );
   return {
-    get: (accountId, id) => get.first(accountId, id),
-    after: (accountId, id, limit) => after.all(accountId, id, limit),
+    get: prepare.query(`${selectCoupon} WHERE account_id = ? AND id = ?`, couponFrom).first,
+    after: prepare.query(`${selectCoupon} WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`, couponFrom)
+      .all,
     byCode: (accountId, code) => byCode.first(accountId, foldCouponCode(code)),
     list: (accountId, page, filter = {}) =>
       list.all(...filterParameters(accountId, filter), afterNumber(page), page.limit, page.offset),
@@ -115,21 +111,19 @@ function redemptionFrom({ order, couponId, cart, quote, redeemedAt }: Redemption
 const ofCoupon = `WHERE account_id = ?1 AND coupon_id = ${couponIdNow('?2')}`;
 
 export function redemptionReads(prepare: Prepare): RedemptionReads {
-  const get = prepare.query(`${selectRedemption} WHERE account_id = ? AND order_id = ?`, redemptionFrom);
   const countOf = prepare.column<number>(`SELECT count FROM redemption_count ${ofCoupon}`);
   const listOf = prepare.query(
     `${selectRedemption} ${ofCoupon} AND id > ?3 ORDER BY id LIMIT ?4 OFFSET ?5`,
     listedFrom,
   );
-  const ordersOf = prepare.column<string>(
-    `SELECT order_id AS "order" FROM redemption ${ofCoupon} ORDER BY id DESC LIMIT ?3`,
-  );
   return {
-    get: (accountId, order) => get.first(accountId, order),
+    get: prepare.query(`${selectRedemption} WHERE account_id = ? AND order_id = ?`, redemptionFrom).first,
     countOf: (accountId, couponId) => countOf.first(accountId, couponId) ?? 0,
     listOf: (accountId, couponId, page) =>
       listOf.all(accountId, couponId, afterNumber(page), page.limit, page.offset),
-    ordersOf: (accountId, couponId, limit) => ordersOf.all(accountId, couponId, limit),
+    ordersOf: prepare.column<string>(
+      `SELECT order_id AS "order" FROM redemption ${ofCoupon} ORDER BY id DESC LIMIT ?3`,
+    ).all,
   };
 }
 

@@ -45,18 +45,15 @@ export function snapshotReads(prepare: Prepare): SnapshotReads {
     `${select} WHERE license_key = (SELECT license_key FROM license_alias WHERE alias = ?)`,
     fromRow,
   );
-  const aliasCount = prepare.count('SELECT count(*) AS count FROM license_alias WHERE license_key = ?');
-  const latest = prepare.column<string>(`SELECT license_key FROM license_snapshot WHERE product_key = ?
-     ORDER BY confirmed_at DESC LIMIT ?`);
-  const toRefresh = prepare.query(
-    `${select} WHERE refresh_at IS NOT NULL AND refresh_at <= ? ORDER BY refresh_at LIMIT ?`,
-    fromRow,
-  );
   return {
     get: (licenseKey) => get.first(licenseKey) ?? byAlias.first(licenseKey),
-    aliasCount: (licenseKey) => aliasCount(licenseKey),
-    latest: (productKey, limit) => latest.all(productKey, limit),
-    toRefresh: (now, limit) => toRefresh.all(now, limit),
+    aliasCount: prepare.count('SELECT count(*) AS count FROM license_alias WHERE license_key = ?'),
+    latest: prepare.column<string>(`SELECT license_key FROM license_snapshot WHERE product_key = ?
+     ORDER BY confirmed_at DESC LIMIT ?`).all,
+    toRefresh: prepare.query(
+      `${select} WHERE refresh_at IS NOT NULL AND refresh_at <= ? ORDER BY refresh_at LIMIT ?`,
+      fromRow,
+    ).all,
     counts: freshnessCountsRead(prepare),
   };
 }
@@ -230,8 +227,6 @@ export function preloadReads(prepare: Prepare): PreloadReads {
 }
 
 export function preloadTable(prepare: Prepare): PreloadTable {
-  const add = prepare.change(`INSERT INTO preload (license_key, product_key) VALUES (:licenseKey, :productKey)
-     ON CONFLICT (license_key) DO UPDATE SET product_key = excluded.product_key, is_found = NULL, postponed = 0`);
   const finish = prepare.change(
     'UPDATE preload SET is_found = :isFound WHERE license_key = :licenseKey AND is_found IS NULL',
   );
@@ -243,7 +238,8 @@ export function preloadTable(prepare: Prepare): PreloadTable {
   const resetCounts = prepare.change('UPDATE preload_count SET done = 0, failed = 0, left = 0');
   return {
     ...preloadReads(prepare),
-    add,
+    add: prepare.change(`INSERT INTO preload (license_key, product_key) VALUES (:licenseKey, :productKey)
+     ON CONFLICT (license_key) DO UPDATE SET product_key = excluded.product_key, is_found = NULL, postponed = 0`),
     finish: (licenseKey, isFound) => finish({ licenseKey, isFound }),
     postpone: (licenseKey) => postpone({ licenseKey }),
     clear() {

@@ -73,7 +73,6 @@ export function exportParameters({ productKey, tenant }: ExportFilter): (string 
 }
 
 export function licenseReads(prepare: Prepare): LicenseReads {
-  const get = prepare.query(`${selectLicense} WHERE license_key = ?`, licenseFrom);
   const listed = (condition: string) =>
     prepare.query(
       `${selectSold} WHERE ${condition} AND license_key > ?7 ORDER BY license_key LIMIT ?8 OFFSET ?9`,
@@ -112,7 +111,7 @@ export function licenseReads(prepare: Prepare): LicenseReads {
     return isOfFew(tenant) ? exportFew : exportAll;
   };
   return {
-    get: (licenseKey) => get.first(licenseKey),
+    get: prepare.query(`${selectLicense} WHERE license_key = ?`, licenseFrom).first,
     after: (filter, licenseKey, limit) =>
       exportFor(filter).all(...exportParameters(filter), licenseKey, limit),
     list: (filter, page) =>

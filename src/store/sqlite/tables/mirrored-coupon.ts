@@ -12,7 +12,6 @@ const fromRow = (row: CouponRow & { confirmedAt: number | null }): MirroredCoupo
 });
 
 export function mirrorReads(prepare: Prepare): MirrorReads {
-  const get = prepare.query(`${select} WHERE id = ${couponIdNow('?1')}`, fromRow);
   // The upstream may distinguish letter case, so a code that matches exactly comes first.
   const byCode = prepare.query(
     `${select} WHERE folded_code = ? ORDER BY confirmed_at IS NULL, code <> ?, id LIMIT 1`,
@@ -25,24 +24,21 @@ export function mirrorReads(prepare: Prepare): MirrorReads {
   const where = `WHERE ${filteredCoupons('mirrored_coupon')}`;
   const list = prepare.query(`${select} ${where} AND id > ?6 ORDER BY id LIMIT ?7 OFFSET ?8`, fromRow);
   const count = prepare.count(`SELECT count(*) AS count FROM mirrored_coupon ${where}`);
-  const shownIds = prepare.column<number>('SELECT id FROM mirrored_coupon WHERE id > 0 ORDER BY id');
-  const redeemedIds = prepare.column<number>(
-    'SELECT coupon_id FROM redemption_count WHERE coupon_id > 0 AND count > 0',
-  );
-  const aliases = prepare.query(
-    'SELECT -id AS provisionalId, real_id AS id FROM provisional_coupon WHERE real_id IS NOT NULL',
-    (row: { provisionalId: number; id: number }) => ({ ...row }),
-  );
   return {
-    get: (id) => get.first(id),
+    get: prepare.query(`${select} WHERE id = ${couponIdNow('?1')}`, fromRow).first,
     byCode: (code) => byCode.first(foldCouponCode(code), code),
     provisionalByCode: (code) => provisionalByCode.first(foldCouponCode(code)),
     list: (page, filter = {}) =>
       list.all(...filterParameters(defaultAccountId, filter), afterNumber(page), page.limit, page.offset),
     count: (filter = {}) => count(...filterParameters(defaultAccountId, filter)),
-    shownIds: () => shownIds.all(),
-    redeemedIds: () => redeemedIds.all(),
-    aliases: () => aliases.all(),
+    shownIds: prepare.column<number>('SELECT id FROM mirrored_coupon WHERE id > 0 ORDER BY id').all,
+    redeemedIds: prepare.column<number>(
+      'SELECT coupon_id FROM redemption_count WHERE coupon_id > 0 AND count > 0',
+    ).all,
+    aliases: prepare.query(
+      'SELECT -id AS provisionalId, real_id AS id FROM provisional_coupon WHERE real_id IS NOT NULL',
+      (row: { provisionalId: number; id: number }) => ({ ...row }),
+    ).all,
   };
 }
 

@@ -100,14 +100,8 @@ const inQueue: string = `${select} WHERE subject = ? AND queue = ? AND ${isUnfin
 const emptyBacklog: Backlog = { usages: 0, decreases: 0, disables: 0, unfinished: 0 };
 
 function queueReads(prepare: Prepare): QueueReads {
-  const head = prepare.query(`${inQueue} AND held = 0 ORDER BY seq LIMIT 1`, operationFrom);
   const isBusy = prepare.count(
     `SELECT EXISTS (SELECT 1 FROM outbox WHERE subject = ? AND queue = ? AND ${isUnfinished} AND held = 0) AS count`,
-  );
-  const tail = prepare.query(`${inQueue} ORDER BY seq DESC LIMIT 1`, operationFrom);
-  const uncertain = prepare.query(
-    `${select} WHERE subject = ? AND queue = ? AND state = 'uncertain' AND held = 0 ORDER BY seq`,
-    operationFrom,
   );
   const reconcileAt = prepare.column<number | null>(
     `SELECT max(reconcile_at) FROM outbox
@@ -116,26 +110,28 @@ function queueReads(prepare: Prepare): QueueReads {
   const backlog = prepare.query<Backlog>(
     'SELECT usages, decreases, disables, unfinished FROM outbox_backlog WHERE subject = ?',
   );
-  const shown = prepare.query(
-    `${select} WHERE subject = ?1 AND queue IN ('counter', 'state') AND ${isUnfinished}
-     UNION ALL
-     ${select} WHERE subject = ?1 AND kind = 'disable' AND state IN ('conflicted', 'dead')
-     ORDER BY seq`,
-    operationFrom,
-  );
   const dead = prepare.query(
     `${select} WHERE subject = ? AND state IN ('conflicted', 'dead') ORDER BY seq`,
     operationFrom,
   );
   const held = prepare.query(`${inQueue} AND held = 1 ORDER BY seq`, operationFrom);
   return {
-    head: (subject, queue) => head.first(subject, queue),
+    head: prepare.query(`${inQueue} AND held = 0 ORDER BY seq LIMIT 1`, operationFrom).first,
     isIdle: (subject, queue) => isBusy(subject, queue) === 0,
-    tail: (subject, queue) => tail.first(subject, queue),
-    uncertain: (subject, queue) => uncertain.all(subject, queue),
+    tail: prepare.query(`${inQueue} ORDER BY seq DESC LIMIT 1`, operationFrom).first,
+    uncertain: prepare.query(
+      `${select} WHERE subject = ? AND queue = ? AND state = 'uncertain' AND held = 0 ORDER BY seq`,
+      operationFrom,
+    ).all,
     reconcileAt: (subject, queue, now, asDisable) => reconcileAt.first(subject, queue, now, bit(asDisable)),
     backlog: (licenseKey) => backlog.first(licenseKey) ?? emptyBacklog,
-    shown: (licenseKey) => shown.all(licenseKey),
+    shown: prepare.query(
+      `${select} WHERE subject = ?1 AND queue IN ('counter', 'state') AND ${isUnfinished}
+     UNION ALL
+     ${select} WHERE subject = ?1 AND kind = 'disable' AND state IN ('conflicted', 'dead')
+     ORDER BY seq`,
+      operationFrom,
+    ).all,
     held: (subject, queue) => held.all(subject, queue),
     dead: (subject) => dead.all(subject),
   };
@@ -161,13 +157,12 @@ function openReads(prepare: Prepare): Pick<OperationReads, 'openOf' | 'countOpen
     "queue IN ('counter', 'state') AND state IN ('conflicted', 'dead')",
   ].map((part) => `FROM outbox WHERE subject = ?1 AND ${part} AND (?2 IS NULL OR state = ?2)`);
   const list = prepare.query(pageOfOperations(parts, 3), operationFrom);
-  const count = prepare.count(
-    `SELECT ${parts.map((part) => `(SELECT count(*) ${part})`).join(' + ')} AS count`,
-  );
   return {
     openOf: (licenseKey, state, page) =>
       list.all(licenseKey, state, afterNumber(page), page.limit, page.offset),
-    countOpenOf: (licenseKey, state) => count(licenseKey, state),
+    countOpenOf: prepare.count(
+      `SELECT ${parts.map((part) => `(SELECT count(*) ${part})`).join(' + ')} AS count`,
+    ),
   };
 }
 
@@ -176,7 +171,6 @@ const openStates: readonly OperationState[] = [...unfinishedStates, 'conflicted'
 
 /** Every read uses an index, because the outbox may be long. */
 export function operationReads(prepare: Prepare): OperationReads {
-  const get = prepare.query(`${select} WHERE id = ?`, operationFrom);
   const open = prepare.query(
     pageOfOperations(
       openStates.map((state) => `FROM outbox WHERE state = '${state}'`),
@@ -190,9 +184,6 @@ export function operationReads(prepare: Prepare): OperationReads {
   const unfinished = prepare.count(
     `SELECT ${unfinishedStates.map((state) => `(SELECT count FROM outbox_count WHERE state = '${state}')`).join(' + ')} AS count`,
   );
-  const held = prepare.count('SELECT count(*) AS count FROM outbox WHERE held = 1');
-  const ofProduct = prepare.count(`SELECT count(*) AS count FROM outbox
-     WHERE product_key = ? AND ${isUnfinished}`);
   const depth = prepare.query(
     'SELECT state, count FROM outbox_count',
     (row: { state: OperationState; count: number }) => [row.state, row.count] as const,
@@ -201,7 +192,7 @@ export function operationReads(prepare: Prepare): OperationReads {
     'SELECT created_at FROM outbox WHERE state = ? ORDER BY seq LIMIT 1',
   );
   return {
-    get: (id) => get.first(id),
+    get: prepare.query(`${select} WHERE id = ?`, operationFrom).first,
     list: (state, page) => {
       const window = [afterNumber(page), page.limit, page.offset];
       return state === null ? open.all(...window) : inState.all(state, ...window);
@@ -210,8 +201,9 @@ export function operationReads(prepare: Prepare): OperationReads {
     depth: () => Object.fromEntries(depth.all()) as Record<OperationState, number>,
     lastSeq: () => lastSeq.first() ?? 0,
     unfinished: () => unfinished(),
-    heldCount: () => held(),
-    unfinishedOf: (productKey) => ofProduct(productKey),
+    heldCount: prepare.count('SELECT count(*) AS count FROM outbox WHERE held = 1'),
+    unfinishedOf: prepare.count(`SELECT count(*) AS count FROM outbox
+     WHERE product_key = ? AND ${isUnfinished}`),
     oldestAt() {
       const firsts = unfinishedStates.flatMap((state) => firstIn.first(state) ?? []);
       return firsts.length === 0 ? null : Math.min(...firsts);
@@ -223,14 +215,8 @@ export function operationReads(prepare: Prepare): OperationReads {
 }
 
 export function operationTable(prepare: Prepare): OperationTable {
-  const queue = prepare.query(`${inQueue} AND held = 0 ORDER BY seq`, operationFrom);
   const withState = prepare.query(
     `${select} WHERE state = ? AND seq > ? ORDER BY seq LIMIT ${pageSize}`,
-    operationFrom,
-  );
-  const elsewhere = prepare.query(
-    `${select} WHERE (state = 'uncertain' OR (state = 'pending' AND maybe_applied = 1))
-       AND held = 0 AND upstream <> ? ORDER BY seq`,
     operationFrom,
   );
   return {
@@ -238,9 +224,13 @@ export function operationTable(prepare: Prepare): OperationTable {
     ...singleChanges(prepare),
     ...sweepingChanges(prepare),
     ...waitChanges(prepare),
-    queue: (subject, name) => queue.all(subject, name),
+    queue: prepare.query(`${inQueue} AND held = 0 ORDER BY seq`, operationFrom).all,
     withState: (state) => inPages((seq) => withState.all(state, seq)),
-    uncertainElsewhere: (upstream) => elsewhere.all(upstream),
+    uncertainElsewhere: prepare.query(
+      `${select} WHERE (state = 'uncertain' OR (state = 'pending' AND maybe_applied = 1))
+       AND held = 0 AND upstream <> ? ORDER BY seq`,
+      operationFrom,
+    ).all,
   };
 }
 
@@ -319,9 +309,6 @@ function waitReads(prepare: Prepare): Pick<OperationReads, 'due' | 'nextDueAt'> 
      WHERE product_key IS ? AND next_at <= ? ORDER BY next_at LIMIT ?`,
     (row: QueueKey & { nextAt: number }) => row,
   );
-  const next = prepare.column<number | null>(`${waitingProducts}
-     SELECT min((SELECT min(next_at) FROM outbox WHERE product_key IS productKey AND next_at > ?)) AS nextAt
-     FROM waiting`);
   /** The products with the earliest due operations. */
   const dueProducts = (now: number, limit: number, isAsked: (productKey: string) => boolean): string[] =>
     first
@@ -337,7 +324,9 @@ function waitReads(prepare: Prepare): Pick<OperationReads, 'due' | 'nextDueAt'> 
         .sort((one, other) => one.nextAt - other.nextAt)
         .slice(0, limit)
         .map(({ subject, queue, productKey }) => ({ subject, queue, productKey })),
-    nextDueAt: (now) => next.first(now),
+    nextDueAt: prepare.column<number | null>(`${waitingProducts}
+     SELECT min((SELECT min(next_at) FROM outbox WHERE product_key IS productKey AND next_at > ?)) AS nextAt
+     FROM waiting`).first,
   };
 }
 

@@ -66,7 +66,6 @@ const countOfEveryProduct = `SELECT count(*) AS count FROM purchase WHERE ${byDa
   AND coalesce(?1, ?2, ?3, ?7, ?8) IS NULL`;
 
 export function purchaseReads(prepare: Prepare): PurchaseReads {
-  const get = prepare.query<Purchase>(`SELECT ${columns} FROM purchase WHERE purchase_id = ?`);
   const prepareFiltered = (condition: string, from = joined) => ({
     list: prepare.query(
       `${select} ${from} WHERE ${condition}
@@ -102,7 +101,7 @@ export function purchaseReads(prepare: Prepare): PurchaseReads {
   const exportAll = exportOf(`purchase.purchase_id > ?4 AND ${exported}`, joined);
   const exportFew = exportOf(`+purchase.purchase_id > ?4 AND ${exportedOfFew}`, licensesFirst);
   return {
-    get: (purchaseId) => get.first(purchaseId),
+    get: prepare.query<Purchase>(`SELECT ${columns} FROM purchase WHERE purchase_id = ?`).first,
     after: (filter, purchaseId, limit) =>
       (isOfFew(filter) ? exportFew : exportAll).all(...exportParameters(filter), purchaseId, limit),
     list: (filter, { cursor, limit, offset }) =>
@@ -134,14 +133,12 @@ function filterParameters(filter: PurchaseFilter, cursor?: PageKey): (string | n
 }
 
 export function purchaseTable(prepare: Prepare): PurchaseTable {
-  const add = prepare.change(`INSERT INTO purchase (purchase_id, license_key, created_at, refunded_at)
-     VALUES (:purchaseId, :licenseKey, :createdAt, :refundedAt)`);
-  const setRefunded = prepare.change(
-    'UPDATE purchase SET refunded_at = :refundedAt WHERE purchase_id = :purchaseId',
-  );
   return {
     ...purchaseReads(prepare),
-    add,
-    setRefunded,
+    add: prepare.change(`INSERT INTO purchase (purchase_id, license_key, created_at, refunded_at)
+     VALUES (:purchaseId, :licenseKey, :createdAt, :refundedAt)`),
+    setRefunded: prepare.change(
+      'UPDATE purchase SET refunded_at = :refundedAt WHERE purchase_id = :purchaseId',
+    ),
   };
 }
