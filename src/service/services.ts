@@ -6,22 +6,22 @@ import type { Result, Problem } from '../domain/problem/problem.ts';
 import { type Freshness, freshnessAt, type FreshnessPolicy } from '../domain/agent/license-snapshot.ts';
 import type { RedeemCoupon, RedeemedCoupon } from './checkout.ts';
 import type { HistoryPage, ListedChange, AuthorityReader } from './tables.ts';
-import type { Idempotency, WriteOptions } from './ports.ts';
+import type { Clock, Idempotency, WriteOptions } from './ports.ts';
 import type { Page } from '../domain/page.ts';
 
 /** How current a response is; becomes the headers of an agent's response. Times are epoch ms. */
-export type Provenance =
-  | { freshness: 'authoritative' }
-  | {
-      freshness: Exclude<Freshness, 'authoritative'>;
-      confirmedAt: number | null;
-      graceUntil: number | null;
-      /** How many local changes of this record the upstream has not confirmed. */
-      pending: number;
-      /** `miss`: the upstream was asked for this response. */
-      cache: 'hit' | 'miss';
-      ageMs: number;
-    };
+export type Provenance = { freshness: 'authoritative' } | AgentProvenance;
+
+type AgentProvenance = {
+  freshness: Exclude<Freshness, 'authoritative'>;
+  confirmedAt: number | null;
+  graceUntil: number | null;
+  /** How many local changes of this record the upstream has not confirmed. */
+  pending: number;
+  /** `miss`: the upstream was asked for this response. */
+  cache: 'hit' | 'miss';
+  ageMs: number;
+};
 
 /** The same response may be sent again until a commit changes the license. */
 export type Cacheable = {
@@ -73,7 +73,7 @@ export interface LicenseService {
   /** The same answer as `verify`, if it needs nothing but a read of a store in this process; null: call `verify`. */
   verifyNow?(tenant: Tenant, licenseKey: string): CacheableResponse | null;
   change(request: LicenseChangeRequest, signal: AbortSignal): Promise<Result<LicenseResponse>>;
-  /** The changes of a license, latest first; refused if the license is unknown. `tenant`: null for any tenant. */
+  /** The changes of a license, latest first; a problem if the license is unknown. `tenant`: null for any tenant. */
   history(tenant: Tenant | null, licenseKey: string, page: HistoryPage): Promise<Result<LicenseHistory>>;
 }
 
@@ -105,8 +105,8 @@ export interface CheckoutService {
   ): Promise<Result<RedemptionResponse>>;
 }
 
-/** Refusals because the key is unknown here; nothing was changed. */
-const unknown: ReadonlySet<Problem['code']> = new Set([
+/** Problems that mean that the key is unknown here and nothing was changed. */
+const unknownKey: ReadonlySet<Problem['code']> = new Set([
   'license_not_found',
   'upstream_unreachable',
   'rate_limited',
@@ -137,7 +137,8 @@ async function tryBothSpellings<Value>(
 ): Promise<Result<Value>> {
   const plain = parsePlainLicenseKey(licenseKey);
   const asSent = await ask(licenseKey);
-  if (plain === null || plain === licenseKey || asSent.ok || !unknown.has(asSent.problem.code)) return asSent;
+  if (plain === null || plain === licenseKey || asSent.ok || !unknownKey.has(asSent.problem.code))
+    return asSent;
   const asPlain = await ask(plain);
   // Respond "not found" only if neither spelling was found.
   if (asPlain.ok || asSent.problem.code === 'license_not_found') return asPlain;
@@ -164,22 +165,20 @@ export async function withStoredLicenseKey<Filter extends { licenseKey?: string 
     : { ...filter, licenseKey: await storedLicenseKey(reader, licenseKey) };
 }
 
-/** `confirmedAt` is null for a coupon that the upstream has not seen yet. */
-export type Source = { confirmedAt: number | null; pending: number; cache: 'hit' | 'miss' };
-
-/** The provenance of a response at `now` (src/http/README.md, Agent headers). */
-export function provenanceOf(
-  { confirmedAt, pending, cache }: Source,
-  policy: FreshnessPolicy,
-  now: number,
-): Provenance {
+/** The provenance of an agent's response (src/http/README.md, Agent headers). `confirmedAt`: null for a coupon that the upstream has not seen yet. */
+export function provenanceNow(
+  { clock, settings }: { clock: Pick<Clock, 'now'>; settings: () => { freshness: FreshnessPolicy } },
+  { confirmedAt, pending, cache }: Pick<AgentProvenance, 'confirmedAt' | 'pending' | 'cache'>,
+): AgentProvenance {
   if (confirmedAt === null) {
     return { freshness: 'provisional', confirmedAt, graceUntil: null, pending, cache, ageMs: 0 };
   }
+  const { freshness } = settings();
+  const now = clock.now();
   return {
-    freshness: freshnessAt(confirmedAt, policy, now),
+    freshness: freshnessAt(confirmedAt, freshness, now),
     confirmedAt,
-    graceUntil: confirmedAt + policy.graceMs,
+    graceUntil: confirmedAt + freshness.graceMs,
     pending,
     cache,
     ageMs: Math.max(0, now - confirmedAt),

@@ -74,7 +74,7 @@ async function conclude(
   kind: string,
   { url = sandbox.agent.url, secret, file, remembers = false, environment }: Circumstances = {},
 ): Promise<string> {
-  const kept = remembers ? 'remembered' : crypto.randomUUID();
+  const kept = remembers ? 'historyEntry' : crypto.randomUUID();
   const { stdout, code } = await runExample(command, [`${kind}-${name}`], {
     ...(url !== null && { LATCHKEY_URL: url }),
     LATCHKEY_SECRET: secret ?? sandbox.productSecret,

@@ -112,8 +112,8 @@ test('metrics show a refused credential and a pause, and the last success surviv
   await agent.process.ended;
   await harness.proxy.become({ kind: 'refuse' });
   const again = await scrape(await harness.startAgent());
-  const remembered = valueOf(again, 'latchkey_upstream_last_success_timestamp_seconds') ?? 0;
-  expect(remembered).toBeGreaterThanOrEqual(succeeded);
-  expect(remembered).toBeLessThan(valueOf(again, 'latchkey_start_time_seconds') ?? 0);
+  const historyEntry = valueOf(again, 'latchkey_upstream_last_success_timestamp_seconds') ?? 0;
+  expect(historyEntry).toBeGreaterThanOrEqual(succeeded);
+  expect(historyEntry).toBeLessThan(valueOf(again, 'latchkey_start_time_seconds') ?? 0);
   expect(valueOf(again, 'latchkey_upstream_paused')).toBe(1);
 });

@@ -31,10 +31,3 @@ test('a store returns the products that were stored', async () => {
   storeProducts(settings, list);
   expect(storedProducts(settings)).toEqual(list);
 });
-
-test('products that were stored before products had ids use their keys as ids', async () => {
-  await using harness = new Harness();
-  const { settings } = harness.store;
-  settings.set('products', JSON.stringify([['press', '1']]));
-  expect(storedProducts(settings)).toEqual({ configured: [{ id: 'press', ...press }], removed: [] });
-});

@@ -35,9 +35,7 @@ export function reaches(
 }
 
 /** What a credential may do. `admin` includes all other scopes; `admin` of one account does not include `ops`. */
-export type Scope = 'verify' | 'use' | 'manage' | 'coupons:read' | 'coupons:write' | 'sell' | 'ops' | 'admin';
-
-export const scopes: readonly Scope[] = [
+export const scopes = [
   'verify',
   'use',
   'manage',
@@ -46,7 +44,9 @@ export const scopes: readonly Scope[] = [
   'sell',
   'ops',
   'admin',
-];
+] as const;
+
+export type Scope = (typeof scopes)[number];
 
 export const productSecretScopes: readonly Scope[] = ['verify', 'use', 'manage'];
 /** Some license routes accept an API key, too. */

@@ -22,9 +22,9 @@ export type CouponTerms = {
 
 export type Coupon = CouponTerms & { id: number };
 
-export type CouponState = 'scheduled' | 'active' | 'used_up' | 'ended';
+export const couponStates = ['scheduled', 'active', 'used_up', 'ended'] as const;
 
-export const couponStates: readonly CouponState[] = ['scheduled', 'active', 'used_up', 'ended'];
+export type CouponState = (typeof couponStates)[number];
 
 /** The state of a coupon at an instant (epoch ms); `redemptions`: how often it has been redeemed. */
 export function couponState(
@@ -37,18 +37,15 @@ export function couponState(
   return startAt !== null && now < startAt ? 'scheduled' : 'active';
 }
 
-/** Restricts a list of coupons; undefined members do not restrict it. */
 export type CouponFilter = {
   /** Compared without case. */
   code?: string | undefined;
-  /** The product of a coupon with the scope `single`. */
   productKey?: string | undefined;
   /** The state at an instant (epoch ms). */
   state?: { is: CouponState; at: number } | undefined;
 };
 
 export const maxCouponCodeLength = 64;
-/** White space and control characters are not allowed in a code. */
 export const couponCodePattern: RegExp = /^[^\s\p{Cc}]+$/u;
 
 /** Codes are compared in this form, which ignores case. */

@@ -17,17 +17,7 @@ export type Cart = { code: string; currency: string | null; lines: readonly Cart
 export const maxCartLines = 1000;
 
 /** Why a coupon cannot be redeemed for a cart. */
-export type QuoteReason =
-  | 'unknown_code'
-  | 'not_started'
-  | 'ended'
-  | 'usage_limit_reached'
-  | 'minimum_not_met'
-  | 'product_not_covered'
-  | 'collection_not_covered'
-  | 'recurring_not_covered';
-
-export const quoteReasons: readonly QuoteReason[] = [
+export const quoteReasons = [
   'unknown_code',
   'not_started',
   'ended',
@@ -36,7 +26,9 @@ export const quoteReasons: readonly QuoteReason[] = [
   'product_not_covered',
   'collection_not_covered',
   'recurring_not_covered',
-];
+] as const;
+
+export type QuoteReason = (typeof quoteReasons)[number];
 
 /** A line with the discount on all its items together, in cents. */
 type QuotedLine = { productKey: string; amount: number; quantity: number; discount: number };
@@ -70,14 +62,14 @@ export function subtotalOf(lines: readonly CartLine[]): bigint {
  * half up to the cent. An amount applies to the whole cart. The discount is never more than the price. The subtotal of
  * the cart must be a safe integer.
  */
-export function quoteCart(coupon: Coupon | null, cart: Cart, moment: QuoteContext): Quote {
+export function quoteCart(coupon: Coupon | null, cart: Cart, context: QuoteContext): Quote {
   const lines = cart.lines.map((line) => ({
     line,
     cost: costOf(line),
     isCovered: coupon !== null && !line.recurring && covers(coupon.scope, line),
   }));
   const subtotal = subtotalOf(cart.lines);
-  const reasons = coupon === null ? (['unknown_code'] as const) : refusals(coupon, cart, moment);
+  const reasons = coupon === null ? (['unknown_code'] as const) : reasonsAgainst(coupon, cart, context);
   const discounts =
     coupon === null || reasons.length > 0 ? lines.map(() => 0n) : discountsOf(coupon.discount, lines);
   const discount = sum(discounts);
@@ -95,9 +87,9 @@ export function quoteCart(coupon: Coupon | null, cart: Cart, moment: QuoteContex
   };
 }
 
-function refusals(coupon: Coupon, cart: Cart, { now, redemptions }: QuoteContext): QuoteReason[] {
+function reasonsAgainst(coupon: Coupon, cart: Cart, { now, redemptions }: QuoteContext): QuoteReason[] {
   const { startAt, endAt, usageLimit, minimumPurchaseAmount: minimum } = coupon;
-  const notCovered = coverageRefusal(coupon.scope, cart.lines);
+  const notCovered = reasonOfCoverage(coupon.scope, cart.lines);
   return [
     ...(startAt !== null && now < startAt ? (['not_started'] as const) : []),
     ...(endAt !== null && now > endAt ? (['ended'] as const) : []),
@@ -108,7 +100,7 @@ function refusals(coupon: Coupon, cart: Cart, { now, redemptions }: QuoteContext
 }
 
 /** Why the coupon covers no line; null if it covers a line. */
-function coverageRefusal(scope: CouponScope, lines: readonly CartLine[]): QuoteReason | null {
+function reasonOfCoverage(scope: CouponScope, lines: readonly CartLine[]): QuoteReason | null {
   const inScope = lines.filter((line) => covers(scope, line));
   if (inScope.some(({ recurring }) => !recurring)) return null;
   if (inScope.length > 0) return 'recurring_not_covered';
@@ -130,18 +122,17 @@ function covers(scope: CouponScope, { productKey, collectionIds }: CartLine): bo
 
 type PricedLine = { line: CartLine; cost: bigint; isCovered: boolean };
 
-/** The discount on each line. */
 function discountsOf(discount: CouponDiscount, lines: readonly PricedLine[]): bigint[] {
   switch (discount.type) {
     case 'percent': {
       const costs = lines.map(({ cost, isCovered }) => (isCovered ? cost : 0n));
-      return shareOut(percentageOf(discount.percentOff, sum(costs)), lines, costs);
+      return distribute(percentageOf(discount.percentOff, sum(costs)), lines, costs);
     }
     case 'amount': {
       const costs = lines.map(({ cost }) => cost);
       const subtotal = sum(costs);
       const amountOff = BigInt(discount.amountOff);
-      return shareOut(amountOff < subtotal ? amountOff : subtotal, lines, costs);
+      return distribute(amountOff < subtotal ? amountOff : subtotal, lines, costs);
     }
     default:
       return discount satisfies never;
@@ -169,7 +160,7 @@ function fractionOf(decimal: number): { numerator: bigint; denominator: bigint }
  * Shares a discount among lines in proportion to their costs. The cents that are left after rounding down go to the
  * lines with the largest remainders. The content of two lines with the same remainder decides, not their order.
  */
-function shareOut(discount: bigint, lines: readonly PricedLine[], costs: readonly bigint[]): bigint[] {
+function distribute(discount: bigint, lines: readonly PricedLine[], costs: readonly bigint[]): bigint[] {
   const base = sum(costs);
   if (base === 0n) return costs.map(() => 0n);
   const shares = costs.map((cost) => (discount * cost) / base);
@@ -187,11 +178,10 @@ function shareOut(discount: bigint, lines: readonly PricedLine[], costs: readonl
         order(one.content, other.content),
     );
   const left = Number(discount - sum(shares));
-  const favoured = new Set(ranked.slice(0, left).map(({ index }) => index));
-  return shares.map((share, index) => (favoured.has(index) ? share + 1n : share));
+  const roundedUp = new Set(ranked.slice(0, left).map(({ index }) => index));
+  return shares.map((share, index) => (roundedUp.has(index) ? share + 1n : share));
 }
 
-/** The content of a line as text, to compare lines. */
 function lineContent({ productKey, amount, quantity, collectionIds, recurring }: CartLine): string {
   return JSON.stringify([productKey, amount, quantity, collectionIds.toSorted(), recurring]);
 }
@@ -227,17 +217,17 @@ export type Redemption = {
  * differs.
  */
 export function repeatedRedemption(redemption: Redemption, cart: Cart): Redemption | null {
-  const { cart: kept, quote } = redemption;
+  const { cart: before, quote } = redemption;
   const isSame =
-    foldCouponCode(kept.code) === foldCouponCode(cart.code) &&
-    kept.currency === cart.currency &&
-    kept.lines.length === cart.lines.length;
-  const lines = isSame ? arrange(quote.lines, kept.lines, cart.lines) : null;
+    foldCouponCode(before.code) === foldCouponCode(cart.code) &&
+    before.currency === cart.currency &&
+    before.lines.length === cart.lines.length;
+  const lines = isSame ? reorder(quote.lines, before.lines, cart.lines) : null;
   return lines === null ? null : { ...redemption, cart, quote: { ...quote, lines } };
 }
 
 /** Puts quoted lines into the order of `wanted`; null if `lines` and `wanted` are not the same lines. */
-function arrange(
+function reorder(
   quoted: readonly QuotedLine[],
   lines: readonly CartLine[],
   wanted: readonly CartLine[],
@@ -246,6 +236,6 @@ function arrange(
     const line = lines[index];
     return line === undefined ? null : lineContent(line);
   });
-  const arranged = wanted.flatMap((line) => byContent.get(lineContent(line))?.shift()?.[1] ?? []);
-  return arranged.length === wanted.length ? arranged : null;
+  const reordered = wanted.flatMap((line) => byContent.get(lineContent(line))?.shift()?.[1] ?? []);
+  return reordered.length === wanted.length ? reordered : null;
 }

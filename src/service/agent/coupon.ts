@@ -12,12 +12,11 @@ import {
   type CouponResponse,
   type CouponService,
   type CouponList,
-  provenanceOf,
+  provenanceNow,
   type CheckoutService,
   type Provenance,
   type QuoteResponse,
   type RedemptionResponse,
-  type Source,
 } from '../services.ts';
 import { withStoredCouponCode, storedCouponCode, quoteMirroredCoupon } from '../checkout.ts';
 import { hasStoredResponse } from '../access/records.ts';
@@ -74,10 +73,11 @@ async function create(
   const isSent = !isReplay && queued.ok && queued.value.isSent;
   if (isAdmitted && !isSent) fetcher.giveBack();
   if (!queued.ok) return queued;
-  const sending = (): Promise<Result<CouponResponse>> => send(parts, queued.value, idempotency);
-  const sent = isSent ? await afterCommit(parts.log, sending, null) : null;
+  const response = isSent
+    ? await afterCommit(parts.log, () => send(parts, queued.value, idempotency), null)
+    : null;
   parts.wake();
-  return sent ?? done(answer(parts, queued.value, 'miss'));
+  return response ?? done(respond(parts, queued.value, 'miss'));
 }
 
 async function send(
@@ -89,11 +89,12 @@ async function send(
   const outcome = await fetcher.create(queued.operationId, { idempotency });
   if (outcome.outcome === 'not_applied' && isRefused(outcome)) return passOn(outcome);
   // If the upstream could not be reached, the response is the queued coupon.
-  const sent = reader.operations.get(queued.operationId);
-  if (outcome.outcome === 'not_applied' && sent?.progress.state === 'cancelled') return refuseTakenCode();
-  const kept =
+  const operation = reader.operations.get(queued.operationId);
+  if (outcome.outcome === 'not_applied' && operation?.progress.state === 'cancelled')
+    return refuseTakenCode();
+  const created =
     outcome.outcome === 'applied' ? { coupon: outcome.value, confirmedAt: outcome.confirmedAt } : queued;
-  return done(answer(parts, kept, 'miss'));
+  return done(respond(parts, created, 'miss'));
 }
 
 /** Passes the upstream's refusal on. If the upstream rejects our own credential, the caller is not at fault. */
@@ -119,11 +120,14 @@ async function list(
   const before = mirroredSince(reader);
   let since = before;
   if (before === null || isExpired(parts, before)) {
-    const found = await fetcher.list(signal);
+    const lookup = await fetcher.list(signal);
     since = mirroredSince(reader);
-    if (found.found === 'known' && (since ?? 0) < found.confirmedAt)
-      return done(unstored(parts, found, query));
-    if (since === null) return couponsUnreachable(found);
+    if (lookup.found === 'known' && (since ?? 0) < lookup.confirmedAt) {
+      const { value, confirmedAt } = lookup;
+      const provenance = provenanceNow(parts, { confirmedAt, pending: 0, cache: 'miss' });
+      return done({ ...listUnstored(reader, value, query), provenance });
+    }
+    if (since === null) return couponsUnreachable(lookup);
   } else {
     refreshOlder(parts, before);
   }
@@ -131,23 +135,8 @@ async function list(
   const filter = await withStoredCouponCode(query, (code) => reader.mirror.byCode(code));
   const mirrored = await lists.mirror.list(filter, filter);
   const coupons = mirrored.map(({ coupon }) => coupon);
-  const provenance = provenanceOf(
-    { confirmedAt: since, pending: 0, cache },
-    parts.settings().freshness,
-    parts.clock.now(),
-  );
+  const provenance = provenanceNow(parts, { confirmedAt: since, pending: 0, cache });
   return done({ coupons, total: await lists.mirror.count(filter), provenance });
-}
-
-/** The list that the upstream just sent, if the disk is too full to store it. */
-function unstored(
-  parts: AgentCouponParts,
-  { value, confirmedAt }: { value: readonly Coupon[]; confirmedAt: number },
-  query: Page & CouponFilter,
-): CouponList {
-  const source = { confirmedAt, pending: 0, cache: 'miss' } as const;
-  const provenance = provenanceOf(source, parts.settings().freshness, parts.clock.now());
-  return { ...listUnstored(parts.reader, value, query), provenance };
 }
 
 async function get(
@@ -157,46 +146,40 @@ async function get(
 ): Promise<Result<CouponResponse>> {
   if (!parts.isConfigured()) return couponsNotConfigured();
   const { reader, fetcher } = parts;
-  const known = reader.mirror.get(id);
-  if (known !== null && !isExpired(parts, known.confirmedAt)) {
-    refreshOlder(parts, known.confirmedAt);
-    return done(answer(parts, known, 'hit'));
+  const mirrored = reader.mirror.get(id);
+  if (mirrored !== null && !isExpired(parts, mirrored.confirmedAt)) {
+    refreshOlder(parts, mirrored.confirmedAt);
+    return done(respond(parts, mirrored, 'hit'));
   }
-  const found: CouponLookup<Coupon> = id > 0 ? await fetcher.get(id, signal) : { found: 'missing' };
-  const fetched =
-    found.found === 'known' ? { coupon: found.value, confirmedAt: found.confirmedAt } : reader.mirror.get(id);
-  if (fetched !== null) {
-    return done(answer(parts, fetched, fetched.confirmedAt === known?.confirmedAt ? 'hit' : 'miss'));
+  const lookup: CouponLookup<Coupon> = id > 0 ? await fetcher.get(id, signal) : { found: 'missing' };
+  const latest =
+    lookup.found === 'known'
+      ? { coupon: lookup.value, confirmedAt: lookup.confirmedAt }
+      : reader.mirror.get(id);
+  if (latest !== null) {
+    return done(respond(parts, latest, latest.confirmedAt === mirrored?.confirmedAt ? 'hit' : 'miss'));
   }
-  if (found.found === 'unreachable') {
-    return failWith(
-      'upstream_unreachable',
-      `This coupon was never seen here, and the upstream is unreachable: ${found.detail}`,
-    );
-  }
-  return notFound('coupon');
+  if (lookup.found !== 'unreachable') return notFound('coupon');
+  return failWith(
+    'upstream_unreachable',
+    `This coupon was never seen here, and the upstream is unreachable: ${lookup.detail}`,
+  );
 }
 
-function answer(
+function respond(
   parts: AgentCouponParts,
   { coupon, confirmedAt }: MirroredCoupon,
   cache: 'hit' | 'miss',
 ): CouponResponse {
   const pending = confirmedAt === null ? 1 : 0;
-  return {
-    coupon,
-    provenance: provenanceOf({ confirmedAt, pending, cache }, parts.settings().freshness, parts.clock.now()),
-  };
+  return { coupon, provenance: provenanceNow(parts, { confirmedAt, pending, cache }) };
 }
 
 type Aging = Pick<AgentCouponParts, 'clock' | 'fetcher'> & {
   settings: () => { freshness: FreshnessPolicy };
 };
 
-/**
- * Whether a coupon is older than `grace`: the upstream is asked first. If the upstream does not answer, the old coupon
- * is used. `confirmedAt`: null if the upstream has not seen the coupon yet.
- */
+/** Whether to ask the upstream first. `confirmedAt`: null if the upstream has not seen the coupon yet. */
 function isExpired({ clock, settings }: Aging, confirmedAt: number | null): boolean {
   return confirmedAt !== null && freshnessAt(confirmedAt, settings().freshness, clock.now()) === 'expired';
 }
@@ -206,10 +189,9 @@ function refreshOlder({ clock, fetcher, settings }: Aging, confirmedAt: number |
   if (confirmedAt !== null && clock.now() - confirmedAt > settings().freshness.freshMs) fetcher.refresh();
 }
 
-function couponsUnreachable(found: CouponLookup<unknown>): Result<never> {
-  const answered =
-    found.found === 'known' ? 'the disk is too full to store them' : 'the upstream has no such list';
-  const detail = found.found === 'unreachable' ? found.detail : answered;
+function couponsUnreachable(lookup: CouponLookup<unknown>): Result<never> {
+  const details = { known: 'the disk is too full to store them', missing: 'the upstream has no such list' };
+  const detail = lookup.found === 'unreachable' ? lookup.detail : details[lookup.found];
   return failWith('upstream_unreachable', `The upstream's coupons were never read: ${detail}`);
 }
 
@@ -229,12 +211,12 @@ function listUnstored(
   // Provisional coupons come first, because their ids are negative.
   const first = reader.mirror.list({ limit: maxProvisional, offset: 0 });
   const provisional = first.filter(({ confirmedAt }) => confirmedAt === null).map(({ coupon }) => coupon);
-  const found = [...provisional, ...listed].filter((coupon) => passes(reader, coupon, query));
-  const sorted = found.toSorted((one, other) => one.id - other.id);
+  const matching = [...provisional, ...listed].filter((coupon) => matches(reader, coupon, query));
+  const sorted = matching.toSorted((one, other) => one.id - other.id);
   return { coupons: sorted.slice(query.offset, query.offset + query.limit), total: sorted.length };
 }
 
-function passes(reader: Reader, coupon: Coupon, { code, productKey, state }: CouponFilter): boolean {
+function matches(reader: Reader, coupon: Coupon, { code, productKey, state }: CouponFilter): boolean {
   const ofProduct = coupon.scope.type === 'single' ? coupon.scope.productKey : null;
   if (code !== undefined && foldCouponCode(coupon.code) !== foldCouponCode(code)) return false;
   if (productKey !== undefined && ofProduct !== productKey) return false;
@@ -255,22 +237,22 @@ export type AgentCheckoutParts = Pick<
 /** An agent quotes coupons from its mirror of the upstream's list, and stores redemptions itself. */
 export function agentCheckoutService(parts: AgentCheckoutParts): CheckoutService {
   const { reader, writer, clock } = parts;
-  const spelled = (code: string): Promise<string> =>
+  const stored = (code: string): Promise<string> =>
     storedCouponCode(code, (each) => reader.mirror.byCode(each));
   return {
     async quote(accountId, sent, signal): Promise<Result<QuoteResponse>> {
-      const looked = await lookUp(parts, await spelled(sent.code), signal);
-      if (!looked.ok) return looked;
-      const cart = { ...sent, code: await spelled(sent.code) };
+      const provenance = await refreshCode(parts, await stored(sent.code), signal);
+      if (!provenance.ok) return provenance;
+      const cart = { ...sent, code: await stored(sent.code) };
       const quote = quoteMirroredCoupon(reader, { accountId, cart, now: clock.now() });
-      return done({ quote, provenance: looked.value });
+      return done({ quote, provenance: provenance.value });
     },
     async redeem(command, writeOptions, signal): Promise<Result<RedemptionResponse>> {
-      const looked = await lookUp(parts, await spelled(command.cart.code), signal);
-      if (!looked.ok) return looked;
-      const cart = { ...command.cart, code: await spelled(command.cart.code) };
+      const provenance = await refreshCode(parts, await stored(command.cart.code), signal);
+      if (!provenance.ok) return provenance;
+      const cart = { ...command.cart, code: await stored(command.cart.code) };
       const redeemed = await writer.write('redeemMirroredCoupon', { ...command, cart }, writeOptions);
-      return redeemed.ok ? done({ ...redeemed.value, provenance: looked.value }) : redeemed;
+      return redeemed.ok ? done({ ...redeemed.value, provenance: provenance.value }) : redeemed;
     },
   };
 }
@@ -279,31 +261,27 @@ export function agentCheckoutService(parts: AgentCheckoutParts): CheckoutService
  * Reads the upstream's list if the mirror does not have the code, or if the coupon is older than its grace. Unknown
  * codes cause at most one read in `unknownMs`, whatever their number.
  */
-async function lookUp(
+async function refreshCode(
   parts: AgentCheckoutParts,
   code: string,
   signal: AbortSignal,
 ): Promise<Result<Provenance>> {
   const { reader, clock, fetcher, isConfigured, settings } = parts;
   if (!isConfigured()) return couponsNotConfigured();
-  const known = reader.mirror.byCode(code);
-  if (known !== null && !isExpired(parts, known.confirmedAt)) {
-    const { confirmedAt } = known;
+  const mirrored = reader.mirror.byCode(code);
+  if (mirrored !== null && !isExpired(parts, mirrored.confirmedAt)) {
+    const { confirmedAt } = mirrored;
     refreshOlder(parts, confirmedAt);
-    return done(worth(parts, { confirmedAt, pending: confirmedAt === null ? 1 : 0, cache: 'hit' }));
+    return done(provenanceNow(parts, { confirmedAt, pending: confirmedAt === null ? 1 : 0, cache: 'hit' }));
   }
   const before = mirroredSince(reader);
   if (before !== null && clock.now() - before <= settings().unknownMs) {
-    const { confirmedAt } = known ?? { confirmedAt: before };
-    return done(worth(parts, { confirmedAt, pending: 0, cache: 'hit' }));
+    const { confirmedAt } = mirrored ?? { confirmedAt: before };
+    return done(provenanceNow(parts, { confirmedAt, pending: 0, cache: 'hit' }));
   }
-  const found = await fetcher.list(signal);
+  const lookup = await fetcher.list(signal);
   const since = mirroredSince(reader);
-  if (since === null) return couponsUnreachable(found);
+  if (since === null) return couponsUnreachable(lookup);
   const { confirmedAt } = reader.mirror.byCode(code) ?? { confirmedAt: since };
-  return done(worth(parts, { confirmedAt, pending: 0, cache: since === before ? 'hit' : 'miss' }));
-}
-
-function worth({ clock, settings }: AgentCheckoutParts, source: Source): Provenance {
-  return provenanceOf(source, settings().freshness, clock.now());
+  return done(provenanceNow(parts, { confirmedAt, pending: 0, cache: since === before ? 'hit' : 'miss' }));
 }

@@ -7,7 +7,7 @@ import {
   type LicenseService,
   type LicenseResponse,
   acceptPastedKeys,
-  provenanceOf,
+  provenanceNow,
   type LicenseChangeRequest,
 } from '../services.ts';
 import { isOfFormerAddress, upstreamAddressSince, type AddressSince } from '../outbox/upstream-state.ts';
@@ -19,20 +19,20 @@ import {
   localLicense,
   freshnessAt,
 } from '../../domain/agent/license-snapshot.ts';
-import type { LicenseFetch, Clock, Deliveries, Log, LookupResult, UnstoredLicense } from '../ports.ts';
+import type { LicenseFetch, Clock, Deliveries, Log, LookupResult } from '../ports.ts';
 import { type Writer, afterCommit } from '../writer.ts';
 import { queueOf } from '../../domain/outbox/operation.ts';
 import { hasStoredResponse } from '../access/records.ts';
 import type { QueuedChange } from '../outbox/license-change.ts';
 
 /** An agent answers from its snapshots, and applies changes here at once and at the upstream later. */
-export function agentLicenseService(given: AgentLicenseParts): LicenseService {
+export function agentLicenseService(services: AgentLicenseParts): LicenseService {
   // Read once, at the first request: the address changes only at a start.
   let since: AddressSince | null | undefined;
   const parts: LicenseParts = {
-    ...given,
+    ...services,
     isOfFormerAddress(snapshot) {
-      if (since === undefined) since = upstreamAddressSince(given.reader);
+      if (since === undefined) since = upstreamAddressSince(services.reader);
       return isOfFormerAddress(since, snapshot);
     },
   };
@@ -54,28 +54,31 @@ function historyOf(
   const { snapshots, history } = parts.reader;
   const snapshot = snapshots.get(licenseKey);
   if (tenant !== null && (snapshot === null || !reaches(parts, tenant, snapshot))) return notFound('license');
-  const own = snapshot?.license.licenseKey ?? licenseKey;
-  const total = history.count(own, page.since);
+  const storedKey = snapshot?.license.licenseKey ?? licenseKey;
+  const total = history.count(storedKey, page.since);
   if (snapshot === null && total === 0) return notFound('license');
-  return done({ changes: history.list(own, page), total });
+  return done({ changes: history.list(storedKey, page), total });
 }
 
 /** Answers from the stored license, or asks the upstream. */
 async function verify(
   parts: LicenseParts,
-  question: Question,
+  query: Lookup,
   signal: AbortSignal,
 ): Promise<Result<LicenseResponse>> {
-  const { tenant, licenseKey } = question;
+  const { tenant, licenseKey } = query;
   const snapshot = parts.reader.snapshots.get(licenseKey);
   if (snapshot !== null && !reaches(parts, tenant, snapshot)) return notFound('license');
-  const answered = snapshot === null ? null : answerFrom(parts, snapshot);
-  if (snapshot === null || answered === null) return lookUp(parts, question, signal);
-  if (isToBeTouched(parts, snapshot)) postTouch(parts, snapshot.license.licenseKey);
-  // The stored license came from the upstream's former address: ask the present one first.
-  if (parts.isOfFormerAddress(snapshot)) return lookUp(parts, question, signal);
-  answered.cacheable.onServed();
-  return done(answered);
+  const response = snapshot === null ? null : cacheableResponse(parts, snapshot);
+  if (snapshot === null || response === null) return lookUp(parts, query, signal);
+  if (isToBeTouched(parts, snapshot)) {
+    // Not awaited, and errors are ignored: a verify must succeed on a full disk, too.
+    const { licenseKey: storedKey } = snapshot.license;
+    parts.writer.write('touchSnapshot', { licenseKey: storedKey }).catch(() => undefined);
+  }
+  if (parts.isOfFormerAddress(snapshot)) return lookUp(parts, query, signal);
+  response.cacheable.onServed();
+  return done(response);
 }
 
 /** Answers from the stored license if nothing has to be written or asked for; otherwise returns null. */
@@ -83,37 +86,32 @@ function verifyNow(parts: LicenseParts, tenant: Tenant, licenseKey: string): Cac
   const snapshot = parts.reader.snapshots.get(licenseKey);
   if (snapshot === null || !reaches(parts, tenant, snapshot)) return null;
   if (isToBeTouched(parts, snapshot) || parts.isOfFormerAddress(snapshot)) return null;
-  return answerFrom(parts, snapshot);
+  return cacheableResponse(parts, snapshot);
 }
 
-/** The answer from the stored license; null if the license is too old to rely on. */
-function answerFrom(parts: LicenseParts, snapshot: LicenseSnapshot): CacheableResponse | null {
+/** The response from the stored license; null if the license is too old to rely on. */
+function cacheableResponse(parts: LicenseParts, snapshot: LicenseSnapshot): CacheableResponse | null {
   const { freshness, refreshMs } = parts.settings();
   const now = parts.clock.now();
-  const judged = verdict(snapshot, freshness, now);
-  if (judged.verdict !== 'answer') return null;
+  const decision = verdict(snapshot, freshness, now);
+  if (decision.verdict !== 'answer') return null;
   const { productKey, askedAt, confirmedAt, license } = snapshot;
-  const until = Math.min(askedAt + refreshMs, freshnessEndsAt(judged.freshness, confirmedAt, freshness));
+  const until = Math.min(askedAt + refreshMs, freshnessEndsAt(decision.freshness, confirmedAt, freshness));
   const onServed =
-    judged.freshness === 'fresh' ? nothing : refreshing(parts.fetcher, productKey, license.licenseKey);
+    decision.freshness === 'fresh' ? nothing : refreshLater(parts.fetcher, productKey, license.licenseKey);
   return { ...responseOf(parts, snapshot, 'hit'), cacheable: { since: now, until, onServed } };
 }
 
 const nothing = (): void => undefined;
 
 /** Captures only what it needs, because it is cached with the answer. */
-function refreshing(fetcher: LicenseFetch, productKey: string, licenseKey: string): () => void {
+function refreshLater(fetcher: LicenseFetch, productKey: string, licenseKey: string): () => void {
   return () => fetcher.refresh(productKey, licenseKey);
 }
 
 function isToBeTouched({ clock, settings }: LicenseParts, { askedAt }: LicenseSnapshot): boolean {
   // The date may be in the future, if the clock jumped forwards and was set back.
   return Math.abs(clock.now() - askedAt) > settings().refreshMs;
-}
-
-/** Not awaited, and errors are ignored: a verify must succeed on a full disk, too. */
-function postTouch({ writer }: LicenseParts, licenseKey: string): void {
-  writer.write('touchSnapshot', { licenseKey }).catch(() => undefined);
 }
 
 /** `productIds` and `settings` return the current configuration. */
@@ -142,91 +140,76 @@ type LicenseParts = AgentLicenseParts & {
   isOfFormerAddress: (snapshot: LicenseSnapshot) => boolean;
 };
 
-type Question = { tenant: Tenant; licenseKey: string; requester: string | null };
+type Lookup = { tenant: Tenant; licenseKey: string; requester: string | null };
 
 /** Asks the upstream for a key that the store cannot answer. */
 async function lookUp(
   parts: AgentLicenseParts,
-  { tenant, licenseKey, requester }: Question,
+  { tenant, licenseKey, requester }: Lookup,
   signal: AbortSignal,
 ): Promise<Result<LicenseResponse>> {
-  const known = parts.reader.snapshots.get(licenseKey);
-  const productKeys = known !== null ? [known.productKey] : candidates(parts, tenant);
-  const found = await parts.fetcher.fetchForCaller(
-    productKeys,
-    known?.license.licenseKey ?? licenseKey,
+  const before = parts.reader.snapshots.get(licenseKey);
+  const lookup = await parts.fetcher.fetchForCaller(
+    before === null ? visibleProducts(parts, tenant) : [before.productKey],
+    before?.license.licenseKey ?? licenseKey,
     signal,
     // Only look-ups of unknown keys count, because only they can be guesses.
-    requester === null ? null : { credential: requester, isCounted: known === null },
+    requester === null ? null : { credential: requester, isCounted: before === null },
   );
   const snapshot = parts.reader.snapshots.get(licenseKey);
-  const judged = verdict(snapshot, parts.settings().freshness, parts.clock.now());
-  if (snapshot !== null && reaches(parts, tenant, snapshot) && judged.verdict === 'answer') {
-    return done(responseOf(parts, snapshot, found.found === 'known' ? 'miss' : 'hit'));
+  const decision = verdict(snapshot, parts.settings().freshness, parts.clock.now());
+  if (snapshot !== null && reaches(parts, tenant, snapshot) && decision.verdict === 'answer') {
+    return done(responseOf(parts, snapshot, lookup.found === 'known' ? 'miss' : 'hit'));
   }
-  const unstored = found.found === 'known' ? (found.unstored ?? null) : null;
+  // The license that the upstream just sent, if the disk is too full to store it.
+  const unstored = lookup.found === 'known' ? (lookup.unstored ?? null) : null;
   if (unstored !== null && (snapshot?.local.pending ?? 0) === 0) {
-    const answer = unstoredResponse(parts, unstored);
-    if (answer.provenance.freshness !== 'expired') return done(answer);
+    const { license, productKey, confirmedAt } = unstored;
+    const provenance = provenanceNow(parts, { confirmedAt, pending: 0, cache: 'miss' });
+    if (provenance.freshness !== 'expired') return done({ license, productKey, provenance });
   }
-  if (judged.verdict === 'expired') return expired(found);
-  if (found.found === 'limited') return tooManyLookups(found.waitMs);
-  if (judged.verdict === 'gone' || found.found === 'missing') return notFound('license');
-  const detail = found.found === 'unreachable' ? found.detail : 'The upstream did not answer for this key.';
+  if (decision.verdict === 'expired') return expired(lookup);
+  if (lookup.found === 'limited') {
+    return failWith('rate_limited', 'This credential asks for too many unknown keys.', {
+      retryAfterS: Math.max(1, Math.ceil(lookup.waitMs / 1000)),
+    });
+  }
+  if (decision.verdict === 'gone' || lookup.found === 'missing') return notFound('license');
+  const detail = lookup.found === 'unreachable' ? lookup.detail : 'The upstream did not answer for this key.';
   return failWith(
     'upstream_unreachable',
     `This key was never seen here, and the upstream is unreachable: ${detail}`,
   );
 }
 
-/** The response from a license that the upstream just sent, if the disk is too full to store it. */
-function unstoredResponse(
-  { clock, settings }: AgentLicenseParts,
-  { license, productKey, confirmedAt }: UnstoredLicense,
-): LicenseResponse {
-  const source = { confirmedAt, pending: 0, cache: 'miss' } as const;
-  return { license, productKey, provenance: provenanceOf(source, settings().freshness, clock.now()) };
-}
-
-/** `found`: the result of asking the upstream again. */
-function expired(found: LookupResult): Result<never> {
+function expired(lookup: LookupResult): Result<never> {
   let why = 'does not know it now';
-  if (found.found === 'unreachable') why = `cannot be reached now: ${found.detail}`;
-  if (found.found === 'known') why = 'a cache or an agent answers for it with data that is as old';
+  if (lookup.found === 'unreachable') why = `cannot be reached now: ${lookup.detail}`;
+  if (lookup.found === 'known') why = 'a cache or an agent answers for it with data that is as old';
   // The upstream's own detail may end with a full stop.
   const detail = `The upstream last confirmed this key too long ago, and ${why.replace(/\.$/, '')}.`;
   return failWith('verdict_expired', detail);
 }
 
-function tooManyLookups(waitMs: number): Result<never> {
-  return failWith('rate_limited', 'This credential asks for too many unknown keys.', {
-    retryAfterS: Math.max(1, Math.ceil(waitMs / 1000)),
-  });
-}
-
 /** The configured products that a credential can see. */
-function candidates({ productIds }: AgentLicenseParts, tenant: Tenant): readonly string[] {
+function visibleProducts({ productIds }: AgentLicenseParts, tenant: Tenant): readonly string[] {
   return productIds().filter((id) => tenant.productKey === null || id === tenant.productKey);
 }
 
 /** Keys of a product that was removed from the configuration are not answered. */
 function reaches(parts: AgentLicenseParts, tenant: Tenant, { productKey }: LicenseSnapshot): boolean {
-  return candidates(parts, tenant).includes(productKey);
+  return visibleProducts(parts, tenant).includes(productKey);
 }
 
 /** `cache`: `miss` if the upstream was asked for this response. */
 function responseOf(
-  { clock, settings }: AgentLicenseParts,
+  parts: AgentLicenseParts,
   snapshot: LicenseSnapshot,
   cache: 'hit' | 'miss',
 ): LicenseResponse {
-  const { confirmedAt, local } = snapshot;
-  const source = { confirmedAt, pending: local.pending, cache };
-  return {
-    license: localLicense(snapshot),
-    productKey: snapshot.productKey,
-    provenance: provenanceOf(source, settings().freshness, clock.now()),
-  };
+  const { productKey, confirmedAt, local } = snapshot;
+  const provenance = provenanceNow(parts, { confirmedAt, pending: local.pending, cache });
+  return { license: localLicense(snapshot), productKey, provenance };
 }
 
 /**
@@ -244,7 +227,7 @@ async function change(
   const { tenant, licenseKey, trigger, waitMs, idempotency, requester = null } = request;
   const isReplay = hasStoredResponse(parts.reader, idempotency);
   let cache: 'hit' | 'miss' = 'hit';
-  if (!isReplay && asksFirst(parts, request)) {
+  if (!isReplay && mustAskFirst(parts, request)) {
     const fetched = await lookUp(parts, { tenant, licenseKey, requester }, signal);
     if (fetched.ok) cache = cacheOf(fetched.value);
   }
@@ -262,7 +245,7 @@ async function change(
   const deliver = (): Awaitable<LicenseSnapshot> => {
     parts.deliveries.wake({ subject: snapshot.license.licenseKey, queue: queueOf[trigger] });
     if (trigger !== 'enable' && waitMs === 0) return snapshot;
-    return afterWaiting(parts, request, { snapshot, operationId }, signal);
+    return waitForUpstream(parts, request, { snapshot, operationId }, signal);
   };
   // If waiting fails, the caller gets the response of the commit, which is stored under the idempotency key.
   return done(responseOf(parts, await afterCommit(parts.log, deliver, snapshot), cache));
@@ -276,7 +259,7 @@ function cacheOf({ provenance }: LicenseResponse): 'hit' | 'miss' {
  * Whether to ask the upstream before recording the change: an enable of a key that was last seen enabled, but not
  * recently, or at another upstream address. The key may have been disabled since.
  */
-function asksFirst(parts: LicenseParts, { tenant, licenseKey, trigger }: LicenseChangeRequest): boolean {
+function mustAskFirst(parts: LicenseParts, { tenant, licenseKey, trigger }: LicenseChangeRequest): boolean {
   if (trigger !== 'enable') return false;
   const snapshot = parts.reader.snapshots.get(licenseKey);
   if (snapshot === null || !reaches(parts, tenant, snapshot)) return false;
@@ -285,7 +268,7 @@ function asksFirst(parts: LicenseParts, { tenant, licenseKey, trigger }: License
   return snapshot.local.enabled && (!isFresh || parts.isOfFormerAddress(snapshot));
 }
 
-/** Whether a read from the upstream could make a refused change possible. A key that is gone may have returned. */
+/** Whether a read from the upstream could make a failed change possible. A key that is gone may have returned. */
 function upstreamMayKnow(
   parts: LicenseParts,
   { tenant, licenseKey }: LicenseChangeRequest,
@@ -299,7 +282,7 @@ function upstreamMayKnow(
 async function queue(parts: LicenseParts, request: LicenseChangeRequest): Promise<Result<QueuedChange>> {
   const { freshness, maxPending } = parts.settings();
   const { tenant, licenseKey, trigger, actor, requestId = null, idempotency } = request;
-  const productKeys = candidates(parts, tenant);
+  const productKeys = visibleProducts(parts, tenant);
   return parts.writer.write(
     'queueChange',
     { productKeys, licenseKey, trigger, freshness, maxPending },
@@ -308,7 +291,7 @@ async function queue(parts: LicenseParts, request: LicenseChangeRequest): Promis
 }
 
 /** Waits for the upstream as long as the caller wants; returns the latest snapshot. */
-async function afterWaiting(
+async function waitForUpstream(
   parts: LicenseParts,
   { licenseKey, trigger, waitMs, isAgent = false, idempotency }: LicenseChangeRequest,
   queued: QueuedChange & { operationId: string },

@@ -6,29 +6,17 @@ import {
   type ProductList,
 } from '../../domain/agent/product.ts';
 import { productCredential } from '../access/credential.ts';
-import type { SettingReads, Reader } from '../tables.ts';
+import type { SettingReads, SettingTable, Reader } from '../tables.ts';
 import { upstreamProductName } from '../../domain/license.ts';
 
 const setting = 'products';
 
 export function storedProducts(settings: SettingReads): ProductList {
   const stored = settings.get(setting);
-  if (stored === null) return noProducts;
-  const products = JSON.parse(stored) as ProductList | [string, string][];
-  if (!Array.isArray(products)) return products;
-  // As it was stored before products had ids.
-  const configured = products.map(([productKey, secretDigest]) => ({
-    id: productKey,
-    productKey,
-    secretDigest,
-  }));
-  return { configured, removed: [] };
+  return stored === null ? noProducts : (JSON.parse(stored) as ProductList);
 }
 
-export function storeProducts(
-  settings: { set(name: string, value: string): void },
-  products: ProductList,
-): void {
+export function storeProducts(settings: Pick<SettingTable, 'set'>, products: ProductList): void {
   settings.set(setting, JSON.stringify(products));
 }
 
@@ -37,21 +25,18 @@ export function storeProducts(
  * valid if a product gets another key. People and API callers use product keys.
  */
 export class AgentProducts {
-  #list: ProductList = noProducts;
+  #list: ProductList;
   /** Product keys by id, including removed products. */
   #keys: ReadonlyMap<string, string> = new Map();
   #ids: ReadonlyMap<string, string> = new Map();
 
-  constructor(known: ProductList, configured: readonly ConfiguredProduct[]) {
-    this.#recognize(known, configured);
+  constructor(stored: ProductList, configured: readonly ConfiguredProduct[]) {
+    this.#list = stored;
+    this.configure(configured);
   }
 
   configure(configured: readonly ConfiguredProduct[]): void {
-    this.#recognize(this.#list, configured);
-  }
-
-  #recognize(known: ProductList, configured: readonly ConfiguredProduct[]): void {
-    this.#list = recognizeProducts(known, configured);
+    this.#list = recognizeProducts(this.#list, configured);
     const all = [...this.#list.configured, ...this.#list.removed];
     this.#keys = new Map(all.map(({ id, productKey }) => [id, productKey]));
     this.#ids = new Map(this.configured.map(({ id, productKey }) => [productKey, id]));

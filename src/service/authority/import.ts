@@ -1,7 +1,6 @@
 import { done, failWith, type Result, unknownProduct, notFound } from '../../domain/problem/problem.ts';
 import { type License, isPlainLicenseKey, malformedKey } from '../../domain/license.ts';
 import type { Product, Purchase } from '../../domain/catalogue.ts';
-import type { Tenant } from '../../domain/access/principal.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, Awaitable } from '../tables.ts';
 import {
@@ -49,8 +48,8 @@ export async function importEach<Row extends { row: number }>(
   { importOne, identitiesOf }: RowImport<Row>,
 ): Promise<Result<ImportReport>> {
   const report: ImportReport = { imported: 0, unchanged: 0, rejected: [...rejected] };
-  for (const together of independentRows(rows, identitiesOf)) {
-    const outcomes = await Promise.all(together.map(async (row) => [row, await importOne(row)] as const));
+  for (const batch of independentRows(rows, identitiesOf)) {
+    const outcomes = await Promise.all(batch.map(async (row) => [row, await importOne(row)] as const));
     for (const [{ row }, outcome] of outcomes) {
       if (typeof outcome === 'string') report[outcome] += 1;
       else report.rejected.push({ row, ...outcome });
@@ -66,19 +65,19 @@ function* independentRows<Row>(
   rows: readonly Row[],
   identitiesOf: (row: Row) => readonly string[],
 ): Generator<readonly Row[]> {
-  let together: { row: Row; identities: readonly string[] }[] = [];
+  let batch: { row: Row; identities: readonly string[] }[] = [];
   let taken = new Set<string>();
   for (const row of rows) {
     const identities = identitiesOf(row);
     if (identities.some((identity) => taken.has(identity))) {
-      yield* chunks(inOrder(together), maxConcurrentRows);
-      together = [];
+      yield* chunks(inOrder(batch), maxConcurrentRows);
+      batch = [];
       taken = new Set();
     }
-    together.push({ row, identities });
+    batch.push({ row, identities });
     for (const identity of identities) taken.add(identity);
   }
-  yield* chunks(inOrder(together), maxConcurrentRows);
+  yield* chunks(inOrder(batch), maxConcurrentRows);
 }
 
 function inOrder<Row>(rows: { row: Row; identities: readonly string[] }[]): readonly Row[] {
@@ -96,8 +95,8 @@ function refuseAll(rejected: readonly RejectedRow[]): Result<never> {
 }
 
 /** Imported dates are in whole seconds. */
-function isSameSecond(one: number | null, other: number | null): boolean {
-  return one === null || other === null ? one === other : Math.floor(one / 1000) === Math.floor(other / 1000);
+function secondOf(epochMs: number | null): number | null {
+  return epochMs === null ? null : Math.floor(epochMs / 1000);
 }
 
 /** A license of another store; null: the file has no value. */
@@ -113,7 +112,7 @@ export type LicenseRow = {
 
 type LicenseImport = ImportRows<LicenseRow> & {
   /** Accept only products of this account; null: any. */
-  accountId: Tenant['accountId'] | null;
+  accountId: string | null;
 };
 
 type Tables = {
@@ -139,7 +138,7 @@ function importTables(
   { products, licenses }: Pick<AuthorityTransaction, 'products' | 'licenses'>,
   { isDryRun }: { isDryRun: boolean },
 ): Tables {
-  const tables = { products: readOnce(products), licenses };
+  const tables = { products: cached(products), licenses };
   if (!isDryRun) return tables;
   const added = new Map<string, License>();
   return {
@@ -157,16 +156,12 @@ function importTables(
 }
 
 /** Reads each product once, also for concurrent rows: thousands of rows have the same few products. */
-function readOnce(products: Tables['products']): Tables['products'] {
-  const known = new Map<string, Awaitable<Product | null>>();
+function cached(products: Tables['products']): Tables['products'] {
+  const cache = new Map<string, Awaitable<Product | null>>();
   return {
     get: (productKey) => {
-      let product = known.get(productKey);
-      if (product === undefined) {
-        product = products.get(productKey);
-        known.set(productKey, product);
-      }
-      return product;
+      if (!cache.has(productKey)) cache.set(productKey, products.get(productKey));
+      return cache.get(productKey) ?? null;
     },
   };
 }
@@ -209,7 +204,7 @@ function isSameLicense(row: LicenseRow, license: License): boolean {
     row.buyerEmail === license.buyerEmail &&
     (row.uses ?? license.uses) === license.uses &&
     (row.enabled ?? license.enabled) === license.enabled &&
-    isSameSecond(row.createdAt ?? license.createdAt, license.createdAt)
+    secondOf(row.createdAt ?? license.createdAt) === secondOf(license.createdAt)
   );
 }
 
@@ -288,7 +283,7 @@ function isSamePurchase({ purchaseId, licenseKey, refundedAt }: PurchaseRow, pur
   return (
     (purchaseId ?? purchase.purchaseId) === purchase.purchaseId &&
     licenseKey === purchase.licenseKey &&
-    isSameSecond(refundedAt, purchase.refundedAt)
+    secondOf(refundedAt) === secondOf(purchase.refundedAt)
   );
 }
 
@@ -360,15 +355,12 @@ function dryRunCoupons(coupons: AuthorityTransaction['coupons']): typeof coupons
   };
 }
 
-function isSameCoupon(terms: CouponTerms, coupon: Coupon): boolean {
-  return (
-    JSON.stringify(withoutDates(terms)) === JSON.stringify(withoutDates(coupon)) &&
-    isSameSecond(terms.startAt, coupon.startAt) &&
-    isSameSecond(terms.endAt, coupon.endAt)
-  );
+function isSameCoupon(one: CouponTerms, other: CouponTerms): boolean {
+  return comparable(one) === comparable(other);
 }
 
-function withoutDates({ scope, discount, code, ...terms }: CouponTerms): unknown[] {
+function comparable({ scope, discount, code, startAt, endAt, ...terms }: CouponTerms): string {
   const { minimumPurchaseAmount, usageLimit, notes } = terms;
-  return [scope, discount, code, minimumPurchaseAmount, usageLimit, notes];
+  const dates = [secondOf(startAt), secondOf(endAt)];
+  return JSON.stringify([scope, discount, code, dates, minimumPurchaseAmount, usageLimit, notes]);
 }

@@ -134,9 +134,9 @@ export function restore(
 const roleSetting = 'role';
 
 /** The role of the store's first start; null for a new store. */
-export function roleOf(reader: Reader): RoleName | null {
-  const kept = reader.settings.get(roleSetting);
-  return kept === 'authority' || kept === 'agent' ? kept : roleByContent(reader);
+export function roleOf({ settings }: Pick<Reader, 'settings'>): RoleName | null {
+  const role = settings.get(roleSetting);
+  return role === 'authority' || role === 'agent' ? role : null;
 }
 
 /**
@@ -159,17 +159,4 @@ export async function isUnusedAuthority({
 
 async function storeRole({ settings }: AuthorityTransaction, role: RoleName): Promise<void> {
   await settings.set(roleSetting, role);
-}
-
-/**
- * For stores of early versions, which did not store the role. An agent's store may have an account, too: those versions
- * created one at a start without an upstream.
- */
-function roleByContent({ products, operations, mirror, snapshots, accounts }: Reader): RoleName | null {
-  if (products.count({}) > 0) return 'authority';
-  const known = snapshots.counts({ fresh: 0, stale: 0, grace: 0 });
-  const isAgent =
-    operations.lastSeq() > 0 || mirror.count() > 0 || Object.values(known).some((count) => count > 0);
-  if (isAgent) return 'agent';
-  return accounts.count({}) > 0 ? 'authority' : null;
 }
