@@ -57,10 +57,11 @@ async function probeOnce(
   const { upstream, clock, mutex, limiter, fetcher, settings, lifetime } = parts;
   const owner = next.of === 'credential' ? next.owner : undefined;
   if (owner === null) return probeCoupons(parts, signal);
-  const asked = owner === undefined ? productInTurn(acceptedProducts(parts), turn) : { product: owner, turn };
-  if (asked === null) return settings().productIds.length === 0 && probeCoupons(parts, signal);
-  const { product } = asked;
-  const licenseKey = keyInTurn(parts, product, asked.turn);
+  const target =
+    owner === undefined ? productInTurn(acceptedProducts(parts), turn) : { product: owner, turn };
+  if (target === null) return settings().productIds.length === 0 && probeCoupons(parts, signal);
+  const { product } = target;
+  const licenseKey = keyInTurn(parts, product, target.turn);
   if (licenseKey === probeKey) {
     const admission = await limiter.admitProbe(signal);
     if (!admission.admitted) return false;
@@ -98,8 +99,8 @@ function productInTurn(products: readonly string[], turn: number): { product: st
  * breaker would never close, and all other keys would wait.
  */
 function keyInTurn({ reader }: ProbeParts, product: string, turn: number): string {
-  const known = reader.snapshots.latest(product, keysInTurn);
-  const keys = known.length > 1 ? known : [...known, probeKey];
+  const latest = reader.snapshots.latest(product, keysInTurn);
+  const keys = latest.length > 1 ? latest : [...latest, probeKey];
   return keys[turn % keys.length] ?? probeKey;
 }
 

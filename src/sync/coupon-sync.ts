@@ -54,7 +54,7 @@ export class CouponSync implements CouponFetch {
 
   async list(signal: AbortSignal): Promise<CouponLookup<readonly Coupon[]>> {
     signal.throwIfAborted();
-    return found(await this.#listWhole('caller'), ({ coupons }) => coupons);
+    return toLookup(await this.#listWhole('caller'), ({ coupons }) => coupons);
   }
 
   refresh(): void {
@@ -70,7 +70,7 @@ export class CouponSync implements CouponFetch {
         this.#parts.writer.write('mirrorCoupons', { coupons: [value], confirmedAt, extent: 'some' }),
       );
     }
-    return found(outcome, (coupon) => coupon);
+    return toLookup(outcome, (coupon) => coupon);
   }
 
   async admit(signal: AbortSignal): Promise<'admitted' | 'away' | 'unauthorized'> {
@@ -142,22 +142,24 @@ export class CouponSync implements CouponFetch {
       );
     // A list that is being read may have been answered before the creation arrived.
     await this.#listing;
-    const outcome = fromUpstream(await this.#listWhole('push'));
+    const outcome = withoutCached(await this.#listWhole('push'));
     // The creation stays due: it is looked for as soon as the limiter admits requests.
     if (isHeldBack(outcome)) return;
     if (outcome.outcome !== 'applied') {
       await postpone(outcome);
       return;
     }
-    const ours = provisionalCoupon(operation).code;
+    const sentCode = provisionalCoupon(operation).code;
     const { coupons, unreadable } = outcome.value;
     const listed =
-      coupons.find(({ code }) => code === ours) ??
+      coupons.find(({ code }) => code === sentCode) ??
       coupons.find(({ code }) => foldCouponCode(code) === operation.subject) ??
       null;
-    const hiding = unreadable.find(({ code }) => code === null || foldCouponCode(code) === operation.subject);
-    if (listed === null && hiding !== undefined) {
-      await postpone(hiddenBy(hiding));
+    const candidate = unreadable.find(
+      ({ code }) => code === null || foldCouponCode(code) === operation.subject,
+    );
+    if (listed === null && candidate !== undefined) {
+      await postpone(maybeUnreadable(candidate));
       return;
     }
     const { confirmedAt } = outcome;
@@ -188,11 +190,11 @@ export class CouponSync implements CouponFetch {
 
   #logUnreadable(unreadable: readonly UnreadableCoupon[]): void {
     for (const coupon of unreadable) {
-      if (this.#unreadable.has(nameOfUnreadable(coupon))) continue;
+      if (this.#unreadable.has(unreadableName(coupon))) continue;
       const { id, fault: error } = coupon;
       this.#parts.log.warn({ coupon: id, error }, 'a coupon of the upstream cannot be read and is left out');
     }
-    this.#unreadable = new Set(unreadable.map(nameOfUnreadable));
+    this.#unreadable = new Set(unreadable.map(unreadableName));
   }
 
   /** Stores the list in the mirror. On a full disk the mirror stays as it is, and creations are still reconciled. */
@@ -209,8 +211,8 @@ export class CouponSync implements CouponFetch {
   /** A coupon that the list no longer shows leaves the mirror only when the upstream answers 404 to its id. */
   async #dropMissing({ coupons, unreadable }: CouponPage, priority: Priority): Promise<void> {
     const { reader, writer, upstream, lifetime } = this.#parts;
-    const there = new Set([...coupons, ...unreadable].map(({ id }) => id));
-    for (const id of reader.mirror.shownIds().filter((each) => !there.has(each))) {
+    const listedIds = new Set([...coupons, ...unreadable].map(({ id }) => id));
+    for (const id of reader.mirror.shownIds().filter((each) => !listedIds.has(each))) {
       const outcome = await this.#ask(priority, lifetime, () => upstream.getCoupon(id, lifetime));
       if (isMissing(outcome)) await writer.write('forgetCoupon', { id });
     }
@@ -236,12 +238,12 @@ export class CouponSync implements CouponFetch {
 }
 
 /** The outcome; a cached response reconciles nothing and counts as not applied. */
-function fromUpstream<Value>(outcome: Outcome<Value>): Outcome<Value> {
+function withoutCached<Value>(outcome: Outcome<Value>): Outcome<Value> {
   if (outcome.outcome !== 'applied' || !outcome.isCached) return outcome;
   return notApplied('cached', 'a cache answered, not the upstream');
 }
 
-function found<Said, Value>(outcome: Outcome<Said>, valueOf: (said: Said) => Value): CouponLookup<Value> {
+function toLookup<Said, Value>(outcome: Outcome<Said>, valueOf: (said: Said) => Value): CouponLookup<Value> {
   if (outcome.outcome === 'applied') {
     return { found: 'known', value: valueOf(outcome.value), confirmedAt: outcome.confirmedAt };
   }
@@ -249,7 +251,7 @@ function found<Said, Value>(outcome: Outcome<Said>, valueOf: (said: Said) => Val
 }
 
 /** An unreadable coupon of the list may be the one that was looked for. */
-function hiddenBy({ fault }: UnreadableCoupon): NotApplied {
+function maybeUnreadable({ fault }: UnreadableCoupon): NotApplied {
   const what = 'a coupon in the list of the upstream cannot be read, and may be this one';
   return notApplied('rejected', `${what}: ${fault}`);
 }
@@ -261,9 +263,9 @@ const refusedKey = heldBack(
 );
 
 /** How many coupons a page may have (specification 4.2). */
-const mostAtOnce = 100;
+const maxPageSize = 100;
 /** How many pages of a list are read. */
-const mostPages = 1000;
+const maxPages = 1000;
 
 /** Requests one page of the upstream's coupons. */
 type AskPage = (page: UpstreamPage) => Promise<Outcome<CouponPage>>;
@@ -280,7 +282,7 @@ export async function readCouponList(ask: AskPage, begunAt: number): Promise<Out
 }
 
 /** Identifies an unreadable coupon. */
-function nameOfUnreadable({ id, code }: UnreadableCoupon): string {
+function unreadableName({ id, code }: UnreadableCoupon): string {
   return `${id} ${code}`;
 }
 
@@ -290,23 +292,23 @@ function nameOfUnreadable({ id, code }: UnreadableCoupon): string {
  */
 async function readPages(ask: AskPage): Promise<Pages | NotApplied | Ambiguous> {
   const pages: Applied<CouponPage>[] = [];
-  const shown = new Set<number | null>();
-  let [limit, count, isFull] = [mostAtOnce, 0, false];
+  const seenIds = new Set<number | null>();
+  let [limit, count, isFull] = [maxPageSize, 0, false];
   let cursor: string | undefined;
-  while (pages.length < mostPages) {
+  while (pages.length < maxPages) {
     const page = await ask({ limit, offset: count, cursor });
     if (page.outcome === 'ambiguous' && page.isTooLarge === true && limit > 1) {
       limit /= 10;
       continue;
     }
     const isBehindEnd = pages.length > 0 && !isFull;
-    if (page.outcome !== 'applied') return isBehindEnd && isNo(page) ? pages : page;
+    if (page.outcome !== 'applied') return isBehindEnd && refusesPage(page) ? pages : page;
     const ids = [...page.value.coupons, ...page.value.unreadable].map(({ id }) => id);
     if (ids.length === 0) return isBehindEnd ? pages : [...pages, page];
     // The upstream ignores the offset. A page that is not full is the whole list; behind a full page there may be more.
-    if (ids.every((id) => shown.has(id))) return isBehindEnd ? pages : samePage;
+    if (ids.every((id) => seenIds.has(id))) return isBehindEnd ? pages : repeatedPage;
     pages.push(page);
-    for (const id of ids) shown.add(id);
+    for (const id of ids) seenIds.add(id);
     count += ids.length;
     isFull = ids.length === limit;
     // An upstream with cursors also says where the list ends, and limits offsets.
@@ -317,13 +319,13 @@ async function readPages(ask: AskPage): Promise<Pages | NotApplied | Ambiguous> 
 }
 
 /** Whether the upstream refuses this page, as some do behind the end of their list. */
-function isNo(outcome: NotApplied | Ambiguous): boolean {
+function refusesPage(outcome: NotApplied | Ambiguous): boolean {
   if (outcome.outcome === 'ambiguous') return false;
   return outcome.reason === 'refused' || outcome.reason === 'missing' || outcome.reason === 'rejected';
 }
 
 /** The upstream ignores the offset, so the rest of its list is unknown. */
-const samePage = notApplied(
+const repeatedPage = notApplied(
   'rejected',
   'the upstream returns the same coupons at every offset, so its list cannot be read completely',
 );
@@ -344,7 +346,7 @@ function join(pages: Pages, begunAt: number): Applied<CouponPage> {
     outcome: 'applied',
     value: {
       coupons: [...new Map(coupons.map((coupon) => [coupon.id, coupon])).values()],
-      unreadable: [...new Map(unreadable.map((coupon) => [nameOfUnreadable(coupon), coupon])).values()],
+      unreadable: [...new Map(unreadable.map((coupon) => [unreadableName(coupon), coupon])).values()],
     },
     confirmedAt: Math.min(begunAt, ...pages.map(({ confirmedAt }) => confirmedAt)),
     isCached: pages.some(({ isCached }) => isCached),

@@ -20,13 +20,13 @@ type Queue = Map<string, Waiter[]>;
  * For example: one program looks up a thousand keys after a restart, while a till waits for one key. First come, first
  * served, the till would wait for all thousand; with turns, it waits for one of them.
  */
-export class Rate {
+export class RateLimiter {
   readonly #clock: Clock;
   readonly #perSecond: () => number;
   readonly #waiting: Record<Priority, Queue> = { caller: new Map(), push: new Map(), refresh: new Map() };
   #tokens: number;
   #countedAt: number;
-  #turn = 0;
+  #granted = 0;
   #isTimed = false;
   readonly #lifetime: AbortSignal;
 
@@ -39,28 +39,28 @@ export class Rate {
   }
 
   /** Resolves when it is the turn of this priority and requester; rejects with the signal's reason. */
-  async turn(priority: Priority, signal: AbortSignal, requester: string = ''): Promise<void> {
+  async acquire(priority: Priority, signal: AbortSignal, requester: string = ''): Promise<void> {
     signal.throwIfAborted();
-    if (this.#takeAtOnce()) return;
+    if (this.#tryAcquire()) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiter = { go: resolve };
     const queue = this.#waiting[priority];
     queue.set(requester, [...(queue.get(requester) ?? []), waiter]);
-    const turn = unlessAborted(promise, signal, () => {
+    const acquired = unlessAborted(promise, signal, () => {
       const others = (queue.get(requester) ?? []).filter((other) => other !== waiter);
       if (others.length > 0) queue.set(requester, others);
       else queue.delete(requester);
     });
     this.#grantTurns();
-    await turn;
+    await acquired;
   }
 
   /** Takes a turn if no one waits and a token is left. */
-  #takeAtOnce(): boolean {
+  #tryAcquire(): boolean {
     if (this.#anyWaiting()) return false;
     this.#gain();
     if (this.#tokens < 1) return false;
-    this.#turn += 1;
+    this.#granted += 1;
     this.#tokens -= 1;
     return true;
   }
@@ -90,12 +90,12 @@ export class Rate {
 
   #next(): Waiter | null {
     if (this.#tokens < 1) return null;
-    const first = reserved[this.#turn % reserved.length] ?? null;
+    const first = reserved[this.#granted % reserved.length] ?? null;
     const order = first === null ? byUrgency : [first, ...byUrgency];
     const priority = order.find((name) => this.#waiting[name].size > 0);
     const waiter = priority === undefined ? null : takeFirst(this.#waiting[priority]);
     if (waiter === null) return null;
-    this.#turn += 1;
+    this.#granted += 1;
     this.#tokens -= 1;
     return waiter;
   }

@@ -14,7 +14,7 @@ import {
 import type { Blocker } from '../domain/outbox/explanation.ts';
 import type { Clock, Log } from '../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
-import { Rate, type Priority } from './rate-limiter.ts';
+import { RateLimiter, type Priority } from './rate-limiter.ts';
 
 type UpstreamLimiterSettings = CredentialSettings & {
   /** Requests a second. */
@@ -44,7 +44,7 @@ export type Admission = { admitted: true } | { admitted: false; detail: string; 
 /**
  * The credential of a request, and its subject: a license key or coupons. `sentAt`: monotonic ms; absent: just now.
  */
-type Asked = { owner: CredentialOwner; subject: string; sentAt?: number };
+type SentRequest = { owner: CredentialOwner; subject: string; sentAt?: number };
 
 /** A read that tests the upstream or a refused credential, and when it is due (monotonic ms). */
 export type Probe = { at: number; of: 'upstream' } | { at: number; of: 'credential'; owner: CredentialOwner };
@@ -60,7 +60,7 @@ type Health = Pick<
  */
 export class UpstreamLimiter {
   readonly #parts: UpstreamLimiterParts;
-  readonly #rate: Rate;
+  readonly #rate: RateLimiter;
   #breaker: Breaker = closedBreaker;
   /** Since when a person has paused sync (epoch ms); null if not paused. */
   #pausedAt: number | null = null;
@@ -73,7 +73,7 @@ export class UpstreamLimiter {
 
   constructor(parts: UpstreamLimiterParts) {
     this.#parts = parts;
-    this.#rate = new Rate(parts.clock, () => parts.settings().rate, parts.lifetime);
+    this.#rate = new RateLimiter(parts.clock, () => parts.settings().rate, parts.lifetime);
     this.#credentials = new CredentialStates(parts);
     this.#health = {
       state: 'unknown',
@@ -98,7 +98,7 @@ export class UpstreamLimiter {
   async admit(priority: Priority, signal: AbortSignal, requester: string = ''): Promise<Admission> {
     const before = this.admission();
     if (!before.admitted) return before;
-    await this.#rate.turn(priority, signal, requester);
+    await this.#rate.acquire(priority, signal, requester);
     const after = this.admission();
     if (!after.admitted) this.#rate.giveBack();
     return after;
@@ -108,7 +108,7 @@ export class UpstreamLimiter {
   async admitProbe(signal: AbortSignal): Promise<Admission> {
     const before = this.#probePermission();
     if (!before.admitted) return before;
-    await this.#rate.turn('push', signal);
+    await this.#rate.acquire('push', signal);
     const after = this.#probePermission();
     // The breaker changes only when the probe is really sent, so it never waits half open.
     if (after.admitted) this.#move({ type: 'probe', at: this.#parts.clock.monotonic() });
@@ -122,7 +122,7 @@ export class UpstreamLimiter {
   }
 
   /** Handles the result of a request. */
-  observe(outcome: Outcome<unknown>, { owner, subject, sentAt }: Asked): void {
+  observe(outcome: Outcome<unknown>, { owner, subject, sentAt }: SentRequest): void {
     const { clock, meter, onRetryAfter } = this.#parts;
     meter.answered(outcome.outcome);
     this.#lastRequestAt = clock.monotonic();
@@ -187,7 +187,7 @@ export class UpstreamLimiter {
 
   /** Tests refused credentials again: they may be others now. */
   retryCredentials(): void {
-    this.#credentials.forget();
+    this.#credentials.reset();
     this.#parts.onRecovery();
   }
 
@@ -226,9 +226,9 @@ export class UpstreamLimiter {
   }
 
   /** Converts a monotonic time (`Clock.monotonic`) to epoch ms, for people; null if the time is over. */
-  #wallClock(instant: number): number | null {
+  #wallClock(at: number): number | null {
     const { clock } = this.#parts;
-    const leftMs = instant - clock.monotonic();
+    const leftMs = at - clock.monotonic();
     return leftMs > 0 ? clock.now() + leftMs : null;
   }
 
@@ -338,7 +338,7 @@ class CredentialStates {
   readonly #parts: UpstreamLimiterParts;
   readonly #refused = new Map<CredentialOwner, { retryAt: number }>();
   /** When the credentials may last have changed (monotonic ms, `Clock.monotonic`). */
-  #forgottenAt = -Infinity;
+  #resetAt = -Infinity;
 
   constructor(parts: UpstreamLimiterParts) {
     this.#parts = parts;
@@ -367,16 +367,16 @@ class CredentialStates {
     // Nothing was sent, or the credential was just removed from the configuration: reload cannot fix this refusal.
     if (!this.isConfigured(owner)) return null;
     // The credential may have been another one when the request was sent.
-    if (sentAt < this.#forgottenAt) return null;
+    if (sentAt < this.#resetAt) return null;
     const { clock, log, settings } = this.#parts;
-    const whose = owner === null ? { coupons: true } : { product: settings().productKeyOf(owner) };
+    const subject = owner === null ? { coupons: true } : { product: settings().productKeyOf(owner) };
     if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') {
       const before = this.#refused.get(owner);
       // The request was already under way when another one was refused.
       if (before !== undefined && clock.monotonic() < before.retryAt) return null;
       if (before === undefined) {
         const hint = 'put the right one into the configuration and reload, or run: latchkey sync resume';
-        log.error({ ...whose, error: outcome.detail, hint }, 'the upstream refuses our credential');
+        log.error({ ...subject, error: outcome.detail, hint }, 'the upstream refuses our credential');
       }
       // The upstream may refuse one key but accept the credential: another key tests it soon.
       const pauseMs = before === undefined ? firstPauseMs : refusedPauseMs;
@@ -384,13 +384,13 @@ class CredentialStates {
       return 'refused';
     }
     if (!isResponse(outcome) || !this.#refused.delete(owner)) return null;
-    log.info(whose, 'the upstream accepts our credential again');
+    log.info(subject, 'the upstream accepts our credential again');
     return 'accepted';
   }
 
   /** Forgets all refusals: the credentials may be others now. */
-  forget(): void {
+  reset(): void {
     this.#refused.clear();
-    this.#forgottenAt = this.#parts.clock.monotonic();
+    this.#resetAt = this.#parts.clock.monotonic();
   }
 }

@@ -2,14 +2,14 @@ import { parseDatetime } from '../domain/time.ts';
 import { instanceHeader, provenanceHeaderNames } from '../domain/header-names.ts';
 import { notApplied, type Applied, type NotAppliedReason, type Outcome } from '../domain/outbox/outcome.ts';
 import { type Dialect, type RequestKind, type JsonObject, type Parsed, readObject } from './wire.ts';
-import { type Answered, type Exchange, type Failed, headerOf, tooLarge } from './exchange.ts';
+import { type CompleteResponse, type Exchange, type FailedExchange, headerOf, tooLarge } from './exchange.ts';
 
-const longestForeignWaitMs = 15 * 60_000;
+const maxForeignWaitMs = 15 * 60_000;
 /** The highest `Age` of RFC 9111, in seconds. */
-const longestAgeS = 2 ** 31;
+const maxAgeS = 2 ** 31;
 
 /** How to understand a response. */
-export type Understanding<Value> = {
+export type ResponseContext<Value> = {
   read: (body: JsonObject) => Parsed<Value>;
   request: RequestKind;
   dialect: Dialect;
@@ -17,7 +17,7 @@ export type Understanding<Value> = {
   self: string | null;
   /** Texts that no detail may repeat: the credential and the license key. */
   hidden: readonly string[];
-  /** `Clock.now` and `Clock.confirmed` when the response came. */
+  /** `Clock.now` and `Clock.confirmed` when the response arrived. */
   now: number;
   confirmed: number | null;
 };
@@ -25,33 +25,36 @@ export type Understanding<Value> = {
 /** Requests that a cache may answer, because they change nothing. */
 const reads: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'listCoupons', 'getCoupon']);
 
-/** Decides what a request came to: applied, not applied or ambiguous (src/sync/README.md, What a response proves). */
-export function classify<Value>(came: Exchange, understanding: Understanding<Value>): Outcome<Value> {
-  return came.type === 'failed'
-    ? classifyFailure(came, understanding.now)
-    : classifyResponse(came, understanding);
+/** Decides the outcome of a request: applied, not applied or ambiguous (src/sync/README.md, What a response proves). */
+export function classify<Value>(exchange: Exchange, context: ResponseContext<Value>): Outcome<Value> {
+  return exchange.type === 'failed'
+    ? classifyFailure(exchange, context.now)
+    : classifyResponse(exchange, context);
 }
 
-function classifyFailure(failed: Failed, now: number): Outcome<never> {
-  const detail = describeFailure(failed.error);
+function classifyFailure(exchange: FailedExchange, now: number): Outcome<never> {
+  const detail = describeFailure(exchange.error);
   // `Retry-After` holds also if the body of the response was cut off.
-  return failed.sent
+  return exchange.sent
     ? {
         outcome: 'ambiguous',
         status: null,
         detail,
-        retryAfterMs: retryAfterOf(failed, { now, isJson: false }),
-        ...(failed.error === tooLarge && { isTooLarge: true }),
+        retryAfterMs: retryAfterOf(exchange, { now, isJson: false }),
+        ...(exchange.error === tooLarge && { isTooLarge: true }),
       }
     : notApplied('unreachable', detail);
 }
 
-function classifyResponse<Value>(answer: Answered, understanding: Understanding<Value>): Outcome<Value> {
-  const { read, request, dialect, self, hidden, now, confirmed } = understanding;
-  const { status } = answer;
-  if (isFrom(self, answer)) return reachedItself;
-  const body = bodyOf(answer);
-  const retryAfterMs = retryAfterOf(answer, { now, isJson: 'value' in body });
+function classifyResponse<Value>(
+  response: CompleteResponse,
+  context: ResponseContext<Value>,
+): Outcome<Value> {
+  const { read, request, dialect, self, hidden, now, confirmed } = context;
+  const { status } = response;
+  if (isOwnResponse(self, response)) return reachedItself;
+  const body = bodyOf(response);
+  const retryAfterMs = retryAfterOf(response, { now, isJson: 'value' in body });
   const ambiguous = (what: string | null): Outcome<never> => ({
     outcome: 'ambiguous',
     status,
@@ -59,7 +62,7 @@ function classifyResponse<Value>(answer: Answered, understanding: Understanding<
     retryAfterMs,
   });
   const message = 'value' in body ? messageOf(body.value, hidden) : null;
-  const cachedForMs = cachedForMsOf(answer);
+  const cachedForMs = cachedForMsOf(response);
   const isCached = cachedForMs > 0;
   if (isCached && !reads.has(request) && status < 500) {
     return ambiguous('a cache answered a request to change something');
@@ -70,7 +73,7 @@ function classifyResponse<Value>(answer: Answered, understanding: Understanding<
     const own = !isCached && message !== null ? { message } : {};
     return { outcome: 'not_applied', reason, status, detail, ...own, retryAfterMs };
   };
-  const refusal = dialect.refusalOf({ ...answer, body: 'value' in body ? body.value : null }, request);
+  const refusal = dialect.refusalOf({ ...response, body: 'value' in body ? body.value : null }, request);
   if (refusal !== null) return refused(refusal.reason, message ?? refusal.what);
   if (status >= 200 && status < 300) {
     const reading = 'value' in body ? read(body.value) : body;
@@ -78,30 +81,30 @@ function classifyResponse<Value>(answer: Answered, understanding: Understanding<
     const at = isCached ? confirmed : now;
     // Before the upstream itself has answered once, the age of a cached response is unknown.
     if (at === null) return refused('cached', null);
-    return { outcome: 'applied', value: reading.value, isCached, ...vouchedBy(answer, cachedForMs, at) };
+    return { outcome: 'applied', value: reading.value, isCached, ...provenanceOf(response, cachedForMs, at) };
   }
   if (status >= 400 && status < 500) {
     // Only a JSON object is the upstream's verdict; a firewall sends a page.
     return 'fault' in body ? ambiguous(body.fault) : refused(reasonOf(status), message);
   }
   if (status === 304) return ambiguous('a cache answered 304 to an unconditional request');
-  return ambiguous(status < 400 ? redirectText(answer, hidden) : message);
+  return ambiguous(status < 400 ? redirectText(response, hidden) : message);
 }
 
 /**
- * When the upstream confirmed a response that came at `now`, which instance answered, and whether it may change soon.
+ * When the upstream confirmed a response that arrived at `now`, which instance answered, and whether it may change soon.
  */
-function vouchedBy(
-  answer: Answered,
+function provenanceOf(
+  response: CompleteResponse,
   cachedForMs: number,
   now: number,
 ): Pick<Applied<unknown>, 'confirmedAt' | 'instance' | 'isPending' | 'nextCursor'> {
   // The upstream's Date says when the response was made. By a local clock that is ahead, it would look newer.
-  const madeAt = cachedForMs > 0 ? (sentAtOf(answer) ?? now) : now;
-  const confirmedAt = Math.min(confirmedAtOf(answer, now), now - cachedForMs, madeAt);
-  const instance = instanceOf(answer);
-  const isPending = Number(headerOf(answer.headers, provenanceHeaderNames.pending.toLowerCase())) > 0;
-  const nextCursor = nextCursorOf(answer);
+  const madeAt = cachedForMs > 0 ? (sentAtOf(response) ?? now) : now;
+  const confirmedAt = Math.min(confirmedAtOf(response, now), now - cachedForMs, madeAt);
+  const instance = instanceOf(response);
+  const isPending = Number(headerOf(response.headers, provenanceHeaderNames.pending.toLowerCase())) > 0;
+  const nextCursor = nextCursorOf(response);
   return {
     confirmedAt,
     ...(instance !== null && { instance }),
@@ -111,20 +114,20 @@ function vouchedBy(
 }
 
 /** Longer than any cursor of Latchkey. */
-const longestCursor = 1_024;
+const maxCursorLength = 1_024;
 
 /** The cursor in a link to the next page (RFC 8288); null if there is no such link. */
-function nextCursorOf({ headers }: Answered): string | null {
+function nextCursorOf({ headers }: CompleteResponse): string | null {
   const [, query] = /^<[^<>?]*\?([^<>]*)>; rel="next"$/.exec(headerOf(headers, 'link') ?? '') ?? [];
   const cursor = new URLSearchParams(query ?? '').get('cursor') ?? '';
-  return cursor === '' || cursor.length > longestCursor ? null : cursor;
+  return cursor === '' || cursor.length > maxCursorLength ? null : cursor;
 }
 
 /**
  * Names the origin that a redirect leads to, so that the address can be corrected. The path is left out: it may quote
  * the request.
  */
-function redirectText({ headers }: Answered, hidden: readonly string[]): string {
+function redirectText({ headers }: CompleteResponse, hidden: readonly string[]): string {
   const target = URL.parse(headerOf(headers, 'location') ?? '');
   const detail = 'redirects are not followed';
   if (target === null || !/^https?:$/.test(target.protocol)) return detail;
@@ -132,7 +135,7 @@ function redirectText({ headers }: Answered, hidden: readonly string[]): string 
 }
 
 /** The JSON object of a response. No request asks for compression, and a compressed response is not decompressed. */
-function bodyOf({ headers, text }: Answered): Parsed<JsonObject> {
+function bodyOf({ headers, text }: CompleteResponse): Parsed<JsonObject> {
   const body = readObject(text);
   const coding = headerOf(headers, 'content-encoding') ?? 'identity';
   if ('value' in body || /^identity$/i.test(coding)) return body;
@@ -167,47 +170,47 @@ function reasonOf(status: number): NotAppliedReason {
 }
 
 /** Whether the response is from this process; `self` is null if the process has no instance id. */
-export function isFrom(self: string | null, answer: Answered): boolean {
-  return self !== null && instanceOf(answer) === self;
+export function isOwnResponse(self: string | null, response: CompleteResponse): boolean {
+  return self !== null && instanceOf(response) === self;
 }
 
-function instanceOf({ headers }: Answered): string | null {
+function instanceOf({ headers }: CompleteResponse): string | null {
   return headerOf(headers, instanceHeader.toLowerCase());
 }
 
 /** When the upstream sent the response by its own clock (epoch ms); null if it does not say. */
-export function sentAtOf({ headers }: Pick<Answered, 'headers'>): number | null {
+export function sentAtOf({ headers }: Pick<CompleteResponse, 'headers'>): number | null {
   return parseHttpDate(headerOf(headers, 'date') ?? '');
 }
 
 /** A response that is not JSON may come from a proxy or firewall: it can ask for at most 15 min. */
 function retryAfterOf(
-  answer: Pick<Answered, 'headers'>,
+  response: Pick<CompleteResponse, 'headers'>,
   { now, isJson }: { now: number; isJson: boolean },
 ): number | null {
-  const asked = headerOf(answer.headers, 'retry-after');
-  if (asked === null) return null;
-  const waitMs = parseRetryAfter(asked, sentAtOf(answer) ?? now);
-  return waitMs === null || isJson ? waitMs : Math.min(waitMs, longestForeignWaitMs);
+  const header = headerOf(response.headers, 'retry-after');
+  if (header === null) return null;
+  const waitMs = parseRetryAfter(header, sentAtOf(response) ?? now);
+  return waitMs === null || isJson ? waitMs : Math.min(waitMs, maxForeignWaitMs);
 }
 
 /**
  * How long a cache had kept the response, in ms (`Age`, RFC 9111 section 5.1); 0 if no cache answered. The `Age` of an
  * agent is the age of its snapshot, not of a cache.
  */
-function cachedForMsOf({ headers }: Answered): number {
+function cachedForMsOf({ headers }: CompleteResponse): number {
   if (headerOf(headers, provenanceHeaderNames.freshness.toLowerCase()) !== null) return 0;
   const ages = [headers['age']].flat().flatMap((text) => text?.split(',') ?? []);
   const seconds = ages.flatMap((text) => (/^\s*\d+\s*$/.test(text) ? [Number(text)] : []));
-  return Math.min(Math.max(0, ...seconds), longestAgeS) * 1_000;
+  return Math.min(Math.max(0, ...seconds), maxAgeS) * 1_000;
 }
 
 /** The response of an agent is as old as the agent's snapshot: a chain of agents adds no grace. */
-function confirmedAtOf({ headers }: Answered, now: number): number {
+function confirmedAtOf({ headers }: CompleteResponse, now: number): number {
   return parseDatetime(headerOf(headers, provenanceHeaderNames.confirmedAt.toLowerCase()) ?? '') ?? now;
 }
 
-const maximumMessageLength = 200;
+const maxMessageLength = 200;
 
 const failures: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
@@ -233,10 +236,10 @@ const failures: Readonly<Record<string, string>> = {
 };
 
 /** What is wrong with the server's certificate: it has expired, is not trusted here, or is for another name. */
-export type CertificateFault = 'ended' | 'untrusted' | 'foreign';
+export type CertificateFault = 'expired' | 'untrusted' | 'foreign';
 
 const certificateFaults: Readonly<Record<string, CertificateFault>> = {
-  CERT_HAS_EXPIRED: 'ended',
+  CERT_HAS_EXPIRED: 'expired',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'untrusted',
   SELF_SIGNED_CERT_IN_CHAIN: 'untrusted',
   UNABLE_TO_GET_ISSUER_CERT: 'untrusted',
@@ -246,7 +249,7 @@ const certificateFaults: Readonly<Record<string, CertificateFault>> = {
 };
 
 const certificateDetails: Readonly<Partial<Record<CertificateFault, string>>> = {
-  ended: 'the certificate has ended',
+  expired: 'the certificate has expired',
   untrusted: 'a certificate of an authority that is not trusted here',
 };
 
@@ -267,7 +270,7 @@ export function describeFailure(error: Error): string {
   if (code.startsWith(tlsPrefix)) {
     return `TLS failed: ${code.slice(tlsPrefix.length).toLowerCase().replaceAll('_', ' ')}`;
   }
-  return cleaned(error.message) || code || error.name;
+  return toOneLine(error.message) || code || error.name;
 }
 
 function codeOf(error: Error): string {
@@ -281,45 +284,45 @@ function codeOf(error: Error): string {
 export function messageOf(body: Readonly<Record<string, unknown>>, hidden: readonly string[]): string | null {
   const text = [body['detail'], body['message'], body['error']].find((value) => typeof value === 'string');
   if (text === undefined) return null;
-  return quote([...new Set([text, ...faultsIn(body)])].join(' '), hidden) || null;
+  return quote([...new Set([text, ...errorDetails(body)])].join(' '), hidden) || null;
 }
 
 /** A foreign text on one line, at most 200 characters, with `***` in place of every hidden text. */
 function quote(text: string, hidden: readonly string[]): string {
-  return cleaned(masked(text, hidden));
+  return toOneLine(mask(text, hidden));
 }
 
 /** The message for each parameter, from a store that reports them separately, such as Latchkey. */
-function faultsIn({ errors }: Readonly<Record<string, unknown>>): string[] {
+function errorDetails({ errors }: Readonly<Record<string, unknown>>): string[] {
   if (!Array.isArray(errors)) return [];
   return errors.flatMap((each: unknown) => {
-    const isTold = typeof each === 'object' && each !== null && 'detail' in each;
-    return isTold && typeof each.detail === 'string' ? [each.detail] : [];
+    const hasDetail = typeof each === 'object' && each !== null && 'detail' in each;
+    return hasDetail && typeof each.detail === 'string' ? [each.detail] : [];
   });
 }
 
-function masked(text: string, hidden: readonly string[]): string {
-  const words = hidden.flatMap((word) => (word === '' ? [] : [word, ...writtenForms(word)]));
-  const patterns = words.map((word) => RegExp.escape(word));
+function mask(text: string, hidden: readonly string[]): string {
+  const texts = hidden.flatMap((each) => (each === '' ? [] : [each, ...writtenForms(each)]));
+  const patterns = texts.map((each) => RegExp.escape(each));
   return patterns.length === 0 ? text : text.replaceAll(new RegExp(patterns.join('|'), 'giu'), '***');
 }
 
-/** A word as it is written in a query and in JSON: an upstream may quote the request. */
-function writtenForms(word: string): string[] {
+/** A text as it is written in a query and in JSON: an upstream may quote the request. */
+function writtenForms(text: string): string[] {
   return [
-    new URLSearchParams([['', word]]).toString().slice(1),
-    encodeURIComponent(word.toWellFormed()),
-    encodeURI(word.toWellFormed()),
-    JSON.stringify(word).slice(1, -1),
+    new URLSearchParams([['', text]]).toString().slice(1),
+    encodeURIComponent(text.toWellFormed()),
+    encodeURI(text.toWellFormed()),
+    JSON.stringify(text).slice(1, -1),
   ];
 }
 
-function cleaned(text: string): string {
+function toOneLine(text: string): string {
   const line = text.replaceAll(/[\p{C}\s]+/gu, ' ').trim();
-  return line.slice(0, maximumMessageLength).toWellFormed();
+  return line.slice(0, maxMessageLength).toWellFormed();
 }
 
-const maximumRetryAfterMs = 86_400_000;
+const maxRetryAfterMs = 86_400_000;
 
 /** Reads an HTTP date in any of its three forms (RFC 9110 section 5.6.7) as epoch ms; null if it is none. */
 export function parseHttpDate(text: string): number | null {
@@ -341,5 +344,5 @@ export function parseRetryAfter(text: string, now: number): number | null {
 }
 
 function bounded(ms: number): number {
-  return Math.min(Math.max(ms, 0), maximumRetryAfterMs);
+  return Math.min(Math.max(ms, 0), maxRetryAfterMs);
 }

@@ -35,7 +35,7 @@ export class Connections implements AsyncDisposable {
     const maxConnections = this.#settings.maxConnections();
     if (maxConnections !== this.#maxConnections) {
       this.#maxConnections = maxConnections;
-      this.leave(this.#current);
+      this.discard(this.#current);
     }
     return this.#current;
   }
@@ -44,7 +44,7 @@ export class Connections implements AsyncDisposable {
    * Lets the next request begin on a new connection. After an ambiguous response the used connection is not trusted,
    * and idle ones are probably dead as well. Requests under way on the old connections end normally.
    */
-  leave(used: Dispatcher): void {
+  discard(used: Dispatcher): void {
     if (used !== this.#current || !this.#open.has(used)) return;
     this.#current = this.#make();
     const forget = (): boolean => this.#open.delete(used);
@@ -75,7 +75,7 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
   const trust = mayUseTls ? { secureContext: settings.trust() } : {};
   const proxyUrl = proxy?.url ?? '';
   const connect = { ...trust, allowH2: false, timeout: connectTimeoutMs };
-  const way: EnvHttpProxyAgent.Options = {
+  const agentOptions: EnvHttpProxyAgent.Options = {
     allowH2: false,
     pipelining: 1,
     connections: maxConnections,
@@ -93,7 +93,7 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
     noProxy: '',
   };
   try {
-    return new EnvHttpProxyAgent(way);
+    return new EnvHttpProxyAgent(agentOptions);
   } catch (cause) {
     throw proxy === null ? cause : new Error(`${proxy.source} is not the URL of a proxy`, { cause });
   }
@@ -130,7 +130,7 @@ const beginning = 'HTTP/1.1 100 ';
  */
 const interim = /^HTTP\/1\.\d 1(?!01)\d\d[ \r]$/;
 const end = '\r\n\r\n';
-const maximumBytes = 16_384;
+const maxBytes = 16_384;
 
 /**
  * Removes interim responses (1xx) from what a connection receives. A client must ignore unexpected ones (RFC 9110,
@@ -152,21 +152,21 @@ export function withoutInterim(connector: buildConnector.connector): buildConnec
 /** undici pulls from the socket with `read`. A response begins with the first bytes after a request was written. */
 function dropInterim(socket: Socket): void {
   const read = socket.read.bind(socket) as (size?: number) => Buffer | null;
-  const write = socket.write.bind(socket) as (...given: unknown[]) => boolean;
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
   let isAtBeginning = true;
-  let held: Buffer = Buffer.alloc(0);
-  socket.write = (...given: unknown[]) => {
+  let buffered: Buffer = Buffer.alloc(0);
+  socket.write = (...args: unknown[]) => {
     isAtBeginning = true;
-    return write(...given);
+    return write(...args);
   };
   socket.read = (size) => {
     if (!isAtBeginning) return read(size);
     for (let chunk = read(); chunk !== null; chunk = read()) {
-      held = afterInterim(Buffer.concat([held, chunk]));
-      if (held.length > 0 && !mayBeInterim(held)) {
-        const answer = held;
+      buffered = afterInterim(Buffer.concat([buffered, chunk]));
+      if (buffered.length > 0 && !mayBeInterim(buffered)) {
+        const answer = buffered;
         isAtBeginning = false;
-        held = Buffer.alloc(0);
+        buffered = Buffer.alloc(0);
         return answer;
       }
     }
@@ -186,5 +186,5 @@ function afterInterim(bytes: Buffer): Buffer {
 /** Whether the bytes are, or may become, the beginning of an interim response. */
 function mayBeInterim(bytes: Buffer): boolean {
   const start = bytes.toString('latin1', 0, beginning.length);
-  return bytes.length <= maximumBytes && interim.test(start + beginning.slice(start.length));
+  return bytes.length <= maxBytes && interim.test(start + beginning.slice(start.length));
 }

@@ -5,18 +5,18 @@ import type { Connections, ConnectionSettings } from './connections.ts';
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 /** A complete response. */
-export type Answered = { type: 'answered'; status: number; headers: Headers; text: string };
+export type CompleteResponse = { type: 'answered'; status: number; headers: Headers; text: string };
 
 /**
  * There was no complete response. `sent`: bytes of the request may have left; if false, certainly none did. `headers`:
  * those of a response whose body did not end; empty if there was none.
  */
-export type Failed = { type: 'failed'; sent: boolean; error: Error; headers: Headers };
+export type FailedExchange = { type: 'failed'; sent: boolean; error: Error; headers: Headers };
 
 /** The result of one request on the wire. */
-export type Exchange = Answered | Failed;
+export type Exchange = CompleteResponse | FailedExchange;
 
-const maximumResponseBytes = 1_048_576;
+const maxResponseBytes = 1_048_576;
 
 /** Why a response was not read to its end. */
 export const tooLarge: Error = new Error('the response is larger than 1 MiB');
@@ -30,7 +30,7 @@ type Ends = { signal: AbortSignal; timeoutMs: number };
  * An abort or the time limit ends it at once, also while it waits for a connection; a request that has not begun by
  * then is never written.
  */
-function exchange(
+function dispatch(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
   ends: Ends,
@@ -81,7 +81,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#bytes <= maximumResponseBytes) this.#chunks.push(chunk);
+    if (this.#bytes <= maxResponseBytes) this.#chunks.push(chunk);
     else this.#fail(tooLarge);
   }
 
@@ -125,16 +125,16 @@ export function headerOf(headers: Headers, name: string): string | null {
 }
 
 /** The result of one request, and how to stop using its connection. */
-type Carried = {
-  came: Exchange;
+type SendResult = {
+  exchange: Exchange;
   /** Lets the next request begin on a new connection. */
-  leave: () => void;
+  discard: () => void;
 };
 
 /** Sends requests to one upstream. */
 export interface Transport extends AsyncDisposable {
   /** Sends one request and reads its whole response within the timeout; never repeats it, never rejects. */
-  send(request: Dispatcher.DispatchOptions, signal: AbortSignal): Promise<Carried>;
+  send(request: Dispatcher.DispatchOptions, signal: AbortSignal): Promise<SendResult>;
 }
 
 /** Sends requests over keep-alive connections to the base URL. The HTTP client is loaded for the first request. */
@@ -149,12 +149,12 @@ export function networkTransport(settings: ConnectionSettings): Transport {
       } catch (error) {
         // The environment names a wrong proxy, or too many files are open: the next request tries again.
         opening = null;
-        const came: Exchange = { type: 'failed', sent: false, error: error as Error, headers: {} };
-        return { came, leave: () => undefined };
+        const exchange: Exchange = { type: 'failed', sent: false, error: error as Error, headers: {} };
+        return { exchange, discard: () => undefined };
       }
       const { current } = connections;
-      const came = await exchange(current, request, { signal, timeoutMs: settings.timeoutMs });
-      return { came, leave: () => connections.leave(current) };
+      const exchange = await dispatch(current, request, { signal, timeoutMs: settings.timeoutMs });
+      return { exchange, discard: () => connections.discard(current) };
     },
     [Symbol.asyncDispose]: async () => (await opening?.catch(() => null))?.[Symbol.asyncDispose](),
   };

@@ -4,7 +4,7 @@ import { instanceHeader, requestIdHeader } from '../domain/header-names.ts';
 import type { License } from '../domain/license.ts';
 import { notApplied, type Outcome } from '../domain/outbox/outcome.ts';
 import type { Clock, CouponPage, Upstream, UpstreamChange, UpstreamPage } from '../service/ports.ts';
-import { classify, sentAtOf, type Understanding } from './classification.ts';
+import { classify, sentAtOf, type ResponseContext } from './classification.ts';
 import type { ConnectionSettings } from './connections.ts';
 import {
   type Dialect,
@@ -70,13 +70,13 @@ const methods: Readonly<Record<RequestKind, 'GET' | 'PUT' | 'POST'>> = {
 type Route = { request: RequestKind; path: string; requestId?: string | null; signal: AbortSignal };
 
 /** One request of the specification. Parameters go into the query of a GET, and into the form of any other method. */
-type Question<Value> = Route & {
+type ApiCall<Value> = Route & {
   parameters: Record<string, string>;
   header: string;
   credential: string;
   /** What no detail may repeat, besides the credential. */
   hidden: readonly string[];
-  read: Understanding<Value>['read'];
+  read: ResponseContext<Value>['read'];
 };
 
 /** The client of a server that speaks the specification in one of the dialects. */
@@ -110,7 +110,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   }
 
   verify(productKey: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<License>> {
-    return this.#askLicense(productKey, licenseKey, { request: 'verify', path: '/license/verify', signal });
+    return this.#callLicense(productKey, licenseKey, { request: 'verify', path: '/license/verify', signal });
   }
 
   change(
@@ -118,7 +118,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     signal: AbortSignal,
   ): Promise<Outcome<License>> {
     const route: Route = { request: 'change', path: `/license/${kind}`, requestId, signal };
-    return this.#askLicense(productKey, licenseKey, route);
+    return this.#callLicense(productKey, licenseKey, route);
   }
 
   createCoupon(
@@ -128,29 +128,29 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   ): Promise<Outcome<Coupon>> {
     const sameCode = ({ code }: Coupon): boolean => foldCouponCode(code) === foldCouponCode(terms.code);
     const route: Route = { request: 'createCoupon', path: '/coupons', requestId, signal };
-    return this.#askCoupons(route, writeCoupon(terms), (body) => readCoupon(body, sameCode));
+    return this.#callCoupons(route, writeCoupon(terms), (body) => readCoupon(body, sameCode));
   }
 
   listCoupons({ limit, offset, cursor }: UpstreamPage, signal: AbortSignal): Promise<Outcome<CouponPage>> {
     const begin = cursor === undefined ? { offset: String(offset) } : { cursor };
     const parameters = { limit: String(limit), ...begin };
     const route: Route = { request: 'listCoupons', path: '/coupons', signal };
-    return this.#askCoupons(route, parameters, (body) => this.#settings.dialect.readCoupons(body));
+    return this.#callCoupons(route, parameters, (body) => this.#settings.dialect.readCoupons(body));
   }
 
   getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>> {
     const route: Route = { request: 'getCoupon', path: `/coupons/${id}`, signal };
-    return this.#askCoupons(route, {}, (body) => readCoupon(body, (coupon) => coupon.id === id));
+    return this.#callCoupons(route, {}, (body) => readCoupon(body, (coupon) => coupon.id === id));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#transport[Symbol.asyncDispose]();
   }
 
-  async #askLicense(productKey: string, licenseKey: string, route: Route): Promise<Outcome<License>> {
+  async #callLicense(productKey: string, licenseKey: string, route: Route): Promise<Outcome<License>> {
     const credential = this.#settings.secretOf(productKey);
     if (credential === null) return withoutCredential('no secret is configured for the product of this key');
-    return this.#ask({
+    return this.#call({
       ...route,
       parameters: writeLicenseKey(licenseKey),
       header: this.#settings.headers.productSecret,
@@ -160,36 +160,36 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     });
   }
 
-  async #askCoupons<Value>(
+  async #callCoupons<Value>(
     route: Route,
     parameters: Record<string, string>,
-    read: Understanding<Value>['read'],
+    read: ResponseContext<Value>['read'],
   ): Promise<Outcome<Value>> {
     const credential = this.#settings.apiKey();
     if (credential === null) return withoutCredential('no API key is configured');
     const header = this.#settings.headers.apiKey;
-    return this.#ask({ ...route, parameters, header, credential, hidden: [], read });
+    return this.#call({ ...route, parameters, header, credential, hidden: [], read });
   }
 
-  async #ask<Value>(question: Question<Value>): Promise<Outcome<Value>> {
+  async #call<Value>(call: ApiCall<Value>): Promise<Outcome<Value>> {
     const startedAt = this.#clock.monotonic();
-    const { came, leave } = await this.#transport.send(this.#requestOf(question), question.signal);
+    const { exchange, discard } = await this.#transport.send(this.#requestOf(call), call.signal);
     const { dialect, self } = this.#settings;
-    const { read, request, credential } = question;
-    const hidden = [credential, ...question.hidden];
+    const { read, request, credential } = call;
+    const hidden = [credential, ...call.hidden];
     const [now, confirmed] = [this.#clock.now(), this.#clock.confirmed()];
-    const outcome = classify(came, { read, request, dialect, self, hidden, now, confirmed });
+    const outcome = classify(exchange, { read, request, dialect, self, hidden, now, confirmed });
     this.#settings.onOutcome?.({
       method: methods[request],
-      path: question.path,
-      requestId: question.requestId ?? null,
+      path: call.path,
+      requestId: call.requestId ?? null,
       outcome: outcome.outcome,
-      status: came.type === 'answered' ? came.status : null,
+      status: exchange.type === 'answered' ? exchange.status : null,
       durationMs: this.#clock.monotonic() - startedAt,
     });
-    if (outcome.outcome === 'ambiguous') leave();
-    if (outcome.outcome !== 'applied' || outcome.isCached || came.type !== 'answered') return outcome;
-    this.#settings.onDate?.(sentAtOf(came));
+    if (outcome.outcome === 'ambiguous') discard();
+    if (outcome.outcome !== 'applied' || outcome.isCached || exchange.type !== 'answered') return outcome;
+    this.#settings.onDate?.(sentAtOf(exchange));
     // This response may have shown that the clock was ahead.
     const latest = this.#clock.confirmed() ?? this.#clock.now();
     return { ...outcome, confirmedAt: Math.min(outcome.confirmedAt, latest) };
@@ -202,7 +202,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     header,
     credential,
     requestId = null,
-  }: Question<unknown>): Dispatcher.DispatchOptions {
+  }: ApiCall<unknown>): Dispatcher.DispatchOptions {
     const encoded = new URLSearchParams(parameters).toString();
     const target = `${this.#base.pathname.replace(/\/$/, '')}/api/v2${path}`;
     const { userAgent, self } = this.#settings;

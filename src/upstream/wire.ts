@@ -5,34 +5,34 @@ import { maxInitialUses, type License, type LicenseExtra } from '../domain/licen
 import { plainText } from '../domain/text.ts';
 import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';
 import type { NotAppliedReason } from '../domain/outbox/outcome.ts';
-import { type Answered, headerOf } from './exchange.ts';
+import { type CompleteResponse, headerOf } from './exchange.ts';
 import type { DialectName } from '../domain/header-names.ts';
 
 /** The limit for members of a license that the specification does not have, as JSON. */
-const maximumExtraBytes = 1_024;
+const maxExtraBytes = 1_024;
 
 /** The limit for each text of a license: it is stored with every key. */
-const maximumTextLength = 1_024;
+const maxTextLength = 1_024;
 
 /** A date on which a coupon’s validity depends: if it is invalid, the coupon is unreadable. */
-const datetime = z.unknown().transform((given, context) => {
-  const epochMs = parseForeignDate(given);
+const datetime = z.unknown().transform((value, context) => {
+  const epochMs = parseForeignDate(value);
   if (epochMs !== null) return epochMs;
   context.addIssue('Invalid input: expected an RFC 3339 datetime');
   return z.NEVER;
 });
 
 /** A date on which nothing depends: if it is invalid, it is 1970-01-01, because the specification requires one. */
-const shownDate = z.unknown().transform((given) => parseForeignDate(given) ?? 0);
+const displayDate = z.unknown().transform((value) => parseForeignDate(value) ?? 0);
 
 /** A text on which nothing depends; if it is not a text, or too long, it is empty. */
-const shownText = z.union([z.string().max(maximumTextLength), z.number().transform(String)]).catch('');
+const displayText = z.union([z.string().max(maxTextLength), z.number().transform(String)]).catch('');
 
 /** Some stores write numbers as texts. */
 function numberOf(schema: z.ZodType<number>): z.ZodType<number> {
   return z.preprocess(
-    (given) =>
-      typeof given === 'string' && /^-?\d{1,16}(?:\.\d{1,16})?$/.test(given) ? Number(given) : given,
+    (value) =>
+      typeof value === 'string' && /^-?\d{1,16}(?:\.\d{1,16})?$/.test(value) ? Number(value) : value,
     schema,
   );
 }
@@ -43,11 +43,11 @@ function numberOf(schema: z.ZodType<number>): z.ZodType<number> {
 const license = z.looseObject({
   license_key: z.union([z.string(), z.int().transform(String)]),
   enabled: z.boolean(),
-  product_link: shownText,
-  buyer_email: shownText,
+  product_link: displayText,
+  buyer_email: displayText,
   // The specification does not say whether it may be negative. Sums with it must stay exact.
   uses: numberOf(z.int().max(maxInitialUses).min(-maxInitialUses)),
-  date: shownDate,
+  date: displayDate,
 });
 
 /** Specification 2.1. Combinations that it does not forbid (a product key with `multi`) are accepted. */
@@ -109,7 +109,7 @@ export function readLicense(body: unknown, licenseKey: string): Parsed<License> 
   if (foldKey(license_key) !== foldKey(licenseKey)) {
     return { fault: 'the response is about another license key' };
   }
-  const extra = boundedExtra(others);
+  const extra = limitExtra(others);
   return {
     value: {
       licenseKey: license_key.trim(),
@@ -124,11 +124,11 @@ export function readLicense(body: unknown, licenseKey: string): Parsed<License> 
 }
 
 /** As many members, in order, as fit into the limit; null if there are none. */
-function boundedExtra(others: Readonly<Record<string, unknown>>): LicenseExtra | null {
+function limitExtra(others: Readonly<Record<string, unknown>>): LicenseExtra | null {
   let bytes = 1;
   const kept = Object.entries(others).filter(([name, value]) => {
-    const length = writtenBytes(name, value) - 1;
-    const hasRoom = bytes + length <= maximumExtraBytes;
+    const length = jsonBytes(name, value) - 1;
+    const hasRoom = bytes + length <= maxExtraBytes;
     if (hasRoom) bytes += length;
     return hasRoom;
   });
@@ -136,7 +136,7 @@ function boundedExtra(others: Readonly<Record<string, unknown>>): LicenseExtra |
 }
 
 /** The size of a member as JSON. A member that is nested too deeply for JSON.stringify has no room. */
-function writtenBytes(name: string, value: unknown): number {
+function jsonBytes(name: string, value: unknown): number {
   try {
     return Buffer.byteLength(JSON.stringify({ [name]: value }));
   } catch {
@@ -159,8 +159,10 @@ export function readCoupon(body: unknown, expected: (coupon: Coupon) => boolean)
 export function readCoupons(body: unknown): Parsed<CouponPage> {
   const reading = readReadableCoupons(body);
   if ('fault' in reading) return reading;
-  const odd = reading.value.unreadable.find(({ id }) => id === null || id >= 0);
-  return odd === undefined ? reading : { fault: `data.coupons, id ${odd.id ?? 'unreadable'}: ${odd.fault}` };
+  const unreadable = reading.value.unreadable.find(({ id }) => id === null || id >= 0);
+  return unreadable === undefined
+    ? reading
+    : { fault: `data.coupons, id ${unreadable.id ?? 'unreadable'}: ${unreadable.fault}` };
 }
 
 /** Reads a list of coupons; unreadable ones are named. */
@@ -252,14 +254,14 @@ const isoDate =
 const mailDate =
   /^(?:[A-Z][a-z]{2}, )?\d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|UTC|[+-]\d{4})$/;
 /** As seconds this is the year 2286, as ms the year 1970. */
-const mostSeconds = 10_000_000_000;
+const maxSeconds = 10_000_000_000;
 
 /**
  * Reads a foreign date as epoch ms: ISO 8601 (UTC if there is no zone), RFC 2822, or seconds or ms since 1970; null if
  * it is none of these.
  */
-export function parseForeignDate(given: unknown): number | null {
-  const epochMs = typeof given === 'string' ? parseText(given.trim()) : parseNumber(given);
+export function parseForeignDate(value: unknown): number | null {
+  const epochMs = typeof value === 'string' ? parseText(value.trim()) : parseNumber(value);
   return epochMs !== null && isInstant(epochMs) ? epochMs : null;
 }
 
@@ -282,16 +284,16 @@ function zoneOf(zone: string | undefined): string {
   return offset === null ? 'Z' : `${offset[1]}:${offset[2] ?? '00'}`;
 }
 
-function parseNumber(given: unknown): number | null {
-  if (typeof given !== 'number' || !Number.isFinite(given)) return null;
-  return Math.round(Math.abs(given) < mostSeconds ? given * 1_000 : given);
+function parseNumber(value: unknown): number | null {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return null;
+  return Math.round(Math.abs(value) < maxSeconds ? value * 1_000 : value);
 }
 
 /** What a request asks for. */
 export type RequestKind = 'verify' | 'change' | 'createCoupon' | 'listCoupons' | 'getCoupon';
 
 /** A complete response, with its body if that is a JSON object. */
-type DialectResponse = Pick<Answered, 'status' | 'headers' | 'text'> & { body: JsonObject | null };
+type DialectResponse = Pick<CompleteResponse, 'status' | 'headers' | 'text'> & { body: JsonObject | null };
 
 /** Why a request was certainly not applied, and a text for people. */
 type DialectRefusal = { reason: NotAppliedReason; what: string };
@@ -299,7 +301,7 @@ type DialectRefusal = { reason: NotAppliedReason; what: string };
 /** How a store answers where the specification leaves it open. */
 export type Dialect = {
   /** Understands a refusal of this dialect; null: the response is read as the specification says. */
-  refusalOf(answer: DialectResponse, request: RequestKind): DialectRefusal | null;
+  refusalOf(response: DialectResponse, request: RequestKind): DialectRefusal | null;
   readCoupons(body: unknown): Parsed<CouponPage>;
 };
 
@@ -310,9 +312,9 @@ const asksForOne: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'ch
  * A store behind a firewall that says "unknown" with 400 or an empty 200 (src/sync/README.md, What a response proves).
  */
 const payhip: Dialect = {
-  refusalOf(answer, request) {
-    if (isChallenge(answer)) return { reason: 'challenged', what: 'a firewall asks for proof of a human' };
-    if (isUnknown(answer, request)) return { reason: 'missing', what: 'the store does not know it' };
+  refusalOf(response, request) {
+    if (isChallenge(response)) return { reason: 'challenged', what: 'a firewall asks for proof of a human' };
+    if (saysUnknown(response, request)) return { reason: 'missing', what: 'the store does not know it' };
     return null;
   },
   readCoupons: readReadableCoupons,
@@ -327,7 +329,7 @@ function isChallenge({ status, headers, text }: DialectResponse): boolean {
 }
 
 /** A 200 to a change that contains no license does not say whether the change was applied. */
-function isUnknown({ status, text, body }: DialectResponse, request: RequestKind): boolean {
+function saysUnknown({ status, text, body }: DialectResponse, request: RequestKind): boolean {
   if (status === 400) {
     // Latchkey itself leaves `data` out (src/http/README.md, Dialects).
     const isEmpty = body !== null && (!('data' in body) || hasEmptyData(body));

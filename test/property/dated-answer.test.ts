@@ -134,8 +134,8 @@ class Desk implements Disposable {
       ...(date !== null && { date: new Date(this.#truth + date).toUTCString() }),
       ...(ageS > 0 && { age: String(ageS) }),
     };
-    const came: Exchange = { type: 'answered', status: 200, headers, text: texts[input] };
-    const upstream = this.#upstream(came);
+    const exchange: Exchange = { type: 'answered', status: 200, headers, text: texts[input] };
+    const upstream = this.#upstream(exchange);
     if (input === 'list') {
       const outcome = await upstream.listCoupons({ limit: 100, offset: 0 }, signal);
       if (outcome.outcome !== 'applied') return;
@@ -149,10 +149,10 @@ class Desk implements Disposable {
     await this.writer.write('recordRead', { ...read, isMissingConfirmed: true, policy });
   }
 
-  #upstream(came: Exchange): ReturnType<typeof plainUpstreamOver> {
+  #upstream(exchange: Exchange): ReturnType<typeof plainUpstreamOver> {
     return plainUpstreamOver(
       {
-        send: () => Promise.resolve({ came, leave: () => undefined }),
+        send: () => Promise.resolve({ exchange, discard: () => undefined }),
         [Symbol.asyncDispose]: () => Promise.resolve(),
       },
       {

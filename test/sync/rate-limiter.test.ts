@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { Rate, type Priority } from '../../src/sync/rate-limiter.ts';
+import { RateLimiter, type Priority } from '../../src/sync/rate-limiter.ts';
 import { VirtualTime, type VirtualClock } from '../support/harness/virtual-clock.ts';
 
 const forEver = new AbortController().signal;
@@ -12,17 +12,17 @@ class Shop {
   readonly clock: VirtualClock = this.time.clock({ wall: 0 });
   readonly ending: AbortController = new AbortController();
   readonly turns: string[] = [];
-  readonly rate: Rate;
+  readonly rate: RateLimiter;
   perSecond: number;
 
   constructor(perSecond: number) {
     this.perSecond = perSecond;
-    this.rate = new Rate(this.clock, () => this.perSecond, this.ending.signal);
+    this.rate = new RateLimiter(this.clock, () => this.perSecond, this.ending.signal);
   }
 
   come(priority: Priority, count: number = 1, signal: AbortSignal = forEver): void {
     for (let index = 0; index < count; index += 1) {
-      void this.rate.turn(priority, signal).then(
+      void this.rate.acquire(priority, signal).then(
         () => this.turns.push(`${priority} ${this.clock.monotonic() / second}`),
         (error: unknown) => this.turns.push(`${priority} gives up: ${String(error)}`),
       );
@@ -92,7 +92,7 @@ describe('the rate of requests to the upstream', () => {
     const shop = new Shop(1);
     const names: string[] = [];
     for (const name of ['a', 'b', 'c', 'd'])
-      void shop.rate.turn('push', forEver).then(() => names.push(name));
+      void shop.rate.acquire('push', forEver).then(() => names.push(name));
     await shop.time.advance(10 * second);
     expect(names).toEqual(['a', 'b', 'c', 'd']);
   });
@@ -107,7 +107,7 @@ describe('the rate of requests to the upstream', () => {
     leaving.abort('gone');
     await shop.time.advance(second);
     expect(shop.turns).toEqual(['push 0', 'push 0', 'caller gives up: gone', 'push 1']);
-    await expect(shop.rate.turn('push', leaving.signal)).rejects.toBe('gone');
+    await expect(shop.rate.acquire('push', leaving.signal)).rejects.toBe('gone');
   });
 
   it('a returned turn is given to another waiter at once', async () => {
@@ -154,7 +154,7 @@ describe('the rate of requests to the upstream', () => {
     const shop = new Shop(1);
     const turns: string[] = [];
     const ask = (requester: string): void => {
-      void shop.rate.turn('caller', forEver, requester).then(() => turns.push(requester));
+      void shop.rate.acquire('caller', forEver, requester).then(() => turns.push(requester));
     };
     for (let count = 0; count < 100; count += 1) ask('crawler');
     ask('till');
@@ -188,8 +188,8 @@ describe('the rate of requests to the upstream', () => {
     const shop = new Shop(1);
     const leaving = new AbortController();
     shop.come('caller', 2);
-    const given = shop.rate.turn('caller', leaving.signal, 'till').catch((error: unknown) => error);
-    const kept = shop.rate.turn('caller', forEver, 'till').then(() => 'went');
+    const given = shop.rate.acquire('caller', leaving.signal, 'till').catch((error: unknown) => error);
+    const kept = shop.rate.acquire('caller', forEver, 'till').then(() => 'went');
     leaving.abort('gone');
     expect(await given).toBe('gone');
     await shop.time.advance(second);

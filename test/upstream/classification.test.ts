@@ -3,7 +3,7 @@ import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { dialects } from '../../src/upstream/wire.ts';
 import {
   classify,
-  type Understanding,
+  type ResponseContext,
   describeFailure,
   messageOf,
   parseHttpDate,
@@ -18,10 +18,10 @@ function outcomeOf(
   headers: Record<string, string | string[]> = {},
   isRead: boolean = true,
 ): Outcome<string> {
-  return classify({ type: 'answered', status, headers, text }, understanding(isRead));
+  return classify({ type: 'answered', status, headers, text }, context(isRead));
 }
 
-function understanding(isRead: boolean): Understanding<string> {
+function context(isRead: boolean): ResponseContext<string> {
   return {
     read: (body) =>
       typeof body['data'] === 'string' ? { value: body['data'] } : { fault: 'no such member' },
@@ -172,13 +172,13 @@ describe('a response', () => {
   });
 
   test('a response with an incomplete body asks for 15 minutes at most, because a gateway may have sent it', () => {
-    const came = {
+    const exchange = {
       type: 'failed',
       sent: true,
       error: new Error('cut'),
       headers: { 'retry-after': '999999' },
     } as const;
-    expect(classify(came, understanding(true))).toMatchObject({
+    expect(classify(exchange, context(true))).toMatchObject({
       outcome: 'ambiguous',
       retryAfterMs: 900_000,
     });
@@ -246,14 +246,14 @@ describe('a cached response', () => {
   );
 
   test('a cached response is dated by the confirmed time, not by a clock that may be ahead', () => {
-    const ahead = { ...understanding(true), now: now + 60 * 86_400_000 };
-    const came = { type: 'answered', status: 200, headers: { age: '60' }, text: ok } as const;
-    expect(classify(came, ahead)).toMatchObject({ confirmedAt: now - 60_000, isCached: true });
+    const ahead = { ...context(true), now: now + 60 * 86_400_000 };
+    const exchange = { type: 'answered', status: 200, headers: { age: '60' }, text: ok } as const;
+    expect(classify(exchange, ahead)).toMatchObject({ confirmedAt: now - 60_000, isCached: true });
   });
 
   test('a cached response is not used before the upstream itself has sent a date', () => {
-    const came = { type: 'answered', status: 200, headers: { age: '60' }, text: ok } as const;
-    expect(classify(came, { ...understanding(true), confirmed: null })).toEqual({
+    const exchange = { type: 'answered', status: 200, headers: { age: '60' }, text: ok } as const;
+    expect(classify(exchange, { ...context(true), confirmed: null })).toEqual({
       outcome: 'not_applied',
       reason: 'cached',
       status: 200,

@@ -15,7 +15,10 @@ test('a response that shows that the clock is ahead is confirmed at its own date
   const headers = { date: new Date(upstreamNow).toUTCString() };
   const transport: Transport = {
     send: () =>
-      Promise.resolve({ came: { type: 'answered', status: 200, headers, text }, leave: () => undefined }),
+      Promise.resolve({
+        exchange: { type: 'answered', status: 200, headers, text },
+        discard: () => undefined,
+      }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
   const client = plainUpstreamOver(

@@ -9,7 +9,7 @@ import { formatDatetime } from '../../domain/time.ts';
 import { isResponse, isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
 import {
   classify,
-  isFrom,
+  isOwnResponse,
   sentAtOf,
   certificateFaultOf,
   type CertificateFault,
@@ -48,16 +48,16 @@ export async function examineUpstream(
     ca: pem,
     maxConnections: () => 1,
   });
-  const came = await askWithoutCredential(settings, speechSettings(upstream).userAgent);
-  const answer = examineResponse(came, upstream, self);
+  const exchange = await askWithoutCredential(settings, speechSettings(upstream).userAgent);
+  const answer = examineResponse(exchange, upstream, self);
   if (answer.level === 'fail') return { findings: [...connectionFindings, answer], dialect: null };
   const { findings: accepted, dialect } = await examineCredentials(
     configuration,
     upstream,
     settings,
-    (name) => isMissing(readUncredited(came, dialects[name])),
+    (name) => isMissing(readUncredited(exchange, dialects[name])),
   );
-  return { findings: [...connectionFindings, answer, ...examineClock(came), ...accepted], dialect };
+  return { findings: [...connectionFindings, answer, ...examineClock(exchange), ...accepted], dialect };
 }
 
 type CaFile = { pem: string | null; isUsable: boolean; findings: readonly Finding[] };
@@ -122,46 +122,54 @@ async function askWithoutCredential(settings: ConnectionSettings, userAgent: str
   const path = `${pathname.replace(/\/$/, '')}/api/v2/license/verify?license_key=${madeUpKey()}`;
   const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': userAgent };
   const { signal } = new AbortController();
-  const { came } = await transport.send({ origin, method: 'GET', path, headers }, signal);
-  return came;
+  const { exchange } = await transport.send({ origin, method: 'GET', path, headers }, signal);
+  return exchange;
 }
 
 /** Whether the API answers: it refuses a request without a credential, in one of the dialects. */
 function examineResponse(
-  came: Exchange,
+  exchange: Exchange,
   { baseUrl, dialect }: UpstreamSettings,
   self: string | null,
 ): Finding {
-  if (came.type === 'answered' && isFrom(self, came)) {
+  if (exchange.type === 'answered' && isOwnResponse(self, exchange)) {
     const advice = 'set upstream.connect_to to the address of the store';
     return fail(`${baseUrl} leads to this agent itself`, advice);
   }
-  const outcomes = Object.values(dialects).map((each) => readUncredited(came, each));
+  const outcomes = Object.values(dialects).map((each) => readUncredited(exchange, each));
   if (outcomes.every(isMissing)) {
     const what = `what answers at ${baseUrl} says 404 to a request without a credential: is it the API?`;
     return warn(what, 'check upstream.base_url');
   }
   if (outcomes.some(isResponse)) return ok(`the API answers at ${baseUrl}`);
-  const outcome = readUncredited(came, dialects[dialect]);
+  const outcome = readUncredited(exchange, dialects[dialect]);
   const detail = outcome.outcome === 'applied' ? '' : outcome.detail;
-  if (came.type === 'answered') {
+  if (exchange.type === 'answered') {
     return fail(
       `what answers at ${baseUrl} is not the API: ${detail}`,
       'check upstream.base_url; if a firewall is in between, ask its administrator to let this machine through',
     );
   }
-  return fail(`${baseUrl} cannot be reached: ${detail}`, reachAdvice(came.error));
+  return fail(`${baseUrl} cannot be reached: ${detail}`, reachAdvice(exchange.error));
 }
 
 /** The outcome of a request without a credential in a dialect; never `applied`. */
-function readUncredited(came: Exchange, dialect: Dialect): Outcome<never> {
+function readUncredited(exchange: Exchange, dialect: Dialect): Outcome<never> {
   const read = (): { fault: string } => ({ fault: 'a request without a credential is taken' });
   const now = Date.now();
-  return classify(came, { read, request: 'verify', dialect, self: null, hidden: [], now, confirmed: now });
+  return classify(exchange, {
+    read,
+    request: 'verify',
+    dialect,
+    self: null,
+    hidden: [],
+    now,
+    confirmed: now,
+  });
 }
 
 const certificateAdvice: Readonly<Record<CertificateFault, string>> = {
-  ended: 'the operator of the upstream must renew it, unless the clock of this machine is wrong',
+  expired: 'the operator of the upstream must renew it, unless the clock of this machine is wrong',
   untrusted: 'set upstream.ca_file to the certificate of the authority that signed the upstream’s',
   foreign: 'another server answers there: check upstream.base_url and upstream.connect_to',
 };
@@ -172,8 +180,8 @@ function reachAdvice(error: Error): string {
   return 'check upstream.base_url, upstream.proxy, and the firewall of this machine';
 }
 
-function examineClock(came: Exchange): Finding[] {
-  const sentAt = came.type === 'answered' ? sentAtOf(came) : null;
+function examineClock(exchange: Exchange): Finding[] {
+  const sentAt = exchange.type === 'answered' ? sentAtOf(exchange) : null;
   if (sentAt === null)
     return [warn('the upstream sends no Date header', 'check the clock of this machine yourself')];
   const aheadMs = Date.now() - sentAt;

@@ -100,9 +100,9 @@ export function recordCouponResponse(
   context: Context,
 ): Result<Operation> {
   const { operationId, outcome } = command;
-  const found = operationInFlight(transaction, operationId);
-  if (!found.ok) return found;
-  const operation = found.value;
+  const lookup = operationInFlight(transaction, operationId);
+  if (!lookup.ok) return lookup;
+  const operation = lookup.value;
   switch (outcome.outcome) {
     case 'applied':
       recordCreated(transaction, operation, { ...command, outcome }, context);
@@ -119,30 +119,30 @@ export function recordCouponResponse(
   return done(transaction.operations.get(operationId) ?? operation);
 }
 
-type Answered<Kind extends Outcome<Coupon>['outcome']> = RecordCouponResponse & {
+type Received<Kind extends Outcome<Coupon>['outcome']> = RecordCouponResponse & {
   outcome: Extract<Outcome<Coupon>, { outcome: Kind }>;
 };
 
 function recordCreated(
   transaction: Transaction,
   operation: Operation,
-  { outcome, caller }: Answered<'applied'>,
+  { outcome, caller }: Received<'applied'>,
   context: Context,
 ): void {
   confirm(transaction, operation, { ...outcome, event: 'applied' }, context);
   const { value: coupon, confirmedAt } = outcome;
-  const kept = { coupon, confirmedAt, operationId: operation.id, isSent: false };
-  keepForRepeats(transaction, caller?.idempotency ?? null, kept, context);
+  const created = { coupon, confirmedAt, operationId: operation.id, isSent: false };
+  storeForRepeats(transaction, caller?.idempotency ?? null, created, context);
 }
 
 function recordNotCreated(
   transaction: Transaction,
   operation: Operation,
-  { outcome, caller, policy }: Answered<'not_applied'>,
+  { outcome, caller, policy }: Received<'not_applied'>,
   context: Context,
 ): void {
   if (caller !== null && (isRefused(outcome) || isKnownCode(transaction, operation))) {
-    leaveNothing(transaction, operation, caller, context);
+    undoCreation(transaction, operation, caller, context);
   } else if (isFailure(outcome)) {
     const refused = refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
     // A held creation may have been applied: its code stays taken.
@@ -163,7 +163,7 @@ function isKnownCode({ mirror }: Transaction, operation: Operation): boolean {
 }
 
 /** A repeated request gets the coupon as the upstream has it. */
-function keepForRepeats(
+function storeForRepeats(
   transaction: Transaction,
   idempotency: Idempotency | null,
   coupon: QueuedCoupon,
@@ -181,7 +181,7 @@ function isFailure({ reason }: NotApplied): boolean {
 }
 
 /** Undoes the creation: the caller gets a refusal, and may send the same request again. */
-function leaveNothing(
+function undoCreation(
   transaction: Transaction,
   operation: Operation,
   { idempotency }: { idempotency: Idempotency | null },

@@ -68,9 +68,9 @@ export function recordRead(
     recordCached(transaction, before, { ...command, outcome }, context);
     return done({ unexpected: null });
   }
-  const seen = observe(transaction, { ...command, outcome }, before, context);
+  const next = observe(transaction, { ...command, outcome }, before, context);
   if (before === null) {
-    putSnapshot(transaction, seen);
+    putSnapshot(transaction, next);
     return done({ unexpected: null });
   }
   if (before.gone) reopenOperations(transaction, read.licenseKey, context);
@@ -78,11 +78,11 @@ export function recordRead(
   const counted = reconcileCounter(transaction, reconciliation, context);
   reconcileState(transaction, reconciliation, context);
   putSnapshot(transaction, {
-    ...seen,
+    ...next,
     license: counted.reconciled ? read : { ...read, uses: before.license.uses },
-    run: counted.reconciled ? seen.run : before.run,
+    run: counted.reconciled ? next.run : before.run,
     readFirst: counted.reconciled ? false : before.readFirst,
-    manyWriters: seen.manyWriters || counted.unexpected !== null,
+    manyWriters: next.manyWriters || counted.unexpected !== null,
   });
   return done({ unexpected: counted.unexpected });
 }
@@ -127,7 +127,7 @@ function recordCached(
   // The age comes from clocks that may be wrong: a cached response can disable a key, but not enable it.
   const enabled = before.license.enabled && outcome.value.enabled;
   const isNewer = outcome.confirmedAt > before.confirmedAt && before.missingSince === null;
-  const seen = isNewer
+  const next = isNewer
     ? { license: { ...outcome.value, licenseKey, uses, enabled }, confirmedAt: outcome.confirmedAt }
     : {};
   const readResult = isNewer ? 'known' : 'unanswered';
@@ -135,7 +135,7 @@ function recordCached(
   const detail = 'a cache answered, not the upstream';
   const failure = { detail, retryAfterMs: null, outage: false };
   postponeDueQueues(transaction, licenseKey, { ...command, failure }, context);
-  putSnapshot(transaction, { ...before, ...seen, refreshAt: nextRefreshAt(before, policy, at) });
+  putSnapshot(transaction, { ...before, ...next, refreshAt: nextRefreshAt(before, policy, at) });
 }
 
 type FailedRead = RecordRead & { outcome: Exclude<Outcome<License>, { outcome: 'applied' }> };
@@ -172,9 +172,9 @@ function recordMissing(
   // The count with which the key returns may contain operations that were held without a read.
   const isInQuestion =
     missing.gone && transaction.operations.queue(licenseKey, 'counter').some(mayHaveBeenApplied);
-  const seen = isInQuestion ? { ...missing, run: noRun } : missing;
+  const next = isInQuestion ? { ...missing, run: noRun } : missing;
   const detail = 'the upstream does not know this license key';
-  if (seen.gone) {
+  if (next.gone) {
     const { operations } = transaction;
     const waiting = [...operations.queue(licenseKey, 'counter'), ...operations.queue(licenseKey, 'state')];
     for (const operation of waiting.filter(({ progress }) => progress.state !== 'in_flight')) {
@@ -184,9 +184,9 @@ function recordMissing(
     const failure = { ...command.outcome, detail, outage: false };
     postponeDueQueues(transaction, licenseKey, { ...command, failure }, context);
   }
-  const readResult = seen.gone ? 'gone' : 'unanswered';
+  const readResult = next.gone ? 'gone' : 'unanswered';
   const at = { ...context, fraction: context.random.fraction(), readResult } as const;
-  putSnapshot(transaction, { ...seen, refreshAt: nextRefreshAt(snapshot, policy, at) });
+  putSnapshot(transaction, { ...next, refreshAt: nextRefreshAt(snapshot, policy, at) });
 }
 
 /** The queues that were due needed this read, which brought nothing: they wait. */
@@ -205,39 +205,41 @@ function postponeDueQueues(
 }
 
 /**
- * The upstream spells a license key otherwise than it was asked for. Its spelling becomes the subject of snapshot and
+ * The upstream spells a license key otherwise than it was requested. Its spelling becomes the subject of snapshot and
  * queues, and the other one an alias: with two sets of queues, one would count the uses of the other. Returns `known`
  * if the key was known under the upstream's spelling and this read did not hold its queues. (src/sync/README.md,
  * Queues)
  */
 function adoptSpelling(
   transaction: Transaction,
-  asked: string,
-  own: string,
+  requestedKey: string,
+  upstreamKey: string,
   { now, monotonic }: Context,
 ): 'same' | 'known' | 'adopted' {
-  if (asked === own) return 'same';
+  if (requestedKey === upstreamKey) return 'same';
   const { snapshots, operations } = transaction;
-  const underOwn = snapshots.get(own);
-  const underAsked = snapshots.get(asked);
-  if (underAsked?.license.licenseKey !== own) snapshots.addAlias(asked, own, { at: now, max: maxAliases });
-  const isKnown = underOwn !== null && underOwn.license.licenseKey === own;
-  if (underAsked === null || underAsked.license.licenseKey !== asked) return isKnown ? 'known' : 'adopted';
+  const ofUpstreamKey = snapshots.get(upstreamKey);
+  const ofRequestedKey = snapshots.get(requestedKey);
+  if (ofRequestedKey?.license.licenseKey !== upstreamKey)
+    snapshots.addAlias(requestedKey, upstreamKey, { at: now, max: maxAliases });
+  const isKnown = ofUpstreamKey !== null && ofUpstreamKey.license.licenseKey === upstreamKey;
+  if (ofRequestedKey === null || ofRequestedKey.license.licenseKey !== requestedKey)
+    return isKnown ? 'known' : 'adopted';
   // The key was known under the alias only, or under both names.
-  operations.moveToSubject(asked, own);
-  transaction.history.changeKey(asked, own);
-  snapshots.remove(asked);
-  snapshots.moveAliases(asked, own);
+  operations.moveToSubject(requestedKey, upstreamKey);
+  transaction.history.changeKey(requestedKey, upstreamKey);
+  snapshots.remove(requestedKey);
+  snapshots.moveAliases(requestedKey, upstreamKey);
   // If it was known under both, its count may contain uses that were counted under the alias.
-  const manyWriters = underOwn?.manyWriters === true || underAsked.manyWriters;
-  const kept = isKnown
-    ? { ...underOwn, run: noRun, manyWriters }
-    : { ...underAsked, license: { ...underAsked.license, licenseKey: own } };
-  putSnapshot(transaction, kept);
+  const manyWriters = ofUpstreamKey?.manyWriters === true || ofRequestedKey.manyWriters;
+  const merged = isKnown
+    ? { ...ofUpstreamKey, run: noRun, manyWriters }
+    : { ...ofRequestedKey, license: { ...ofRequestedKey.license, licenseKey: upstreamKey } };
+  putSnapshot(transaction, merged);
   for (const queue of ['counter', 'state'] as const) {
-    const head = operations.head(own, queue);
+    const head = operations.head(upstreamKey, queue);
     if (head !== null && head.progress.state !== 'in_flight')
-      scheduleHead(transaction, own, queue, { at: monotonic });
+      scheduleHead(transaction, upstreamKey, queue, { at: monotonic });
   }
   return isKnown ? 'known' : 'adopted';
 }

@@ -57,9 +57,9 @@ export function recordResponse(
   command: RecordResponse,
   context: Context,
 ): Result<RecordedResponse> {
-  const found = operationInFlight(transaction, command.operationId);
-  if (!found.ok) return found;
-  const operation = found.value;
+  const lookup = operationInFlight(transaction, command.operationId);
+  if (!lookup.ok) return lookup;
+  const operation = lookup.value;
   const { outcome } = command;
   switch (outcome.outcome) {
     case 'applied':
@@ -80,14 +80,14 @@ function recorded({ progress, lastError }: Operation, unexpected: UnexpectedCoun
   return { state: progress.state, lastError, unexpected };
 }
 
-type Answered<Kind extends Outcome<License>['outcome']> = RecordResponse & {
+type Received<Kind extends Outcome<License>['outcome']> = RecordResponse & {
   outcome: Extract<Outcome<License>, { outcome: Kind }>;
 };
 
 function recordApplied(
   transaction: Transaction,
   operation: Operation,
-  { outcome, overlapped, policy }: Answered<'applied'>,
+  { outcome, overlapped, policy }: Received<'applied'>,
   context: Context,
 ): RecordedResponse {
   const { now, monotonic } = context;
@@ -110,7 +110,7 @@ function recordApplied(
   // Of two overlapping responses either may be the newer. It may disable the key; a read then decides.
   const isStateUnsure =
     overlapped && queue === 'counter' && outcome.value.enabled !== snapshot.license.enabled;
-  const answered = {
+  const changed = {
     ...snapshot,
     license: {
       // Members that only a response to a read has are kept.
@@ -129,7 +129,7 @@ function recordApplied(
     refreshAt: isStateUnsure ? monotonic : refreshAtAfterChange(snapshot, policy, at),
   };
   const before = wasFirst ? { ...snapshot, first: effectOf(operation) } : null;
-  putSnapshot(transaction, answered, before);
+  putSnapshot(transaction, changed, before);
   return recorded(delivered, unexpected);
 }
 
@@ -172,7 +172,7 @@ function unexpectedCount(expected: number | null, { uses }: License): Unexpected
 function recordNotApplied(
   transaction: Transaction,
   operation: Operation,
-  { outcome, policy }: Answered<'not_applied'>,
+  { outcome, policy }: Received<'not_applied'>,
   context: Context,
 ): void {
   if (outcome.reason === 'refused') {

@@ -124,10 +124,10 @@ export class Network {
         const subject = this.ledger.fold(asked.subject);
         const sent = { what: asked.what, subject, carried, at: this.#now(), settled: false };
         this.#observer.onSend(sent, sender);
-        const came = await this.#travel(way);
+        const exchange = await this.#travel(way);
         sent.settled = settles.has(way.fate) || (way.fate === 'firewall' && this.#isFirewallMarked);
-        this.#observer.onResponse(sent, this.#waitAsked(came), sender, this.#now());
-        return { came, leave: () => undefined };
+        this.#observer.onResponse(sent, this.#waitAsked(exchange), sender, this.#now());
+        return { exchange, discard: () => undefined };
       },
       [Symbol.asyncDispose]: () => Promise.resolve(),
     };
@@ -280,14 +280,14 @@ export class Network {
   }
 
   /** For how long an answer asks to be left alone, in ms, by a reading of its own. */
-  #waitAsked(came: Exchange): number | null {
-    if (came.type === 'failed') return null;
-    const { 'retry-after': retryAfter, date } = came.headers;
+  #waitAsked(exchange: Exchange): number | null {
+    if (exchange.type === 'failed') return null;
+    const { 'retry-after': retryAfter, date } = exchange.headers;
     if (typeof retryAfter !== 'string') return null;
     const isSeconds = /^\d+$/.test(retryAfter);
     const waitMs = isSeconds ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - Date.parse(String(date));
     // Nobody's page keeps an agent away for long: only a JSON object is the upstream's own word.
-    return came.text.startsWith('{') ? waitMs : Math.min(waitMs, 15 * 60_000);
+    return exchange.text.startsWith('{') ? waitMs : Math.min(waitMs, 15 * 60_000);
   }
 
   #upstreamTime(): number {

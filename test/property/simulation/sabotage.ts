@@ -203,9 +203,9 @@ function deaf(transport: Transport, name: string): Transport {
   return {
     ...transport,
     async send(request, signal) {
-      const { came, leave } = await transport.send(request, signal);
-      if (came.type === 'failed') return { came, leave };
-      return { came: { ...came, headers: { ...came.headers, [name]: undefined } }, leave };
+      const { exchange, discard } = await transport.send(request, signal);
+      if (exchange.type === 'failed') return { exchange, discard };
+      return { exchange: { ...exchange, headers: { ...exchange.headers, [name]: undefined } }, discard };
     },
   };
 }

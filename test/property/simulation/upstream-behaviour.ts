@@ -24,8 +24,8 @@ export function withBehaviour(transport: Transport, { dialect, unknown }: Upstre
   if (dialect === 'specification') return transport;
   return {
     async send(request, signal) {
-      const { came, leave } = await transport.send(request, signal);
-      return { came: behaving(came, request, unknown), leave };
+      const { exchange, discard } = await transport.send(request, signal);
+      return { exchange: behaving(exchange, request, unknown), discard };
     },
     [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
   };
@@ -34,21 +34,21 @@ export function withBehaviour(transport: Transport, { dialect, unknown }: Upstre
 const missingText = JSON.stringify(missing.body);
 
 function behaving(
-  came: Exchange,
+  exchange: Exchange,
   { method, path }: Dispatcher.DispatchOptions,
   unknown: UpstreamBehaviour['unknown'],
 ): Exchange {
-  if (came.type === 'failed' || !path.includes('/license/')) return came;
+  if (exchange.type === 'failed' || !path.includes('/license/')) return exchange;
   // What has lost its body would say here that the key is unknown; nothing else than the upstream may say so.
-  if (method === 'GET' && came.status === 200 && came.text === '') return { ...came, text: '{}' };
-  if (came.status !== 404 || came.text !== missingText) return came;
+  if (method === 'GET' && exchange.status === 200 && exchange.text === '') return { ...exchange, text: '{}' };
+  if (exchange.status !== 404 || exchange.text !== missingText) return exchange;
   switch (unknown) {
     case 'bad request':
-      return { ...came, status: 400, text: '{"error":true,"data":[],"message":"there is none"}' };
+      return { ...exchange, status: 400, text: '{"error":true,"data":[],"message":"there is none"}' };
     case 'empty':
-      return { ...came, status: 200, text: '' };
+      return { ...exchange, status: 200, text: '' };
     case 'no data':
-      return { ...came, status: 200, text: '{"data":[]}' };
+      return { ...exchange, status: 200, text: '{"data":[]}' };
     default:
       return unknown satisfies never;
   }
