@@ -132,7 +132,7 @@ function appOf(
     now: () => clock.now(),
     verifiedNow: () => clock.verified(),
     historySince: () => clock.verified() - current.configuration.history.keepMs,
-    keepApiKey: keepApiKeyIn(stateDir, logOf(log, 'daemon')),
+    saveApiKey: saveApiKeyIn(stateDir, logOf(log, 'daemon')),
     status: () => daemon.status(),
     readiness: () => daemon.readiness(),
     liveness: () => daemon.liveness(),
@@ -173,7 +173,7 @@ function longReadsOf({
 }
 
 /** Writes a rolled key of the first account to `api.key`. Only logs an error, because the caller must get the new key. */
-function keepApiKeyIn(stateDir: string, log: Log): App['keepApiKey'] {
+function saveApiKeyIn(stateDir: string, log: Log): App['saveApiKey'] {
   return (accountId, apiKey) => {
     if (accountId !== defaultAccountId) return;
     try {
@@ -205,27 +205,27 @@ function countedLicenseService(licenseService: LicenseService, counts: Counts): 
       if (result.ok && request.trigger === 'usage') counts.countUse();
       return result;
     },
-    history: (...asked) => licenseService.history(...asked),
-    verify: async (...asked) => {
-      const result = await licenseService.verify(...asked);
+    history: (...args) => licenseService.history(...args),
+    verify: async (...args) => {
+      const result = await licenseService.verify(...args);
       if (!result.ok) return result;
       counts.countVerdict(result.value);
       const { cacheable } = result.value;
       return cacheable === undefined ? result : done(countingCached({ ...result.value, cacheable }, counts));
     },
-    // Its caller serves the answer as if it came from the cache.
-    verifyNow: (...asked) => {
-      const answer = licenseService.verifyNow?.(...asked) ?? null;
-      return answer && countingCached(answer, counts);
+    // The caller serves the response as if it came from the cache.
+    verifyNow: (...args) => {
+      const response = licenseService.verifyNow?.(...args) ?? null;
+      return response && countingCached(response, counts);
     },
   };
 }
 
-function countingCached(answer: CacheableResponse, counts: Counts): CacheableResponse {
-  const { cacheable } = answer;
+function countingCached(response: CacheableResponse, counts: Counts): CacheableResponse {
+  const { cacheable } = response;
   const onServed = (): void => {
-    counts.countVerdict(answer);
+    counts.countVerdict(response);
     cacheable.onServed();
   };
-  return { ...answer, cacheable: { ...cacheable, onServed } };
+  return { ...response, cacheable: { ...cacheable, onServed } };
 }

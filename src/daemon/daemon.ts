@@ -128,10 +128,10 @@ export class Daemon {
   }
 
   /** Applies another configuration: secrets, products, rates, freshness. */
-  reload(wanted: Configuration): Reloaded {
+  reload(requested: Configuration): Reloaded {
     const { current, changes, role } = this.#parts;
     const { configuration: previous } = current;
-    const configuration = reloadedConfiguration(previous, wanted);
+    const configuration = reloadedConfiguration(previous, requested);
     current.replace(configuration);
     changes.announce(['anything']);
     // A file of the same name may have another certificate.
@@ -143,7 +143,7 @@ export class Daemon {
     this.#bindAgain();
     return {
       changed: [...new Set([...changedKeys(previous, configuration), ...renewed])],
-      restart: changedKeys(configuration, wanted),
+      restart: changedKeys(configuration, requested),
     };
   }
 
@@ -159,7 +159,7 @@ export class Daemon {
   stopWriting(damage: string): boolean {
     if (this.#phase !== 'ready') return false;
     this.#phase = 'store_damaged';
-    this.#parts.writer.refuse(new Error(damage));
+    this.#parts.writer.disable(new Error(damage));
     this.#loops.abort();
     return true;
   }

@@ -24,10 +24,10 @@ export class LiveConfiguration {
   /** Cached, because the loops read it several times per request. */
   #sync: SyncOptions | null = null;
 
-  /** `known`: the products in the store of an agent. */
-  constructor(configuration: Configuration, known: ProductList = noProducts) {
+  /** `stored`: the products in the store of an agent. */
+  constructor(configuration: Configuration, stored: ProductList = noProducts) {
     this.#configuration = configuration;
-    this.products = new AgentProducts(known, configuredProducts(configuration));
+    this.products = new AgentProducts(stored, configuredProducts(configuration));
     this.#credentials = this.#digestCredentials();
   }
 
@@ -53,9 +53,7 @@ export class LiveConfiguration {
     return this.#credentials;
   }
 
-  productIds(): readonly string[] {
-    return this.products.configured.map(({ id }) => id);
-  }
+  readonly productIds = (): readonly string[] => this.products.configured.map(({ id }) => id);
 
   secretOf(productId: string): string | null {
     return this.#settingsOf(productId)?.secret.reveal() ?? null;
@@ -101,7 +99,7 @@ export class LiveConfiguration {
     return { reconcileAfterMs, writers, onUncertain, backoff, goneMs, refreshMs, graceMs };
   }
 
-  licenseService(): ReturnType<AgentLicenseParts['settings']> {
+  readonly licenseSettings: AgentLicenseParts['settings'] = () => {
     const { sync, freshness } = this.#configuration;
     return {
       freshness,
@@ -109,17 +107,17 @@ export class LiveConfiguration {
       maxPending: sync.maxPending,
       timeoutMs: this.upstream.timeoutMs,
     };
-  }
+  };
 
-  couponService(): ReturnType<AgentCouponParts['settings']> {
+  readonly couponSettings: AgentCouponParts['settings'] = () => {
     const { sync, freshness } = this.#configuration;
     return { freshness, maxPending: sync.maxPending };
-  }
+  };
 
-  checkout(): ReturnType<AgentCheckoutParts['settings']> {
+  readonly checkoutSettings: AgentCheckoutParts['settings'] = () => {
     const { freshness } = this.#configuration;
     return { freshness, unknownMs: freshness.unknownMs };
-  }
+  };
 
   #digestCredentials(): UpstreamCredentials {
     const apiKey = this.#configuration.upstream?.apiKey ?? null;
@@ -140,24 +138,25 @@ type Reload = NonNullable<SettingMeta['reload']>;
  * The configuration of a running process after a reload: settings marked `applies` have the new values, all others
  * keep theirs until a restart. The role stays as well.
  */
-export function reloadedConfiguration(running: Configuration, wanted: Configuration): Configuration {
+export function reloadedConfiguration(running: Configuration, requested: Configuration): Configuration {
   const { role, upstream, products } = running;
-  const ofThisRole = wanted.role === role ? wanted : { ...wanted, upstream, products };
-  const values = reloadPart(settings, 'applies', { running, wanted: ofThisRole });
+  const ofThisRole = requested.role === role ? requested : { ...requested, upstream, products };
+  const values = reloadPart(settings, 'applies', { running, requested: ofThisRole });
   return { ...(values as Configuration), role };
 }
 
 function reloadPart(
   type: z.ZodType,
   inherited: Reload,
-  { running, wanted }: { running: unknown; wanted: unknown },
+  { running, requested }: { running: unknown; requested: unknown },
 ): unknown {
   const { reload = inherited } = metaOf(type);
   const keys = keysOf(type);
-  if (keys === null || running === null || wanted === null) return reload === 'applies' ? wanted : running;
+  if (keys === null || running === null || requested === null)
+    return reload === 'applies' ? requested : running;
   return Object.fromEntries(
     keys.map(({ name, type: each }) => {
-      const values = { running: (running as Tree)[name], wanted: (wanted as Tree)[name] };
+      const values = { running: (running as Tree)[name], requested: (requested as Tree)[name] };
       return [name, reloadPart(each, reload, values)];
     }),
   );

@@ -18,12 +18,12 @@ function timeMember(): string {
   return written.member;
 }
 
-/** How many bytes are kept while standard output accepts no writes. Further lines are lost. */
-const keptBytes = 4 * 1024 * 1024;
+/** How many bytes are buffered while standard output accepts no writes. Further lines are lost. */
+const maxBufferedBytes = 4 * 1024 * 1024;
 
 /** Standard output. Errors, for instance of a full disk, must not end the process. */
 function openOutput(): LineSink {
-  const output = pino.destination({ dest: 1, sync: true, maxLength: keptBytes });
+  const output = pino.destination({ dest: 1, sync: true, maxLength: maxBufferedBytes });
   output.on('error', () => undefined);
   return output;
 }
@@ -240,14 +240,14 @@ type Fields = Readonly<Record<string, unknown>>;
 export function allowedFields(fields: Fields): Fields {
   const names = Object.keys(fields).filter((name) => fields[name] !== undefined);
   if (names.every((name) => allowed.has(name))) return fields;
-  const kept: Record<string, unknown> = {};
+  const result: Record<string, unknown> = {};
   for (const key of names) {
     const value = fields[key];
     const name = fieldNames[key] ?? key;
-    if (name === 'err') kept[name] = describeError(value);
-    else kept[name] = allowed.has(name) ? value : '(withheld)';
+    if (name === 'err') result[name] = describeError(value);
+    else result[name] = allowed.has(name) ? value : '(withheld)';
   }
-  return kept;
+  return result;
 }
 
 const maxCauses = 3;

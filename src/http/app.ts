@@ -81,7 +81,7 @@ export interface App {
   /** From which instant on changes of licenses are remembered (`history.keep`). */
   historySince(): number;
   /** Keeps the new API key of an account where the state directory holds the old one. */
-  keepApiKey(accountId: string, apiKey: string): void;
+  saveApiKey(accountId: string, apiKey: string): void;
   status(): Awaitable<Status>;
   readiness(): Readiness;
   /** Why this process is broken and must be restarted; empty: it works. */

@@ -135,7 +135,7 @@ test('doctor does not take a server that always answers 404 for the API', async 
   const found = await examine(directory.path, { base_url: upstream.url, dialect: 'payhip' });
   expect(linesOf(found, 'warn')).toEqual(
     expect.arrayContaining([
-      `what answers at ${upstream.url} says 404 to a request without a credential: is it the API?  →  check upstream.base_url`,
+      `the server at ${upstream.url} says 404 to a request without a credential: is it the API?  →  check upstream.base_url`,
       'the secret of product RGsF: the upstream answers the same without it, so it is not clear whether it is accepted  →  check upstream.base_url, and verify a license key that exists',
     ]),
   );

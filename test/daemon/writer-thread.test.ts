@@ -65,7 +65,7 @@ test('The writer thread reports a full disk and free space as they occur.', () =
 
 test('After refuse, every write is rejected and the thread is not lost.', async () => {
   const { writer } = startSilentWriter();
-  writer.refuse(new Error('damaged'));
+  writer.disable(new Error('damaged'));
   await expect(writer.write('pruneIdempotency', { removalTime: 0, limit: 10 })).rejects.toBeInstanceOf(
     StorageError,
   );

@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { keepSecretFile, replaceSecretFile } from '../../src/daemon/system/secret-files.ts';
+import { ensureSecretFile, replaceSecretFile } from '../../src/daemon/system/secret-files.ts';
 import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -12,7 +12,7 @@ let opened: TestApp;
 let server: FastifyInstance;
 
 beforeAll(async () => {
-  opened = await openApp({ keepApiKey: (accountId, key) => void kept.push([accountId, key]) });
+  opened = await openApp({ saveApiKey: (accountId, key) => void kept.push([accountId, key]) });
   server = serverOf(opened.app);
 });
 afterAll(() => opened[Symbol.asyncDispose]());
@@ -77,7 +77,7 @@ test.each([
 test('the file of an API key is updated in place, and is not created again after it was removed', async () => {
   await using directory = temporaryDirectory();
   const file = join(directory.path, 'api.key');
-  keepSecretFile(directory.path, 'apiKey', 'lk_api');
+  ensureSecretFile(directory.path, 'apiKey', 'lk_api');
   replaceSecretFile(directory.path, 'apiKey', 'lk_api_new');
   expect(readFileSync(file, 'utf8')).toBe('lk_api_new\n');
   rmSync(file);

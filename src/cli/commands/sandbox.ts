@@ -40,11 +40,11 @@ export const command = defineCommand({
       json: args.json === true,
     };
     const { runSandbox } = await import('../../daemon/sandbox/command.ts');
-    const { SandboxRefused } = await import('../../daemon/sandbox/command.ts');
+    const { SandboxError } = await import('../../daemon/sandbox/command.ts');
     try {
       return await runSandbox(options);
     } catch (error) {
-      if (!(error instanceof SandboxRefused)) throw error;
+      if (!(error instanceof SandboxError)) throw error;
       throw new CommandError([`latchkey: ${error.message}`]);
     }
   },

@@ -104,8 +104,8 @@ function examineTls({ tls, host }: DatabaseAddress): Finding[] {
 
 async function examineLeftBehind(stateDir: string, postgres: PostgresSettings): Promise<Finding[]> {
   await using database = new Database({ ...databaseSettings(postgres), pool: 1 });
-  const found = await findLeftBehind(stateDir, database);
-  return found === null ? [] : [fail(found.what, found.advice)];
+  const leftBehind = await findLeftBehind(stateDir, database);
+  return leftBehind === null ? [] : [fail(leftBehind.what, leftBehind.advice)];
 }
 
 function examineSchema({ refusal, schema }: Survey, { schema: name }: PostgresSettings): Finding[] {
@@ -151,10 +151,10 @@ function examineReplication({ standbys, synchronousStandbys }: Durability): Find
 
 function examineConnections({ max, used, nodes }: ConnectionCounts, { pool }: PostgresSettings): Finding {
   const each = pool + listeningConnections;
-  const wanted = Math.max(nodes, 1) * each;
+  const needed = Math.max(nodes, 1) * each;
   const who = counted(nodes, 'node is', 'nodes are');
   const how = `${who} connected, and each may take ${each} connections; ${used} of ${max} are in use`;
-  return wanted > max || (nodes === 0 && used + each > max) ? warn(how, moreConnections) : ok(how);
+  return needed > max || (nodes === 0 && used + each > max) ? warn(how, moreConnections) : ok(how);
 }
 
 function examineTransactions({ longTransactions }: Survey): Finding[] {

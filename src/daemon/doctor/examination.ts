@@ -303,8 +303,8 @@ function examineStore(
   const path = databaseIn(stateDir);
   try {
     if (!findDatabase(path)) return [];
-    const found = examineFile(path, advice);
-    return found.level === 'ok' ? [found, ...examineOutbox(stateDir, start)] : [found];
+    const finding = examineFile(path, advice);
+    return finding.level === 'ok' ? [finding, ...examineOutbox(stateDir, start)] : [finding];
   } catch (error) {
     if (error instanceof DatabaseRefused) return [fail(error.message, advice)];
     const unread = `the store ${path} cannot be examined`;

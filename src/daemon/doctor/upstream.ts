@@ -48,16 +48,16 @@ export async function examineUpstream(
     ca: pem,
     maxConnections: () => 1,
   });
-  const exchange = await askWithoutCredential(settings, speechSettings(upstream).userAgent);
-  const answer = examineResponse(exchange, upstream, self);
-  if (answer.level === 'fail') return { findings: [...connectionFindings, answer], dialect: null };
+  const exchange = await requestWithoutCredential(settings, speechSettings(upstream).userAgent);
+  const response = examineResponse(exchange, upstream, self);
+  if (response.level === 'fail') return { findings: [...connectionFindings, response], dialect: null };
   const { findings: accepted, dialect } = await examineCredentials(
     configuration,
     upstream,
     settings,
     (name) => isMissing(readUncredited(exchange, dialects[name])),
   );
-  return { findings: [...connectionFindings, answer, ...examineClock(exchange), ...accepted], dialect };
+  return { findings: [...connectionFindings, response, ...examineClock(exchange), ...accepted], dialect };
 }
 
 type CaFile = { pem: string | null; isUsable: boolean; findings: readonly Finding[] };
@@ -116,7 +116,7 @@ async function examineName(upstream: UpstreamSettings): Promise<Finding[]> {
   }
 }
 
-async function askWithoutCredential(settings: ConnectionSettings, userAgent: string): Promise<Exchange> {
+async function requestWithoutCredential(settings: ConnectionSettings, userAgent: string): Promise<Exchange> {
   await using transport = networkTransport(settings);
   const { origin, pathname } = new URL(settings.baseUrl);
   const path = `${pathname.replace(/\/$/, '')}/api/v2/license/verify?license_key=${madeUpKey()}`;
@@ -138,7 +138,7 @@ function examineResponse(
   }
   const outcomes = Object.values(dialects).map((each) => readUncredited(exchange, each));
   if (outcomes.every(isMissing)) {
-    const what = `what answers at ${baseUrl} says 404 to a request without a credential: is it the API?`;
+    const what = `the server at ${baseUrl} says 404 to a request without a credential: is it the API?`;
     return warn(what, 'check upstream.base_url');
   }
   if (outcomes.some(isResponse)) return ok(`the API answers at ${baseUrl}`);
@@ -146,7 +146,7 @@ function examineResponse(
   const detail = outcome.outcome === 'applied' ? '' : outcome.detail;
   if (exchange.type === 'answered') {
     return fail(
-      `what answers at ${baseUrl} is not the API: ${detail}`,
+      `the server at ${baseUrl} is not the API: ${detail}`,
       'check upstream.base_url; if a firewall is in between, ask its administrator to let this machine through',
     );
   }
@@ -155,7 +155,7 @@ function examineResponse(
 
 /** The outcome of a request without a credential in a dialect; never `applied`. */
 function readUncredited(exchange: Exchange, dialect: Dialect): Outcome<never> {
-  const read = (): { fault: string } => ({ fault: 'a request without a credential is taken' });
+  const read = (): { fault: string } => ({ fault: 'a request without a credential is accepted' });
   const now = Date.now();
   return classify(exchange, {
     read,
@@ -258,8 +258,8 @@ function spokenDialect(checks: ReadonlyMap<DialectName, readonly CredentialCheck
     name,
     all: (checks.get(name) ?? []).filter(isAccepted),
   }));
-  const most = Math.max(...accepted.map(({ all }) => all.length));
-  const best = accepted.filter(({ all }) => all.length === most);
+  const maxAccepted = Math.max(...accepted.map(({ all }) => all.length));
+  const best = accepted.filter(({ all }) => all.length === maxAccepted);
   const [first] = best.length === 1 ? best : best.filter(({ all }) => all.some(({ of }) => of === 'secret'));
   return first?.name ?? null;
 }

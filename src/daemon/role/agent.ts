@@ -22,30 +22,27 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
   const upstream = connect(parts);
   const sync = new Sync({ ...parts, upstream, mutex: new KeyedMutex(), settings: () => current.sync() });
   if (isPaused(reader)) sync.limiter.pause();
-  const productIds = (): readonly string[] => current.productIds();
   const isConfigured = (): boolean => current.upstream.apiKey !== null;
   return {
     licenseService: agentLicenseService({
       ...parts,
       fetcher: sync.fetcher,
       deliveries: sync.push,
-      productIds,
-      settings: () => current.licenseService(),
+      productIds: current.productIds,
+      settings: current.licenseSettings,
     }),
     couponService: agentCouponService({
       ...parts,
       fetcher: sync.coupons,
       isConfigured,
-      wake: () => {
-        sync.push.wake();
-      },
-      settings: () => current.couponService(),
+      wake: () => sync.push.wake(),
+      settings: current.couponSettings,
     }),
     checkout: agentCheckoutService({
       ...parts,
       fetcher: sync.coupons,
       isConfigured,
-      settings: () => current.checkout(),
+      settings: current.checkoutSettings,
     }),
     credentials: agentCredentials(
       { reader, isSame: isSameDigest, verifiedNow: () => clock.verified(), uses },
@@ -134,11 +131,11 @@ function logProxy(choice: ProxyChoice, log: Log): void {
 export function syncControl({ reader, writer }: { reader: Reader; writer: Writer }, sync: Sync): SyncControl {
   const { limiter, push } = sync;
   /** Reads the store, because a repeated request under the same idempotency key changes nothing. */
-  const isPausedNow = (asked: boolean): boolean => {
+  const isPausedNow = (requested: boolean): boolean => {
     try {
       return isPaused(reader);
     } catch {
-      return asked;
+      return requested;
     }
   };
   const setPaused: (value: boolean) => SyncControl['pause'] = (value) => async (writeOptions) => {
@@ -157,9 +154,7 @@ export function syncControl({ reader, writer }: { reader: Reader; writer: Writer
       sync.wakePreload();
       return done;
     },
-    wake() {
-      push.wake();
-    },
+    wake: () => push.wake(),
     async preload(command, writeOptions) {
       const queued = await writer.write('queuePreload', command, writeOptions);
       sync.wakePreload();

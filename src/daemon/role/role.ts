@@ -182,8 +182,8 @@ export class RecentReads<Value> {
   async read(name: string, readNow: () => Awaitable<Value | null>): Promise<Value | null> {
     const now = this.#clock.now();
     const monotonic = this.#clock.monotonic();
-    const known = this.#at(name, now, monotonic);
-    if (known !== undefined) return await known.promise;
+    const cached = this.#at(name, now, monotonic);
+    if (cached !== undefined) return await cached.promise;
     const recent: Recent<Value> = { promise: Promise.resolve(readNow()), now, monotonic };
     this.#recent.set(name, recent);
     let value: Value | null = null;
@@ -196,11 +196,11 @@ export class RecentReads<Value> {
   }
 
   #at(name: string, now: number, monotonic: number): Recent<Value> | undefined {
-    const known = this.#recent.get(name);
+    const cached = this.#recent.get(name);
     // While a machine sleeps, only one of its clocks may go on.
     const isRecent =
-      known !== undefined && now - known.now < maxAgeMs && monotonic - known.monotonic < maxAgeMs;
-    return isRecent ? known : undefined;
+      cached !== undefined && now - cached.now < maxAgeMs && monotonic - cached.monotonic < maxAgeMs;
+    return isRecent ? cached : undefined;
   }
 
   /** Drops everything, including reads in progress. */

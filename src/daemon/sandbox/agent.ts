@@ -24,7 +24,7 @@ type AgentParts = SandboxParts & {
   configuration: Readonly<Record<string, unknown>>;
 };
 
-/** The agent beside the software. It can be stopped and started again. */
+/** An agent. It can be stopped and started again. */
 export class SandboxAgent {
   readonly #parts: AgentParts;
   readonly #queue = new SerialQueue();

@@ -9,7 +9,7 @@ import { maxLicenseKeyLength } from '../../domain/license.ts';
 import { minSecretLength } from '../../service/access/credential.ts';
 import { ListenError } from '../../http/listen.ts';
 import { makeLog } from '../log.ts';
-import { longestTimerMs } from '../system/machine.ts';
+import { maxTimerMs } from '../system/machine.ts';
 import { endingSignals, faultSignals, onEndingSignal } from '../system/process.ts';
 import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
 import { AdvancingTime } from './server.ts';
@@ -48,7 +48,7 @@ type SandboxFacts = FileCredentials & {
 
 /**
  * Runs a store with one product and one license key in a temporary directory until a signal, and prints its credentials.
- * Throws `SandboxRefused`.
+ * Throws `SandboxError`.
  */
 export async function runSandbox(options: SandboxCommand): Promise<never> {
   const fixed = options.credentialsFile === null ? null : readCredentials(options.credentialsFile);
@@ -82,12 +82,12 @@ export async function runSandbox(options: SandboxCommand): Promise<never> {
     print({ ...facts, agent: options.withAgent ? agent.url : null }, options.json);
   } catch (error) {
     await end();
-    if (error instanceof ListenError) throw new SandboxRefused(`${error.message}; choose another: --port`);
+    if (error instanceof ListenError) throw new SandboxError(`${error.message}; choose another: --port`);
     throw error;
   }
   if (options.offlineAfterMs !== null) await goOffline(store, options.offlineAfterMs, options.json);
   // A timer keeps the process alive until a signal.
-  for (;;) await sleep(longestTimerMs);
+  for (;;) await sleep(maxTimerMs);
 }
 
 function openStore(
@@ -181,39 +181,39 @@ const fileCredentials = z.strictObject({
 type FileCredentials = z.infer<typeof fileCredentials>;
 
 /** A file of the sandbox cannot be used. The message repeats no secret. */
-export class SandboxRefused extends Error {}
+export class SandboxError extends Error {}
 
-/** Reads the file of credentials; null if there is no file yet. Throws `SandboxRefused`. */
+/** Reads the file of credentials; null if there is no file yet. Throws `SandboxError`. */
 function readCredentials(file: string): FileCredentials | null {
   const text = readText(file);
   if (text === null && !existsSync(dirname(file)))
-    throw new SandboxRefused(`--credentials: there is no folder for ${file}`);
+    throw new SandboxError(`--credentials: there is no folder for ${file}`);
   if (text === null) return null;
   const read = fileCredentials.safeParse(parseJson(text));
   if (read.success) return read.data;
   const errors = read.error.issues.map(({ path, message }) => `${path.join('.') || 'file'}: ${message}`);
-  throw new SandboxRefused(`${file}: ${errors.join('; ')}`);
+  throw new SandboxError(`${file}: ${errors.join('; ')}`);
 }
 
-/** Writes the file of credentials for the next run, for its owner alone. Throws `SandboxRefused`. */
+/** Writes the file of credentials for the next run, for its owner alone. Throws `SandboxError`. */
 function writeCredentials(file: string, credentials: FileCredentials): void {
   write('--credentials', file, () => replaceFile(file, `${JSON.stringify(credentials, null, 2)}\n`));
 }
 
 /**
- * The path of a new configuration of an agent in a folder. Throws `SandboxRefused` if there is a configuration, which may
+ * The path of a new configuration of an agent in a folder. Throws `SandboxError` if there is a configuration, which may
  * be in use, or if the folder is a file.
  */
 function newConfigurationFile(folder: string): string {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false) {
-    throw new SandboxRefused(`${folder} is a file: a folder is needed for the configuration`);
+    throw new SandboxError(`${folder} is a file: a folder is needed for the configuration`);
   }
   const file = join(resolve(folder), 'latchkey.yaml');
-  if (existsSync(file)) throw new SandboxRefused(`${file} exists: it is not overwritten`);
+  if (existsSync(file)) throw new SandboxError(`${file} exists: it is not overwritten`);
   return file;
 }
 
-/** Writes the configuration of an agent in front of a store. Throws `SandboxRefused`. */
+/** Writes the configuration of an agent in front of a store. Throws `SandboxError`. */
 function writeAgentConfiguration(store: SandboxStore, file: string): void {
   const folder = dirname(file);
   write('--write-config', file, () => {
@@ -226,7 +226,7 @@ function write(option: string, file: string, writeFile: () => void): void {
   try {
     writeFile();
   } catch (error) {
-    throw new SandboxRefused(`${option}: ${file} cannot be written: ${formatReason(error)}`);
+    throw new SandboxError(`${option}: ${file} cannot be written: ${formatReason(error)}`);
   }
 }
 
@@ -234,7 +234,7 @@ function readText(file: string): string | null {
   try {
     return readOwnFile(file);
   } catch (error) {
-    throw new SandboxRefused(`--credentials: ${file} cannot be read: ${formatReason(error)}`);
+    throw new SandboxError(`--credentials: ${file} cannot be read: ${formatReason(error)}`);
   }
 }
 

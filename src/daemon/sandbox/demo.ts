@@ -89,9 +89,9 @@ async function expectLicense(
   expected: { enabled: boolean; uses: number },
 ): Promise<void> {
   const { enabled, uses } = await licenseOf(demo, licenseKey);
-  const found = { enabled, uses };
+  const actual = { enabled, uses };
   if (enabled === expected.enabled && uses === expected.uses) return;
-  throw new Error(`expected ${JSON.stringify(expected)}, got ${JSON.stringify(found)}`);
+  throw new Error(`expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}`);
 }
 
 async function use({ store, agent }: Demo, licenseKey: string, times: number): Promise<void> {

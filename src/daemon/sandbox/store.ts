@@ -122,11 +122,11 @@ export class SandboxStore {
     else await this.onReturn();
   }
 
-  async #createProduct(wanted: SandboxCredentials | null): Promise<SandboxCredentials> {
+  async #createProduct(credentials: SandboxCredentials | null): Promise<SandboxCredentials> {
     const product = await this.#post('/admin/v1/products', {
       name: 'Sample product',
-      product_key: wanted?.productKey,
-      secret: wanted?.productSecret,
+      product_key: credentials?.productKey,
+      secret: credentials?.productSecret,
     });
     const productKey = String(product['product_key']);
     this.#products.add(productKey);
@@ -169,12 +169,12 @@ export class SandboxStore {
 
   /** The license in the store; null if the store does not know the key. Rejects while the store is away. */
   async license(licenseKey: string): Promise<SandboxRecord | null> {
-    const found = await this.#find(licenseKey);
-    if (found === undefined) return null;
+    const license = await this.#find(licenseKey);
+    if (license === undefined) return null;
     return {
-      licenseKey: String(found['license_key']),
-      uses: Number(found['uses']),
-      enabled: found['enabled'] === true,
+      licenseKey: String(license['license_key']),
+      uses: Number(license['uses']),
+      enabled: license['enabled'] === true,
     };
   }
 
@@ -195,8 +195,8 @@ export class SandboxStore {
     // An empty filter would find every license.
     if (licenseKey.trim() === '') return undefined;
     const query = new URLSearchParams({ license_key: licenseKey }).toString();
-    const found = dataOf(await this.#admin().get(`/admin/v1/licenses?${query}`));
-    const [license] = (found['licenses'] ?? []) as Record<string, unknown>[];
+    const data = dataOf(await this.#admin().get(`/admin/v1/licenses?${query}`));
+    const [license] = (data['licenses'] ?? []) as Record<string, unknown>[];
     return license;
   }
 

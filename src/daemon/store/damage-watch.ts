@@ -59,9 +59,9 @@ export class IntegrityCheck implements AsyncDisposable {
 
   constructor(databasePath: string) {
     this.#worker = startWorker('integrity', { databasePath });
-    const found = once(this.#worker, 'message').then(([message]) => (message as DamageMessage).damage);
+    const finished = once(this.#worker, 'message').then(([message]) => (message as DamageMessage).damage);
     const ended = once(this.#worker, 'exit').then(() => null);
-    this.damage = Promise.race([found, ended]);
+    this.damage = Promise.race([finished, ended]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -95,7 +95,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
     }
   }
 
-  refuse(): void {
+  disable(): void {
     // Only a store on this machine is checked for damage.
   }
 
@@ -121,9 +121,9 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
     );
     const first = await Promise.race([checking, timeout]);
     if (first !== null) this.#setCondition(first);
-    const found = await checking;
+    const result = await checking;
     // A write that found the disk full meanwhile knows more than this check, which did not write.
-    if (condition === 'full' || this.storage !== 'full') this.#setCondition(found);
+    if (condition === 'full' || this.storage !== 'full') this.#setCondition(result);
     // An unavailable database has no time either.
     await this.#time.follow(this.#database).catch(() => undefined);
   }

@@ -26,7 +26,7 @@ export async function findLeftBehind(stateDir: string, database: Database): Prom
   return {
     what: examined.ok
       ? `the records of the authority are in ${path}, and none of them in the database`
-      : `it has no records, and whether ${path} has those of the authority cannot be told (${examined.reason})`,
+      : `it has no records, and ${path}, which may have the records of the authority, cannot be read (${examined.reason})`,
     advice: 'move them with latchkey store move, or move that file away to start with an empty store',
   };
 }

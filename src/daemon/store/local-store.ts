@@ -27,7 +27,7 @@ import type { Metrics, metricsOf as MetricsOf } from '../metrics.ts';
 import { ReadingThread } from '../threads/reading-thread.ts';
 import { startWriter } from '../threads/writer-thread.ts';
 import type { LocalStore, OpenedStore } from './opened-store.ts';
-import { keepSecretFile, readSecretFile } from '../system/secret-files.ts';
+import { ensureSecretFile, readSecretFile } from '../system/secret-files.ts';
 
 type LocalStoreOptions = {
   log: Log;
@@ -101,7 +101,7 @@ async function startStore(
 ): Promise<string> {
   await refuseOtherRole({ role, stateDir }, reader);
   const store = {
-    adminTokenDigest: sha256(keepSecretFile(stateDir, 'adminToken', 'lk_tok')),
+    adminTokenDigest: sha256(ensureSecretFile(stateDir, 'adminToken', 'lk_tok')),
     place: placeOfDirectory(stateDir),
   };
   const started =
@@ -115,14 +115,14 @@ async function startStore(
 /** The digest of the key in `api.key`, which the first start creates; null on later starts. */
 export async function firstApiKey(stateDir: string, reader: AuthorityReader): Promise<string | null> {
   return (await reader.accounts.count({})) === 0
-    ? sha256(keepSecretFile(stateDir, 'apiKey', 'lk_api'))
+    ? sha256(ensureSecretFile(stateDir, 'apiKey', 'lk_api'))
     : null;
 }
 
 /** Whether an account has the key in `api.key`; null: the file has no key. */
 export async function isApiKeyKnown(stateDir: string, reader: AuthorityReader): Promise<boolean | null> {
-  const kept = readSecretFile(stateDir, 'apiKey') ?? '';
-  return kept === '' ? null : (await reader.accounts.byKeyDigest(sha256(kept))) !== null;
+  const apiKey = readSecretFile(stateDir, 'apiKey') ?? '';
+  return apiKey === '' ? null : (await reader.accounts.byKeyDigest(sha256(apiKey))) !== null;
 }
 
 /**
@@ -145,9 +145,9 @@ async function refuseOtherRole(
   { role, stateDir }: Pick<Configuration, 'role' | 'stateDir'>,
   reader: Reader,
 ): Promise<void> {
-  const kept = roleOf(reader);
-  if (kept === null || kept === role) return;
-  if (kept === 'authority' && (await isUnusedAuthority(reader))) return;
+  const storedRole = roleOf(reader);
+  if (storedRole === null || storedRole === role) return;
+  if (storedRole === 'authority' && (await isUnusedAuthority(reader))) return;
   const reasons = {
     agent:
       "it is an agent's, and the configuration has no upstream: put the upstream back, or choose another " +
@@ -158,7 +158,7 @@ async function refuseOtherRole(
       `state_dir for an agent. To start with an empty store here, move the files away first; the licenses of ${counted(reader.products.count({}), 'product')} ` +
       'are kept in them alone.',
   };
-  throw new StateDirectoryRefused(stateDir, reasons[kept]);
+  throw new StateDirectoryRefused(stateDir, reasons[storedRole]);
 }
 
 /** Host and path of a state directory. If they change, the directory was copied. */

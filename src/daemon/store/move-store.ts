@@ -35,13 +35,13 @@ class Stopped extends Error {}
  * the newest schema. A backup becomes a new instance, as a restore does. A state directory keeps its instance, which its
  * agents know.
  */
-export async function moveStore(given: StoreMove): Promise<Moving> {
+export async function moveStore(options: StoreMove): Promise<Moving> {
   const stopping = new AbortController();
   const stopListening = onEndingSignal((signal) =>
     stopping.abort(new Stopped(`It was stopped (${signal}).`)),
   );
   try {
-    return { ok: true, ...(await moveFromDraft(given, stopping.signal)) };
+    return { ok: true, ...(await moveFromDraft(options, stopping.signal)) };
   } catch (error) {
     if (!isExpected(error)) throw error;
     return {

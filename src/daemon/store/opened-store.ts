@@ -28,7 +28,7 @@ export interface StoreWriter extends Writer {
   /** Whether the oldest write has waited so long that the disk must hang. */
   readonly isStuck: boolean;
   /** Refuses every later write, because the store is damaged. */
-  refuse(cause: unknown): void;
+  disable(cause: unknown): void;
 }
 
 /** One of the nodes of an authority that share a database. */

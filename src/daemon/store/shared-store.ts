@@ -34,7 +34,7 @@ import {
   sha256,
   systemRandom,
 } from '../system/machine.ts';
-import { keepSecretFile } from '../system/secret-files.ts';
+import { ensureSecretFile } from '../system/secret-files.ts';
 import { directAddressOf, databaseSettings, type PostgresSettings } from './database-settings.ts';
 import { DatabaseTime, DatabaseWriter } from './database-writer.ts';
 import { findLeftBehind } from './left-behind.ts';
@@ -94,7 +94,7 @@ export async function openSharedStore(
   const changes = new ChangeFeed();
   const node = {
     cache,
-    adminToken: keepSecretFile(configuration.stateDir, 'adminToken', 'lk_tok'),
+    adminToken: ensureSecretFile(configuration.stateDir, 'adminToken', 'lk_tok'),
     licenses: cachedCounts(reader, { clock, isReadable: () => isReadable(writer) }),
     connections: () => ({ ...database.use, max: postgres.pool }),
   };
@@ -158,11 +158,11 @@ async function startClock(database: Database, time: DatabaseTime): Promise<Persi
 
 /** Throws `PostgresRefused` if the records of the authority were not moved yet. Changes nothing. */
 async function refuseLeftBehind({ stateDir }: Configuration, database: Database): Promise<void> {
-  const found = await findLeftBehind(stateDir, database).catch((error: unknown) => {
+  const leftBehind = await findLeftBehind(stateDir, database).catch((error: unknown) => {
     throw refusalOf(error, database) ?? error;
   });
-  if (found === null) return;
-  throw new PostgresRefused(`${found.what}: ${found.advice}.`, { isConfigured: true });
+  if (leftBehind === null) return;
+  throw new PostgresRefused(`${leftBehind.what}: ${leftBehind.advice}.`, { isConfigured: true });
 }
 
 /** Starts using the store, and returns the instance id, and a log that hashes license keys with the key of the store. */
@@ -222,11 +222,11 @@ export function nodeNameOf(stateDir: string, host: string = hostname()): string 
 /** Starts using the shared store, with an admin token of this node. Returns the instance id. `writer` runs `nodeRun`. */
 export async function startNode({ stateDir }: Configuration, writer: Writer): Promise<string> {
   const started = await writer.write('startAuthority', {
-    adminTokenDigest: sha256(keepSecretFile(stateDir, 'adminToken', 'lk_tok')),
+    adminTokenDigest: sha256(ensureSecretFile(stateDir, 'adminToken', 'lk_tok')),
     node: nodeNameOf(stateDir),
     place: sharedPlace,
     apiKeyDigest: null,
-    apiKeyKeptAt: keptAt(stateDir),
+    apiKeyKeptAt: apiKeyPlace(stateDir),
   });
   if (!started.ok) throw new Error(started.problem.detail);
   return started.value.instance;
@@ -237,7 +237,7 @@ export async function logApiKey(stateDir: string, reader: AuthorityReader, log: 
   const isKnown = await isApiKeyKnown(stateDir, reader);
   if (isKnown === null) {
     const at = await apiKeyKeptAt(reader);
-    if (at !== null && at !== keptAt(stateDir))
+    if (at !== null && at !== apiKeyPlace(stateDir))
       log.info({ at }, 'the first API key was written by another node');
   }
   if (isKnown !== false) return;
@@ -246,7 +246,7 @@ export async function logApiKey(stateDir: string, reader: AuthorityReader, log: 
   log.warn({ hint }, 'the key in api.key matches no account');
 }
 
-function keptAt(stateDir: string): string {
+function apiKeyPlace(stateDir: string): string {
   return `${hostname()}:${join(stateDir, stateFiles.apiKey)}`;
 }
 

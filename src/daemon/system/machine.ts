@@ -18,7 +18,7 @@ import {
 import type { Clock, Digest, Random, SameDigest } from '../../service/ports.ts';
 
 /** Node's timers overflow beyond this many ms. */
-export const longestTimerMs: number = 2 ** 31 - 1;
+export const maxTimerMs: number = 2 ** 31 - 1;
 
 /** The clocks and the sleep of a machine. */
 export interface TimeSource {
@@ -31,7 +31,7 @@ export interface TimeSource {
 export class PersistentClock implements Clock {
   readonly #source: TimeSource;
   readonly #elapsedOffset: number;
-  #keeping: TimeState;
+  #state: TimeState;
   #lastReading: ClockReading;
 
   /** `mark`: the latest time in the store; null for a new store. */
@@ -39,19 +39,19 @@ export class PersistentClock implements Clock {
     this.#source = source;
     const reading = source.read();
     this.#lastReading = reading;
-    this.#keeping = startTimeState(mark, reading);
-    this.#elapsedOffset = timeOf(this.#keeping) - reading.monotonic;
+    this.#state = startTimeState(mark, reading);
+    this.#elapsedOffset = timeOf(this.#state) - reading.monotonic;
   }
 
   now(): number {
-    this.#keeping = advanceTime(this.#keeping, this.#source.read());
-    return Math.round(timeOf(this.#keeping));
+    this.#state = advanceTime(this.#state, this.#source.read());
+    return Math.round(timeOf(this.#state));
   }
 
   /** Epoch ms that no later response of the upstream takes back; null before the first response. */
   confirmed(): number | null {
     this.now();
-    const confirmed = confirmedTimeOf(this.#keeping);
+    const confirmed = confirmedTimeOf(this.#state);
     return confirmed === null ? null : Math.floor(confirmed);
   }
 
@@ -77,15 +77,15 @@ export class PersistentClock implements Clock {
    */
   learn(date: number | null): boolean {
     this.now();
-    const before = this.#keeping;
-    this.#keeping = date === null ? acceptTime(before) : learnDate(before, date, this.#source.read());
-    return this.#keeping.base - before.base > unverifiedJumpMs;
+    const before = this.#state;
+    this.#state = date === null ? acceptTime(before) : learnDate(before, date, this.#source.read());
+    return this.#state.base - before.base > unverifiedJumpMs;
   }
 
   /** The time that the store records. */
   mark(): TimeMark {
     this.now();
-    const { base, isConfirmed } = this.#keeping;
+    const { base, isConfirmed } = this.#state;
     return { at: Math.round(base), isConfirmed };
   }
 
@@ -97,11 +97,11 @@ export class PersistentClock implements Clock {
   /** Epoch ms for decisions on removing rows. `isAgent`: the time of the upstream counts as well. */
   removalTime(isAgent: boolean): number {
     this.now();
-    return Math.round(removalTime(this.#keeping, this.#source.read(), { isAgent, lived: this.monotonic() }));
+    return Math.round(removalTime(this.#state, this.#source.read(), { isAgent, lived: this.monotonic() }));
   }
 
   status(): { suspect: boolean; highWater: number } {
-    return { suspect: isSuspect(this.#keeping, this.#source.read()), highWater: this.mark().at };
+    return { suspect: isSuspect(this.#state, this.#source.read()), highWater: this.mark().at };
   }
 }
 
@@ -114,7 +114,7 @@ export async function pause(clock: Pick<Clock, 'sleep'>, ms: number, signal: Abo
 export const machineTime: TimeSource = {
   read: () => ({ wall: Date.now(), monotonic: performance.now() }),
   async sleep(ms, signal) {
-    await sleep(Math.min(ms, longestTimerMs), undefined, { signal });
+    await sleep(Math.min(ms, maxTimerMs), undefined, { signal });
   },
 };
 

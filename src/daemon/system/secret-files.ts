@@ -9,21 +9,21 @@ import { systemRandom } from './machine.ts';
  * The secret in a file of the state directory. If there is none, creates a new secret for the owner alone. Throws
  * `StateDirectoryRefused` if the secret could be guessed.
  */
-export function keepSecretFile(
+export function ensureSecretFile(
   directory: string,
   file: 'adminToken' | 'apiKey',
   prefix: SecretPrefix,
 ): string {
   const path = join(directory, stateFiles[file]);
-  const kept = readSecretFile(directory, file) ?? '';
-  if (kept !== '') {
-    if (kept.length >= minSecretLength) return kept;
+  const secret = readSecretFile(directory, file) ?? '';
+  if (secret !== '') {
+    if (secret.length >= minSecretLength) return secret;
     const reason = `${stateFiles[file]} in it has fewer than ${minSecretLength} characters: write a longer one, or remove it for a new one.`;
     throw new StateDirectoryRefused(directory, reason);
   }
-  const secret = newSecret(prefix, systemRandom);
-  replaceFile(path, `${secret}\n`);
-  return secret;
+  const created = newSecret(prefix, systemRandom);
+  replaceFile(path, `${created}\n`);
+  return created;
 }
 
 /** The secret in a file of the state directory; null if there is none. */

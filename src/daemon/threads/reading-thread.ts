@@ -66,11 +66,11 @@ export class ReadingThread implements AsyncDisposable {
     table: Name,
     methods: readonly (keyof LocalLists[Name] & string)[],
   ): LocalLists[Name] {
-    const made = methods.map((method) => [
+    const entries = methods.map((method) => [
       method,
       (...args: readonly unknown[]) => this.#read({ table, method, args }),
     ]);
-    return Object.fromEntries(made) as LocalLists[Name];
+    return Object.fromEntries(entries) as LocalLists[Name];
   }
 
   async #read(request: ReadRequest): Promise<unknown> {

@@ -105,7 +105,7 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
   }
 
   /** Refuses every later write, because the store is damaged. */
-  refuse(cause: unknown): void {
+  disable(cause: unknown): void {
     this.#failure ??= new StorageError('failed', cause);
   }
 

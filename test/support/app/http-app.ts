@@ -92,7 +92,7 @@ export async function openApp(
     now: () => Date.now(),
     verifiedNow: () => Date.now(),
     historySince: () => 0,
-    keepApiKey: () => undefined,
+    saveApiKey: () => undefined,
     status: () => authorityStatus,
     readiness: () => ({ state: 'ready', reasons: [] }),
     liveness: () => [],

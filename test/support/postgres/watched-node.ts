@@ -1,5 +1,5 @@
 import { slowMs } from '../../../src/daemon/store/database-writer.ts';
-import { longestTimerMs, machineTime, type TimeSource } from '../../../src/daemon/system/machine.ts';
+import { maxTimerMs, machineTime, type TimeSource } from '../../../src/daemon/system/machine.ts';
 import type { Log } from '../../../src/service/ports.ts';
 import type { DatabaseAddress } from '../../../src/store/postgres/client.ts';
 import { startNode, type AuthorityNode } from './nodes.ts';
@@ -23,7 +23,7 @@ export interface WatchedNode extends AuthorityNode {
 /** A clock by which no database query is late, even on a slow machine. */
 export const unhurried: TimeSource = {
   ...machineTime,
-  sleep: (ms, signal) => machineTime.sleep(ms === slowMs ? longestTimerMs : ms, signal),
+  sleep: (ms, signal) => machineTime.sleep(ms === slowMs ? maxTimerMs : ms, signal),
 };
 
 /** Starts a node and records its log; `postgres` is merged into its `store.postgres`. */

@@ -76,7 +76,7 @@ export const accountRoutes: readonly Route[] = [
       const oldUntil = oldSecretUntil(body, app.verifiedNow());
       const rolled = await app.writer.write('rollApiKey', { accountId: id, oldUntil }, writeOptions);
       if (!rolled.ok) return rolled;
-      app.keepApiKey(id, rolled.value.apiKey);
+      app.saveApiKey(id, rolled.value.apiKey);
       return ok(serializeAccountKey(rolled.value));
     },
   }),
