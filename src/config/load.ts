@@ -52,8 +52,8 @@ export function loadConfiguration(options: LoadOptions = {}): ConfigurationResul
 /** The configuration file in the working directory; null if there is none, or another file takes precedence. */
 export function findLocalFile(options: LoadOptions = {}): string | null {
   const sources = processSources(options);
-  const { file } = readSources(sources).raw;
-  return file === join(sources.directory, localFileName) ? file : null;
+  const { path } = readSources(sources).file;
+  return path === join(sources.directory, localFileName) ? path : null;
 }
 
 /** Finds the daemon that the commands of this user talk to; the user need not be able to read the secrets. */
@@ -67,8 +67,8 @@ export function locateDaemon(options: LoadOptions = {}): LocationResult {
  * All errors are reported together, except that a text that is not YAML is reported alone.
  */
 export function parseConfiguration(sources: Sources): ConfigurationResult {
-  const { raw, errors } = readSources(sources);
-  if (errors.length > 0) return { ok: false, errors };
+  const raw = readSources(sources);
+  if (raw.errors.length > 0) return { ok: false, errors: raw.errors };
   const secrets = readSecretFiles(raw, sources.readFile);
   // Compiling the schema pays off only for many values.
   const parsed = settings.safeParse(secrets.tree, { jitless: true, error: describeIssue });
@@ -85,15 +85,15 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
     role: parsed.data.upstream === null ? 'authority' : 'agent',
     ...parsed.data,
   };
-  const fileWithSecrets = containsSecret(raw.fileTree) ? raw.file : null;
+  const fileWithSecrets = containsSecret(raw.file.tree) ? raw.file.path : null;
   const { tls } = parsed.data.listen;
   const keyFile = tls === null ? [] : [{ key: ['listen', 'tls', 'key_file'], path: tls.keyFile }];
   const secretFiles = [...secrets.files, ...keyFile];
   return {
     ok: true,
     configuration,
-    file: raw.file,
-    searchedPaths: raw.searchedPaths,
+    file: raw.file.path,
+    searchedPaths: raw.file.searchedPaths,
     secretFiles: secretFiles.map(({ path }) => path),
     fileWithSecrets,
     warnings: [
@@ -174,11 +174,13 @@ const schema = z.object({ state_dir: types.path, listen: z.object(endpoints) });
  * addresses.
  */
 export function parseLocation(sources: Sources): LocationResult {
-  const { raw, errors } = readSources(sources);
+  const raw = readSources(sources);
+  const { errors } = raw;
   if (errors.length > 0 && sources.flags?.['state_dir'] === undefined) return { ok: false, errors };
   const parsed = schema.safeParse(raw.tree, { error: describeIssue });
   if (!parsed.success) return { ok: false, errors: collectErrors(parsed.error, raw.originOf) };
-  const { file, searchedPaths, stateNamedBy: namedBy } = raw;
+  const { stateNamedBy: namedBy } = raw;
+  const { path: file, searchedPaths } = raw.file;
   const { state_dir: stateDir, listen: listeners } = parsed.data;
   const hasDatabase = isTree(valueAt(raw.tree, ['store', 'postgres']));
   const hasUpstream = isTree(valueAt(raw.tree, ['upstream']));

@@ -1,5 +1,5 @@
 import type { ConfigError, KeyPath } from './errors.ts';
-import { anchorPaths, type FileSources, readConfigurationFile } from './file/file.ts';
+import { anchorPaths, type FileSources, type FileValues, readConfigurationFile } from './file/file.ts';
 import { isTree, normalized, overlay, type Tree, valueAt } from './file/tree.ts';
 import { defaultsOf, type Environment } from './defaults.ts';
 import { parseYaml } from './file/yaml.ts';
@@ -14,18 +14,16 @@ export interface Sources extends FileSources {
 
 export type NamedBy = 'flag' | 'environment' | 'file' | 'default';
 
-/** All values as given, before they are parsed. */
+/** The values of all sources, before they are parsed. */
 export interface Raw {
   /** With the defaults that depend on the machine, without nulls, lists as lists. */
   readonly tree: Tree;
-  readonly file: string | null;
-  readonly fileTree: unknown;
-  /** The source that names the file. */
-  readonly fileOrigin: string;
-  readonly searchedPaths: readonly string[];
+  readonly file: FileValues;
   /** Says which source sets the value at a path. */
   readonly originOf: (path: KeyPath) => string;
   readonly stateNamedBy: NamedBy;
+  /** The errors of the file and of the environment. */
+  readonly errors: readonly ConfigError[];
 }
 
 interface Layer {
@@ -39,10 +37,7 @@ interface Layer {
  *
  * Relative paths of flags and environment are made absolute from the working directory.
  */
-export function readSources(sources: Sources): {
-  readonly raw: Raw;
-  readonly errors: readonly ConfigError[];
-} {
+export function readSources(sources: Sources): Raw {
   const { flags = {}, directory } = sources;
   const environment = readEnvironment(sources.environment);
   const strongest: readonly Layer[] = [
@@ -54,15 +49,10 @@ export function readSources(sources: Sources): {
   const input = normalized(layers.reduceRight<unknown>((base, layer) => overlay(base, layer.tree), {}));
   const tree = isTree(input) ? input : {};
   return {
-    raw: {
-      tree: overlay(defaultsOf(sources, tree), tree) as Tree,
-      file: file.file,
-      fileTree: file.tree,
-      fileOrigin: file.origin,
-      searchedPaths: file.searchedPaths,
-      stateNamedBy: layers.find(namesState)?.name ?? 'default',
-      originOf: (path) => findOrigin(layers, path),
-    },
+    tree: overlay(defaultsOf(sources, tree), tree) as Tree,
+    file,
+    stateNamedBy: layers.find(namesState)?.name ?? 'default',
+    originOf: (path) => findOrigin(layers, path),
     errors: [...file.errors, ...environment.errors],
   };
 }

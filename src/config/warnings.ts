@@ -36,7 +36,7 @@ export function warnOfPlainHttp({ upstream }: Configuration, { originOf }: Raw):
 /** Warns of files with secrets that every user of this machine can read. Windows has no such permission bits. */
 export function warnOfReadableFiles(
   files: { readonly fileWithSecrets: string | null; readonly secretFiles: readonly SecretFile[] },
-  { originOf, fileOrigin }: Raw,
+  { originOf, file }: Raw,
   { platform, isWorldReadable }: Sources,
 ): readonly ConfigError[] {
   if (platform === 'win32' || isWorldReadable === undefined) return [];
@@ -44,7 +44,7 @@ export function warnOfReadableFiles(
   const readable = 'can be read by every user of this machine: chmod 0600';
   return [
     ...(fileWithSecrets !== null && isWorldReadable(fileWithSecrets)
-      ? [{ key: 'file', text: `${fileWithSecrets} holds a secret and ${readable}`, origin: fileOrigin }]
+      ? [{ key: 'file', text: `${fileWithSecrets} holds a secret and ${readable}`, origin: file.origin }]
       : []),
     ...secretFiles
       .filter(({ path }) => isWorldReadable(path))

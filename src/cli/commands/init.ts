@@ -15,9 +15,9 @@ import { formatAddress } from '../../config/value/address.ts';
 import type { Environment } from '../../config/defaults.ts';
 import type { Finding } from '../../config/finding.ts';
 import { type LoadedConfiguration, loadConfiguration } from '../../config/load.ts';
-import { type DialectName, dialectNames } from '../../domain/header-names.ts';
+import type { DialectName } from '../../domain/header-names.ts';
 import { makeDirectory } from '../../store/sqlite/files/private-file.ts';
-import { CommandError, defineCommand, textOption } from '../command.ts';
+import { CommandError, defineCommand } from '../command.ts';
 import { toLoadOptions } from '../configuration.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatFindings } from '../format.ts';
@@ -25,6 +25,7 @@ import { formatPath, hintFor } from '../hint.ts';
 import {
   type StoreOptions,
   type InitOptions,
+  initOptions,
   planFromOptions,
   readStoreOptions,
   formatPlan,
@@ -36,21 +37,7 @@ import type { Output } from '../output.ts';
 export const command = defineCommand({
   command: 'init',
   describe: 'Create a configuration step by step',
-  builder: {
-    authority: {
-      type: 'boolean',
-      describe: 'Configure an authority: the central API itself, with its own store',
-    },
-    'upstream-url': textOption('Configure an agent in front of the store with this base URL'),
-    product: textOption('Key of the product whose license keys the agent serves'),
-    'secret-file': textOption('File with the secret of the product; - is standard input', 'file'),
-    'api-key-file': textOption('File with the API key of your account at the store, for coupons', 'file'),
-    dialect: { choices: dialectNames, describe: 'Dialect of the store; default: detected' },
-    listen: textOption('TCP address; default: 127.0.0.1:8787, or the next free port'),
-    unchecked: { type: 'boolean', describe: 'Write the file even if checks fail' },
-    force: { type: 'boolean', describe: 'Replace an existing file' },
-    yes: { type: 'boolean', describe: 'Ask nothing' },
-  },
+  builder: initOptions,
   examples: [
     ['latchkey init', 'asks for what is needed, then writes ./latchkey.yaml'],
     ['latchkey init --authority', 'configures the central API itself'],

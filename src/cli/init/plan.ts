@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { type DialectName, dialectNames } from '../../domain/header-names.ts';
-import { type GlobalOptions, UsageError } from '../command.ts';
+import { type Args, textOption, UsageError } from '../command.ts';
 import { writePath } from './paths.ts';
 
 /** A secret in the configuration: the text, or the file that contains it. */
@@ -86,18 +86,23 @@ function quote(text: string): string {
   return stringify(text, { lineWidth: 0 }).trimEnd();
 }
 
-export interface InitOptions extends GlobalOptions {
-  readonly authority?: boolean | undefined;
-  readonly upstreamUrl?: string | undefined;
-  readonly product?: string | undefined;
-  readonly secretFile?: string | undefined;
-  readonly apiKeyFile?: string | undefined;
-  readonly dialect?: DialectName | undefined;
-  readonly listen?: string | undefined;
-  readonly unchecked?: boolean | undefined;
-  readonly force?: boolean | undefined;
-  readonly yes?: boolean | undefined;
-}
+export const initOptions = {
+  authority: {
+    type: 'boolean',
+    describe: 'Configure an authority: the central API itself, with its own store',
+  },
+  'upstream-url': textOption('Configure an agent in front of the store with this base URL'),
+  product: textOption('Key of the product whose license keys the agent serves'),
+  'secret-file': textOption('File with the secret of the product; - is standard input', 'file'),
+  'api-key-file': textOption('File with the API key of your account at the store, for coupons', 'file'),
+  dialect: { choices: dialectNames, describe: 'Dialect of the store; default: detected' },
+  listen: textOption('TCP address; default: 127.0.0.1:8787, or the next free port'),
+  unchecked: { type: 'boolean', describe: 'Write the file even if checks fail' },
+  force: { type: 'boolean', describe: 'Replace an existing file' },
+  yes: { type: 'boolean', describe: 'Ask nothing' },
+} as const;
+
+export type InitOptions = Args<typeof initOptions>;
 
 export interface StoreOptions {
   readonly baseUrl?: string | undefined;

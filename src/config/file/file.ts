@@ -19,9 +19,9 @@ export interface FileSources extends Machine {
 export const localFileName = 'latchkey.yaml';
 
 /** The values given by the configuration file, its relative paths made absolute from its folder. */
-interface FileValues {
+export interface FileValues {
   readonly tree: unknown;
-  readonly file: string | null;
+  readonly path: string | null;
   /** The source that names the file: `flag`, `environment LATCHKEY_CONFIG` or `default`. */
   readonly origin: string;
   /** The default paths that were searched, up to the one that has a file. */
@@ -60,7 +60,7 @@ type Opened = { readonly path: string } & ({ readonly text: string } | { readonl
 
 const none: FileValues = {
   tree: {},
-  file: null,
+  path: null,
   origin: 'default',
   searchedPaths: [],
   errors: [],
@@ -85,7 +85,7 @@ function parseFile(opened: Opened, origin: string, searchedPaths: readonly strin
   const atLine = (line: number): string => `${path} line ${line}`;
   const refuse = (...errors: readonly Omit<ConfigError, 'key'>[]): FileValues => ({
     ...none,
-    file: path,
+    path,
     searchedPaths,
     errors: errors.map((error) => ({ key: 'file', ...error })),
   });
@@ -98,7 +98,7 @@ function parseFile(opened: Opened, origin: string, searchedPaths: readonly strin
     return refuse({ text: 'must be a mapping of keys to values', origin: atLine(yaml.lineOf([])) });
   return {
     tree: anchorPaths(tree, dirname(path)),
-    file: path,
+    path,
     origin,
     searchedPaths,
     errors: [],
