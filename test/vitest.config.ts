@@ -38,16 +38,17 @@ const thorough = [
   'test/client/{testing,types}.test.ts',
   'test/packaging/declarations.test.ts',
   'test/cli/completion.test.ts',
-  'test/http/repeated-request.test.ts',
 ];
 
 /** Tests in process with an authority: they run once on each engine. */
 const onBothEngines = [
   'test/contract/{access,accounts,dialects,http,http-gate,openapi,tokens}.test.ts',
-  'test/http/{after-commit,answers,audit,bodies,catalogue,checkout,checkout-archived,checkout-examples}.test.ts',
-  'test/http/{coupon-change,departure,export,history,import,import-dry-run,instance}.test.ts',
-  'test/http/{openapi-examples,pages,pasted-codes,purchase}.test.ts',
-  'test/http/{request-id,roll,sell,unchanged-limit,use}.test.ts',
+  'test/http/{after-commit,answers}.test.ts',
+  'test/http/entry/{bodies,departure,instance,request-id}.test.ts',
+  'test/http/openapi/openapi-examples.test.ts',
+  'test/http/routes/admin/{audit,catalogue,coupon-change,export,history,import,import-dry-run}.test.ts',
+  'test/http/routes/admin/{purchase,roll,sell}.test.ts',
+  'test/http/routes/api/{checkout,checkout-archived,checkout-examples,pages,pasted-codes,unchanged-limit,use}.test.ts',
   'test/cli/{every-command,seller}.test.ts',
 ];
 

@@ -44,7 +44,7 @@ def a_pattern_cannot_normalize(failure, case, response):
 
 
 def a_schema_does_not_describe_csv(failure, case, response):
-    """No schema describes the columns and rows of a CSV file; test/http/csv.test.ts tests them."""
+    """No schema describes the columns and rows of a CSV file; test/http/routes/admin/csv.test.ts tests them."""
     return failure.code == VALID_REJECTED and case.media_type == "text/csv"
 
 

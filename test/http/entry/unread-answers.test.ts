@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { adminToken, limits, silentMetrics } from '../../support/app/http-app.ts';
+import { serveApp, type Served } from '../../support/app/http-served.ts';
+import { CallerConnection } from '../../support/network/caller-connection.ts';
+
+const listeners = ['tcp', 'tls', 'socket'] as const;
+const mebibyte = 1024 ** 2;
+const readMetrics = `GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;
+
+/** Serves metrics of a given length; `made` is how many such responses were built. */
+async function serveMetrics(bytes: number): Promise<Served & { made: () => number }> {
+  let made = 0;
+  const expose = async (): Promise<string> => {
+    made += 1;
+    return 'a'.repeat(bytes);
+  };
+  const metrics = { ...silentMetrics, expose };
+  const served = await serveApp({ metrics }, { limits: { ...limits, connections: 32 } });
+  return { ...served, made: () => made };
+}
+
+/** A caller that stops reading after the first bytes of its first response. */
+class UnreadCaller {
+  readonly #connection: CallerConnection;
+  bytes = 0;
+
+  private constructor(connection: CallerConnection) {
+    this.#connection = connection;
+    connection.socket.on('data', (chunk: Buffer) => (this.bytes += chunk.length));
+  }
+
+  static async send(listener: Served['listeners']['tcp'], requests: string): Promise<UnreadCaller> {
+    const connection = await CallerConnection.open(listener);
+    const caller = new UnreadCaller(connection);
+    connection.socket.write(requests);
+    await once(connection.socket, 'data');
+    connection.socket.pause();
+    return caller;
+  }
+
+  end(): void {
+    this.#connection.socket.destroy();
+  }
+
+  read(): void {
+    this.#connection.socket.resume();
+  }
+
+  /** Reads until the connection ends; returns the number of bytes. */
+  async readAll(): Promise<number> {
+    this.read();
+    await this.#connection.closed;
+    return this.bytes;
+  }
+}
+
+test.each(listeners)(
+  'if a caller sends 99 requests at once (%s), further requests are handled only as it reads its responses',
+  async (kind) => {
+    await using served = await serveMetrics(6 * mebibyte);
+    const last = readMetrics.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
+    const caller = await UnreadCaller.send(served.listeners[kind], readMetrics.repeat(98) + last);
+    // When another caller has been answered, the server has finished what it had begun.
+    const other = await CallerConnection.open(served.listeners[kind]);
+    expect(await other.ask(readMetrics.replace('/metrics', '/statusz'))).toContain(' 200 ');
+    expect(served.made()).toBeLessThanOrEqual(20);
+    caller.end();
+  },
+);
+
+test.each(listeners)(
+  'a caller that sends 99 requests at once (%s) and reads gets all 99 responses',
+  async (kind) => {
+    await using served = await serveMetrics(mebibyte);
+    const last = readMetrics.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
+    const caller = await UnreadCaller.send(served.listeners[kind], readMetrics.repeat(98) + last);
+    expect(await caller.readAll()).toBeGreaterThan(99 * mebibyte);
+    expect(served.made()).toBe(99);
+  },
+);
+
+test.each(listeners)(
+  'if more than 64 MiB of responses wait (%s), the connection whose response waits longest is closed',
+  async (kind) => {
+    await using served = await serveMetrics(24 * mebibyte);
+    const listener = served.listeners[kind];
+    const first = await UnreadCaller.send(listener, readMetrics);
+    const second = await UnreadCaller.send(listener, readMetrics);
+    const third = await UnreadCaller.send(listener, readMetrics);
+    second.read();
+    third.read();
+    await expect.poll(() => Math.min(second.bytes, third.bytes)).toBeGreaterThan(24 * mebibyte);
+    expect(await first.readAll()).toBeLessThan(24 * mebibyte);
+  },
+);
+
+test('a single response of more than 64 MiB is sent completely', async () => {
+  await using served = await serveMetrics(80 * mebibyte);
+  const last = readMetrics.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
+  const caller = await UnreadCaller.send(served.listeners.tcp, last);
+  expect(await caller.readAll()).toBeGreaterThan(80 * mebibyte);
+});

@@ -1,0 +1,151 @@
+import { expect, test } from 'vitest';
+import type { FastifyInstance } from 'fastify';
+import { adminToken, apiKey, openApp, serverOf } from '../../../support/app/http-app.ts';
+
+const headers = { authorization: `Bearer ${adminToken}` };
+
+async function imported(server: FastifyInstance, noun: string, payload: object | string): Promise<unknown> {
+  const type = typeof payload === 'string' ? 'text/csv' : 'application/json';
+  const answer = await server.inject({
+    method: 'POST',
+    url: `/admin/v1/${noun}/import`,
+    headers: { ...headers, 'content-type': type },
+    payload,
+  });
+  return answer.json<{ data?: unknown }>().data ?? answer.json();
+}
+
+async function exported(server: FastifyInstance, noun: string): Promise<string> {
+  return (await server.inject({ url: `/admin/v1/${noun}/export`, headers })).body;
+}
+
+async function addProduct(server: FastifyInstance): Promise<void> {
+  const payload = { name: 'Press', product_key: 'press' };
+  await server.inject({ method: 'POST', url: '/admin/v1/products', headers, payload });
+}
+
+test.for<readonly [noun: string, rows: readonly object[]]>([
+  [
+    'licenses',
+    ['one\rline', 'two\nlines', 'three\r\nlines', '"', '=1+1', 'é', "'", '\\', '#', '\uFEFFmark'].map(
+      (key) => ({ license_key: key, buyer_email: 'a@example.com', product_key: 'press' }),
+    ),
+  ],
+  [
+    'coupons',
+    [1e-7, 1 / 70, 1 / 3, 33.3, 100].map((percent, index) => ({
+      code: `C${index}`,
+      coupon_type: 'multi',
+      percent_off: percent,
+      notes: ['a\rb', 'a\nb', ' a ', '"'.repeat(16_384), '"a",'][index],
+    })),
+  ],
+])('%s of any content survive an export and an import', async ([noun, rows]) => {
+  await using here = await openApp();
+  await using elsewhere = await openApp();
+  const [server, other] = [serverOf(here.app), serverOf(elsewhere.app)];
+  await addProduct(server);
+  await addProduct(other);
+  const all = { imported: rows.length, unchanged: 0, rejected: [] };
+  expect(await imported(server, noun, { [noun]: rows })).toEqual(all);
+  const csv = await exported(server, noun);
+  expect(await imported(other, noun, csv)).toEqual(all);
+  expect(await exported(other, noun)).toBe(csv);
+});
+
+test('states and dates are read as stores write them', async () => {
+  await using opened = await openApp();
+  const server = serverOf(opened.app);
+  await addProduct(server);
+  const csv = [
+    'license_key,buyer_email,product_key,enabled,date',
+    'A,a@example.com,press,TRUE,2024-02-22',
+    'B,a@example.com,press,No,2024-02-22 11:23:05',
+    'C,a@example.com,press,1,2024-02-22T11:23:05+02:00',
+    'D,a@example.com,press,0,2024-02-30',
+    'E,a@example.com,press,perhaps,22/02/2024',
+  ].join('\n');
+  expect(await imported(server, 'licenses', csv)).toEqual({
+    imported: 3,
+    unchanged: 0,
+    rejected: [
+      { row: 5, code: 'not_a_datetime', detail: 'date must be a date or an RFC 3339 datetime.' },
+      { row: 6, code: 'not_a_boolean', detail: 'enabled must be true or false, yes or no, 1 or 0.' },
+      { row: 6, code: 'not_a_datetime', detail: 'date must be a date or an RFC 3339 datetime.' },
+    ],
+  });
+  expect((await exported(server, 'licenses')).split('\r\n').slice(1, 4)).toEqual([
+    'A,press,a@example.com,0,true,2024-02-22T00:00:00+00:00',
+    'B,press,a@example.com,0,false,2024-02-22T11:23:05+00:00',
+    'C,press,a@example.com,0,true,2024-02-22T09:23:05+00:00',
+  ]);
+});
+
+test('an imported coupon id leaves room for the ids of all later coupons', async () => {
+  await using opened = await openApp();
+  const server = serverOf(opened.app);
+  const coupon = (code: string, id: number): object => ({ id, code, coupon_type: 'multi', amount_off: 1 });
+  const greatest = 2 ** 52 - 1;
+  const coupons = [coupon('A', Number.MAX_SAFE_INTEGER), coupon('B', greatest + 1), coupon('C', greatest)];
+  expect(await imported(server, 'coupons', { coupons })).toMatchObject({
+    imported: 1,
+    rejected: [
+      { row: 1, code: 'out_of_range' },
+      { row: 2, code: 'out_of_range' },
+    ],
+  });
+  const created = await server.inject({
+    method: 'POST',
+    url: '/api/v2/coupons',
+    headers: { 'service-api-key': apiKey },
+    payload: { code: 'NEXT', coupon_type: 'multi', amount_off: 1 },
+  });
+  expect(created.json()).toMatchObject({ data: { id: greatest + 1 } });
+});
+
+test.each(['licenses', 'purchases'])(
+  'an export or import of %s can be restricted to one account',
+  async (noun) => {
+    await using opened = await openApp();
+    const server = serverOf(opened.app);
+    await addProduct(server);
+    const { json } = await server.inject({
+      method: 'POST',
+      url: '/admin/v1/accounts',
+      headers,
+      payload: { name: 'Other shop' },
+    });
+    const others = json<{ data: { account_id: string } }>().data.account_id;
+    const send = async (account: string): Promise<unknown> => {
+      const rows = [{ license_key: 'A', buyer_email: 'a@example.com', product_key: 'press' }];
+      const url = `/admin/v1/${noun}/import?account_id=${account}`;
+      return (await server.inject({ method: 'POST', url, headers, payload: { [noun]: rows } })).json();
+    };
+    expect(await send(others)).toMatchObject({
+      data: { imported: 0, rejected: [{ code: 'product_not_found' }] },
+    });
+    expect(await send('default')).toMatchObject({ data: { imported: 1 } });
+    const rowsOf = async (account: string): Promise<number> => {
+      const { body } = await server.inject({
+        url: `/admin/v1/${noun}/export?account_id=${account}`,
+        headers,
+      });
+      return body.trim().split('\r\n').length - 1;
+    };
+    expect([await rowsOf('default'), await rowsOf(others)]).toEqual([1, 0]);
+  },
+);
+
+test.each([
+  ['licenses', 'account_id=nope', 'account_not_found'],
+  ['purchases', 'account_id=nope&product_key=press', 'account_not_found'],
+  ['coupons', 'account_id=nope', 'account_not_found'],
+  ['licenses', 'product_key=nope', 'product_not_found'],
+  ['purchases', 'product_key=nope', 'product_not_found'],
+])('an export of %s for an unknown object is refused and not empty: %s', async (noun, query, code) => {
+  await using opened = await openApp();
+  const server = serverOf(opened.app);
+  await addProduct(server);
+  const answer = await server.inject({ url: `/admin/v1/${noun}/export?${query}`, headers });
+  expect([answer.statusCode, answer.json()]).toMatchObject([422, { errors: [{ code }] }]);
+});

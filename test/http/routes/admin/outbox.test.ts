@@ -1,0 +1,197 @@
+import type { LightMyRequestResponse } from 'fastify';
+import { expect, test } from 'vitest';
+import type { Operation, OperationProgress } from '../../../../src/domain/outbox/operation.ts';
+import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
+import { buildOperation } from '../../../support/builders/operation-builders.ts';
+
+const headers = { authorization: `Bearer ${adminToken}` };
+
+const operation = (id: string, progress: OperationProgress): Operation =>
+  buildOperation({ id, subject: 'KEY', productKey: 'P', attempts: 1, progress });
+
+test('the outbox lists unfinished operations, and any state by name', async () => {
+  await using opened = await openApp({ role: 'agent' });
+  const { operations } = opened.agentTables();
+  operations.add(operation('a', { state: 'pending', maybeApplied: false }));
+  operations.add({
+    ...operation('b', { state: 'uncertain', maybeApplied: false, baseUses: 7, held: false }),
+    nextAt: Date.parse('2026-01-01T00:01:00Z'),
+    lastError: 'the answer was lost',
+  });
+  operations.add(operation('c', { state: 'delivered', finishedAt: 1 }));
+  for (const state of ['inferred', 'cancelled', 'dropped'] as const) {
+    operations.add(operation(state, { state, finishedAt: 1 }));
+  }
+  operations.add({
+    ...operation('d', { state: 'dead', cause: 'refused' }),
+    kind: 'create_coupon',
+    subject: 'CODE',
+    productKey: null,
+  });
+  const server = serverOf(opened.app);
+  const list = async (query: string): Promise<[unknown, string[]]> => {
+    const answer = await server.inject({ url: `/admin/v1/outbox${query}`, headers });
+    const { data } = answer.json<{ data: { operations: { id: string }[] } }>();
+    return [answer.headers['x-total-count'], data.operations.map(({ id }) => id)];
+  };
+  expect(await list('')).toEqual(['3', ['a', 'b', 'd']]);
+  expect(await list('?limit=1&offset=1')).toEqual(['3', ['b']]);
+  expect(await list('?state=delivered')).toEqual(['1', ['c']]);
+  expect((await server.inject({ url: '/admin/v1/outbox?state=lost', headers })).statusCode).toBe(422);
+  const shown = await server.inject({ url: '/admin/v1/outbox/b', headers });
+  expect(shown.json()).toEqual({
+    data: {
+      id: 'b',
+      kind: 'usage',
+      license_key: 'KEY',
+      subject: 'KEY',
+      state: 'uncertain',
+      held: false,
+      attempts: 1,
+      base_uses: 7,
+      created_at: '2026-01-01T00:00:00+00:00',
+      request_id: null,
+      credential: null,
+      next_at: '2026-01-01T00:01:00+00:00',
+      last_error: 'the answer was lost',
+      explanation: {
+        meaning: expect.stringContaining('the response was lost') as string,
+        waits: [
+          { cause: 'behind', detail: 'Earlier changes of the same key or coupon go first', until: null },
+        ],
+        expected_uses: 8,
+        shown: null,
+        decisions: {
+          retry: expect.stringContaining('9 instead of 8') as string,
+          drop: expect.any(String) as string,
+          confirm: expect.any(String) as string,
+        },
+      },
+    },
+  });
+  const coupon = await server.inject({ url: '/admin/v1/outbox/d', headers });
+  expect(coupon.json()).toMatchObject({ data: { license_key: null, base_uses: null } });
+  const none = await server.inject({ url: '/admin/v1/outbox/z', headers });
+  expect([none.statusCode, none.json<{ code: string }>().code]).toEqual([404, 'operation_not_found']);
+});
+
+test('the outbox of an authority is empty', async () => {
+  await using opened = await openApp();
+  for (const query of ['', '?state=pending', '?license_key=KEY']) {
+    const answer = await serverOf(opened.app).inject({ url: `/admin/v1/outbox${query}`, headers });
+    expect(answer.headers['x-total-count']).toBe('0');
+    expect(answer.json()).toEqual({ data: { operations: [] } });
+  }
+  const shown = await serverOf(opened.app).inject({ url: '/admin/v1/outbox/a', headers });
+  for (const answer of [shown, await decide(opened, 'a', 'retry')]) {
+    expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([404, 'operation_not_found']);
+  }
+});
+
+test('the outbox lists the unfinished operations of one license key', async () => {
+  await using opened = await openApp({ role: 'agent' });
+  const { operations } = opened.agentTables();
+  operations.add({ ...operation('a', { state: 'dead', cause: 'refused' }), kind: 'disable' });
+  operations.add(operation('b', { state: 'pending', maybeApplied: false }));
+  operations.add({ ...operation('c', { state: 'pending', maybeApplied: false }), subject: 'OTHER' });
+  operations.add(operation('d', { state: 'delivered', finishedAt: 1 }));
+  operations.add(operation('e', { state: 'conflicted' }));
+  const list = async (query: string): Promise<unknown[]> => {
+    const answer = await serverOf(opened.app).inject({ url: `/admin/v1/outbox?${query}`, headers });
+    const { data } = answer.json<{ data: { operations: { id: string }[] } }>();
+    return [answer.headers['x-total-count'], ...data.operations.map(({ id }) => id)];
+  };
+  expect(await list('license_key=KEY')).toEqual(['3', 'a', 'b', 'e']);
+  expect(await list('license_key=KEY&state=pending')).toEqual(['1', 'b']);
+  expect(await list('license_key=KEY&limit=1&offset=1')).toEqual(['3', 'b']);
+  expect(await list('license_key=NONE')).toEqual(['0']);
+});
+
+test('a person resends a dead operation, which becomes the head of its queue', async () => {
+  await using opened = await openApp({ role: 'agent' });
+  const { operations } = opened.agentTables();
+  operations.add({ ...operation('a', { state: 'dead', cause: 'refused' }), lastError: 'HTTP 422' });
+  operations.add({ ...operation('b', { state: 'pending', maybeApplied: false }), nextAt: 7 });
+  const answer = await decide(opened, 'a', 'retry');
+  expect([answer.statusCode, answer.json<{ data: object }>().data]).toEqual([
+    200,
+    expect.objectContaining({
+      id: 'a',
+      state: 'pending',
+      last_error: 'HTTP 422',
+      explanation: expect.objectContaining({ meaning: expect.any(String) as string }) as object,
+    }),
+  ]);
+  expect(operations.head('KEY', 'counter')?.id).toBe('a');
+  expect(operations.get('b')?.nextAt).toBeNull();
+});
+
+test('a person drops an operation or confirms that it was applied, which finishes the operation', async () => {
+  await using opened = await openApp({ role: 'agent' });
+  const { operations } = opened.agentTables();
+  operations.add(operation('a', { state: 'conflicted' }));
+  operations.add(operation('b', { state: 'uncertain', maybeApplied: false, baseUses: 3, held: true }));
+  expect((await decide(opened, 'a', 'drop')).json()).toMatchObject({ data: { state: 'dropped' } });
+  expect((await decide(opened, 'b', 'confirm')).json()).toMatchObject({
+    data: { state: 'delivered', held: false },
+  });
+  for (const id of ['a', 'b']) {
+    for (const word of ['retry', 'drop', 'confirm']) {
+      const again = await decide(opened, id, word);
+      expect([again.statusCode, again.json<{ code: string }>().code]).toEqual([409, 'operation_not_open']);
+    }
+  }
+  expect(await opened.record()).toEqual([
+    'token:admin | outbox.drop | a | usage, was conflicted after 1 attempt',
+    'token:admin | outbox.confirm | b | usage, was uncertain after 1 attempt',
+  ]);
+});
+
+test('an operation that is in flight or waits cannot be confirmed, and a missing operation cannot be decided', async () => {
+  await using opened = await openApp({ role: 'agent' });
+  const { operations } = opened.agentTables();
+  operations.add(operation('a', { state: 'pending', maybeApplied: false }));
+  operations.add(operation('b', { state: 'in_flight', maybeApplied: false, baseUses: 0, sentAt: 1 }));
+  for (const [id, word] of [
+    ['a', 'confirm'],
+    ['b', 'confirm'],
+    ['b', 'drop'],
+    ['b', 'retry'],
+  ] as const) {
+    const answer = await decide(opened, id, word);
+    expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([409, 'operation_not_open']);
+  }
+  const none = await decide(opened, 'z', 'drop');
+  expect([none.statusCode, none.json<{ code: string }>().code]).toEqual([404, 'operation_not_found']);
+  expect(await opened.record()).toEqual([]);
+});
+
+test('a repeated decision under its idempotency key gets the same response, and is one audit event', async () => {
+  await using opened = await openApp({ role: 'agent' });
+  opened.agentTables().operations.add(operation('a', { state: 'dead', cause: 'refused' }));
+  const first = await decide(opened, 'a', 'drop', { 'idempotency-key': 'k' });
+  const second = await decide(opened, 'a', 'drop', { 'idempotency-key': 'k' });
+  expect(first.statusCode).toBe(200);
+  expect([second.statusCode, second.body]).toEqual([200, first.body]);
+  expect(await opened.record()).toHaveLength(1);
+});
+
+test('a decision wakes the sending of the outbox', async () => {
+  let woken = 0;
+  const never = (): Promise<never> => Promise.reject(new Error('unexpected call'));
+  const sync = { now: never, pause: never, resume: never, wake: () => void (woken += 1), preload: never };
+  await using opened = await openApp({ role: 'agent', sync });
+  opened.agentTables().operations.add(operation('a', { state: 'dead', cause: 'refused' }));
+  await decide(opened, 'a', 'retry');
+  expect(woken).toBe(1);
+});
+
+function decide(
+  { app }: TestApp,
+  id: string,
+  word: string,
+  more: Record<string, string> = {},
+): Promise<LightMyRequestResponse> {
+  const url = `/admin/v1/outbox/${id}/${word}`;
+  return serverOf(app).inject({ method: 'POST', url, headers: { ...headers, ...more } });
+}

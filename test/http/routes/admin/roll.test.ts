@@ -1,0 +1,89 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ensureSecretFile, replaceSecretFile } from '../../../../src/daemon/system/secret-files.ts';
+import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
+import { temporaryDirectory } from '../../../support/temporary.ts';
+
+const headers = { authorization: `Bearer ${adminToken}` };
+const kept: [string, string][] = [];
+let opened: TestApp;
+let server: FastifyInstance;
+
+beforeAll(async () => {
+  opened = await openApp({ saveApiKey: (accountId, key) => void kept.push([accountId, key]) });
+  server = serverOf(opened.app);
+});
+afterAll(() => opened[Symbol.asyncDispose]());
+
+type Rolled = { data?: Record<string, string>; errors?: { parameter: string; code: string }[] };
+
+async function roll(path: string, payload?: object): Promise<Rolled & { status: number }> {
+  const url = `/admin/v1/${path}`;
+  const answer = await server.inject({ method: 'POST', url, headers, ...(payload && { payload }) });
+  return { status: answer.statusCode, ...answer.json<Rolled>() };
+}
+
+async function statusWith(key: string): Promise<number> {
+  return (await server.inject({ url: '/api/v2/coupons', headers: { 'service-api-key': key } })).statusCode;
+}
+
+test('a rolled API key stays valid as long as requested, and the response says until when', async () => {
+  const { data = {} } = await roll('accounts/default/roll-key', { keep_old_s: 86_400 });
+  const left = Date.parse(data['old_key_until'] ?? '') - Date.now();
+  expect(Math.round(left / 3_600_000)).toBe(24);
+  expect([await statusWith(apiKey), await statusWith(data['api_key'] ?? '')]).toEqual([200, 200]);
+  expect((await opened.record()).at(-1)).toBe(
+    `token:admin | account.roll_key | default | the old one until ${data['old_key_until']}`,
+  );
+  const again = await roll('accounts/default/roll-key');
+  expect(again.data).not.toHaveProperty('old_key_until');
+  expect([await statusWith(apiKey), await statusWith(data['api_key'] ?? '')]).toEqual([401, 401]);
+  expect(await statusWith(again.data?.['api_key'] ?? '')).toBe(200);
+  expect(kept).toEqual([
+    ['default', data['api_key']],
+    ['default', again.data?.['api_key']],
+  ]);
+});
+
+test('a rolled product secret stays valid as long as requested', async () => {
+  const payload = { name: 'P', product_key: 'P' };
+  const made = await server.inject({ method: 'POST', url: '/admin/v1/products', headers, payload });
+  const { secret } = made.json<{ data: { secret: string } }>().data;
+  const { data = {} } = await roll('products/P/roll-secret', { keep_old_s: 60 });
+  expect(data['old_secret_until']).toMatch(/^2/);
+  const verify = async (sent: string): Promise<number> => {
+    const url = '/api/v2/license/verify?license_key=none';
+    return (await server.inject({ url, headers: { 'product-secret-key': sent } })).statusCode;
+  };
+  expect([await verify(secret), await verify(data['secret'] ?? ''), await verify('x')]).toEqual([
+    404, 404, 401,
+  ]);
+});
+
+test.each([
+  [{ keep_old_s: 0 }, 'keep_old_s out_of_range'],
+  [{ keep_old_s: 30 * 86_400 + 1 }, 'keep_old_s out_of_range'],
+  [{ keep_old_s: '24h' }, 'keep_old_s not_an_integer'],
+  [{ keep_old: 60 }, 'keep_old unknown'],
+])('%j is refused, and nothing is rolled', async (payload, fault) => {
+  const before = (await opened.record()).length;
+  const { status, errors = [] } = await roll('accounts/default/roll-key', payload);
+  expect([status, errors.map(({ parameter, code }) => `${parameter} ${code}`)]).toEqual([422, [fault]]);
+  expect(await opened.record()).toHaveLength(before);
+});
+
+test('the file of an API key is updated in place, and is not created again after it was removed', async () => {
+  await using directory = temporaryDirectory();
+  const file = join(directory.path, 'api.key');
+  ensureSecretFile(directory.path, 'apiKey', 'lk_api');
+  replaceSecretFile(directory.path, 'apiKey', 'lk_api_new');
+  expect(readFileSync(file, 'utf8')).toBe('lk_api_new\n');
+  rmSync(file);
+  replaceSecretFile(directory.path, 'apiKey', 'lk_api_newer');
+  expect(() => readFileSync(file)).toThrow('ENOENT');
+  writeFileSync(file, '');
+  replaceSecretFile(directory.path, 'apiKey', 'lk_api_newer');
+  expect(readFileSync(file, 'utf8')).toBe('lk_api_newer\n');
+});
