@@ -1,3 +1,4 @@
+import { bucketAt, giveBack, spend, waitOf, type Bucket, type Rate } from '../domain/token-bucket.ts';
 import type { Clock } from '../service/ports.ts';
 import { unlessAborted } from './waiting.ts';
 
@@ -5,13 +6,12 @@ import { unlessAborted } from './waiting.ts';
 export type Priority = 'caller' | 'push' | 'refresh';
 
 const byUrgency: readonly Priority[] = ['caller', 'push', 'refresh'];
-/** Of eight turns, one is for refreshes and two are for pushes if any wait, so that none starves. */
+/** Of eight requests, one is reserved for refreshes and two for pushes if any wait, so that none starves. */
 const reserved: readonly (Priority | null)[] = [null, null, 'push', null, null, 'push', null, 'refresh'];
 const burstSeconds = 2;
 
-type Waiter = { go: () => void };
 /** The waiters by requester. The first requester is next. */
-type Queue = Map<string, Waiter[]>;
+type Queue = Map<string, (() => void)[]>;
 
 /**
  * Shares `sync.rate` requests a second (burst: two seconds' worth): callers first, then pushes, then refreshes, each
@@ -23,108 +23,94 @@ type Queue = Map<string, Waiter[]>;
 export class RateLimiter {
   readonly #clock: Clock;
   readonly #perSecond: () => number;
+  readonly #lifetime: AbortSignal;
   readonly #waiting: Record<Priority, Queue> = { caller: new Map(), push: new Map(), refresh: new Map() };
-  #tokens: number;
-  #countedAt: number;
+  #bucket: Bucket;
   #granted = 0;
   #isTimed = false;
-  readonly #lifetime: AbortSignal;
 
   constructor(clock: Clock, perSecond: () => number, lifetime: AbortSignal) {
     this.#clock = clock;
     this.#perSecond = perSecond;
     this.#lifetime = lifetime;
-    this.#tokens = this.#burst();
-    this.#countedAt = clock.monotonic();
+    this.#bucket = bucketAt(undefined, this.#rate(), clock.monotonic());
   }
 
   /** Resolves when it is the turn of this priority and requester; rejects with the signal's reason. */
   async acquire(priority: Priority, signal: AbortSignal, requester: string = ''): Promise<void> {
     signal.throwIfAborted();
-    if (this.#tryAcquire()) return;
+    if (!this.#anyWaiting() && this.#spend()) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const waiter = { go: resolve };
     const queue = this.#waiting[priority];
-    queue.set(requester, [...(queue.get(requester) ?? []), waiter]);
+    queue.set(requester, [...(queue.get(requester) ?? []), resolve]);
     const acquired = unlessAborted(promise, signal, () => {
-      const others = (queue.get(requester) ?? []).filter((other) => other !== waiter);
+      const others = (queue.get(requester) ?? []).filter((other) => other !== resolve);
       if (others.length > 0) queue.set(requester, others);
       else queue.delete(requester);
     });
-    this.#grantTurns();
+    this.#grant();
     await acquired;
   }
 
-  /** Takes a turn if no one waits and a token is left. */
-  #tryAcquire(): boolean {
-    if (this.#anyWaiting()) return false;
-    this.#gain();
-    if (this.#tokens < 1) return false;
+  /** Gives back what was acquired and not used. */
+  giveBack(): void {
+    this.#refill();
+    this.#bucket = giveBack(this.#bucket, this.#rate(), 1);
+    this.#grant();
+  }
+
+  #rate(): Rate {
+    const perSecond = this.#perSecond();
+    return { perSecond, burst: Math.max(1, perSecond * burstSeconds) };
+  }
+
+  #refill(): void {
+    this.#bucket = bucketAt(this.#bucket, this.#rate(), this.#clock.monotonic());
+  }
+
+  /** Takes a token if one is left. */
+  #spend(): boolean {
+    this.#refill();
+    if (this.#bucket.left < 1) return false;
+    this.#bucket = spend(this.#bucket);
     this.#granted += 1;
-    this.#tokens -= 1;
     return true;
   }
 
-  /** Gives back a turn that was not used. */
-  giveBack(): void {
-    this.#tokens += 1;
-    this.#grantTurns();
-  }
-
-  #burst(): number {
-    return Math.max(1, this.#perSecond() * burstSeconds);
-  }
-
-  #gain(): void {
-    const now = this.#clock.monotonic();
-    const gained = ((now - this.#countedAt) / 1000) * this.#perSecond();
-    this.#tokens = Math.min(this.#burst(), this.#tokens + gained);
-    this.#countedAt = now;
-  }
-
-  #grantTurns(): void {
-    this.#gain();
-    for (let next = this.#next(); next !== null; next = this.#next()) next.go();
-    if (this.#anyWaiting() && !this.#isTimed) void this.#later();
-  }
-
-  #next(): Waiter | null {
-    if (this.#tokens < 1) return null;
-    const first = reserved[this.#granted % reserved.length] ?? null;
-    const order = first === null ? byUrgency : [first, ...byUrgency];
-    const priority = order.find((name) => this.#waiting[name].size > 0);
-    const waiter = priority === undefined ? null : takeFirst(this.#waiting[priority]);
-    if (waiter === null) return null;
-    this.#granted += 1;
-    this.#tokens -= 1;
-    return waiter;
+  #grant(): void {
+    while (this.#anyWaiting()) {
+      const first = reserved[this.#granted % reserved.length] ?? null;
+      if (!this.#spend()) break;
+      const order = first === null ? byUrgency : [first, ...byUrgency];
+      const priority = order.find((name) => this.#waiting[name].size > 0);
+      if (priority !== undefined) takeFirst(this.#waiting[priority])?.();
+    }
+    if (this.#anyWaiting() && !this.#isTimed) void this.#grantLater();
   }
 
   #anyWaiting(): boolean {
     return byUrgency.some((priority) => this.#waiting[priority].size > 0);
   }
 
-  async #later(): Promise<void> {
+  async #grantLater(): Promise<void> {
     this.#isTimed = true;
-    const missing = Math.max(0, 1 - this.#tokens);
-    const waitMs = Math.max(1, Math.ceil((missing / this.#perSecond()) * 1000));
     try {
-      await this.#clock.sleep(waitMs, this.#lifetime);
+      await this.#clock.sleep(Math.max(1, waitOf(this.#bucket, this.#rate())), this.#lifetime);
     } catch {
       // The process is ending: the waiters' own signals reject.
       return;
     }
     this.#isTimed = false;
-    this.#grantTurns();
+    this.#grant();
   }
 }
 
 /** Takes the first waiter of the next requester. The requester is then last. */
-function takeFirst(queue: Queue): Waiter | null {
+function takeFirst(queue: Queue): (() => void) | undefined {
   for (const [requester, [first, ...rest]] of queue) {
     queue.delete(requester);
     if (rest.length > 0) queue.set(requester, rest);
-    if (first !== undefined) return first;
+    return first;
   }
-  return null;
+  return undefined;
 }
