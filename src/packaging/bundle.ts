@@ -7,12 +7,7 @@ const root = join(import.meta.dirname, '../..');
 export const programSource = 'src/cli/main.ts';
 
 /** The entry points of threads, by the names that `daemon/threads/worker.ts` looks for. */
-export const workers: readonly string[] = [
-  'backup-worker',
-  'integrity-worker',
-  'reading-worker',
-  'writer-worker',
-];
+export const workers: readonly string[] = ['file-worker', 'reading-worker', 'writer-worker'];
 
 /** The source of a thread, from the root of the repository. */
 export function workerSource(worker: string): string {

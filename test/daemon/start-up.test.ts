@@ -41,7 +41,7 @@ function corrupt(path: string, table: string): void {
   closeSync(file);
 }
 
-test.for(['setting', 'token', 'outbox', 'the schema'])(
+test.for(['setting', 'token', 'account', 'the schema'])(
   'a start on a database whose %s is damaged names the file, and how to restore a backup',
   async (table) => {
     await using directory = temporaryDirectory();

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Tree } from '../../config/file/tree.ts';
 import type { Daemon } from '../daemon.ts';
-import { adminClient, dataOf, type LocalClient, portOf, SerialQueue, startServer } from './server.ts';
+import { adminClient, dataOf, type LocalClient, RestartableDaemon, startServer } from './server.ts';
 import type { SandboxParts, SandboxStore } from './store.ts';
 
 /** The configuration of an agent in front of a store, which answers in the same dialect. */
@@ -27,9 +27,7 @@ type AgentParts = SandboxParts & {
 /** An agent. It can be stopped and started again. */
 export class SandboxAgent {
   readonly #parts: AgentParts;
-  readonly #queue = new SerialQueue();
-  #daemon: Daemon | null = null;
-  #port = 0;
+  readonly #daemon = new RestartableDaemon(0);
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
@@ -37,7 +35,7 @@ export class SandboxAgent {
 
   /** The URL that software calls. It stays the same after the agent was stopped. */
   get url(): string {
-    return `http://127.0.0.1:${this.#port}`;
+    return this.#daemon.url;
   }
 
   /** The path of the Unix socket. */
@@ -50,35 +48,29 @@ export class SandboxAgent {
   }
 
   async stop(): Promise<void> {
-    await this.#queue.run(async () => {
-      const daemon = this.#daemon;
-      this.#daemon = null;
-      await daemon?.stop();
-    });
+    await this.#daemon.stop();
   }
 
   async start(): Promise<void> {
-    await this.#queue.run(() => this.#start());
+    await this.#daemon.start((tcp) => this.#start(tcp));
   }
 
-  async #start(): Promise<void> {
-    if (this.#daemon !== null) return;
+  async #start(tcp: string): Promise<Daemon> {
     const { configuration, directory, store } = this.#parts;
     const base = agentConfiguration(store, directory);
     const { listen, upstream, ...rest } = configuration as { listen?: object; upstream?: object };
     const tree = {
       ...rest,
       ...base,
-      listen: { ...base.listen, ...listen, tcp: `127.0.0.1:${this.#port}`, socket: this.socket },
+      listen: { ...base.listen, ...listen, tcp, socket: this.socket },
       upstream: { ...base.upstream, ...upstream, base_url: store.url, api_key: store.credentials.apiKey },
     };
-    this.#daemon = await startServer(tree, this.#parts);
-    this.#port = portOf(this.#daemon);
+    return await startServer(tree, this.#parts);
   }
 
   /** Reads from the store, and sends the changes that wait, without delay. */
   async syncNow(): Promise<void> {
-    if (this.#daemon !== null) dataOf(await this.#admin().postJson('/admin/v1/sync/now', {}));
+    if (this.#daemon.running !== null) dataOf(await this.#admin().postJson('/admin/v1/sync/now', {}));
   }
 
   /** For the sandbox. */
@@ -89,8 +81,9 @@ export class SandboxAgent {
 
   /** Whether the store has every change, except for changes that wait for a decision. */
   async isSettled(): Promise<boolean> {
-    if (this.#daemon === null) return false;
-    const { outbox } = await this.#daemon.status();
+    const { running } = this.#daemon;
+    if (running === null) return false;
+    const { outbox } = await running.status();
     if (outbox === null) return true;
     const { depth, held } = outbox;
     return depth.pending + depth.in_flight + depth.uncertain === held;

@@ -52,16 +52,48 @@ export function readAdminToken(stateDir: string): string {
   return readFileSync(join(stateDir, stateFiles.adminToken), 'utf8').trim();
 }
 
-/** The port of a daemon that listens on TCP. */
-export function portOf({ addresses }: Daemon): number {
-  return Number(new URL(addresses.tcp ?? '').port);
-}
-
-/** Runs one action after the other, in the order of the calls. */
-export class SerialQueue {
+/** A daemon that can be stopped, and started again on the same port. */
+export class RestartableDaemon {
+  #daemon: Daemon | null = null;
+  #port: number;
   #last: Promise<unknown> = Promise.resolve();
 
-  async run(action: () => Promise<void>): Promise<void> {
+  constructor(port: number) {
+    this.#port = port;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Null while it is stopped. */
+  get running(): Daemon | null {
+    return this.#daemon;
+  }
+
+  /** Starts it on an address, unless it runs, and then calls `onStart`. */
+  async start(
+    start: (tcp: string) => Promise<Daemon>,
+    onStart: () => Promise<void> = async () => undefined,
+  ): Promise<void> {
+    await this.#inTurn(async () => {
+      if (this.#daemon !== null) return;
+      this.#daemon = await start(`127.0.0.1:${this.#port}`);
+      this.#port = Number(new URL(this.#daemon.addresses.tcp ?? '').port);
+      await onStart();
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#inTurn(async () => {
+      const daemon = this.#daemon;
+      this.#daemon = null;
+      await daemon?.stop();
+    });
+  }
+
+  /** Runs one action after the other, in the order of the calls. */
+  async #inTurn(action: () => Promise<void>): Promise<void> {
     const done = this.#last.then(action);
     this.#last = done.catch(() => undefined);
     await done;

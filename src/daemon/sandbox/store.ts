@@ -13,9 +13,8 @@ import {
   adminClient,
   dataOf,
   LocalClient,
-  portOf,
   readAdminToken,
-  SerialQueue,
+  RestartableDaemon,
   startServer,
 } from './server.ts';
 import { systemRandom } from '../system/machine.ts';
@@ -66,20 +65,18 @@ export class SandboxStore {
   readonly #parts: StoreParts;
   readonly #faults: SandboxFaults;
   readonly #products: Set<string> = new Set();
-  readonly #queue = new SerialQueue();
+  readonly #daemon: RestartableDaemon;
   #credentials: SandboxCredentials | null = null;
-  #daemon: Daemon | null = null;
-  #port: number;
 
   constructor(parts: StoreParts) {
     this.#parts = parts;
-    this.#port = parts.port ?? 0;
+    this.#daemon = new RestartableDaemon(parts.port ?? 0);
     this.#faults = parts.faults ?? { ...noFaults };
   }
 
   /** The base URL. It stays the same after the store was away. */
   get url(): string {
-    return `http://127.0.0.1:${this.#port}`;
+    return this.#daemon.url;
   }
 
   get dialect(): DialectName {
@@ -98,31 +95,29 @@ export class SandboxStore {
 
   /** Stops listening: connections are refused. */
   async goAway(): Promise<void> {
-    await this.#queue.run(async () => {
-      const daemon = this.#daemon;
-      this.#daemon = null;
-      await daemon?.stop();
-    });
+    await this.#daemon.stop();
   }
 
   /** Listens again, and the agent sends the changes that wait. */
   async comeBack(): Promise<void> {
-    await this.#queue.run(() => this.#start());
+    await this.#daemon.start(
+      (tcp) => this.#start(tcp),
+      async () => {
+        if (this.#credentials === null) this.#credentials = await this.#createProduct();
+        else await this.onReturn();
+      },
+    );
   }
 
-  async #start(): Promise<void> {
-    if (this.#daemon !== null) return;
+  async #start(tcp: string): Promise<Daemon> {
     const { directory, dialect, credentials = null } = this.#parts;
-    const isFirst = this.#credentials === null;
-    if (isFirst && credentials !== null) writeApiKey(directory, credentials.apiKey);
-    const tree = { state_dir: directory, listen: { tcp: `127.0.0.1:${this.#port}`, socket: false, dialect } };
-    this.#daemon = await startServer(tree, this.#parts, (server) => misbehave(server, this.#faults));
-    this.#port = portOf(this.#daemon);
-    if (isFirst) this.#credentials = await this.#createProduct(credentials);
-    else await this.onReturn();
+    if (this.#credentials === null && credentials !== null) writeApiKey(directory, credentials.apiKey);
+    const tree = { state_dir: directory, listen: { tcp, socket: false, dialect } };
+    return await startServer(tree, this.#parts, (server) => misbehave(server, this.#faults));
   }
 
-  async #createProduct(credentials: SandboxCredentials | null): Promise<SandboxCredentials> {
+  async #createProduct(): Promise<SandboxCredentials> {
+    const { credentials } = this.#parts;
     const product = await this.#post('/admin/v1/products', {
       name: 'Sample product',
       product_key: credentials?.productKey,

@@ -7,6 +7,7 @@ import { type Clock, StorageError } from '../../service/ports.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import { pause } from '../system/machine.ts';
 import { startWorker, errorOf, type OutcomeMessage } from '../threads/worker.ts';
+import type { FileTask } from '../threads/file-worker.ts';
 import type { LocalStore } from './opened-store.ts';
 
 /** A backup whose client reads nothing for this long is ended, in ms: the next backup waits for it. */
@@ -108,12 +109,12 @@ export class Backups {
   }
 }
 
-/** The database, and the new file of the copy. */
-export type BackupOrder = { databasePath: string; path: string };
-
 /** Copies a database in its own thread. Rejects when the signal aborts. */
-export async function backUpInThread(order: BackupOrder, signal: AbortSignal): Promise<void> {
-  const worker = startWorker('backup', order);
+export async function backUpInThread(
+  { databasePath, path }: { databasePath: string; path: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const worker = startWorker('file', { databasePath, copyTo: path } satisfies FileTask);
   try {
     const [message] = (await once(worker, 'message', { signal })) as [OutcomeMessage];
     const error = errorOf(message);

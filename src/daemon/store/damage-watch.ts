@@ -3,7 +3,8 @@ import type { Worker } from 'node:worker_threads';
 import type { Log } from '../../service/ports.ts';
 import { restoreAdvice } from '../../store/sqlite/faults.ts';
 import { isGone } from '../../store/sqlite/files/database-file.ts';
-import { startWorker } from '../threads/worker.ts';
+import type { FileTask } from '../threads/file-worker.ts';
+import { errorOf, startWorker, type OutcomeMessage } from '../threads/worker.ts';
 
 /** Checks a store on this machine for damage, and that its file exists. */
 export class DamageWatch {
@@ -48,20 +49,21 @@ export class DamageWatch {
   }
 }
 
-/** The damage of a store; null: none. */
-export type DamageMessage = { damage: string | null };
-
 /** Checks the whole store in its own thread, because the check takes longer the more is stored. */
-export class IntegrityCheck implements AsyncDisposable {
+class IntegrityCheck implements AsyncDisposable {
   readonly #worker: Worker;
   /** The damage; null: none, or the check was ended. Rejects if the store cannot be checked. */
   readonly damage: Promise<string | null>;
 
   constructor(databasePath: string) {
-    this.#worker = startWorker('integrity', { databasePath });
-    const finished = once(this.#worker, 'message').then(([message]) => (message as DamageMessage).damage);
-    const ended = once(this.#worker, 'exit').then(() => null);
-    this.damage = Promise.race([finished, ended]);
+    this.#worker = startWorker('file', { databasePath } satisfies FileTask);
+    this.damage = Promise.race([this.#result(), once(this.#worker, 'exit').then(() => null)]);
+  }
+
+  async #result(): Promise<string | null> {
+    const [message] = (await once(this.#worker, 'message')) as [OutcomeMessage];
+    if ('result' in message) return message.result as string | null;
+    throw errorOf(message);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
