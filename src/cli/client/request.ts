@@ -14,6 +14,7 @@ import type { Output } from '../output.ts';
 import type { DaemonResponse, Call, Values } from './call.ts';
 import { callDaemon } from './daemon.ts';
 import { otherVersion } from './endpoint.ts';
+import { problemObject } from '../../wire/response.ts';
 import { maxOffset } from '../../domain/page.ts';
 
 /** How the `data` of a response is read and shown. */
@@ -126,12 +127,11 @@ export function answeredAt({ headers }: DaemonResponse): number {
 }
 
 /** The body of an error (src/http/README.md, Problems). */
-const problem = z.object({
-  title: z.string(),
-  code: z.string(),
-  detail: z.string().optional(),
-  errors: z.array(z.object({ parameter: z.string(), detail: z.string() })).optional(),
-});
+const problem = problemObject
+  .pick({ title: true, detail: true, errors: true })
+  .partial({ detail: true })
+  // A daemon of another version may have other codes.
+  .extend({ code: z.string() });
 
 function toError({ status, body }: DaemonResponse): CommandError {
   const read = problem.safeParse(body);

@@ -1,13 +1,14 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { answeredAt, dataOrNull, request, requestAndShow, type Result } from '../../client/request.ts';
 import { CommandError, defineCommand, type GlobalOptions } from '../../command.ts';
 import { formatFields, formatTable, instant, type Shown } from '../../format.ts';
 import { licenseKeyPositional, readLicenseKey } from '../../values.ts';
+import { productObject } from '../../../wire/product.ts';
 import { changeRow } from './history.ts';
 import { licenseFields, licensesPath, licenseView } from './license.ts';
 import { type ChangeObject, type SoldLicenseObject, changeList, licenseList } from '../../../wire/license.ts';
 
-const product = z.object({ product_key: z.string(), name: z.string() });
+const product = productObject.pick({ name: true });
 
 const shownChanges = 5;
 
