@@ -37,10 +37,7 @@ export class Certificate {
     return endOf(this.#identity.leaf);
   }
 
-  /**
-   * Reads the files again and shows the certificate to new connections. If the files cannot be used, the previous
-   * certificate stays. Returns whether the certificate changed.
-   */
+  /** Reads the files again. Returns whether the certificate changed. If the files cannot be used, it stays. */
   renew(settings: TlsSettings, server: FastifyInstance): boolean {
     const read = readFiles(settings);
     if (!read.ok) {

@@ -188,10 +188,7 @@ class UnixSockets implements AsyncDisposable {
     return [...this.#lost];
   }
 
-  /**
-   * Checks that each file is the one that was created, and creates missing files again; then calls `next`. Does nothing
-   * after it was disposed of.
-   */
+  /** Checks that each file is the one that was created, and creates missing files again; then calls `next`. */
   async check(next: () => void): Promise<void> {
     this.#checked = this.#checkAfter(this.#checked, next);
     await this.#checked;

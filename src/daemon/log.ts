@@ -95,10 +95,7 @@ const hashLength = 12;
 /** Several lines in a row are about the same key. */
 const maxHashes = 1_000;
 
-/**
- * A log that replaces `licenseKey` by `license`, a short hash with a secret of the store: the lines of one key can be
- * found, and the hash does not reveal the key.
- */
+/** A log that replaces `licenseKey` by `license`, a short hash with a secret of the store. */
 export function hashLicenseKeys(log: Log, secret: string): Log {
   const hashes = new LRUCache<string, string>({
     max: maxHashes,
@@ -233,10 +230,7 @@ const fieldNames: Readonly<Record<string, string>> = { requestId: 'request_id', 
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/**
- * Keeps the allowed fields, and only the names of other fields. Drops `undefined`. Most lines have only allowed fields
- * and are not copied.
- */
+/** Replaces the values of other fields by `(withheld)`. Drops `undefined`. Copies only if a field is not allowed. */
 export function allowedFields(fields: Fields): Fields {
   const names = Object.keys(fields).filter((name) => fields[name] !== undefined);
   if (names.every((name) => allowed.has(name))) return fields;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cachedCounts } from '../../src/daemon/store/license-counts.ts';
+import { cachedCounts } from '../../src/daemon/store/opened-store.ts';
 import { sellOne, startNode, type AuthorityNode } from '../support/postgres/nodes.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import { buildLicense } from '../support/builders/store-builders.ts';

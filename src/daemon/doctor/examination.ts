@@ -241,10 +241,7 @@ function examineDiskSpace(directory: string): Finding {
     : ok(`${mebibytes} MiB are free on the disk of the state directory`);
 }
 
-/**
- * Examines who can read a file with a secret. `service`: the group of the state directory, which is the group of the
- * daemon.
- */
+/** Examines who can read a file with a secret. `service`: the group of the daemon. */
 export function examineSecret(path: string, service: number | null): Finding {
   if (isOpen(path, otherBits))
     return fail(`${path} can be read by every user of this machine`, `chmod 0600 ${path}`);

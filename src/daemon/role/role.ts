@@ -166,10 +166,7 @@ const maxReads = 10_000;
 /** A read, and the time of its start on both clocks. */
 type Recent<Value> = { promise: Promise<Value | null>; now: number; monotonic: number };
 
-/**
- * Caches reads for up to a second, because other nodes may change the data. The age counts from the start of the read,
- * so a shared result is never older than a second (src/store/postgres/README.md, Caching).
- */
+/** Caches reads for a second from their start: other nodes change data (src/store/postgres/README.md, Caching). */
 export class RecentReads<Value> {
   readonly #recent = new LRUCache<string, Recent<Value>>({ max: maxReads });
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;

@@ -46,10 +46,7 @@ type SandboxFacts = FileCredentials & {
   configuration: string | null;
 };
 
-/**
- * Runs a store with one product and one license key in a temporary directory until a signal, and prints its credentials.
- * Throws `SandboxError`.
- */
+/** Runs a store with one product and one license key until a signal, and prints its credentials. Throws `SandboxError`. */
 export async function runSandbox(options: SandboxCommand): Promise<never> {
   const fixed = options.credentialsFile === null ? null : readCredentials(options.credentialsFile);
   const { configurationDirectory } = options;
@@ -200,10 +197,7 @@ function writeCredentials(file: string, credentials: FileCredentials): void {
   write('--credentials', file, () => replaceFile(file, `${JSON.stringify(credentials, null, 2)}\n`));
 }
 
-/**
- * The path of a new configuration of an agent in a folder. Throws `SandboxError` if there is a configuration, which may
- * be in use, or if the folder is a file.
- */
+/** The path of a new configuration in a folder. Throws `SandboxError` if there is a configuration, which may be in use. */
 function newConfigurationFile(folder: string): string {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false) {
     throw new SandboxError(`${folder} is a file: a folder is needed for the configuration`);

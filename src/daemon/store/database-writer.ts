@@ -12,10 +12,7 @@ import type { StoreWriter } from './opened-store.ts';
 /** The accepted difference between the clocks of the machine and the database, in ms, including the round trip. */
 const toleranceMs = 5_000;
 
-/**
- * The time of a node. If the clock of the machine is wrong, the clock of the database counts, which all nodes share
- * (src/store/postgres/README.md, What nodes share).
- */
+/** The time of a node: of its machine, or if that is wrong, of the database, which all nodes share. */
 export class DatabaseTime implements TimeSource {
   readonly #machine: TimeSource;
   /** The last time from the database, and when it arrived here. */

@@ -125,10 +125,7 @@ export async function isApiKeyKnown(stateDir: string, reader: AuthorityReader): 
   return apiKey === '' ? null : (await reader.accounts.byKeyDigest(sha256(apiKey))) !== null;
 }
 
-/**
- * Warns if no account has the key in `api.key`: a backup that is older than the last key rotation was restored, or an
- * old version rotated the key without rewriting the file.
- */
+/** Warns if no account has the key in `api.key`, for instance because an older backup was restored. */
 async function warnOfApiKey(stateDir: string, reader: AuthorityReader, log: Log): Promise<void> {
   if ((await isApiKeyKnown(stateDir, reader)) !== false) return;
   const hint =
@@ -137,10 +134,7 @@ async function warnOfApiKey(stateDir: string, reader: AuthorityReader, log: Log)
   log.warn({ hint }, 'the key in api.key matches no account');
 }
 
-/**
- * A store must not change its role because the upstream section was lost or the state directory is the wrong one: the
- * store would answer 404 for sold license keys.
- */
+/** With the other role, for instance because the upstream section was lost, a store would answer 404 for sold keys. */
 async function refuseOtherRole(
   { role, stateDir }: Pick<Configuration, 'role' | 'stateDir'>,
   reader: Reader,

@@ -38,8 +38,7 @@ import { ensureSecretFile } from '../system/secret-files.ts';
 import { directAddressOf, databaseSettings, type PostgresSettings } from './database-settings.ts';
 import { DatabaseTime, DatabaseWriter } from './database-writer.ts';
 import { findLeftBehind } from './left-behind.ts';
-import { cachedCounts } from './license-counts.ts';
-import type { OpenedStore } from './opened-store.ts';
+import { cachedCounts, type OpenedStore } from './opened-store.ts';
 import { firstApiKey, isApiKeyKnown, placeOfDirectory } from './local-store.ts';
 
 type SharedStoreOptions = {
@@ -50,9 +49,8 @@ type SharedStoreOptions = {
 };
 
 /**
- * Opens the store of one of the nodes of an authority on PostgreSQL. The state directory of a node has its sockets,
- * `listen.json` and its own admin token. Rejects with `PostgresRefused`, or with `PostgresAway` if the database stays
- * unavailable.
+ * Opens the store of a node of an authority on PostgreSQL. Rejects with `PostgresRefused`, or with `PostgresAway` if the
+ * database stays unavailable.
  */
 export async function openSharedStore(
   configuration: Configuration,

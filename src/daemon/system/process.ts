@@ -5,10 +5,7 @@ import { ListenError } from '../../http/listen.ts';
 /** The signals that end the process. SIGHUP reloads instead. */
 export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2'] as const;
 
-/**
- * The signals by which the system ends a process after a fatal fault. They must have no handler: after the handler, the
- * faulting instruction would run again, for ever.
- */
+/** The signals of fatal faults. After a handler, the faulting instruction would run again, for ever. */
 export const faultSignals = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const;
 
 /** A signal within this time after the last one counts as the same, in ms. */

@@ -5,10 +5,7 @@ import { readOwnFile, replaceFile } from '../../store/sqlite/files/private-file.
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import { systemRandom } from './machine.ts';
 
-/**
- * The secret in a file of the state directory. If there is none, creates a new secret for the owner alone. Throws
- * `StateDirectoryRefused` if the secret could be guessed.
- */
+/** Returns the secret in a file, or creates one. Throws `StateDirectoryRefused` if the secret could be guessed. */
 export function ensureSecretFile(
   directory: string,
   file: 'adminToken' | 'apiKey',

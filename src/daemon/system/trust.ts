@@ -9,12 +9,7 @@ function loadTls(): typeof tls {
   return createRequire(import.meta.url)('node:tls') as typeof tls;
 }
 
-/**
- * Trusts the certificates of the system and of Node (with `NODE_EXTRA_CA_CERTS`), and `more` (PEM).
- *
- * Reading the certificates of the system and making the context takes about 0.1 s, so all connections share the
- * context.
- */
+/** Trusts the certificates of the system, of Node (`NODE_EXTRA_CA_CERTS`), and `more` (PEM). Making it takes 0.1 s. */
 export function trustSystemAnd(...more: readonly string[]): LazyTrust {
   let context: tls.SecureContext | null = null;
   return () => {

@@ -18,10 +18,7 @@ const idleMs = 30_000;
 
 type Waiting = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>;
 
-/**
- * Runs long reads in a thread with its own connection, so that the server thread answers other requests meanwhile. The
- * thread starts with the first read.
- */
+/** Runs long reads in a thread, which starts with the first read. The server thread answers other requests meanwhile. */
 export class ReadingThread implements AsyncDisposable {
   readonly #startThread: () => Worker;
   readonly #waiting = new Map<number, Waiting>();

@@ -21,10 +21,7 @@ export function startWorker(name: ThreadName, workerData: unknown): Worker {
 /** The start data of the writer thread. */
 export type WriterData = { databasePath: string; role: RoleName };
 
-/**
- * Writes of one turn of the event loop, as JSON of `WriteRequest[]`: sending a string takes half the time of sending
- * objects. Times and `keepsHistory` are read when the writes are posted.
- */
+/** Writes of one turn of the event loop, as JSON of `WriteRequest[]`: a string is sent in half the time of objects. */
 export type WritesMessage = { writes: string } & Pick<WriterContext, 'now' | 'monotonic' | 'recordsHistory'>;
 
 /** A message to the writer thread. */
@@ -64,10 +61,7 @@ export function outcomeMessage(outcome: CommandOutcome): OutcomeMessage {
 /** How many steps of operations are logged at once. */
 const tracedPerPiece = 500;
 
-/**
- * The steps of operations in a batch, in order, as JSON of `Traced[]`: usually one piece. One read may finish many
- * operations, and the server thread must answer other requests between two pieces.
- */
+/** The steps of operations in a batch as JSON of `Traced[]`, in pieces: the server thread answers requests in between. */
 export function piecesOf(outcomes: readonly CommandOutcome[]): string[] {
   const traced = outcomes.flatMap((outcome) => ('result' in outcome ? (outcome.traced ?? []) : []));
   const pieces: string[] = [];

@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest';
-import { hashLicenseKeys, allowedFields } from '../../src/daemon/log.ts';
+import { expect, test, onTestFinished, vi } from 'vitest';
+import { pino } from 'pino';
+import { hashLicenseKeys, allowedFields, OperationLog, BufferedLines } from '../../src/daemon/log.ts';
 import type { Log } from '../../src/service/ports.ts';
+import { traced } from '../../src/domain/outbox/operation.ts';
+import { buildOperation } from '../support/builders/operation-builders.ts';
 
 test('The log withholds a field that is not in the list of fields.', () => {
   expect(allowedFields({ status: 404, headers: { authorization: 'CANARY' }, licenseKey: 'CANARY' })).toEqual({
@@ -65,4 +68,68 @@ test('The log replaces a license key by a short hash with the secret of the stor
   expect(new Set(lines.slice(3, 6).map(({ license }) => license)).size).toBe(3);
   expect(lines.at(-1)).toEqual({ got: 1 });
   expect(JSON.stringify(lines)).not.toContain('CANARY');
+});
+
+const logged: [string, Record<string, unknown>][] = [];
+const nothing = (): void => undefined;
+const recordingLog: Log = {
+  debug: nothing,
+  info: (fields, message) => void logged.push([message, fields]),
+  warn: nothing,
+  error: nothing,
+};
+
+test('The steps of a start are logged in order after the log can hash keys, even if no label can be read.', () => {
+  const tokens = {
+    get: () => {
+      throw new Error('the database is damaged');
+    },
+  };
+  const operationLog = new OperationLog({ tokens } as unknown as ConstructorParameters<
+    typeof OperationLog
+  >[0]);
+  const operation = buildOperation({ id: 'a', credential: 'token:t', requestId: 'r' });
+  operationLog.add([traced('uncertain', operation)]);
+  expect(logged).toEqual([]);
+  operationLog.begin(recordingLog);
+  operationLog.add([traced('held', { ...operation, lastError: 'why' })]);
+  const common = {
+    operation: 'a',
+    kind: 'usage',
+    licenseKey: 'KEY-1',
+    credential: 'token:t',
+    request_id: 'r',
+  };
+  expect(logged).toEqual([
+    ['uncertain', { ...common, state: 'pending' }],
+    ['held', { ...common, state: 'pending', error: 'why' }],
+  ]);
+});
+
+test('Buffered lines are written together, in order, and each once.', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const written: string[] = [];
+  const lines = new BufferedLines({ write: (text) => written.push(text) });
+  lines.write('a\n');
+  lines.write('b\n');
+  expect(written).toEqual([]);
+  vi.advanceTimersByTime(5);
+  expect(written).toEqual(['a\nb\n']);
+  lines.write('c\n');
+  lines.flushSync();
+  vi.advanceTimersByTime(5);
+  expect(written).toEqual(['a\nb\n', 'c\n']);
+});
+
+test('The flush of pino writes the buffered lines at once.', () => {
+  const written: string[] = [];
+  const log = pino(
+    { base: null, timestamp: false },
+    new BufferedLines({ write: (text) => written.push(text) }),
+  );
+  log.info('the store is migrated');
+  expect(written).toEqual([]);
+  log.flush();
+  expect(written).toEqual(['{"level":30,"msg":"the store is migrated"}\n']);
 });

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { PersistentClock, machineTime } from '../../src/daemon/system/machine.ts';
+import { PersistentClock, machineTime, systemRandom } from '../../src/daemon/system/machine.ts';
 import type { ClockReading, TimeMark } from '../../src/domain/time.ts';
 
 const start: ClockReading = { wall: 1_000_000_000_000, monotonic: 5_000 };
@@ -78,4 +78,11 @@ test("A wait longer than the limit of Node's timers does not end at once.", asyn
   // With a timer that is too long, Node would warn and use a millisecond.
   expect(warned).not.toHaveBeenCalled();
   warned.mockRestore();
+});
+
+test('Ids of the same millisecond differ, and later ids are greater.', () => {
+  const ids = Array.from({ length: 1_000 }, () => systemRandom.uuid(1_000_000));
+  expect(new Set(ids).size).toBe(1_000);
+  const later = systemRandom.uuid(1_000_001);
+  expect(ids.filter((id) => id >= later)).toEqual([]);
 });
