@@ -86,7 +86,7 @@ export type BackoffPolicy = { firstMs: number; maxMs: number };
 export const defaultBackoffPolicy: BackoffPolicy = { firstMs: 1_000, maxMs: 15 * 60_000 };
 
 /**
- * The wait before the next attempt: exponential, capped, then full jitter. `failures` counts from 1; `draw` is a
+ * The wait before the next attempt: exponential, capped, then full jitter. `failures` counts from 1; `fraction` is a
  * random number in [0, 1).
  */
 export function backoffMs(policy: BackoffPolicy, failures: number, fraction: number): number {

@@ -1,7 +1,7 @@
-import type { Asked } from './ledger.ts';
+import type { ParsedRequest } from './ledger.ts';
 
 /** The requests that a trouble affects; null: any. */
-export type Target = { subject: string | null; what: Asked['what'] | null };
+export type Target = { subject: string | null; what: ParsedRequest['what'] | null };
 
 /** How the network and the upstream treat requests now. Shares are from 0 to 1. */
 export type FaultProfile = {
@@ -51,7 +51,7 @@ export const noFaults: FaultProfile = {
   instance: null,
 };
 
-export function isTroubled(target: Target | null, { subject, what }: Asked): boolean {
+export function isTroubled(target: Target | null, { subject, what }: ParsedRequest): boolean {
   return (
     target !== null &&
     (target.subject === null || target.subject === subject.toLowerCase()) &&

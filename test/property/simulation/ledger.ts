@@ -33,12 +33,12 @@ type CouponRecord = { id: number; code: string } & Record<string, string | numbe
 export type Reply = { status: number; body: Record<string, unknown> };
 
 /** The sender of a request, which only the simulation knows. */
-export type Carried = Pick<LedgerEntry, 'operation' | 'seq' | 'incarnation'>;
+export type Origin = Pick<LedgerEntry, 'operation' | 'seq' | 'incarnation'>;
 
-export const nobody: Carried = { operation: null, seq: 0, incarnation: 0 };
+export const unknownOrigin: Origin = { operation: null, seq: 0, incarnation: 0 };
 
 /** A request of the specification, as it is read from what the client sends. */
-export type Asked = {
+export type ParsedRequest = {
   what: LedgerEvent | 'verify' | 'create_coupon' | 'list_coupons' | 'get_coupon';
   /** The license key or the coupon's code, as it was sent. */
   subject: string;
@@ -51,7 +51,7 @@ const licenseRoute = /^\/api\/v2\/license\/(verify|usage|decrease|enable|disable
 const couponRoute = /^\/api\/v2\/coupons(?:\/(-?\d+))?$/;
 
 /** Reads a request; throws on one that the specification does not know. */
-export function readRequest({ method, path, headers, body }: Dispatcher.DispatchOptions): Asked {
+export function readRequest({ method, path, headers, body }: Dispatcher.DispatchOptions): ParsedRequest {
   const target = new URL(path, 'http://upstream.invalid');
   const sent = headers as Record<string, string>;
   const shared = {
@@ -128,7 +128,7 @@ export class Ledger {
   /** Another program, or the seller, changes a license. */
   changeElsewhere(key: string, event: LedgerEvent): void {
     const record = this.#licenses.get(this.fold(key));
-    if (record !== undefined) this.#enter(record, event, nobody);
+    if (record !== undefined) this.#enter(record, event, unknownOrigin);
   }
 
   backUp(): void {
@@ -154,33 +154,33 @@ export class Ledger {
   }
 
   /** Does what a request asks for, and answers. */
-  handle(asked: Asked, carried: Carried): Reply {
-    const { what } = asked;
+  handle(parsed: ParsedRequest, origin: Origin): Reply {
+    const { what } = parsed;
     if (what === 'create_coupon' || what === 'list_coupons' || what === 'get_coupon') {
-      return asked.apiKey === this.apiKey ? this.#handleCoupons(asked, what, carried) : forbidden;
+      return parsed.apiKey === this.apiKey ? this.#handleCoupons(parsed, what, origin) : forbidden;
     }
-    const product = this.products.get(asked.secret ?? '');
+    const product = this.products.get(parsed.secret ?? '');
     if (product === undefined) return forbidden;
-    const record = this.#licenses.get(this.fold(asked.subject));
+    const record = this.#licenses.get(this.fold(parsed.subject));
     if (record === undefined || record.product_link !== product) return missing;
-    if (what !== 'verify') this.#enter(record, what, carried);
+    if (what !== 'verify') this.#enter(record, what, origin);
     return { status: 200, body: { data: { ...record } } };
   }
 
-  #enter(record: LicenseRecord, event: LedgerEvent, carried: Carried): void {
+  #enter(record: LicenseRecord, event: LedgerEvent, origin: Origin): void {
     const { uses, enabled } = record;
     if (event === 'usage') record.uses += 1;
     else if (event === 'decrease') record.uses = Math.max(0, record.uses - 1);
     else record.enabled = event === 'enable';
     const moved = record.uses !== uses || record.enabled !== enabled;
     const key = this.fold(record.license_key);
-    this.entries.push({ key, event, ...carried, moved, uses: record.uses, enabled: record.enabled });
+    this.entries.push({ key, event, ...origin, moved, uses: record.uses, enabled: record.enabled });
   }
 
   #handleCoupons(
-    { parameters, subject }: Asked,
+    { parameters, subject }: ParsedRequest,
     what: 'create_coupon' | 'list_coupons' | 'get_coupon',
-    { operation }: Carried,
+    { operation }: Origin,
   ): Reply {
     if (what === 'list_coupons') {
       const offset = Number(parameters.get('offset') ?? 0);

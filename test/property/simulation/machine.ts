@@ -5,7 +5,7 @@ import type { SyncPolicy } from '../../../src/service/outbox/queue.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { createTables } from '../../../src/store/sqlite/files/migrations.ts';
 import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
-import type { Asked, Carried } from './ledger.ts';
+import type { ParsedRequest, Origin } from './ledger.ts';
 
 /** What the agent is configured with; a change takes effect at once, as after a SIGHUP. */
 export type Configuration = {
@@ -69,7 +69,7 @@ export class Machine implements Disposable {
   }
 
   /** The operation that the outbox says is in flight. */
-  carries({ subject, what }: Asked): Carried {
+  originOf({ subject, what }: ParsedRequest): Origin {
     const row = this.#inFlight.get(subject, what);
     const found = row === undefined ? unknown : { operation: String(row['id']), seq: Number(row['seq']) };
     return { ...found, incarnation: this.incarnation };

@@ -1,6 +1,13 @@
 import type { Exchange, Transport } from '../../../src/upstream/exchange.ts';
 import type { VirtualClock } from '../../support/harness/virtual-clock.ts';
-import { type Asked, type Carried, type Ledger, type Reply, nobody, readRequest } from './ledger.ts';
+import {
+  type ParsedRequest,
+  type Origin,
+  type Ledger,
+  type Reply,
+  unknownOrigin,
+  readRequest,
+} from './ledger.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { noFaults, isTroubled, type FaultProfile } from './fault-profile.ts';
 
@@ -13,10 +20,10 @@ export const quietMs: number = reconcileAfterMs + timeoutMs;
 
 /** One request as it left an agent. */
 export type Sent = {
-  what: Asked['what'];
+  what: ParsedRequest['what'];
   /** The license key as the upstream files it; another subject as it was sent. */
   subject: string;
-  carried: Carried;
+  origin: Origin;
   /** Ms of virtual time. */
   at: number;
   /** Whether its answer, once there is one, leaves no uncertainty about what was done. */
@@ -27,7 +34,7 @@ export type Sent = {
 export interface Sender {
   readonly isDead: boolean;
   /** What the outbox of its store says is in flight. */
-  carries(asked: Asked): Carried;
+  originOf(parsed: ParsedRequest): Origin;
 }
 
 /** Called for every request, before it leaves and at its response. */
@@ -84,7 +91,7 @@ const settles: ReadonlySet<Fate> = new Set<Fate>([
   'no_route',
 ]);
 
-type Way = { asked: Asked; carried: Carried; fate: Fate };
+type Trip = { parsed: ParsedRequest; origin: Origin; fate: Fate };
 
 /** The network between agents and one upstream: latency, losses, gateways, firewalls and caches. */
 export class Network {
@@ -117,16 +124,16 @@ export class Network {
     return {
       send: async (request) => {
         if (sender.isDead) return await new Promise<never>(() => undefined);
-        const asked = readRequest(request);
+        const parsed = readRequest(request);
         const isFresh = (request.headers as Record<string, string>)['cache-control'] === 'no-cache';
-        const carried = isChange(asked) ? sender.carries(asked) : nobody;
-        const way = { asked, carried, fate: this.#fate(asked, isFresh) };
-        const subject = this.ledger.fold(asked.subject);
-        const sent = { what: asked.what, subject, carried, at: this.#now(), settled: false };
+        const origin = isChange(parsed) ? sender.originOf(parsed) : unknownOrigin;
+        const trip = { parsed, origin, fate: this.#fate(parsed, isFresh) };
+        const subject = this.ledger.fold(parsed.subject);
+        const sent = { what: parsed.what, subject, origin, at: this.#now(), settled: false };
         this.#observer.onSend(sent, sender);
-        const exchange = await this.#travel(way);
-        sent.settled = settles.has(way.fate) || (way.fate === 'firewall' && this.#isFirewallMarked);
-        this.#observer.onResponse(sent, this.#waitAsked(exchange), sender, this.#now());
+        const exchange = await this.#travel(trip);
+        sent.settled = settles.has(trip.fate) || (trip.fate === 'firewall' && this.#isFirewallMarked);
+        this.#observer.onResponse(sent, this.#retryAfterMs(exchange), sender, this.#now());
         return { exchange, discard: () => undefined };
       },
       [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -141,43 +148,43 @@ export class Network {
     return this.#clock.reading().monotonic;
   }
 
-  #fate(asked: Asked, isFresh: boolean): Fate {
+  #fate(parsed: ParsedRequest, isFresh: boolean): Fate {
     const { faultProfile } = this;
     if (faultProfile.away !== null) return faultProfile.away;
-    if (isTroubled(faultProfile.poison, asked)) return faultProfile.poison?.how ?? 'error_before';
-    if (isTroubled(faultProfile.noRoute, asked)) return 'no_route';
+    if (isTroubled(faultProfile.poison, parsed)) return faultProfile.poison?.how ?? 'error_before';
+    if (isTroubled(faultProfile.noRoute, parsed)) return 'no_route';
     if (this.#random.chance(faultProfile.unauthorized)) return 'unauthorized';
-    if (isChange(asked) && this.#random.chance(faultProfile.declining)) return 'declined';
-    if (this.#mayBeCached(asked, isFresh) && this.#random.chance(faultProfile.caching)) return 'cached';
+    if (isChange(parsed) && this.#random.chance(faultProfile.declining)) return 'declined';
+    if (this.#mayBeCached(parsed, isFresh) && this.#random.chance(faultProfile.caching)) return 'cached';
     if (faultProfile.throttling > 0 && this.#random.chance(faultProfile.throttling)) return 'throttled';
     if (this.#random.chance(faultProfile.trouble)) return this.#random.pick(troubles);
     return this.#random.chance(0.2) ? 'slow' : 'ok';
   }
 
-  async #travel(way: Way): Promise<Exchange> {
-    const wayMs = this.#random.between(1, 300);
-    await this.#pass(wayMs);
-    switch (way.fate) {
+  async #travel(trip: Trip): Promise<Exchange> {
+    const travelMs = this.#random.between(1, 300);
+    await this.#pass(travelMs);
+    switch (trip.fate) {
       case 'refused':
         return refused;
       case 'lost_request':
-        return this.#silence(wayMs);
+        return this.#silence(travelMs);
       case 'lost_answer':
-        this.#work(way);
-        return this.#random.chance(0.5) ? reset : this.#silence(wayMs);
+        this.#work(trip);
+        return this.#random.chance(0.5) ? reset : this.#silence(travelMs);
       case 'late':
-        void this.#late(way, wayMs);
-        return this.#silence(wayMs);
+        void this.#late(trip, travelMs);
+        return this.#silence(travelMs);
       case 'late_reset':
-        void this.#late(way, wayMs);
+        void this.#late(trip, travelMs);
         return reset;
       case 'late_gateway':
-        void this.#late(way, wayMs);
+        void this.#late(trip, travelMs);
         return this.#answer(504, '<html>a gateway has lost patience</html>');
       case 'slow': {
-        const reply = this.#work(way);
+        const reply = this.#work(trip);
         const own = this.#ownHeaders();
-        await this.#pass(this.#random.between(1, timeoutMs - wayMs - 1));
+        await this.#pass(this.#random.between(1, timeoutMs - travelMs - 1));
         return this.#answer(reply.status, JSON.stringify(reply.body), own);
       }
       case 'ok':
@@ -192,31 +199,31 @@ export class Network {
       case 'firewall':
       case 'declined':
       case 'no_route':
-        return this.#answered(way, way.fate);
+        return this.#answered(trip, trip.fate);
       default:
-        return way.fate satisfies never;
+        return trip.fate satisfies never;
     }
   }
 
-  #answered(way: Way, fate: Exclude<UpstreamResponse, 'slow'>): Exchange {
+  #answered(trip: Trip, fate: Exclude<UpstreamResponse, 'slow'>): Exchange {
     switch (fate) {
       case 'ok': {
-        const { status, body } = this.#work(way);
+        const { status, body } = this.#work(trip);
         const text = JSON.stringify(body);
-        if (way.asked.what === 'verify' && status === 200) {
-          this.#cache.set(urlOf(way.asked), { text, at: this.#now() });
+        if (trip.parsed.what === 'verify' && status === 200) {
+          this.#cache.set(urlOf(trip.parsed), { text, at: this.#now() });
         }
         return this.#answer(status, text, this.#ownHeaders());
       }
       case 'cached':
-        return this.#fromCache(way.asked);
+        return this.#fromCache(trip.parsed);
       case 'error_before':
         return this.#answer(this.#random.pick([500, 502, 503, 504]), '<html>a bad day</html>');
       case 'error_after':
-        this.#work(way);
+        this.#work(trip);
         return this.#answer(this.#random.pick([500, 502, 504]), '{"error":"a bad day"}');
       case 'garbage_after':
-        this.#work(way);
+        this.#work(trip);
         return this.#answer(200, this.#random.pick(['<html>hello</html>', '{"data":', '{}', '[]', '']));
       case 'redirect':
         return this.#answer(this.#random.pick([301, 302, 307]), '', {
@@ -240,8 +247,8 @@ export class Network {
   }
 
   /** The request arrives. */
-  #work({ asked, carried }: Way): Reply {
-    const reply = this.ledger.handle(asked, carried);
+  #work({ parsed, origin }: Trip): Reply {
+    const reply = this.ledger.handle(parsed, origin);
     this.#answers += 1;
     const { data } = reply.body;
     if (typeof data !== 'object' || data === null || !('buyer_email' in data)) return reply;
@@ -250,27 +257,27 @@ export class Network {
   }
 
   /** It arrives when nobody waits for it any more, but within the reconcile delay after it was sent. */
-  async #late(way: Way, wayMs: number): Promise<void> {
-    const rest = reconcileAfterMs - 1 - wayMs;
+  async #late(trip: Trip, travelMs: number): Promise<void> {
+    const rest = reconcileAfterMs - 1 - travelMs;
     const isNear = this.faultProfile.lateArrivals && this.#random.chance(0.5);
     await this.#pass(isNear ? rest - this.#random.between(0, 50) : this.#random.between(1, rest - 1_000));
-    this.#work(way);
+    this.#work(trip);
   }
 
-  #mayBeCached(asked: Asked, isFresh: boolean): boolean {
-    const kept = asked.what === 'verify' ? this.#cache.get(urlOf(asked)) : undefined;
+  #mayBeCached(parsed: ParsedRequest, isFresh: boolean): boolean {
+    const cached = parsed.what === 'verify' ? this.#cache.get(urlOf(parsed)) : undefined;
     // Below one second no cache says how old its answer is.
-    if (kept === undefined || this.#now() - kept.at < 1_000) return false;
+    if (cached === undefined || this.#now() - cached.at < 1_000) return false;
     return !isFresh || this.faultProfile.cacheIsStubborn;
   }
 
-  #fromCache(asked: Asked): Exchange {
-    const kept = this.#cache.get(urlOf(asked));
-    if (kept === undefined) throw new Error(`nothing is cached of ${asked.subject}`);
-    const age = this.#now() - kept.at;
+  #fromCache(parsed: ParsedRequest): Exchange {
+    const cached = this.#cache.get(urlOf(parsed));
+    if (cached === undefined) throw new Error(`nothing is cached of ${parsed.subject}`);
+    const age = this.#now() - cached.at;
     const date = { date: new Date(this.#upstreamTime() - age).toUTCString() };
     const own = this.faultProfile.isUndated ? {} : date;
-    return this.#answer(200, kept.text, { ...own, age: String(Math.floor(age / 1_000)) });
+    return this.#answer(200, cached.text, { ...own, age: String(Math.floor(age / 1_000)) });
   }
 
   #retryAfter(): string {
@@ -280,7 +287,7 @@ export class Network {
   }
 
   /** For how long an answer asks to be left alone, in ms, by a reading of its own. */
-  #waitAsked(exchange: Exchange): number | null {
+  #retryAfterMs(exchange: Exchange): number | null {
     if (exchange.type === 'failed') return null;
     const { 'retry-after': retryAfter, date } = exchange.headers;
     if (typeof retryAfter !== 'string') return null;
@@ -326,10 +333,10 @@ const reset: Exchange = { type: 'failed', sent: true, error: new Error('connecti
 const silent: Exchange = { type: 'failed', sent: true, error: new Error('no answer in time'), headers: {} };
 
 /** Whether a request is a change. */
-export function isChange({ what }: Pick<Asked, 'what'>): boolean {
+export function isChange({ what }: Pick<ParsedRequest, 'what'>): boolean {
   return what !== 'verify' && what !== 'list_coupons' && what !== 'get_coupon';
 }
 
-function urlOf({ subject, secret }: Asked): string {
+function urlOf({ subject, secret }: ParsedRequest): string {
   return `${secret} ${subject}`;
 }

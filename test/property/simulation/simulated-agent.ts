@@ -22,7 +22,7 @@ import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../../src/upstream/exchange.ts';
 import { asSpecified } from '../../support/harness/upstream-harness.ts';
 import type { VirtualClock } from '../../support/harness/virtual-clock.ts';
-import type { Asked, Carried } from './ledger.ts';
+import type { ParsedRequest, Origin } from './ledger.ts';
 import {
   freshness,
   longestBackoffMs,
@@ -159,8 +159,8 @@ export class SimulatedAgent implements Sender {
     this.#parts.clock.stop();
   }
 
-  carries(asked: Asked): Carried {
-    return this.#parts.machine.carries(asked);
+  originOf(parsed: ParsedRequest): Origin {
+    return this.#parts.machine.originOf(parsed);
   }
 
   async markTime(): Promise<void> {

@@ -28,7 +28,7 @@ export class Watch implements Observer {
     this.sent.push(sent);
     this.#checkWait(sent, sender);
     if (!isChange(sent)) return;
-    if (sent.carried.operation === null) this.#report('invariant 1', sent, 'is sent unmarked');
+    if (sent.origin.operation === null) this.#report('invariant 1', sent, 'is sent unmarked');
     const name = queueName(sent);
     const uncertain = (this.#uncertain.get(name) ?? []).filter(({ at }) => sent.at < at + reconcileAfterMs);
     const overtaken = uncertain.find(({ what }) => !(what === 'disable' && sent.what === 'disable'));
