@@ -265,7 +265,7 @@ export interface LicenseReads {
   list(filter: LicenseFilter, page: Page): SoldLicense[];
   count(filter: LicenseFilter): number;
 }
-/** `remembered`: the history entry, with epoch ms; null: no history. */
+/** `historyEntry`: the time and the credential of the entry, with epoch ms; null: no history. */
 export type LicenseChange = {
   tenant: Tenant;
   licenseKey: string;

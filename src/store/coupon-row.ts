@@ -39,35 +39,27 @@ function discountFrom(row: DiscountColumns): CouponDiscount {
   return { type: 'amount', amountOff: row.amountOff };
 }
 
-export function termsColumns(terms: CouponTerms): Omit<CouponRow, 'id'> {
-  const { scope, discount, code, startAt, endAt, minimumPurchaseAmount, usageLimit, notes } = terms;
+type TermsColumns = Omit<CouponTerms, 'scope' | 'discount'> & {
+  scope: CouponScope['type'];
+  productKey: string | null;
+  collectionId: string | null;
+  percentOff: number | null;
+  amountOff: number | null;
+};
+
+export function termsColumns({ scope, discount, ...terms }: CouponTerms): TermsColumns {
+  const { code, startAt, endAt, minimumPurchaseAmount, usageLimit, notes } = terms;
   return {
     code,
-    ...scopeColumns(scope),
-    ...discountColumns(discount),
+    scope: scope.type,
+    productKey: scope.type === 'single' ? scope.productKey : null,
+    collectionId: scope.type === 'collection' ? scope.collectionId : null,
+    percentOff: discount.type === 'percent' ? discount.percentOff : null,
+    amountOff: discount.type === 'amount' ? discount.amountOff : null,
     startAt,
     endAt,
     minimumPurchaseAmount,
     usageLimit,
     notes,
   };
-}
-
-function scopeColumns(scope: CouponScope): ScopeColumns {
-  switch (scope.type) {
-    case 'single':
-      return { scope: 'single', productKey: scope.productKey, collectionId: null };
-    case 'multi':
-      return { scope: 'multi', productKey: null, collectionId: null };
-    case 'collection':
-      return { scope: 'collection', productKey: null, collectionId: scope.collectionId };
-    default:
-      return scope satisfies never;
-  }
-}
-
-function discountColumns(discount: CouponDiscount): DiscountColumns {
-  return discount.type === 'percent'
-    ? { percentOff: discount.percentOff, amountOff: null }
-    : { percentOff: null, amountOff: discount.amountOff };
 }

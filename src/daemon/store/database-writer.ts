@@ -1,7 +1,11 @@
 import type { ClockReading } from '../../domain/time.ts';
 import { StorageError, type Clock, type Log, type WriteOptions } from '../../service/ports.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../service/writer.ts';
-import { look, type DatabaseCondition, type FoundCondition } from '../../store/postgres/condition.ts';
+import {
+  checkDatabase,
+  type DatabaseCondition,
+  type CheckedCondition,
+} from '../../store/postgres/condition.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { reasonOf } from '../../store/postgres/faults.ts';
 import { epochMs } from '../../store/postgres/statements.ts';
@@ -60,7 +64,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
   readonly #log: Log;
   readonly #ended = new AbortController();
   readonly #watching: Promise<void>;
-  #current: FoundCondition = { condition: 'ok', cause: null };
+  #current: CheckedCondition = { condition: 'ok', cause: null };
 
   constructor(writer: PostgresWriter, { database, clock, time, log }: WatchParts) {
     this.#writer = writer;
@@ -112,8 +116,8 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
   async #check(): Promise<void> {
     const answered = new AbortController();
     const { condition } = this.#current;
-    const checking = look(this.#database, condition === 'full').finally(() => answered.abort());
-    const timeout = pause(this.#clock, slowMs, answered.signal).then((): FoundCondition | null =>
+    const checking = checkDatabase(this.#database, condition === 'full').finally(() => answered.abort());
+    const timeout = pause(this.#clock, slowMs, answered.signal).then((): CheckedCondition | null =>
       answered.signal.aborted ? null : { condition: 'slow', cause: new Error(`no answer in ${slowMs} ms`) },
     );
     const first = await Promise.race([checking, timeout]);
@@ -125,7 +129,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
     await this.#time.follow(this.#database).catch(() => undefined);
   }
 
-  #setCondition(found: FoundCondition): void {
+  #setCondition(found: CheckedCondition): void {
     const before = this.#current.condition;
     this.#current = found;
     if (found.condition === before || this.#ended.signal.aborted) return;

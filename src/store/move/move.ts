@@ -34,11 +34,14 @@ const batchRows = 1_000;
  * Returns the contents of each table. Throws `PostgresRefused`, `MoveUnequal`, `MoveInDoubt`, the reason of the signal,
  * or the error of the database.
  */
-export async function move(given: Move): Promise<ReadonlyMap<string, Contents>> {
-  const { source, address, schema } = given;
+export async function move(options: Move): Promise<ReadonlyMap<string, Contents>> {
+  const { source, address, schema } = options;
   await using target = await Target.open(address, schema);
   const counts = new Map(movedTables.map((table) => [table, source.count(table)]));
-  const progress = new ProgressCount(given, 2 * [...counts.values()].reduce((sum, count) => sum + count, 0));
+  const progress = new ProgressCount(
+    options,
+    2 * [...counts.values()].reduce((sum, count) => sum + count, 0),
+  );
   const sent = new Map<MovedTable, Contents>();
   for (const table of movedTables) {
     const sum = new ContentsSum();
@@ -99,19 +102,19 @@ function* linesOf(
 
 /** Reports the progress, and throws if the move is aborted. */
 class ProgressCount {
-  readonly #given: Move;
+  readonly #options: Move;
   readonly #total: number;
   #done = 0;
 
-  constructor(given: Move, total: number) {
-    this.#given = given;
+  constructor(options: Move, total: number) {
+    this.#options = options;
     this.#total = total;
   }
 
   add({ name }: MovedTable, rows: number, isCheck: boolean): void {
-    this.#given.signal.throwIfAborted();
+    this.#options.signal.throwIfAborted();
     this.#done += rows;
-    this.#given.onProgress({ table: name, isCheck, done: this.#done, total: this.#total });
+    this.#options.onProgress({ table: name, isCheck, done: this.#done, total: this.#total });
   }
 }
 
@@ -158,7 +161,8 @@ function copyText({ columns, booleans }: MovedTable): (row: readonly Value[]) =>
 
 function cell(value: Value, isBoolean: boolean): string {
   if (value === null) return String.raw`\N`;
-  if (typeof value === 'string') return value.replaceAll(/[\\\n\r\t]/g, (found) => escapes[found] ?? found);
+  if (typeof value === 'string')
+    return value.replaceAll(/[\\\n\r\t]/g, (character) => escapes[character] ?? character);
   if (!isBoolean) return String(value);
   return value === 0 ? 'f' : 't';
 }

@@ -1,7 +1,7 @@
 import type { Connection } from './connection.ts';
 import type { Database } from './database.ts';
 import { isTimeout, sqlState, sqlStates, transactionFault, refusalOf } from './faults.ts';
-import { examineAgain } from './migrations.ts';
+import { examineExisting } from './migrations.ts';
 
 /**
  * `refused`: the database cannot be used until an administrator fixes the problem. The other conditions may pass by
@@ -10,23 +10,23 @@ import { examineAgain } from './migrations.ts';
 export type DatabaseCondition = 'ok' | 'unavailable' | 'slow' | 'full' | 'read_only' | 'refused';
 
 /** `cause`: the error behind the condition; null for `ok`. */
-export type FoundCondition = { condition: DatabaseCondition; cause: unknown };
+export type CheckedCondition = { condition: DatabaseCondition; cause: unknown };
 
 /** Rows of nearly 2 kB, 1 MiB in total, which are written and rolled back to test whether the disk is full. */
 const roomRows = 520;
 const roomRow = 1_900;
 
 /** Checks whether a database can be used. `wasFull`: its disk was full, so also test whether it still is. */
-export async function look(database: Database, wasFull: boolean): Promise<FoundCondition> {
+export async function checkDatabase(database: Database, wasFull: boolean): Promise<CheckedCondition> {
   try {
     // A connection to a read-only database is closed: a new connection may reach the primary.
     await database.lend(async (connection) => {
-      await examineAgain(connection);
-      if (wasFull) await takeRoom(connection);
+      await examineExisting(connection);
+      if (wasFull) await testForSpace(connection);
     });
     return { condition: 'ok', cause: null };
   } catch (error) {
-    return foundBy(error, database);
+    return conditionFrom(error, database);
   }
 }
 
@@ -34,7 +34,7 @@ export async function look(database: Database, wasFull: boolean): Promise<FoundC
  * Rejects if the disk is full. Only a growing relation shows this. The table is unlogged to use no space in the log. If
  * the role may not create a table, or two nodes try at once, the test has no result.
  */
-async function takeRoom(connection: Connection): Promise<void> {
+async function testForSpace(connection: Connection): Promise<void> {
   const table = connection.names.of('room');
   await connection.begin(null, []);
   const rows = `SELECT repeat('.', ${roomRow}) FROM generate_series(1, ${roomRows})`;
@@ -46,7 +46,7 @@ async function takeRoom(connection: Connection): Promise<void> {
   await connection.rollback();
 }
 
-function foundBy(error: unknown, database: Database): FoundCondition {
+function conditionFrom(error: unknown, database: Database): CheckedCondition {
   const refusal = refusalOf(error, database);
   if (refusal !== null) return { condition: 'refused', cause: refusal };
   return { condition: conditionOf(error), cause: error };

@@ -149,7 +149,7 @@ export class Connection implements WritingSource {
   }
 
   /** Makes the current transaction wait for locks only briefly. */
-  waitAMoment(): void {
+  waitBriefly(): void {
     this.#waitAtMost(Math.min(shortWaitMs, this.#lockWaitMs));
   }
 
@@ -207,7 +207,7 @@ export class Connection implements WritingSource {
   async #claim(claim: Claim): Promise<void> {
     const { credential, key, fingerprint, waits } = claim;
     const { lock, insert, select } = this.#claims;
-    if (!waits) this.waitAMoment();
+    if (!waits) this.waitBriefly();
     const locked = this.rows(lock, [credential, key]);
     const inserted = this.rows(insert, [credential, key, fingerprint]);
     const found = this.row(select, [credential, key]);

@@ -121,11 +121,11 @@ export class Database implements AsyncDisposable {
   }
 
   #connectionOf(client: PoolClient): Connection {
-    const known = this.#connections.get(client);
-    if (known !== undefined) return known;
-    const made = new Connection(client, this.names, this.#connectionSettings);
-    this.#connections.set(client, made);
-    return made;
+    const existing = this.#connections.get(client);
+    if (existing !== undefined) return existing;
+    const connection = new Connection(client, this.names, this.#connectionSettings);
+    this.#connections.set(client, connection);
+    return connection;
   }
 
   /** Repeats a read once if the connection was lost, but not after a timeout. */

@@ -191,30 +191,30 @@ export function refusalOf(
 ): PostgresRefused | null {
   if (error instanceof PostgresRefused) return error;
   if (!(error instanceof Error)) return null;
-  const said = reasonOf(error);
+  const reason = reasonOf(error);
   const configured = { cause: error, isConfigured: true };
   if (isOfTls(error)) {
     // Node adds advice that does not apply here.
-    const [fault] = said.split('; if ');
-    const cure = hasNoTls(error)
+    const [problem] = reason.split('; if ');
+    const advice = hasNoTls(error)
       ? 'turn TLS on there (ssl = on), or, for a server on this machine, end store.postgres.url in ?sslmode=disable.'
       : 'set store.postgres.ca_file to the CA of its certificate, and use the host name of the certificate in store.postgres.url.';
     return new PostgresRefused(
-      `the connection to ${place} cannot be secured (${fault}): ${cure}`,
+      `the connection to ${place} cannot be secured (${problem}): ${advice}`,
       configured,
     );
   }
   if (wrongAddress.has(sqlState(error))) {
-    return new PostgresRefused(`${said} (${place}): correct store.postgres.url.`, configured);
+    return new PostgresRefused(`${reason} (${place}): correct store.postgres.url.`, configured);
   }
   if (sqlState(error) !== sqlStates.insufficientPrivilege) return null;
   if (isOfConnect(error)) {
-    return new PostgresRefused(`${said} (${place}): GRANT CONNECT ON DATABASE to its role.`, {
+    return new PostgresRefused(`${reason} (${place}): GRANT CONNECT ON DATABASE to its role.`, {
       cause: error,
     });
   }
   return new PostgresRefused(
-    `its role has no right to make or use the schema ${names.schema} (${said}): make it by CREATE SCHEMA ${names.schema} AUTHORIZATION and the name of the role, or, if it is there, GRANT USAGE ON SCHEMA ${names.schema} to it.`,
+    `its role has no right to make or use the schema ${names.schema} (${reason}): make it by CREATE SCHEMA ${names.schema} AUTHORIZATION and the name of the role, or, if it is there, GRANT USAGE ON SCHEMA ${names.schema} to it.`,
     { cause: error },
   );
 }
@@ -230,6 +230,6 @@ function isOfConnect(error: Error): boolean {
 export function reasonOf(error: unknown): string {
   if (error instanceof StorageError) return reasonOf(error.cause);
   const errors: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];
-  const said = errors.map((each) => (each instanceof Error ? each.message : String(each)));
-  return oneLine([...new Set(said)].join(', '));
+  const messages = errors.map((each) => (each instanceof Error ? each.message : String(each)));
+  return oneLine([...new Set(messages)].join(', '));
 }

@@ -12,13 +12,13 @@ import type { Connection } from './connection.ts';
 import { isAnswered } from './faults.ts';
 import type { Names } from './names.ts';
 import type { Statement } from './statements.ts';
-import { keepStatement, keptValues, type KeptResponse } from './tables/access.ts';
+import { storeResponsesStatement, type ResponseToStore } from './tables/access.ts';
 import {
-  changesAsked,
-  changesMade,
+  changeValues,
+  changesFrom,
   changeStatement,
   keyedChangeStatement,
-  keyedChangesAsked,
+  keyedChangeValues,
   type ChangedLicense,
 } from './tables/license.ts';
 
@@ -38,14 +38,14 @@ type GroupedChange = {
    * responses of the credential belong to requests that changed nothing, without this group. It is read only if the
    * group has a change of the credential without effect, and is 0 otherwise.
    */
-  answer(changed: ChangedLicense, unchangedCount: number): Promise<KeptResponse | null>;
+  answer(changed: ChangedLicense, unchangedCount: number): Promise<ResponseToStore | null>;
   done(changed: ChangedLicense): void;
   fail(error: unknown): void;
   /** Nothing was changed. The change must be tried alone. */
   leave(): void;
 };
 
-type Made = readonly (ChangedLicense | null)[];
+type Results = readonly (ChangedLicense | null)[];
 
 /**
  * Group commit for changes of licenses. The changes that arrive during a commit share the next commit. So changes of the
@@ -62,7 +62,7 @@ export class GroupedChanges {
     this.#statements = {
       change: changeStatement(names),
       changeKeyed: keyedChangeStatement(names),
-      keep: keepStatement(names),
+      keep: storeResponsesStatement(names),
     };
   }
 
@@ -76,7 +76,7 @@ export class GroupedChanges {
       done: resolve,
       fail: reject,
       leave: () => {
-        this.#changeAll([change], false).then(([made = null]) => resolve(made), reject);
+        this.#changeAll([change], false).then(([changed = null]) => resolve(changed), reject);
       },
     });
     return promise;
@@ -97,9 +97,9 @@ export class GroupedChanges {
   async #commit(group: readonly GroupedChange[]): Promise<void> {
     const isKeyed = group.some(({ idempotency }) => idempotency !== null);
     try {
-      const made = await (isKeyed ? this.#transact(group) : this.#changeAll(changesOf(group), true));
+      const results = await (isKeyed ? this.#transact(group) : this.#changeAll(changesOf(group), true));
       for (const [index, each] of group.entries()) {
-        const changed = made[index] ?? null;
+        const changed = results[index] ?? null;
         if (changed === null) each.leave();
         else each.done(changed);
       }
@@ -112,30 +112,30 @@ export class GroupedChanges {
     }
   }
 
-  async #changeAll(changes: readonly LicenseChange[], skipsLocked: boolean): Promise<Made> {
-    const values = changesAsked(changes, skipsLocked);
+  async #changeAll(changes: readonly LicenseChange[], skipsLocked: boolean): Promise<Results> {
+    const values = changeValues(changes, skipsLocked);
     const rows = await this.#lend((connection) => connection.autocommit(this.#statements.change, values));
-    return changesMade(changes.length, rows);
+    return changesFrom(changes.length, rows);
   }
 
-  async #transact(group: readonly GroupedChange[]): Promise<Made> {
+  async #transact(group: readonly GroupedChange[]): Promise<Results> {
     const { changeKeyed, keep } = this.#statements;
-    const values = keyedChangesAsked(group);
+    const values = keyedChangeValues(group);
     return await this.#lend(async (connection) => {
       await connection.begin(null, []);
-      connection.waitAMoment();
-      const made = changesMade(group.length, await connection.rows(changeKeyed, values));
-      const counts = await unchangedCounts(connection, group, made);
-      const answers = await Promise.all(responsesOf(group, made, counts));
-      const kept = answers.flatMap(({ answer }) => answer ?? []);
+      connection.waitBriefly();
+      const results = changesFrom(group.length, await connection.rows(changeKeyed, values));
+      const counts = await unchangedCounts(connection, group, results);
+      const answers = await Promise.all(responsesOf(group, results, counts));
+      const responses = answers.flatMap(({ answer }) => answer ?? []);
       // A refused change has no response: roll back, and try each change alone. A change without effect may stay.
       if (answers.some(({ answer, isUnchanged }) => answer === null && !isUnchanged)) {
         await connection.rollback();
         return [];
       }
-      connection.send(keep, keptValues(kept));
+      connection.send(keep, [JSON.stringify(responses)]);
       await connection.commit();
-      return made;
+      return results;
     });
   }
 }
@@ -150,10 +150,10 @@ type UnchangedCounts = ReadonlyMap<string, number>;
 async function unchangedCounts(
   { transaction }: Connection,
   group: readonly GroupedChange[],
-  made: Made,
+  results: Results,
 ): Promise<UnchangedCounts> {
   const credentials = group.flatMap(({ idempotency }, index) => {
-    const changed = made[index] ?? null;
+    const changed = results[index] ?? null;
     return idempotency !== null && changed !== null && isSame(changed) ? [idempotency.credential] : [];
   });
   const counts = new Map<string, number>();
@@ -167,15 +167,15 @@ function isSame({ before, after }: ChangedLicense): boolean {
   return isSameState(before, after);
 }
 
-type GroupedResponse = { answer: KeptResponse | null; isUnchanged: boolean };
+type GroupedResponse = { answer: ResponseToStore | null; isUnchanged: boolean };
 
 function responsesOf(
   group: readonly GroupedChange[],
-  made: Made,
+  results: Results,
   counts: UnchangedCounts,
 ): Promise<GroupedResponse>[] {
   return group.flatMap((each, index) => {
-    const changed = made[index] ?? null;
+    const changed = results[index] ?? null;
     if (each.idempotency === null || changed === null) return [];
     const answered = each.answer(changed, counts.get(each.idempotency.credential) ?? 0);
     return [answered.then((answer) => ({ answer, isUnchanged: isSame(changed) }))];
@@ -193,14 +193,14 @@ type Tables = {
  * and the use case must run in its own transaction, which finds the reason. Rejects with the error of
  * `GroupedChanges.join`.
  */
-export async function runTogether<Result>(
+export async function runInGroup<Result>(
   group: GroupedChanges,
   idempotency: Idempotency,
   run: (transaction: AuthorityTransaction) => Awaitable<Result>,
 ): Promise<{ result: Result } | null> {
   const changed = Promise.withResolvers<ChangedLicense | null>();
   let unchangedCount = 0;
-  const answer = Promise.withResolvers<KeptResponse | null>();
+  const answer = Promise.withResolvers<ResponseToStore | null>();
   const isDone = Promise.withResolvers<boolean>();
   // If the use case fails, nothing awaits this promise.
   isDone.promise.catch(() => undefined);
@@ -210,9 +210,9 @@ export async function runTogether<Result>(
         group.join({
           change,
           idempotency,
-          answer(made, unchangedBefore) {
+          answer(result, unchangedBefore) {
             unchangedCount = unchangedBefore;
-            changed.resolve(made);
+            changed.resolve(result);
             return answer.promise;
           },
           done: () => isDone.resolve(true),

@@ -89,9 +89,9 @@ export function prepareLocks(names: Names): LockPlan {
   const statements = lockStatements(names);
   return (name, command) => {
     // The compiler cannot infer the command type from the name.
-    const wanted = (locks[name] as (command: CommandOf<AuthorityUseCase>) => Locks)(command);
+    const locksOfCommand = (locks[name] as (command: CommandOf<AuthorityUseCase>) => Locks)(command);
     return order.flatMap((kind) => {
-      const values = wanted[kind];
+      const values = locksOfCommand[kind];
       return values === undefined ? [] : [{ statement: statements[kind], values }];
     });
   };
@@ -124,9 +124,9 @@ export function advisory(names: Pick<Names, 'schema'>, what: string): Statement 
   return statementOf(`SELECT pg_advisory_xact_lock(${advisoryKey(names, what)})`);
 }
 
-/** The same without waiting; `held`: whether the lock was free. */
+/** The same without waiting; `acquired`: whether the lock was free. */
 export function tryAdvisory(names: Pick<Names, 'schema'>, what: string): Statement {
-  return statementOf(`SELECT pg_try_advisory_xact_lock(${advisoryKey(names, what)}) AS held`);
+  return statementOf(`SELECT pg_try_advisory_xact_lock(${advisoryKey(names, what)}) AS acquired`);
 }
 
 /** SQL for the advisory lock of an idempotency key; `credential`, `key`: SQL expressions. */

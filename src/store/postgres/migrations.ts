@@ -54,7 +54,7 @@ export async function migrate(
 }
 
 /** Examines a database that was migrated before. Rejects as `migrate` does if it can no longer be used. */
-export async function examineAgain(asking: Asking): Promise<void> {
+export async function examineExisting(asking: Asking): Promise<void> {
   if ((await examine(asking)) === null) {
     throw new PostgresRefused(`the tables in ${asking.names.schema} are gone: restore them, or start anew.`);
   }
@@ -129,15 +129,15 @@ export type Asking = Pick<Database, 'names' | 'query'>;
 
 /** Null: the schema does not exist, or is empty. */
 async function versionIn({ names, query }: Asking): Promise<SchemaVersion | null> {
-  const [found] = await query(
+  const [schemaState] = await query(
     `SELECT to_regclass($1::text) IS NOT NULL AS "isOurs", to_regclass($2::text) IS NOT NULL AS "isPreview", EXISTS
        (SELECT 1 FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace($3::text)) AS "isUsed"`,
     [names.of(versionTable), names.of(previewVersionTable), names.schema],
   );
-  if (found?.['isOurs'] !== true) {
-    if (found?.['isUsed'] !== true) return null;
+  if (schemaState?.['isOurs'] !== true) {
+    if (schemaState?.['isUsed'] !== true) return null;
     throw new PostgresRefused(
-      found['isPreview'] === true
+      schemaState['isPreview'] === true
         ? `the tables in ${names.schema} were written by a preview; this version cannot read them. Nothing was changed: choose another schema by store.postgres.schema, or go on with the preview.`
         : `the schema ${names.schema} holds something else: choose another by store.postgres.schema.`,
       { isConfigured: true },

@@ -26,7 +26,7 @@ export class Notices implements AsyncDisposable {
   readonly #parts: NoticeParts;
   readonly #ended = new AbortController();
   readonly #listening: Promise<void>;
-  #isHearing = true;
+  #isListening = true;
 
   constructor(parts: NoticeParts) {
     this.#parts = parts;
@@ -42,15 +42,15 @@ export class Notices implements AsyncDisposable {
     const { clock, random } = this.#parts;
     const { signal } = this.#ended;
     while (!signal.aborted) {
-      const error = await this.#hear(signal).catch((reason: unknown) => reason);
+      const error = await this.#listenOnce(signal).catch((reason: unknown) => reason);
       if (signal.aborted) return;
-      this.#tell(error);
+      this.#report(error);
       await clock.sleep(retryMs * (0.5 + random.fraction()), signal).catch(() => undefined);
     }
   }
 
   /** Listens on one connection until it is lost; returns or throws the reason. */
-  async #hear(signal: AbortSignal): Promise<unknown> {
+  async #listenOnce(signal: AbortSignal): Promise<unknown> {
     const { address, names, clock, onNotice } = this.#parts;
     const socket = new Socket();
     const client = new Client({ ...clientConfig(address), ...deadlines(checkMs), stream: () => socket });
@@ -64,7 +64,7 @@ export class Notices implements AsyncDisposable {
       await client.query(`SET idle_session_timeout = 0; LISTEN ${names.channel}`);
       // This node has missed earlier notices.
       onNotice();
-      this.#tell(null);
+      this.#report(null);
       while (!ending.aborted) {
         await clock.sleep(checkMs, ending).catch(() => undefined);
         if (!ending.aborted) await client.query('SELECT 1');
@@ -77,9 +77,9 @@ export class Notices implements AsyncDisposable {
     }
   }
 
-  #tell(error: unknown): void {
-    if ((error === null) === this.#isHearing) return;
-    this.#isHearing = error === null;
+  #report(error: unknown): void {
+    if ((error === null) === this.#isListening) return;
+    this.#isListening = error === null;
     this.#parts.onHearing(error);
   }
 }

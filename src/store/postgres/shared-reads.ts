@@ -5,7 +5,7 @@ import { queryOf, type Row, type SqlValue, type Statement, type Lookup } from '.
 const maxWaiting = 32;
 /** The share of the pool that these reads may borrow. The rest is for writes and lists. */
 const maxShareOfPool = 0.25;
-/** After so many reads a connection goes back to the pool, where others may wait for it. */
+/** After this many reads, a connection returns to the pool, where other requests may wait for it. */
 const maxReads = 1_000;
 
 type Borrowed = {
@@ -59,9 +59,9 @@ export class SharedReads {
       first && others.reduce((one, other) => (other.waiting < one.waiting ? other : one), first);
     const isFull = leastBusy === undefined || leastBusy.waiting >= maxWaiting;
     if (leastBusy !== undefined && (!isFull || usable.length >= this.#maxConnections)) return leastBusy;
-    const made: Borrowed = { client: this.#pool.connect(), reads: 0, waiting: 0, isLost: false };
-    this.#borrowed.push(made);
-    return made;
+    const added: Borrowed = { client: this.#pool.connect(), reads: 0, waiting: 0, isLost: false };
+    this.#borrowed.push(added);
+    return added;
   }
 
   async #giveBack(borrowed: Borrowed): Promise<void> {
@@ -101,8 +101,8 @@ export class Lookups {
   read(statement: Lookup, key: string): Promise<Row | undefined> {
     const group = this.#gathering.get(statement);
     if (group === undefined) return this.#begin(statement, key);
-    const known = group.get(key);
-    if (known !== undefined) return known.promise;
+    const joined = group.get(key);
+    if (joined !== undefined) return joined.promise;
     const waiting = Promise.withResolvers<Row | undefined>();
     group.set(key, waiting);
     if (group.size === maxKeysPerStatement) this.#gathering.delete(statement);

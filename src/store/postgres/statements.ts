@@ -136,10 +136,10 @@ export type Condition = readonly [
 function where(conditions: readonly Condition[], places = 0): { sql: string; values: SqlValue[] } {
   const terms: string[] = [];
   const values: SqlValue[] = [];
-  for (const [condition, ...given] of conditions) {
-    const [first] = given;
+  for (const [condition, ...optional] of conditions) {
+    const [first] = optional;
     if (first === undefined) continue;
-    const present = given.filter((value) => value !== undefined);
+    const present = optional.filter((value) => value !== undefined);
     terms.push(condition(...present.map((_, index) => `$${places + values.length + index + 1}`)));
     values.push(...present);
   }

@@ -76,7 +76,7 @@ async function connect(address: DatabaseAddress): Promise<Connected> {
 }
 
 /** A test of notices: a unique payload, and the wait for it. */
-export type NoticeTrial = { payload: string; patience: () => Promise<unknown> };
+export type NoticeTest = { payload: string; patience: () => Promise<unknown> };
 
 /**
  * Whether a notice that is sent to one address arrives at another, as between nodes. Rejects if an address cannot be
@@ -85,7 +85,7 @@ export type NoticeTrial = { payload: string; patience: () => Promise<unknown> };
 export async function isHeard(
   sending: DatabaseAddress,
   listening: DatabaseAddress,
-  { payload, patience }: NoticeTrial,
+  { payload, patience }: NoticeTest,
 ): Promise<boolean> {
   const channel = 'latchkey_doctor';
   await using listener = await connect(listening);

@@ -10,7 +10,7 @@ import type { AuthorityTransaction, Awaitable } from '../../service/tables.ts';
 import type { CommandResult, UseCaseName, WriteRequest, Writer } from '../../service/writer.ts';
 import { CommitInDoubt, type Connection } from './connection.ts';
 import type { Database } from './database.ts';
-import { GroupedChanges, runTogether } from './grouped-changes.ts';
+import { GroupedChanges, runInGroup } from './grouped-changes.ts';
 import { KeyInUse, sqlState, sqlStates, storageErrorOf, transactionFault } from './faults.ts';
 import {
   maintenance,
@@ -126,7 +126,7 @@ export class PostgresWriter implements Writer {
     const { idempotency = null } = request.writeOptions;
     const { run, context } = this.#how;
     if (idempotency === null) return await run(this.#unkeyed, request, context(null));
-    const done = await runTogether(this.#group, idempotency, (tables) => run(tables, request, context(null)));
+    const done = await runInGroup(this.#group, idempotency, (tables) => run(tables, request, context(null)));
     return done === null ? await this.#alone(request) : done.result;
   }
 
@@ -145,13 +145,13 @@ export class PostgresWriter implements Writer {
 
   async #lend<Value>(transact: (connection: Connection) => Promise<Value>): Promise<Value> {
     const { timer, onTried } = this.#how;
-    const askedAt = timer();
+    const requestedAt = timer();
     return await this.#database.lend(async (connection) => {
-      const begunAt = timer();
+      const startedAt = timer();
       try {
         return await transact(connection);
       } finally {
-        onTried({ waitedMs: begunAt - askedAt, durationMs: timer() - begunAt });
+        onTried({ waitedMs: startedAt - requestedAt, durationMs: timer() - startedAt });
       }
     });
   }
@@ -182,7 +182,7 @@ export class PostgresWriter implements Writer {
   /** Whether no other node is doing maintenance. */
   async #isFirst(connection: Connection): Promise<boolean> {
     const [row] = await connection.rows(this.#maintenance, []);
-    return row?.['held'] === true;
+    return row?.['acquired'] === true;
   }
 
   async #transact(

@@ -61,7 +61,7 @@ export function openWriting(databasePath: string, role: RoleName = 'authority'):
     PRAGMA cache_size = -${cacheKib[role]};
     PRAGMA cache_spill = ${maxDirtyPages};
   `);
-  keepTemporaryFilesNextTo(database);
+  storeTemporaryFilesNextTo(database);
   const transaction = prepareTransaction(database);
   const open = opening.move();
   return { database, transaction, [Symbol.dispose]: () => open.dispose() };
@@ -92,7 +92,7 @@ export function openReading(databasePath: string): ReadingConnection {
  * each statement would walk through the whole journal, and /tmp may be full or read-only when the state directory is
  * not. The pragma is deprecated, but there is no other way for a single thread.
  */
-export function keepTemporaryFilesNextTo(database: DatabaseSync): void {
+export function storeTemporaryFilesNextTo(database: DatabaseSync): void {
   const path = database.location();
   if (path === null) return;
   const directory = dirname(path).replaceAll("'", "''");

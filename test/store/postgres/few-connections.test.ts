@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Database } from '../../../src/store/postgres/database.ts';
-import { look } from '../../../src/store/postgres/condition.ts';
+import { checkDatabase } from '../../../src/store/postgres/condition.ts';
 import { hasPostgres, startPostgres } from '../../support/postgres/postgres.ts';
 
 test.skipIf(!hasPostgres)(
@@ -22,13 +22,13 @@ test.skipIf(!hasPostgres)(
         ...Array.from({ length: 8 }, () => database.lend((connection) => connection.query('SELECT 1'))),
       ]);
     expect(await askAll()).toHaveLength(24);
-    expect((await look(database, false)).condition).toBe('ok');
+    expect((await checkDatabase(database, false)).condition).toBe('ok');
     await owner.query('ALTER ROLE few CONNECTION LIMIT 6');
     database.growAgain();
     expect(await askAll()).toHaveLength(24);
     expect(database.use.connections).toBeGreaterThan(2);
     await owner.query('ALTER ROLE few CONNECTION LIMIT 0');
     await owner.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'few'`);
-    await expect.poll(async () => (await look(database, false)).condition).toBe('unavailable');
+    await expect.poll(async () => (await checkDatabase(database, false)).condition).toBe('unavailable');
   },
 );

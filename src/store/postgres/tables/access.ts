@@ -22,7 +22,6 @@ import {
   type WritingPrepare,
   epochMs,
   statementOf,
-  type SqlValue,
   type Statement,
   type Condition,
   ofAccount,
@@ -98,19 +97,15 @@ export function storedResponseOf({ fingerprint, value }: StoredRow): StoredRespo
 }
 
 /** A response to store under its key. */
-export type KeptResponse = Idempotency & { value: string; unchanged: boolean };
+export type ResponseToStore = Idempotency & { value: string; unchanged: boolean };
 
 /** The statement that stores many responses. It fails if one of the keys has a response already. */
-export function keepStatement({ idempotency }: Names): Statement {
+export function storeResponsesStatement({ idempotency }: Names): Statement {
   return statementOf(
     `INSERT INTO ${idempotency} (credential, key, fingerprint, value, at, unchanged)
      SELECT credential, key, fingerprint, value, ${epochMs}, unchanged FROM json_to_recordset($1)
        AS answer (credential text, key text, fingerprint text, value text, unchanged boolean)`,
   );
-}
-
-export function keptValues(answers: readonly KeptResponse[]): SqlValue[] {
-  return [JSON.stringify(answers)];
 }
 
 /** The values are JSON; null: the request is still running. */

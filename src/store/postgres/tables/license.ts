@@ -90,15 +90,15 @@ export function licenseTable(prepare: WritingPrepare): AwaitableTable<LicenseTab
     () => true,
   );
   const setState = prepare.write(`UPDATE ${license} SET uses = $2, enabled = $3 WHERE license_key = $1`);
-  const change = changeStatement(names);
+  const statement = changeStatement(names);
   return {
     ...licenseReads(prepare),
     add: async ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
       (await add.first(licenseKey, productKey, buyerEmail, uses, enabled, createdAt)) !== null,
     setState: ({ licenseKey, uses, enabled }) => setState(licenseKey, uses, enabled),
-    async change(asked: LicenseChange) {
-      const [made = null] = changesMade(1, await prepare.rows(change, changesAsked([asked], false)));
-      return made;
+    async change(change: LicenseChange) {
+      const [changed = null] = changesFrom(1, await prepare.rows(statement, changeValues([change], false)));
+      return changed;
     },
   };
 }
@@ -126,18 +126,18 @@ export function keyedChangeStatement(names: Names): Statement {
     `SELECT ${columns} FROM ${names.of('change_licenses')}((
        SELECT coalesce(json_agg(change), '[]')
        FROM ROWS FROM (json_array_elements($1), unnest($2::text[]), unnest($3::text[]))
-         AS asked (change, by_credential, under_key)
+         AS requested (change, by_credential, under_key)
        WHERE under_key IS NULL OR pg_try_advisory_xact_lock(${keyLock(names, 'by_credential', 'under_key')})
          AND (SELECT at FROM ${idempotency} WHERE credential = by_credential AND key = under_key) IS NULL
      ), true, ${maxHistoryEntries})`,
   );
 }
 
-export function keyedChangesAsked(asked: readonly KeyedChange[]): SqlValue[] {
+export function keyedChangeValues(changes: readonly KeyedChange[]): SqlValue[] {
   return [
-    JSON.stringify(asked.map(({ change }, ordinal) => changeAsked(change, ordinal))),
-    asked.map(({ idempotency }) => idempotency?.credential ?? null),
-    asked.map(({ idempotency }) => idempotency?.key ?? null),
+    JSON.stringify(changes.map(({ change }, ordinal) => changeRequest(change, ordinal))),
+    changes.map(({ idempotency }) => idempotency?.credential ?? null),
+    changes.map(({ idempotency }) => idempotency?.key ?? null),
   ];
 }
 
@@ -145,11 +145,14 @@ export function keyedChangesAsked(asked: readonly KeyedChange[]): SqlValue[] {
  * The values of the statement; they contain the rule of the domain. `skipsLocked`: skip a license that another
  * transaction is changing; otherwise wait for it.
  */
-export function changesAsked(changes: readonly LicenseChange[], skipsLocked: boolean): SqlValue[] {
-  return [JSON.stringify(changes.map(changeAsked)), skipsLocked];
+export function changeValues(changes: readonly LicenseChange[], skipsLocked: boolean): SqlValue[] {
+  return [JSON.stringify(changes.map(changeRequest)), skipsLocked];
 }
 
-function changeAsked({ tenant, licenseKey, trigger, historyEntry }: LicenseChange, ordinal: number): object {
+function changeRequest(
+  { tenant, licenseKey, trigger, historyEntry }: LicenseChange,
+  ordinal: number,
+): object {
   return {
     ordinal,
     key: licenseKey,
@@ -168,7 +171,7 @@ function changeAsked({ tenant, licenseKey, trigger, historyEntry }: LicenseChang
 type ChangedRow = License & { ordinal: number; usesBefore: number; enabledBefore: boolean };
 
 /** The result of each change; null: the tenant has no such license, or the license was skipped. */
-export function changesMade(count: number, rows: readonly Row[]): (ChangedLicense | null)[] {
+export function changesFrom(count: number, rows: readonly Row[]): (ChangedLicense | null)[] {
   const made = Array.from({ length: count }, (): ChangedLicense | null => null);
   for (const row of rows) {
     const { ordinal, usesBefore, enabledBefore, ...after } = row as ChangedRow;

@@ -65,7 +65,7 @@ export function draftFrom(backup: string, directory: string): Draft {
   checkBackup(backup);
   const path = `${databaseIn(directory)}.new`;
   const remove = (): void => {
-    for (const left of [path, `${path}-wal`, `${path}-shm`]) rmSync(left, { force: true });
+    for (const file of [path, `${path}-wal`, `${path}-shm`]) rmSync(file, { force: true });
   };
   using drafting = new DisposableStack();
   drafting.defer(remove);
@@ -95,16 +95,16 @@ function damageOf(draft: string, directory: string): string | null {
  */
 export function putInPlace({ path: draft }: Draft, directory: string): string | null {
   const path = databaseIn(directory);
-  const kept = statSync(path, { throwIfNoEntry: false }) === undefined ? null : freeNameBeside(path);
-  if (kept !== null) {
+  const replaced = statSync(path, { throwIfNoEntry: false }) === undefined ? null : freeNameBeside(path);
+  if (replaced !== null) {
     checkpointFile(path);
-    renameSync(path, kept);
-    if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${kept}-wal`);
+    renameSync(path, replaced);
+    if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${replaced}-wal`);
   }
-  for (const left of [`${path}-wal`, `${path}-shm`]) rmSync(left, { force: true });
+  for (const file of [`${path}-wal`, `${path}-shm`]) rmSync(file, { force: true });
   renameSync(draft, path);
   syncDirectory(directory);
-  return kept;
+  return replaced;
 }
 
 function copyPrivately(from: string, to: string): void {
@@ -112,16 +112,16 @@ function copyPrivately(from: string, to: string): void {
   chmodSync(to, 0o600);
 }
 
-/** The old databases that `putInPlace` has kept in a directory. */
+/** The old databases that `putInPlace` has moved aside in a directory. */
 export function findReplaced(directory: string): readonly string[] {
   if (!existsSync(directory)) return [];
-  const kept = new RegExp(String.raw`^${RegExp.escape(stateFiles.database)}\.replaced(-\d+)?$`);
+  const pattern = new RegExp(String.raw`^${RegExp.escape(stateFiles.database)}\.replaced(-\d+)?$`);
   return readdirSync(directory)
-    .filter((name) => kept.test(name))
+    .filter((name) => pattern.test(name))
     .map((name) => join(directory, name));
 }
 
-/** A kept database may be the only one with some changes, so it is never overwritten. */
+/** A replaced database may be the only one with some changes, so it is never overwritten. */
 function freeNameBeside(path: string): string {
   for (let count = 1; ; count += 1) {
     const name = count === 1 ? `${path}.replaced` : `${path}.replaced-${count}`;

@@ -2,7 +2,7 @@ import { closeSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { readSchema } from '../../schema-file.ts';
 import { DatabaseRefused } from '../faults.ts';
-import { keepTemporaryFilesNextTo, openReadOnly } from '../connection.ts';
+import { storeTemporaryFilesNextTo, openReadOnly } from '../connection.ts';
 import { createFile } from './private-file.ts';
 
 /** The migrations after the first schema. A released migration is never changed; a later change of the tables is another. */
@@ -67,7 +67,7 @@ export function findNewerSchema(path: string): string | null {
 
 /** Changes a database of a schema to the newest, in one transaction. */
 function change(database: DatabaseSync, schemas: Schemas, schema: number): void {
-  keepTemporaryFilesNextTo(database);
+  storeTemporaryFilesNextTo(database);
   database.exec('BEGIN IMMEDIATE');
   for (const script of schemas.slice(schema)) database.exec(script);
   database.exec(`PRAGMA user_version = ${schemas.length}`);

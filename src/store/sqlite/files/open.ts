@@ -39,8 +39,8 @@ export function openStore({ directory, onMigration }: OpenOptions): Store {
       accessSync(databasePath, constants.R_OK | constants.W_OK);
       migrate(databasePath, { onMigration });
     });
-    const held = starting.move();
-    return { databasePath, [Symbol.dispose]: () => held.dispose() };
+    const open = starting.move();
+    return { databasePath, [Symbol.dispose]: () => open.dispose() };
   } catch (error) {
     throw translate(error, { directory, databasePath });
   }

@@ -89,14 +89,14 @@ export function licenseReads(prepare: Prepare): LicenseReads {
   const byProduct = { list: listed(conditions.byProduct), count };
   const ofProducts = { list: listed(conditions.ofProducts), count };
   const any = { list: listed(conditions.any), count };
-  const isOfFew = (tenant: LicenseFilter['tenant']): boolean =>
+  const hasFew = (tenant: LicenseFilter['tenant']): boolean =>
     (tenant ?? null) !== null && count(...filterParameters({ tenant })) <= maxScanned;
   const statementsFor = ({ licenseKey, productKey, buyerEmail, enabled, tenant }: LicenseFilter) => {
     if (licenseKey !== undefined) return byKey;
     if (buyerEmail !== undefined) return byBuyer;
     if (enabled === false) return disabled;
     if (productKey !== undefined) return byProduct;
-    return isOfFew(tenant) ? ofProducts : any;
+    return hasFew(tenant) ? ofProducts : any;
   };
   const exportOf = (condition: string) =>
     prepare.query(
@@ -108,7 +108,7 @@ export function licenseReads(prepare: Prepare): LicenseReads {
   const exportFew = exportOf(exportedOfFew);
   const exportFor = ({ productKey, tenant }: ExportFilter) => {
     if (productKey !== undefined) return exportProduct;
-    return isOfFew(tenant) ? exportFew : exportAll;
+    return hasFew(tenant) ? exportFew : exportAll;
   };
   return {
     get: prepare.query(`${selectLicense} WHERE license_key = ?`, licenseFrom).first,

@@ -79,7 +79,7 @@ export function purchaseReads(prepare: Prepare): PurchaseReads {
   const ofProducts = prepareFiltered(conditions.ofProducts, licensesFirst);
   const any = prepareFiltered(conditions.any);
   const countStored = prepare.count(storedCount);
-  const isOfFew = ({ tenant, productKey }: ExportFilter): boolean => {
+  const hasFew = ({ tenant, productKey }: ExportFilter): boolean => {
     const whole = { tenant, productKey };
     return !isOfEveryProduct(whole) && countStored(...filterParameters(whole)) <= maxScanned;
   };
@@ -87,7 +87,7 @@ export function purchaseReads(prepare: Prepare): PurchaseReads {
     const { licenseKey, buyerEmail, productKey, tenant } = filter;
     if (licenseKey !== undefined) return ofKey;
     if (buyerEmail !== undefined) return ofBuyer;
-    return isOfFew({ tenant, productKey }) ? ofProducts : any;
+    return hasFew({ tenant, productKey }) ? ofProducts : any;
   };
   const countEvery = prepare.count(countOfEveryProduct);
   const countFor = (filter: PurchaseFilter) => {
@@ -103,7 +103,7 @@ export function purchaseReads(prepare: Prepare): PurchaseReads {
   return {
     get: prepare.query<Purchase>(`SELECT ${columns} FROM purchase WHERE purchase_id = ?`).first,
     after: (filter, purchaseId, limit) =>
-      (isOfFew(filter) ? exportFew : exportAll).all(...exportParameters(filter), purchaseId, limit),
+      (hasFew(filter) ? exportFew : exportAll).all(...exportParameters(filter), purchaseId, limit),
     list: (filter, { cursor, limit, offset }) =>
       statementsFor(filter).list.all(...filterParameters(filter, cursor), limit, offset),
     count: (filter) => countFor(filter)(...filterParameters(filter)),
