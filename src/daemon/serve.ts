@@ -205,7 +205,7 @@ export function explainFailure(error: Error): string {
 
 function adviceOn(error: Error): string | null {
   const { message } = error;
-  if (error instanceof ListenError && error.fault === 'in_use') {
+  if (error instanceof ListenError && error.code === 'in_use') {
     return 'use another address: --listen 127.0.0.1:8788, --socket, or listen in the configuration';
   }
   if (/disk is full|\bENOSPC\b|\bEDQUOT\b/.test(message)) {

@@ -46,13 +46,13 @@ export interface App {
   readonly couponService: CouponService;
   readonly checkout: CheckoutService;
   readonly reader: AuthorityReader;
-  /** What takes the longer the more is stored. */
+  /** Reads whose time grows with the store. */
   readonly lists: Lists;
   /** Reads and writes a page of an export. */
   exportPage(order: ExportOrder): Promise<ExportPage>;
   /** The outbox of an agent; null on an authority. */
   readonly operations: (Pick<OperationReads, 'get' | 'depth'> & OperationLists) | null;
-  /** How an operation of the outbox stands. */
+  /** Explains the state of an operation of the outbox. */
   explain(operation: Operation): Explanation;
   readonly writer: Writer;
   /** Null on an authority, which has no upstream. */
@@ -76,11 +76,11 @@ export interface App {
   backup(signal: AbortSignal): Promise<Result<Backup>>;
   /** Epoch ms. */
   now(): number;
-  /** Epoch ms that have certainly been reached: what goes on for a while is measured by it. */
+  /** Epoch ms that have certainly been reached: expiry is measured by it. */
   verifiedNow(): number;
-  /** From which instant on changes of licenses are remembered (`history.keep`). */
+  /** The instant from which changes of licenses are stored (`history.keep`). */
   historySince(): number;
-  /** Keeps the new API key of an account where the state directory holds the old one. */
+  /** Writes the new API key of an account to the state directory if the old one is there. */
   saveApiKey(accountId: string, apiKey: string): void;
   status(): Awaitable<Status>;
   readiness(): Readiness;
@@ -99,7 +99,7 @@ export interface AppMetrics {
   begin(): number;
   /** Counts a response that was sent in front of the pipeline. */
   countResponse(route: string, status: number, begunAt: number): void;
-  /** Counts an answer to bytes that could not be parsed as a request. */
+  /** Counts a response to bytes that could not be parsed as a request. */
   countUnrouted(status: number): void;
 }
 
@@ -112,16 +112,16 @@ export interface RateLimiter {
 /** The rate limits of callers: requests of each credential, and requests with a wrong credential. */
 export type RateLimiters = { readonly requests: RateLimiter; readonly failures: RateLimiter };
 
-/** What handles the requests of a listener, in their order. */
+/** Handles the requests of a listener in their order. */
 export type Pipeline = { handle: RequestListener };
 
-/** What a listener accepts at most (src/http/README.md, Limits). */
+/** The limits of a listener (src/http/README.md, Limits). */
 export type HttpLimits = {
   readonly headerTimeoutMs: number;
   readonly headerCount: number;
   /** Of the request line and all headers together. */
   readonly headerBytes: number;
-  /** To receive a request, not to answer it. */
+  /** The time to receive a request, without the time to answer it. */
   readonly requestTimeoutMs: number;
   readonly bodyBytes: number;
   readonly parameters: number;
@@ -135,12 +135,12 @@ export type ServerSettings = {
   readonly headerAliases: { readonly apiKey: readonly string[]; readonly productSecret: readonly string[] };
   /** Names besides loopback that a `Host` may have on TCP: lower case, without port or brackets. */
   readonly allowedHosts: readonly string[];
-  /** The web pages, by their origins, that may use what is for software. */
+  /** The origins of web pages that may call the routes for software. */
   readonly allowedOrigins: readonly string[];
-  /** What becomes of a request when nothing can be said of its license key. */
+  /** The response if there is no verdict on a license key: a problem, or a closed connection. */
   readonly unknown: 'problem' | 'reset';
   readonly limits: HttpLimits;
-  /** What the listener shows its callers (PEM); null: it speaks plain HTTP. */
+  /** The certificate of the listener (PEM); null: plain HTTP. */
   readonly tls: { readonly chain: string; readonly key: string } | null;
   /** The principal of a request without a credential (`listen.sockets[].grant`); null: such a request is refused. */
   readonly principal: Principal | null;

@@ -13,42 +13,39 @@ import { serializeProblem, problemObject, serializeRefusal, refusalObject } from
 import { apiKeyHeaders, type DialectName } from '../domain/header-names.ts';
 import { upstreamProductName } from '../domain/license.ts';
 
-/**
- * How callers of `/api` are spoken to, which differs from one store's interface to another's (src/http/README.md,
- * Dialects). One is chosen at the start; no route and no use case asks which.
- */
+/** The form of responses under `/api`, which differs between stores (src/http/README.md, Dialects). */
 export type Dialect = {
   /** Further names of the header that carries an API key, in lower case. */
   readonly apiKeyHeaders: readonly string[];
-  /** Whether the first version of the interface is answered too (`/api/v1`). */
+  /** Whether the routes of the first version exist (`/api/v1`). */
   readonly hasFirstVersion: boolean;
   readonly license: LicenseForm;
   readonly refusal: RefusalForm;
 };
 
-/** Tells what people call a product; null when that is not known here. */
+/** The display name of a product; null if it is not known. */
 export type ProductName = (productKey: string) => Awaitable<string | null>;
 
-/** How a license is written, and asked for. */
+/** The form of license requests and responses. */
 export type LicenseForm = {
-  /** Whether a change may have its parameters in the query, too. */
+  /** Whether a change may have its parameters in the query. */
   readonly isBodyInQuery: boolean;
-  /** Of what `present` makes. */
+  /** The schema of the result of `present`. */
   readonly schema: z.ZodType;
   present(answer: LicenseResponse, productName: ProductName): Awaitable<object>;
 };
 
-/** How a refusal is written. */
+/** The form of a refusal. */
 export type RefusalForm = {
-  /** Of the body. */
+  /** The schema of the body. */
   readonly schema: z.ZodType;
   readonly mediaType: string;
-  /** What GET /openapi.json says beside that refusals tell a `code`; null where all of them do. */
+  /** A sentence of the OpenAPI description about refusals without a `code`; null: all refusals have a `code`. */
   readonly exception: string | null;
   present(problem: Problem, requestId: string): { status: number; body: object };
 };
 
-/** What the specification says, and problems (RFC 9457) where it is silent. */
+/** The form of the specification, with problems (RFC 9457) where the specification is silent. */
 export const specification: Dialect = {
   apiKeyHeaders: [],
   hasFirstVersion: false,
@@ -68,7 +65,7 @@ export const specification: Dialect = {
   },
 };
 
-/** As this store answers, and as the software that was written for it expects. */
+/** The form of the store Payhip, for software that was written for it. */
 const payhip: Dialect = {
   apiKeyHeaders: [apiKeyHeaders.payhip],
   hasFirstVersion: true,
@@ -90,7 +87,7 @@ const payhip: Dialect = {
   },
 };
 
-/** What is answered with another status than in the table of problems. */
+/** Problems with another status than in the table of problems. */
 const statuses: Partial<Record<ProblemCode, number>> = {
   license_not_found: 400,
   coupon_code_not_found: 400,
@@ -117,5 +114,5 @@ function messageOf({ code, status, detail, errors }: Problem): string {
   return isTaken && detail !== taken ? `${taken} ${detail}` : detail;
 }
 
-/** Every dialect that callers may be answered in, by its name in the configuration (`listen.dialect`). */
+/** All dialects by their names in the configuration (`listen.dialect`). */
 export const dialects: Readonly<Record<DialectName, Dialect>> = { specification, payhip };

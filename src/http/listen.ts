@@ -5,11 +5,11 @@ import { dirname } from 'node:path';
 import { umask } from 'node:process';
 import { isTlsServer } from './entry/connections.ts';
 
-/** What this file uses of a Fastify server. The declarations of the package must not need Fastify. */
+/** A part of Fastify's server: the type declarations of the package must not need Fastify. */
 type HttpServer = { readonly server: Server; ready(): PromiseLike<unknown> };
 
-/** Why a listener could not be opened. */
-export type ListenFault =
+/** The reason why a listener could not be opened. */
+export type ListenErrorCode =
   /** Another program listens there. */
   | 'in_use'
   /** Linux allows 107 bytes for the path of a socket. */
@@ -20,14 +20,14 @@ export type ListenFault =
   | 'refused';
 
 export class ListenError extends Error {
-  readonly fault: ListenFault;
-  /** The path of the socket in question; null: another listener, or it does not matter. */
+  readonly code: ListenErrorCode;
+  /** The path of the socket that could not be opened; null: the error is about TCP or has another reason. */
   readonly socket: string | null;
-  constructor(fault: ListenFault, message: string, cause?: unknown, socket: string | null = null) {
+  constructor(code: ListenErrorCode, message: string, cause?: unknown, socket: string | null = null) {
     super(message, { cause });
     this.socket = socket;
     this.name = 'ListenError';
-    this.fault = fault;
+    this.code = code;
   }
 }
 
@@ -37,15 +37,15 @@ export async function listenTcp(
   { host, port }: { host: string; port: number },
 ): Promise<string> {
   await server.ready();
-  const shown = host.includes(':') ? `[${host}]` : host;
-  await listening(server.server, `${shown}:${port}`, () => server.server.listen({ host, port }));
+  const urlHost = host.includes(':') ? `[${host}]` : host;
+  await listening(server.server, `${urlHost}:${port}`, () => server.server.listen({ host, port }));
   const address = server.server.address();
-  const chosen = typeof address === 'object' && address !== null ? address.port : port;
+  const chosenPort = typeof address === 'object' && address !== null ? address.port : port;
   const scheme = isTlsServer(server.server) ? 'https' : 'http';
-  return `${scheme}://${shown}:${chosen}`;
+  return `${scheme}://${urlHost}:${chosenPort}`;
 }
 
-/** Shows new callers another certificate (PEM); connections that are open go on. */
+/** Uses another certificate (PEM) for new connections; open connections continue. */
 export function changeCertificate(server: HttpServer, { chain, key }: { chain: string; key: string }): void {
   const tls: Server = server.server;
   if (isTlsServer(tls)) tls.setSecureContext({ cert: chain, key });
@@ -55,7 +55,7 @@ const longestPathBytes = 107;
 const ownerOnly = 0o600;
 const sameOwner = -1;
 
-/** Where to listen: permission bits, and the id of the owning group (null: the process's own). */
+/** A socket's path, its permission bits, and the id of its group (null: the group of the process). */
 export type SocketPlace = { path: string; mode: number; group?: number | null };
 
 /** Listens on a Unix socket; replaces a stale one, never a live one. */
@@ -66,8 +66,8 @@ export async function listenSocket(server: HttpServer, place: SocketPlace): Prom
 }
 
 /**
- * Listens again where the file of a socket was removed: gives what takes connections there for the same server. The
- * server itself still listens on the file that has no name any more.
+ * Listens again after the file of a socket was removed: returns a server that passes its connections to the first. The
+ * first server still listens on the removed file.
  */
 export async function reopenSocket({ server }: HttpServer, place: SocketPlace): Promise<Server> {
   const reopened = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
@@ -87,7 +87,7 @@ async function bindSocket(server: Server, { path, mode, group = null }: SocketPl
   makeDirectory(path);
   await removeStale(path);
   await listening(server, path, () => listenPrivately(server, { path }));
-  // Before the mode is widened: it must not open the socket to another group even for a moment.
+  // Change the group first: a wider mode must not open the socket to another group even for a moment.
   if (group !== null) changeGroup(path, group);
   if (mode !== ownerOnly) chmodSync(path, mode);
 }
@@ -100,7 +100,7 @@ function changeGroup(path: string, group: number): void {
   }
 }
 
-/** Uses the umask, since the socket exists from `bind` on and chmod would be too late. */
+/** Uses the umask, because the socket exists from `bind` on: chmod would be too late. */
 function listenPrivately(server: Server, options: ListenOptions): void {
   const before = umask(0o177);
   try {
@@ -110,20 +110,20 @@ function listenPrivately(server: Server, options: ListenOptions): void {
   }
 }
 
-async function listening(server: Server, place: string, listen: () => void): Promise<void> {
+async function listening(server: Server, address: string, listen: () => void): Promise<void> {
   const opened = once(server, 'listening');
   try {
     listen();
     await opened;
   } catch (error) {
-    if (errorCode(error) === 'EADDRINUSE') throw inUse(place, error);
-    throw new ListenError('refused', `cannot listen on ${place}: ${messageOf(error)}`, error, place);
+    if (errorCode(error) === 'EADDRINUSE') throw inUse(address, error);
+    throw new ListenError('refused', `cannot listen on ${address}: ${messageOf(error)}`, error, address);
   }
 }
 
 function makeDirectory(path: string): void {
   try {
-    // Not `recursive`: that never returns where nothing can be made, as under /proc (Node 26).
+    // With `recursive`, Node 26 never returns if no directory can be created, for example under /proc.
     mkdirSync(dirname(path), { mode: 0o700 });
   } catch (error) {
     if (errorCode(error) === 'EEXIST') return;
@@ -137,16 +137,16 @@ function makeDirectory(path: string): void {
 }
 
 async function removeStale(path: string): Promise<void> {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return;
-  if (!found.isSocket()) throw new ListenError('not_a_socket', `${path} is there and is not a socket`);
+  const file = lstatSync(path, { throwIfNoEntry: false });
+  if (file === undefined) return;
+  if (!file.isSocket()) throw new ListenError('not_a_socket', `${path} exists and is not a socket`);
   const probe = connect(path);
   try {
     await once(probe, 'connect');
   } catch (error) {
     if (errorCode(error) !== 'ECONNREFUSED') {
-      const what = `cannot tell whether ${path} is in use: ${messageOf(error)}`;
-      throw new ListenError('refused', what, error, path);
+      const detail = `cannot find out whether ${path} is in use: ${messageOf(error)}`;
+      throw new ListenError('refused', detail, error, path);
     }
     unlinkSync(path);
     return;
@@ -156,8 +156,8 @@ async function removeStale(path: string): Promise<void> {
   throw inUse(path);
 }
 
-function inUse(place: string, cause?: unknown): ListenError {
-  return new ListenError('in_use', `another program listens on ${place}`, cause);
+function inUse(address: string, cause?: unknown): ListenError {
+  return new ListenError('in_use', `another program listens on ${address}`, cause);
 }
 
 function errorCode(error: unknown): unknown {

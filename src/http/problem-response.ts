@@ -15,12 +15,12 @@ import { StorageError, type StorageFault } from '../service/ports.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Closes the connection where nothing can be said of a license key (`listen.unknown`); absent: it is said. */
+    /** Closes the connection instead of sending a refusal without a verdict (`listen.unknown`). */
     hangUp?: (response: ServerResponse) => void;
   }
 }
 
-/** Refuses: with a problem (RFC 9457), or as the dialect has it. */
+/** Sends a problem (RFC 9457), or the refusal of the dialect. */
 export function sendProblem(app: App, reply: FastifyReply, problem: Problem): FastifyReply {
   const { request } = reply;
   const refusal = refusalFormFor(app, request);
@@ -28,24 +28,24 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
   logResponse(app, request, { status, code: problem.code });
   reply.code(status).headers(refusalHeaders(problem));
   const hangUp = hangUpFor(request);
-  if (saysNothing(status) && hangUp !== undefined) {
+  if (hidesVerdict(status) && hangUp !== undefined) {
     reply.hijack();
     hangUp(reply.raw);
     return reply;
   }
-  // Of a caller that asked for the end of the connection; behind any other answer Node throws the rest away.
+  // If the caller closes the connection after this request. On other connections, Node discards the rest of the body.
   if (!request.raw.complete && !reply.raw.shouldKeepAlive && problem.code !== 'request_timeout') {
     closeBehindBody(request.raw, reply.server.server.requestTimeout);
   }
   return reply.type(refusal.mediaType).send(Buffer.from(JSON.stringify(body)));
 }
 
-/** How a request is refused. */
+/** The form of the refusal of a request. */
 export function refusalFormFor({ dialect }: Pick<App, 'dialect'>, request: FastifyRequest): RefusalForm {
-  return (isForSoftware(request) && !asksForProblem(request) ? dialect : specification).refusal;
+  return (isForSoftware(request) && !acceptsProblem(request) ? dialect : specification).refusal;
 }
 
-/** The headers that tell more of a problem. */
+/** The headers of a problem. */
 export function refusalHeaders({ code, retryAfterS }: Problem): Record<string, string> {
   const challenged = challenge(code);
   return {
@@ -55,29 +55,29 @@ export function refusalHeaders({ code, retryAfterS }: Problem): Record<string, s
   };
 }
 
-/** What is under `/api` is the store's interface, and has its dialect; the rest is Latchkey's own. */
+/** Routes under `/api` have the dialect of a store. All other routes are Latchkey's own. */
 function isForSoftware({ routeOptions, url }: FastifyRequest): boolean {
   return /^\/api(?:\/|$)/.test(routeOptions.url ?? pathOf(url));
 }
 
-/** Who asks for a problem by its media type understands one, whatever others are answered. */
-function asksForProblem(request: FastifyRequest): boolean {
+/** A caller that accepts the media type of problems gets a problem in every dialect. */
+function acceptsProblem(request: FastifyRequest): boolean {
   return accepts(request, specification.refusal.mediaType);
 }
 
-/** Whether a refusal says nothing about the license key: 429 speaks of the caller alone. */
-export function saysNothing(status: number): boolean {
+/** Whether a refusal says nothing about the license key: a 429 is only about the caller. */
+export function hidesVerdict(status: number): boolean {
   return status >= 500 || status === 429;
 }
 
-/** What to do instead of a refusal that says nothing of a license key; undefined: it is sent. */
+/** Closes the connection instead of a refusal without a verdict; undefined: send the refusal. */
 export function hangUpFor(request: FastifyRequest): FastifyContextConfig['hangUp'] {
-  // An agent, which names itself, understands the problem: also that it has reached itself.
-  const isUnderstood = asksForProblem(request) || request.headers[instanceHeader.toLowerCase()] !== undefined;
+  // Another agent sends `Latchkey-Instance` and understands problems, also `loop_detected`.
+  const isUnderstood = acceptsProblem(request) || request.headers[instanceHeader.toLowerCase()] !== undefined;
   return isUnderstood ? undefined : request.routeOptions.config.hangUp;
 }
 
-/** Answers with the problem that an error stands for. */
+/** Sends the problem of an error. */
 export function sendError(app: App, error: unknown, reply: FastifyReply): FastifyReply {
   const { id, routeOptions } = reply.request;
   const isImport = routeOptions.config.csvMember !== undefined;
@@ -85,13 +85,13 @@ export function sendError(app: App, error: unknown, reply: FastifyReply): Fastif
     isImport && codeOf(error) === foreignType
       ? foreignImport
       : problemOf(app, error, { id, hasLeft: reply.raw.destroyed });
-  // The framework would close the connection, and who is still sending would not see why: Node throws the rest away.
+  // Fastify would close the connection, and a client that is still sending would not get the response.
   const staysOpen = reply.raw.shouldKeepAlive && !isClosing(reply.raw);
   if (problem.code === 'body_too_large' && staysOpen) reply.removeHeader('connection');
   return sendProblem(app, reply, problem);
 }
 
-/** The problem that an error stands for; an unexpected error is logged and not disclosed. `hasLeft`: the caller has. */
+/** The problem of an error; an unexpected error is logged and not disclosed. `hasLeft`: the caller disconnected. */
 export function problemOf(
   { log }: Pick<App, 'log'>,
   error: unknown,
@@ -104,7 +104,7 @@ export function problemOf(
 }
 
 const unexpected = failWith('internal_error', 'The log says more, under the request id.').problem;
-/** For the log only: the caller has left, which is the usual cause of an error at this point. */
+/** For the log only: the caller disconnected, which is the usual cause of an error at this point. */
 const callerLeft = failWith('malformed_request', 'The caller left before the answer.').problem;
 
 const foreignType = 'FST_ERR_CTP_INVALID_MEDIA_TYPE';
@@ -132,7 +132,7 @@ const storageProblems: Readonly<Record<StorageFault, Problem>> = {
   failed: failWith('storage_failed', 'Nothing was changed.').problem,
   commit_failed: failWith('storage_failed', mayBeDone).problem,
   unavailable: failWith('storage_unavailable', 'Nothing was changed.').problem,
-  // A read knows nothing of what the request has changed before.
+  // The request may have changed something before this read.
   unreadable: failWith('storage_unavailable', 'The storage cannot be read now.').problem,
   unknown: failWith('outcome_unknown', mayBeDone).problem,
 };
@@ -148,7 +148,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-/** Whether a request accepts a media type by its name (RFC 9110, 12.5.1): wild cards name none, and `q=0` refuses it. */
+/** Whether a request accepts a media type by name (RFC 9110, 12.5.1): wildcards do not count, and `q=0` refuses it. */
 export function accepts(
   { headers: { accept = '' } }: Pick<FastifyRequest, 'headers'>,
   mediaType: string,
@@ -160,13 +160,13 @@ export function accepts(
 }
 
 /**
- * Reads the rest of a body behind the answer that ends its connection, and closes that only then: who is still sending
- * would hear that the connection broke, and not the answer (RFC 9112, 9.6). `timeoutMs`: for how long nothing may come.
+ * Closes the connection only after the rest of the body was read: a client that is still sending would see a broken
+ * connection instead of the response (RFC 9112, 9.6). `timeoutMs`: the longest time without data.
  */
 export function closeBehindBody(request: IncomingMessage, timeoutMs: number): void {
   const { socket } = request;
   const close = socket.destroySoon.bind(socket);
-  // Node calls it behind the last answer of a connection.
+  // Node calls this after the last response of a connection.
   socket.destroySoon = () => {
     if (request.complete) {
       close();

@@ -23,7 +23,7 @@ export type CacheableLicense = Cacheable & { licenseKey: string; confirmedAt: nu
 
 type Headers = RouteResponse['headers'];
 
-/** What a request counts as whose caller left before the answer, or got none; the status that nginx logs then. */
+/** The status of a request whose caller disconnected before the response, as nginx logs it. */
 export const unanswered = 499;
 
 /** 200 with `{"data": …}` (specification 4). */
@@ -36,13 +36,13 @@ export function created(data: unknown, headers: Headers = {}): { ok: true; value
   return done({ status: 201, headers, body: { data } });
 }
 
-/** 204: done, and there is nothing to say. */
+/** 204 without a body. */
 export function noContent(): { ok: true; value: RouteResponse } {
   return done({ status: 204, headers: {}, body: undefined });
 }
 
-/** The change is committed, and what the answer would show of it cannot be read. */
-export function madeUnread(): Result<never> {
+/** The change is committed, but its result cannot be read for the response. */
+export function responseUnreadable(): Result<never> {
   return failWith('internal_error', 'The change was made, but what came of it cannot be read.');
 }
 
@@ -51,16 +51,16 @@ export function bare(status: number, body: unknown): { ok: true; value: RouteRes
   return done({ status, headers: {}, body });
 }
 
-/** What was read of a list. */
+/** A page of a list as it was read. */
 type ReadPage<Item> = {
   list: ListName;
-  /** Those of `withNext`: one more than the page holds where others follow. */
+  /** The rows of `withNext`: one more than the page has if there is a next page. */
   rows: readonly Item[];
   total: number;
   keyOf: (item: Item) => PageKey;
 };
 
-/** The rows of a page, and its headers: the total, and the link to the next page while there is one (RFC 8288). */
+/** The rows of a page, and its headers: the total, and the link to the next page, if any (RFC 8288). */
 export function pageOf<Item>(
   { list, rows, total, keyOf }: ReadPage<Item>,
   { limit }: Page,
@@ -82,10 +82,10 @@ export function emptyList(list: ListName): { ok: true; value: RouteResponse } {
   return ok({ [list]: [] }, { 'X-Total-Count': '0' });
 }
 
-/** The headers about where an answer comes from and how old it is (src/http/README.md, Agent headers). */
+/** The headers with the origin and age of a response (src/http/README.md, Agent headers). */
 export function provenanceHeaders(provenance: Provenance): Record<string, string> {
   const headers: Record<string, string> = { [names.freshness]: provenance.freshness };
-  // An authority is no cache: the rest does not apply.
+  // An authority has no cache, so the other headers do not apply.
   if (!('pending' in provenance)) return headers;
   const { confirmedAt, graceUntil, pending, cache, ageMs } = provenance;
   if (confirmedAt !== null) headers[names.confirmedAt] = formatDatetime(confirmedAt);

@@ -11,9 +11,9 @@ import type { ParameterSet, RawParameters } from '../wire/parameters.ts';
 /** One request as a handler sees it: authorized, and its parameters parsed. */
 export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {
   app: App;
-  /** Whom the credential stands for; null only where anyone may call. */
+  /** Null only if the route needs no credential. */
   principal: HasPrincipal;
-  /** The path's own parameters. */
+  /** The parameters of the path. */
   path: Readonly<Record<PathNames<Path>, string>>;
   query: Query;
   body: Body;
@@ -23,9 +23,9 @@ export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {
   writeOptions: WriteOptions;
   /** How long to wait for the upstream, in ms (`Prefer: wait`). */
   waitMs: number;
-  /** Whether another agent asks (`Latchkey-Instance`). */
+  /** Whether another agent sent the request (`Latchkey-Instance`). */
   isAgent: boolean;
-  /** Aborts when the caller goes away. */
+  /** Aborts if the caller disconnects. */
   signal: AbortSignal;
   routes: readonly Route[];
 };
@@ -44,47 +44,47 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 /** Who may use a route: anyone, or a credential of this kind that carries the scope. */
 export type Access = 'anyone' | { credential: 'api_key' | 'product_secret' | 'any'; scope: Scope };
 
-/** What a route says about itself; the handler is not part of it. */
+/** A route without its handler. */
 type RouteFacts = {
   method: Method;
-  /** With parameters as `:name`. */
+  /** Parameters are written `:name`. */
   path: string;
-  /** The name under which clients that are generated call it. */
+  /** The name of the method in generated clients. */
   operationId: string;
-  /** Under which heading the description lists it. */
+  /** The group of the route in the OpenAPI document. */
   tag: Tag;
   summary: string;
-  /** Response headers of a success, besides those of every response and every list. */
+  /** Headers of a success, in addition to the headers of every response and every list. */
   headers?: readonly ('location' | 'provenance')[];
-  /** What only this route refuses; src/http/openapi/responses.ts adds what others refuse too. */
+  /** Problems of this route only; src/http/openapi/responses.ts adds the common problems. */
   refusals?: readonly ProblemCode[];
   access: Access;
-  /** When true, no credential is needed at this moment; the principal is null then. */
+  /** True: no credential is needed at this moment, and the principal is null. */
   isOpen?(app: App): boolean;
-  /** An agent answers 409 `not_the_authority`: the catalogue is the upstream's. */
+  /** An agent refuses with 409 `not_the_authority`, because the upstream has the catalogue. */
   authorityOnly?: boolean;
-  /** It concerns the whole process: a credential of one account gets 403 `operator_only`. */
+  /** The route is about the whole process: a credential of one account gets 403 `operator_only`. */
   operatorOnly?: boolean;
-  /** What `:id` of the path names; one of another account is answered as one that does not exist. */
+  /** The resource that `:id` names. A resource of another account gets the response of a missing one. */
   owned?: Owned;
-  /** The answer carries a new secret: never store it under an idempotency key. */
+  /** The response contains a new secret: it is not stored under an idempotency key. */
   answersSecret?: boolean;
   /** The member of the body that the rows of a CSV file become; without it, CSV is refused. */
   csvMember?: string;
-  /** It changes nothing, whatever its method: a success leaves no line in the log. */
+  /** The route changes nothing, whatever its method: a success is not logged. */
   readsOnly?: boolean;
-  /** The body may be this long even where `limits.body_bytes` is less. */
+  /** The limit for the body if it is above `limits.body_bytes`. */
   bodyBytes?: number;
-  /** The parameters of the body may also come by the query. */
+  /** The parameters of the body may also be in the query. */
   isBodyInQuery?: boolean;
-  /** The answer says what a license key is worth: where that cannot be said, `listen.unknown` decides. */
+  /** The response is a verdict on a license key. Without a verdict, `listen.unknown` decides. */
   isVerdict?: boolean;
   /**
-   * The same answer as `handle`, if it needs nothing but a read of a store in this process; null: call `handle`. The
-   * target is the path with its query.
+   * The same response as `handle`, if one synchronous read of the store is enough; null: call `handle`. The target is
+   * the path with its query.
    */
   respondNow?(app: App, principal: Principal, target: string): RouteResponse | null;
-  /** Also answered while starting and draining. */
+  /** The route also works while the process starts and drains. */
   always?: boolean;
   /** The schema of the response body by status; null: no body. */
   answers: Readonly<Record<number, z.ZodType | null>>;
@@ -98,7 +98,7 @@ type RouteDefinition<Path extends string, Who extends Access, Query, Body> = Rou
   access: Who;
   query?: ParameterSet<Query>;
   body?: ParameterSet<Body>;
-  /** Faults that only the store can tell; `body` and `query` hold what could be parsed. */
+  /** Faults that are found in the store; `body` and `query` have the valid parameters. */
   faults?(
     app: App,
     principal: Principal,

@@ -13,7 +13,7 @@ export function viewerPath(name: ViewerFile): string {
   return createRequire(import.meta.url).resolve(`@fastify/swagger-ui/static/${name}`);
 }
 
-/** Opens a file of the viewer; nothing of it is kept in memory. */
+/** Opens a file of the viewer as a stream. */
 export async function openViewerFile(
   name: ViewerFile,
 ): Promise<{ sizeBytes: number; content: Readable | Buffer }> {

@@ -8,7 +8,7 @@ import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { openApp, serverOf } from '../support/app/http-app.ts';
 
-const faultOf = (error: unknown): unknown => (error instanceof ListenError ? error.fault : error);
+const codeOf = (error: unknown): unknown => (error instanceof ListenError ? error.code : error);
 
 test.each([0o600, 0o660, 0o666])('a socket gets the configured mode: %o', async (mode) => {
   await using opened = await openApp();
@@ -44,7 +44,7 @@ test('a listener replaces the socket that a killed process left behind', async (
   const other = spawn(process.execPath, ['-e', script]);
   await once(other.stdout, 'data');
   await expect(listenSocket(server, { path, mode: 0o600 })).rejects.toSatisfy(
-    (error) => faultOf(error) === 'in_use',
+    (error) => codeOf(error) === 'in_use',
   );
   other.kill('SIGKILL');
   await once(other, 'exit');
@@ -117,7 +117,7 @@ test('a free port is chosen and reported, and a port in use is refused', async (
   expect(address).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
   const port = Number(new URL(address).port);
   await expect(listenTcp(second, { host: '127.0.0.1', port })).rejects.toSatisfy(
-    (error) => faultOf(error) === 'in_use',
+    (error) => codeOf(error) === 'in_use',
   );
 });
 

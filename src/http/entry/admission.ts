@@ -278,7 +278,7 @@ const owners: Record<Owned, (reader: AuthorityReader, id: string) => Awaitable<O
  * the same reads. Returns null if the credential can access the resource. The owner of a resource never changes, so the
  * check runs before the transaction. An operator's path is not checked: the use case refuses a missing resource.
  */
-export async function refuseForeignPath(
+export async function checkOwner(
   { reader }: Pick<App, 'reader'>,
   principal: Principal,
   owned: Owned,
@@ -305,7 +305,7 @@ export async function tenantForLicense(
 }
 
 /** The fault of a parameter that names an account that the credential cannot access. */
-export function accountFaults(
+export function foreignAccountFaults(
   { isOperator, tenant }: Principal,
   accountId: string | undefined,
 ): ParameterFault[] {
@@ -314,12 +314,12 @@ export function accountFaults(
 }
 
 /** The fault of a parameter that names an account that does not exist or that the credential cannot access. */
-export async function knownAccountFaults(
+export async function accountFaults(
   { reader }: Pick<App, 'reader'>,
   principal: Principal,
   accountId: string | undefined,
 ): Promise<ParameterFault[]> {
-  const unreached = accountFaults(principal, accountId);
+  const unreached = foreignAccountFaults(principal, accountId);
   if (unreached.length > 0 || accountId === undefined) return unreached;
   return (await reader.accounts.get(accountId)) === null ? [unknownAccount] : [];
 }
@@ -337,7 +337,7 @@ export async function productFaults(
 }
 
 /** The only account that a credential can access; null: every account. */
-export function onlyAccountOf({ isOperator, tenant }: Principal): string | null {
+export function accessibleAccount({ isOperator, tenant }: Principal): string | null {
   return isOperator ? null : tenant.accountId;
 }
 
@@ -345,7 +345,7 @@ export function onlyAccountOf({ isOperator, tenant }: Principal): string | null 
  * Whether the product filter names a product that does not exist or that the tenant cannot access. Checked before the
  * list is read, so that timing does not reveal the product.
  */
-export async function isOfNoProduct(
+export async function isUnknownProduct(
   { reader }: Pick<App, 'reader'>,
   { tenant, productKey }: TenantFilter & { productKey?: string | undefined },
 ): Promise<boolean> {
@@ -355,8 +355,8 @@ export async function isOfNoProduct(
   return product?.accountId !== tenant.accountId || !isReached;
 }
 
-/** Restricts a list to the records that the credential can access. `asked`: the account that the caller names. */
-export function withinTenant({ isOperator, tenant }: Principal, asked?: string): TenantFilter {
+/** Restricts a list to the records that the credential can access. `accountId`: the account that the caller names. */
+export function tenantFilter({ isOperator, tenant }: Principal, accountId?: string): TenantFilter {
   if (!isOperator) return { tenant };
-  return asked === undefined ? {} : { tenant: { accountId: asked, productKey: null } };
+  return accountId === undefined ? {} : { tenant: { accountId, productKey: null } };
 }

@@ -13,7 +13,7 @@ import type { Route } from '../route.ts';
  * How many requests of one connection may be unanswered. Node parses all requests that one read of the connection
  * returned, and each takes many times the memory of its bytes.
  */
-const mostUnanswered = 100;
+const maxUnanswered = 100;
 
 /** How many requests of one connection are handled at once. */
 const maxConcurrent = 10;
@@ -98,7 +98,7 @@ export class Connections {
   /** Whether a request is ignored because its connection ends. Closes a connection with too many requests. */
   isOver(socket: Duplex): boolean {
     const unanswered = this.unanswered(socket);
-    if (unanswered.length >= mostUnanswered) {
+    if (unanswered.length >= maxUnanswered) {
       this.#batch.send();
       socket.destroy();
     }
@@ -125,16 +125,16 @@ export class Connections {
    * Handles a request in its turn. Pipelined reads may run at the same time, but no request overtakes a change, and no
    * change overtakes a read (RFC 9112, 9.3.2). A request also waits while many bytes of earlier responses are unsent.
    */
-  inTurn(request: IncomingMessage, response: Parameters<RequestListener>[1], look: RequestListener): void {
+  inTurn(request: IncomingMessage, response: Parameters<RequestListener>[1], handle: RequestListener): void {
     const { socket } = request;
     if (this.isOver(socket)) return;
     const before = blockerOf(request, this.unanswered(socket));
     this.#begin(socket, response);
     if (before === undefined) {
-      look(request, response);
+      handle(request, response);
       return;
     }
-    const lookAfter = (blocker: ServerResponse): void => {
+    const handleAfter = (blocker: ServerResponse): void => {
       // All requests of a connection may wait for one response: Node would report more than ten listeners as a leak.
       blocker.setMaxListeners(0);
       blocker.once('close', () => {
@@ -142,11 +142,11 @@ export class Connections {
         if (!socket.writable) return;
         const unanswered = this.unanswered(socket);
         const next = blockerOf(request, unanswered.slice(0, unanswered.indexOf(response)));
-        if (next === undefined) look(request, response);
-        else lookAfter(next);
+        if (next === undefined) handle(request, response);
+        else handleAfter(next);
       });
     };
-    lookAfter(before);
+    handleAfter(before);
   }
 
   #begin(socket: Duplex, response: ServerResponse): void {
@@ -200,7 +200,7 @@ export class Connections {
         remotePort === secure.remotePort && remoteAddress === secure.remoteAddress,
     );
     if (accepted !== undefined) this.#handshakes.delete(accepted);
-    this.#keep(secure);
+    this.#track(secure);
   }
 
   /** Closes a connection instead of sending the response, after the earlier requests of the connection are answered. */
@@ -213,20 +213,20 @@ export class Connections {
   }
 
   #open(socket: Duplex): void {
-    if (this.#makeRoom(socket)) this.#keep(socket);
+    if (this.#makeRoom(socket)) this.#track(socket);
   }
 
-  /** Makes a place for a new connection. Without a place, closes the new connection and returns false. */
+  /** Closes a connection if there are too many. Returns false if the new connection itself is closed. */
   #makeRoom(socket: Duplex): boolean {
     this.#batch.send();
     const taken = this.#handshakes.size + this.#unanswered.size - this.#leaving.size;
     if (taken < this.#maximum) return true;
     const [handshake] = this.#handshakes;
-    const [givesWay = this.#oldestUnread()] = this.#idle;
+    const [replaceable = this.#oldestUnread()] = this.#idle;
     if (handshake !== undefined) this.#handshakes.delete(handshake);
-    else if (givesWay !== undefined) this.#forget(givesWay);
+    else if (replaceable !== undefined) this.#untrack(replaceable);
     else if (this.#endWait()) return true;
-    const replaced = handshake ?? givesWay ?? socket;
+    const replaced = handshake ?? replaceable ?? socket;
     replaced.destroy();
     return replaced !== socket;
   }
@@ -248,7 +248,7 @@ export class Connections {
     // Leaving connections have their responses. If they are still open, their clients do not read.
     const [oldest] = this.#leaving;
     if (oldest !== undefined && this.#leaving.size >= this.#maximum) {
-      this.#forget(oldest);
+      this.#untrack(oldest);
       oldest.destroy();
     }
     this.#leaving.add(response.req.socket);
@@ -257,13 +257,13 @@ export class Connections {
     return true;
   }
 
-  #keep(socket: Duplex): void {
+  #track(socket: Duplex): void {
     this.#unanswered.set(socket, []);
     this.#idle.add(socket);
-    socket.once('close', () => this.#forget(socket));
+    socket.once('close', () => this.#untrack(socket));
   }
 
-  #forget(socket: Duplex): void {
+  #untrack(socket: Duplex): void {
     this.#idle.delete(socket);
     this.#unanswered.delete(socket);
     this.#leaving.delete(socket);

@@ -100,7 +100,7 @@ export function headReader({
   for (const alias of apiKey) names.set(alias, 'apiKey');
   for (const alias of productSecret) names.set(alias, 'productSecret');
   return ({ rawHeaders }) => {
-    const found: Record<HeaderName, string[]> = {
+    const head: Record<HeaderName, string[]> = {
       host: [],
       contentType: [],
       contentEncoding: [],
@@ -120,12 +120,12 @@ export function headReader({
       const sentName = (rawHeaders[index] ?? '').toLowerCase();
       const value = rawHeaders[index + 1] ?? '';
       const name = names.get(sentName);
-      if (name !== undefined) found[name].push(value);
+      if (name !== undefined) head[name].push(value);
       if (!carriers.has(sentName)) continue;
       areCredentialsDifferent ||= (credentials.get(sentName) ?? value) !== value;
       credentials.set(sentName, value);
     }
-    return { ...found, areCredentialsDifferent, count: rawHeaders.length / 2 };
+    return { ...head, areCredentialsDifferent, count: rawHeaders.length / 2 };
   };
 }
 
@@ -142,15 +142,15 @@ export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): stri
 
 /** The id that the caller sent, or a new id if that id is missing, malformed or contains a license key. */
 export function requestIdFrom(sent: string | undefined): string {
-  const isKept = sent !== undefined && wellFormed.test(sent) && !containsLicenseKey(sent);
-  return isKept ? sent : newRequestId();
+  const isValid = sent !== undefined && wellFormed.test(sent) && !containsLicenseKey(sent);
+  return isValid ? sent : newRequestId();
 }
 
 export function newRequestId(): string {
   return randomUUID();
 }
 
-/** Logs an answered request as `logRequest` does. */
+/** Logs a request with its response. */
 export function logResponse(
   { log, now }: Pick<App, 'log' | 'now'>,
   request: FastifyRequest,

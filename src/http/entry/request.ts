@@ -11,7 +11,7 @@ import {
 import type { RouteResponse } from '../response.ts';
 import type { App, HttpLimits } from '../app.ts';
 import { type Connections, requesterOf, readWait } from './connections.ts';
-import { refuseForeignPath } from './admission.ts';
+import { checkOwner } from './admission.ts';
 import { stateOf } from './request-state.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Route, RouteRequest } from '../route.ts';
@@ -47,7 +47,7 @@ export async function readRequest(
   ];
   if (faults.length > 0) return failWithFaults(faults);
   if (principal !== null && route.owned !== undefined) {
-    const refusal = await refuseForeignPath(app, principal, route.owned, named['id'] ?? '');
+    const refusal = await checkOwner(app, principal, route.owned, named['id'] ?? '');
     if (refusal !== null) return refusal;
   }
   const path = pathOf(request.url);

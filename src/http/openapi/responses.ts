@@ -33,7 +33,7 @@ export function responsesOf(route: Route, form: RefusalForm): ZodOpenApiResponse
     ...Object.fromEntries(
       Object.entries(route.answers).map(([status, schema]) => [
         status,
-        { ...answered(schema, Number(status)), headers: headersOf(route, Number(status)) },
+        { ...describeSuccess(schema, Number(status)), headers: headersOf(route, Number(status)) },
       ]),
     ),
   };
@@ -52,7 +52,7 @@ function statusesOf(code: ProblemCode, form: RefusalForm): ReadonlySet<string> {
   return new Set([...upstreamStatuses.map(statusOf), '4XX']);
 }
 
-function answered(schema: z.ZodType | null, status: number): ZodOpenApiResponseObject {
+function describeSuccess(schema: z.ZodType | null, status: number): ZodOpenApiResponseObject {
   const description = status < 300 ? 'Success.' : 'Refused; see `detail` and `errors`.';
   if (schema === null) return { description };
   return { description, content: { [mediaType(schema)]: { schema } } };

@@ -120,7 +120,7 @@ export function describeOperation(operation: Operation, example: Example | undef
   const { parameters = [], requestBody, responses } = operation;
   const { path = {}, query = {}, body, status = 0, response } = example ?? {};
   const sent = { ...path, ...query };
-  const answered = responses[status];
+  const success = responses[status];
   return {
     ...operation,
     parameters: parameters.map((parameter) => ({
@@ -130,10 +130,10 @@ export function describeOperation(operation: Operation, example: Example | undef
     ...(requestBody !== undefined && {
       requestBody: { ...requestBody, content: withExample(requestBody.content, body) },
     }),
-    ...(answered?.content !== undefined && {
+    ...(success?.content !== undefined && {
       responses: {
         ...responses,
-        [status]: { ...answered, content: withExample(answered.content, response) },
+        [status]: { ...success, content: withExample(success.content, response) },
       },
     }),
   };

@@ -3,7 +3,7 @@ import type { CacheableLicense } from '../response.ts';
 import type { KnownCredential } from '../../service/access/credential.ts';
 import type { Change } from '../../service/tables.ts';
 
-/** How many responses are kept: the most recently used. */
+/** How many responses are cached: the most recently used. */
 const maxResponses = 10_000;
 /** With `max`, lru-cache would allocate room for all entries at once. */
 const limit = { maxSize: maxResponses, sizeCalculation: () => 1 };

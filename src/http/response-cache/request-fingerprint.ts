@@ -56,10 +56,10 @@ export class RequestFingerprints {
   }
 }
 
-function isSame({ rawHeaders: known, ignoredAt }: Fingerprint, sent: readonly string[]): boolean {
-  if (sent.length !== known.length) return false;
+function isSame({ rawHeaders: last, ignoredAt }: Fingerprint, sent: readonly string[]): boolean {
+  if (sent.length !== last.length) return false;
   for (let index = 0; index < sent.length; index += 1) {
-    if (sent[index] !== known[index] && !ignoredAt.includes(index)) return false;
+    if (sent[index] !== last[index] && !ignoredAt.includes(index)) return false;
   }
   return true;
 }

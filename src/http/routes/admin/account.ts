@@ -1,6 +1,6 @@
 import { withNext } from '../../../domain/page.ts';
 import { ok, created, pageOf } from '../../response.ts';
-import { withinTenant } from '../../entry/admission.ts';
+import { tenantFilter } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import {
   accountList,
@@ -49,7 +49,7 @@ export const accountRoutes: readonly Route[] = [
     query: pageQuery('accounts'),
     answers: { 200: enveloped(accountList) },
     async handle({ app: { lists }, principal, query, sentTo }) {
-      const filter = withinTenant(principal);
+      const filter = tenantFilter(principal);
       const rows = await lists.accounts.list(filter, withNext(query));
       const total = await lists.accounts.count(filter);
       const read = pageOf(

@@ -62,9 +62,9 @@ const list = route({
     const licenseKey = parseLicenseKey(key);
     if (licenseKey === null) return notFound('license');
     const tenant = principal.isOperator ? null : principal.tenant;
-    // What is older may not have been removed yet.
-    const kept = { ...withNext(query), since: app.historySince() };
-    const history = await app.licenseService.history(tenant, licenseKey, kept);
+    // Older changes may not have been removed yet.
+    const page = { ...withNext(query), since: app.historySince() };
+    const history = await app.licenseService.history(tenant, licenseKey, page);
     if (!history.ok) return history;
     const { changes, total } = history.value;
     const rows = { list: 'changes', rows: changes, total } as const;

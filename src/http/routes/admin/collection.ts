@@ -1,7 +1,7 @@
 import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/problem.ts';
 import { ok, created, pageOf } from '../../response.ts';
-import { accountFaults, withinTenant } from '../../entry/admission.ts';
+import { foreignAccountFaults, tenantFilter } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import {
   collectionChange,
@@ -29,7 +29,7 @@ export const collectionRoutes: readonly Route[] = [
     authorityOnly,
     body: collectionParameters,
     answers: { 201: enveloped(collectionObject) },
-    faults: (_, principal, { accountId }) => accountFaults(principal, accountId),
+    faults: (_, principal, { accountId }) => foreignAccountFaults(principal, accountId),
     async handle({ app, principal, body, writeOptions }) {
       const { name, productKeys, collectionId = null, accountId = principal.tenant.accountId } = body;
       const command = { name, productKeys, collectionId, accountId };
@@ -47,9 +47,9 @@ export const collectionRoutes: readonly Route[] = [
     authorityOnly,
     query: collectionQuery,
     answers: { 200: enveloped(collectionList) },
-    faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+    faults: (_, principal, __, { accountId }) => foreignAccountFaults(principal, accountId),
     async handle({ app: { lists }, principal, query, sentTo }) {
-      const filter = withinTenant(principal, query.accountId);
+      const filter = tenantFilter(principal, query.accountId);
       const rows = await lists.collections.list(filter, withNext(query));
       const total = await lists.collections.count(filter);
       const read = pageOf(

@@ -4,7 +4,7 @@ import type { Principal } from '../../../domain/access/principal.ts';
 import { unknownProduct, done, type ParameterFault } from '../../../domain/problem/problem.ts';
 import type { RouteResponse } from '../../response.ts';
 import type { App } from '../../app.ts';
-import { knownAccountFaults, onlyAccountOf, withinTenant } from '../../entry/admission.ts';
+import { accountFaults, accessibleAccount, tenantFilter } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import type { ExportOrder } from '../../../wire/bulk/export.ts';
 import { identifier, parameters } from '../../../wire/parameters.ts';
@@ -29,7 +29,7 @@ const exportLicenses = route({
   handle: ({ app, principal, query: { productKey, accountId } }) =>
     csv(app, {
       noun: 'licenses',
-      filter: { productKey, ...withinTenant(principal, accountId) },
+      filter: { productKey, ...tenantFilter(principal, accountId) },
       after: null,
     }),
 });
@@ -48,7 +48,7 @@ const exportPurchases = route({
   handle: ({ app, principal, query: { productKey, accountId } }) =>
     csv(app, {
       noun: 'purchases',
-      filter: { productKey, ...withinTenant(principal, accountId) },
+      filter: { productKey, ...tenantFilter(principal, accountId) },
       after: null,
     }),
 });
@@ -78,21 +78,21 @@ async function exportFaults(
   _: unknown,
   { accountId, productKey }: { accountId?: string | undefined; productKey?: string | undefined },
 ): Promise<ParameterFault[]> {
-  const unknown = await knownAccountFaults(app, principal, accountId);
+  const unknown = await accountFaults(app, principal, accountId);
   if (unknown.length > 0 || productKey === undefined) return unknown;
   const product = await app.reader.products.get(productKey);
-  const account = accountId ?? onlyAccountOf(principal);
+  const account = accountId ?? accessibleAccount(principal);
   const isFound = product !== null && (account === null || product.accountId === account);
   return isFound ? [] : [unknownProduct];
 }
 
-/** Reads page by page; a page is asked for when the one before it was sent. */
+/** Reads page by page: each page after the previous page was sent. */
 async function* pages(app: App, first: ExportOrder): AsyncGenerator<string> {
   for (let order = first; ;) {
     const { csv: text, last } = await app.exportPage(order);
     if (text !== '') yield text;
     if (last === null) return;
-    // The last key is of the noun that was asked for.
+    // The last key belongs to the same noun.
     order = { ...order, after: last } as ExportOrder;
   }
 }

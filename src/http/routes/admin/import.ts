@@ -1,7 +1,7 @@
 import type { Result } from '../../../domain/problem/problem.ts';
 import type { ImportReport } from '../../../service/authority/import.ts';
 import { ok, type RouteResponse } from '../../response.ts';
-import { accountFaults, knownAccountFaults, onlyAccountOf } from '../../entry/admission.ts';
+import { foreignAccountFaults, accountFaults, accessibleAccount } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { importReport, importRows } from '../../../wire/bulk/import.ts';
@@ -36,10 +36,10 @@ const importLicenses = route({
   query: productImportQuery,
   body: licenseImport,
   answers,
-  faults: (app, principal, __, { accountId }) => knownAccountFaults(app, principal, accountId),
+  faults: (app, principal, __, { accountId }) => accountFaults(app, principal, accountId),
   async handle({ app, principal, query, body: { licenses, productKey = query.productKey }, writeOptions }) {
     const rows = importRows(licenses, query, (cells) => licenseRow(cells, productKey));
-    const command = { ...rows, accountId: query.accountId ?? onlyAccountOf(principal) };
+    const command = { ...rows, accountId: query.accountId ?? accessibleAccount(principal) };
     return present(await app.writer.write('importLicenses', command, writeOptions));
   },
 });
@@ -58,10 +58,10 @@ const importPurchases = route({
   query: productImportQuery,
   body: purchaseImport,
   answers,
-  faults: (app, principal, __, { accountId }) => knownAccountFaults(app, principal, accountId),
+  faults: (app, principal, __, { accountId }) => accountFaults(app, principal, accountId),
   async handle({ app, principal, query, body: { purchases, productKey = query.productKey }, writeOptions }) {
     const rows = importRows(purchases, query, (cells) => purchaseRow(cells, productKey));
-    const command = { ...rows, accountId: query.accountId ?? onlyAccountOf(principal) };
+    const command = { ...rows, accountId: query.accountId ?? accessibleAccount(principal) };
     return present(await app.writer.write('importPurchases', command, writeOptions));
   },
 });
@@ -80,7 +80,7 @@ const importCoupons = route({
   query: couponImportQuery,
   body: couponImport,
   answers,
-  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  faults: (_, principal, __, { accountId }) => foreignAccountFaults(principal, accountId),
   async handle({ app, principal, query, body: { coupons }, writeOptions }) {
     const accountId = query.accountId ?? principal.tenant.accountId;
     const command = { ...importRows(coupons, query, couponRow), accountId };

@@ -6,7 +6,7 @@ import { failWith } from '../../../domain/problem/problem.ts';
 import type { OperationLists } from '../../../service/tables.ts';
 import type { OperationReads } from '../../../service/outbox/tables.ts';
 import { afterCommit } from '../../../service/writer.ts';
-import { ok, emptyList, pageOf, madeUnread } from '../../response.ts';
+import { ok, emptyList, pageOf, responseUnreadable } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import {
@@ -109,8 +109,8 @@ function decisionRoute(decision: Decision, operationId: string, summary: string)
       const decided = await app.writer.write('decideOperation', { operationId: id, decision }, writeOptions);
       if (!decided.ok) return decided;
       app.sync?.wake();
-      const shown = await afterCommit(app.log, () => present(app, decided.value.operation), null);
-      return shown === null ? madeUnread() : ok(shown);
+      const response = await afterCommit(app.log, () => present(app, decided.value.operation), null);
+      return response === null ? responseUnreadable() : ok(response);
     },
   });
 }

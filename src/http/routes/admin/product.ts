@@ -1,7 +1,7 @@
 import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/problem.ts';
 import { ok, created, pageOf } from '../../response.ts';
-import { accountFaults, withinTenant } from '../../entry/admission.ts';
+import { foreignAccountFaults, tenantFilter } from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { oldSecretUntil, rollParameters } from '../../../wire/account.ts';
@@ -33,7 +33,7 @@ export const productRoutes: readonly Route[] = [
     answersSecret,
     body: productParameters,
     answers: { 201: enveloped(productObject) },
-    faults: (_, principal, { accountId }) => accountFaults(principal, accountId),
+    faults: (_, principal, { accountId }) => foreignAccountFaults(principal, accountId),
     async handle({ app, principal, body, writeOptions }) {
       const {
         name,
@@ -57,9 +57,9 @@ export const productRoutes: readonly Route[] = [
     authorityOnly,
     query: productQuery,
     answers: { 200: enveloped(productList) },
-    faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+    faults: (_, principal, __, { accountId }) => foreignAccountFaults(principal, accountId),
     async handle({ app: { lists }, principal, query, sentTo }) {
-      const filter = { archived: query.archived, ...withinTenant(principal, query.accountId) };
+      const filter = { archived: query.archived, ...tenantFilter(principal, query.accountId) };
       const rows = await lists.products.list(filter, withNext(query));
       const total = await lists.products.count(filter);
       const read = pageOf(

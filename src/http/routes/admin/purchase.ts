@@ -2,7 +2,12 @@ import { withNext } from '../../../domain/page.ts';
 import { notFound } from '../../../domain/problem/problem.ts';
 import { withStoredLicenseKey } from '../../../service/services.ts';
 import { emptyList, ok, created, pageOf } from '../../response.ts';
-import { accountFaults, isOfNoProduct, productFaults, withinTenant } from '../../entry/admission.ts';
+import {
+  foreignAccountFaults,
+  isUnknownProduct,
+  productFaults,
+  tenantFilter,
+} from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import {
@@ -54,11 +59,11 @@ export const purchaseRoutes: readonly Route[] = [
     authorityOnly,
     query: purchaseQuery,
     answers: { 200: enveloped(purchaseList) },
-    faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+    faults: (_, principal, __, { accountId }) => foreignAccountFaults(principal, accountId),
     async handle({ app, principal, query, sentTo }) {
-      const asked = { ...query, ...withinTenant(principal, query.accountId) };
-      if (await isOfNoProduct(app, asked)) return emptyList('purchases');
-      const filter = await withStoredLicenseKey(app, asked);
+      const scoped = { ...query, ...tenantFilter(principal, query.accountId) };
+      if (await isUnknownProduct(app, scoped)) return emptyList('purchases');
+      const filter = await withStoredLicenseKey(app, scoped);
       const { lists } = app;
       const rows = await lists.purchases.list(filter, withNext(query));
       const total = await lists.purchases.count(filter);

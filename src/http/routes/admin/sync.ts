@@ -1,6 +1,6 @@
 import { failWith, failWithFaults } from '../../../domain/problem/problem.ts';
 import { afterCommit } from '../../../service/writer.ts';
-import { ok, madeUnread } from '../../response.ts';
+import { ok, responseUnreadable } from '../../response.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { serializeSync, syncObject } from '../../../wire/status.ts';
@@ -24,7 +24,7 @@ function syncRoute(act: 'now' | 'pause' | 'resume', operationId: string, summary
       // A repeated request gets the first answer, stored under its idempotency key.
       if (acted.value !== null) return ok(acted.value);
       const value = await afterCommit(app.log, async () => serializeSync(await app.status()), null);
-      if (value === null) return madeUnread();
+      if (value === null) return responseUnreadable();
       const { idempotency } = writeOptions;
       if (idempotency !== null) {
         await afterCommit(

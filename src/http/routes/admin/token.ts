@@ -2,7 +2,12 @@ import { withNext } from '../../../domain/page.ts';
 import type { Principal, Scope } from '../../../domain/access/principal.ts';
 import type { ParameterFault } from '../../../domain/problem/problem.ts';
 import { ok, created, pageOf } from '../../response.ts';
-import { accountFaults, onlyAccountOf, productFaults, withinTenant } from '../../entry/admission.ts';
+import {
+  foreignAccountFaults,
+  accessibleAccount,
+  productFaults,
+  tenantFilter,
+} from '../../entry/admission.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { pageQuery } from '../../../wire/page.ts';
@@ -15,8 +20,8 @@ import {
 } from '../../../wire/token.ts';
 
 /** `ops` applies to the whole process, so an account's credential cannot grant it. */
-function scopeFaults({ isOperator }: Principal, asked: readonly Scope[] = []): ParameterFault[] {
-  if (isOperator || !asked.includes('ops')) return [];
+function scopeFaults({ isOperator }: Principal, requested: readonly Scope[] = []): ParameterFault[] {
+  if (isOperator || !requested.includes('ops')) return [];
   const detail = 'A credential of one account cannot give the scope ops.';
   return [{ parameter: 'scopes', code: 'excluded', detail }];
 }
@@ -37,13 +42,13 @@ const issue = route({
   async faults(app, principal, { scopes, accountId, productKey }) {
     return [
       ...scopeFaults(principal, scopes),
-      ...accountFaults(principal, accountId),
+      ...foreignAccountFaults(principal, accountId),
       ...(await productFaults(app, principal, productKey)),
     ];
   },
   async handle({ app, principal, body, writeOptions }) {
     const { scopes, productKey = null, label = null, expiresAt = null } = body;
-    const accountId = body.accountId ?? onlyAccountOf(principal);
+    const accountId = body.accountId ?? accessibleAccount(principal);
     const { products, role } = app;
     const productId = productKey === null ? null : products?.idOf(productKey);
     const command = { scopes, productKey, productId, accountId, label, expiresAt, isAgent: role === 'agent' };
@@ -62,7 +67,7 @@ const list = route({
   query: pageQuery('tokens'),
   answers: { 200: enveloped(tokenList) },
   async handle({ app: { lists, products }, principal, query, sentTo }) {
-    const filter = withinTenant(principal);
+    const filter = tenantFilter(principal);
     const rows = await lists.tokens.list(filter, withNext(query));
     const total = await lists.tokens.count(filter);
     const read = pageOf({ list: 'tokens', rows, total, keyOf: ({ tokenId }) => [tokenId] }, query, sentTo);
@@ -82,9 +87,9 @@ const revoke = route({
   async handle({ app, principal, path: { id }, writeOptions }) {
     const { reader, products, writer } = app;
     const productId = products === null ? null : ((await reader.tokens.get(id))?.productKey ?? null);
-    const shown = productId === null ? {} : { productKey: products?.keyOf(productId) };
+    const product = productId === null ? {} : { productKey: products?.keyOf(productId) };
     // The use case looks at the owner, because a repeated request names a token that is gone.
-    const command = { tokenId: id, accountId: onlyAccountOf(principal), ...shown };
+    const command = { tokenId: id, accountId: accessibleAccount(principal), ...product };
     const revoked = await writer.write('revokeToken', command, writeOptions);
     return revoked.ok ? ok(serializeToken(revoked.value, products)) : revoked;
   },

@@ -73,10 +73,10 @@ const redeem = route({
     const redeemed = await app.checkout.redeem(command, writeOptions, signal);
     if (!redeemed.ok) return redeemed;
     const { redemption, isNew, provenance } = redeemed.value;
-    const shown = serializeRedemption(redemption, app.role);
+    const response = serializeRedemption(redemption, app.role);
     const headers = provenanceHeaders(provenance);
-    if (!isNew) return ok(shown, headers);
-    return created(shown, { Location: `${path}/${encodeURIComponent(redemption.order)}`, ...headers });
+    if (!isNew) return ok(response, headers);
+    return created(response, { Location: `${path}/${encodeURIComponent(redemption.order)}`, ...headers });
   },
 });
 

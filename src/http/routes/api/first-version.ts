@@ -9,19 +9,19 @@ import { route, type Route } from '../../route.ts';
 import { couponCodeParameters, serializeVerifiedCoupon, verifiedCouponObject } from '../../../wire/coupon.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { firstVersionParameters } from '../../../wire/license.ts';
-import { changeLicense, licenseChanges, verifyLicense, type Asked } from './license.ts';
+import { changeLicense, licenseChanges, verifyLicense, type LicenseTarget } from './license.ts';
 
-/** What a caller of the first version names: a product, and a license key of it. */
+/** The parameters of the first version: a product and a license key. */
 type Named = { productLink: string; licenseKey: string | null };
 
 /**
  * The tenant and key of a request whose credential may see several products. An unknown product gets the response of
  * an unknown key, so that callers cannot find out which products exist.
  */
-async function askedOf(
+async function targetOf(
   { app, principal }: { app: App; principal: Principal },
   { productLink, licenseKey }: Named,
-): Promise<Asked> {
+): Promise<LicenseTarget> {
   const productKey = app.products === null ? productLink : app.products.idOf(productLink);
   const tenant: Tenant = { ...principal.tenant, productKey };
   const isReached = productKey !== null && (await isReachable(app, principal, productKey));
@@ -35,7 +35,7 @@ async function isReachable(app: App, principal: Principal, productKey: string): 
   return product !== null && reaches(principal, product);
 }
 
-/** What a quote for any cart could not mend. */
+/** Reasons that hold for every cart. */
 const invalidating = new Set<QuoteReason>(['not_started', 'ended', 'usage_limit_reached']);
 
 const verifyCoupon = route({
@@ -81,7 +81,7 @@ export function firstVersionRoutes(form: LicenseForm): readonly Route[] {
     isVerdict: true,
     query: firstVersionParameters,
     answers,
-    handle: async (request) => verifyLicense(request, await askedOf(request, request.query), form),
+    handle: async (request) => verifyLicense(request, await targetOf(request, request.query), form),
   });
   const changes = licenseChanges.map(({ trigger, scope, operationId, summary }) =>
     route({
@@ -97,7 +97,7 @@ export function firstVersionRoutes(form: LicenseForm): readonly Route[] {
       isBodyInQuery: form.isBodyInQuery,
       answers,
       handle: async (request) =>
-        changeLicense(request, { ...(await askedOf(request, request.body)), trigger }, form),
+        changeLicense(request, { ...(await targetOf(request, request.body)), trigger }, form),
     }),
   );
   return [verify, ...changes, verifyCoupon];

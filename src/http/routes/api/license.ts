@@ -8,20 +8,25 @@ import type { Awaitable } from '../../../service/tables.ts';
 import { type RouteResponse, emptyList, ok, pageOf, provenanceHeaders } from '../../response.ts';
 import type { App } from '../../app.ts';
 import type { LicenseForm, ProductName } from '../../dialects.ts';
-import { accountFaults, isOfNoProduct, tenantForLicense, withinTenant } from '../../entry/admission.ts';
+import {
+  foreignAccountFaults,
+  isUnknownProduct,
+  tenantForLicense,
+  tenantFilter,
+} from '../../entry/admission.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';
 import { licenseList, licenseParameters, licenseQuery, serializeSoldLicense } from '../../../wire/license.ts';
 import { enveloped } from '../../../wire/response.ts';
 
-/** A license key, null when none can look like this, and whose it must be. */
-export type Asked = { tenant: Tenant; licenseKey: string | null };
+/** A license key with its tenant; null: the text cannot be a license key. */
+export type LicenseTarget = { tenant: Tenant; licenseKey: string | null };
 
 type FromCaller = Pick<
   RouteRequest<string, Principal, unknown, unknown>,
   'app' | 'principal' | 'writeOptions' | 'waitMs' | 'isAgent' | 'signal'
 >;
 
-/** What the license operations are called, what each does and what it needs, in every version of the interface. */
+/** The changes of a license, in every version of the interface. */
 export const licenseChanges: readonly {
   trigger: Exclude<LicenseTrigger, 'refund'>;
   scope: Scope;
@@ -34,10 +39,10 @@ export const licenseChanges: readonly {
   { trigger: 'decrease', scope: 'use', operationId: 'undoUse', summary: 'Take a use back' },
 ];
 
-/** Answers what a license key is worth. */
+/** Verifies a license key. */
 export async function verifyLicense(
   { app, principal, signal }: FromCaller,
-  { tenant, licenseKey }: Asked,
+  { tenant, licenseKey }: LicenseTarget,
   form: LicenseForm,
 ): Promise<Result<RouteResponse>> {
   if (licenseKey === null) return notFound('license');
@@ -45,10 +50,10 @@ export async function verifyLicense(
   return await present(app, verified, form);
 }
 
-/** Changes a license and answers how it is then. */
+/** Changes a license. */
 export async function changeLicense(
   { app, principal, writeOptions, waitMs, isAgent, signal }: FromCaller,
-  { tenant, licenseKey, trigger }: Asked & { trigger: Exclude<LicenseTrigger, 'refund'> },
+  { tenant, licenseKey, trigger }: LicenseTarget & { trigger: Exclude<LicenseTrigger, 'refund'> },
   form: LicenseForm,
 ): Promise<Result<RouteResponse>> {
   if (licenseKey === null) return notFound('license');
@@ -70,33 +75,33 @@ async function present(
   return result.ok ? done(await responseOf(app, result.value, form)) : result;
 }
 
-/** The answer in the form of a dialect; at once where the form need not wait for the name of the product. */
+/** The response in the form of a dialect; synchronous if the form does not wait for the name of the product. */
 function responseOf(
   app: Pick<App, 'role' | 'productName'>,
   answer: LicenseResponse,
   form: LicenseForm,
 ): Awaitable<RouteResponse> {
   const { provenance, license, cacheable } = answer;
-  let isNameAsked = false;
+  let readsName = false;
   const presented = form.present(answer, (productKey) => {
-    isNameAsked = true;
+    readsName = true;
     return app.productName(productKey);
   });
   const finish = (body: object): RouteResponse => {
     const { value } = ok(body, provenanceHeaders(provenance));
     // On an agent, a report about another license key may change the name of the product.
-    if (cacheable === undefined || (isNameAsked && app.role === 'agent')) return value;
+    if (cacheable === undefined || (readsName && app.role === 'agent')) return value;
     const confirmedAt = 'confirmedAt' in provenance ? provenance.confirmedAt : null;
     return { ...value, cacheable: { ...cacheable, licenseKey: license.licenseKey, confirmedAt } };
   };
   return presented instanceof Promise ? presented.then(finish) : finish(presented);
 }
 
-/** What a caller asks about who names the license key alone. */
-async function askedOf(
+/** The target of a caller that sends only a license key. */
+async function targetOf(
   { app, principal }: Pick<FromCaller, 'app' | 'principal'>,
-  { licenseKey }: Pick<Asked, 'licenseKey'>,
-): Promise<Asked> {
+  { licenseKey }: Pick<LicenseTarget, 'licenseKey'>,
+): Promise<LicenseTarget> {
   return { tenant: await tenantForLicense(app, principal, licenseKey), licenseKey };
 }
 
@@ -105,9 +110,9 @@ const plainTarget = /^\/api\/v2\/license\/verify\?license_key=([\w.-]+)$/;
 
 function verifyNow(app: App, tenant: Tenant, target: string, form: LicenseForm): RouteResponse | null {
   const licenseKey = parseLicenseKey(plainTarget.exec(target)?.[1] ?? '');
-  const known = licenseKey === null ? null : app.licenseService.verifyNow?.(tenant, licenseKey);
-  const answer = known && responseOf(app, known, form);
-  return answer instanceof Promise ? null : (answer ?? null);
+  const verified = licenseKey === null ? null : app.licenseService.verifyNow?.(tenant, licenseKey);
+  const response = verified && responseOf(app, verified, form);
+  return response instanceof Promise ? null : (response ?? null);
 }
 
 const list = route({
@@ -120,11 +125,11 @@ const list = route({
   authorityOnly: true,
   query: licenseQuery,
   answers: { 200: enveloped(licenseList) },
-  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  faults: (_, principal, __, { accountId }) => foreignAccountFaults(principal, accountId),
   async handle({ app, principal, query, sentTo }) {
-    const asked = { ...query, ...withinTenant(principal, query.accountId) };
-    if (await isOfNoProduct(app, asked)) return emptyList('licenses');
-    const filter = await withStoredLicenseKey(app, asked);
+    const scoped = { ...query, ...tenantFilter(principal, query.accountId) };
+    if (await isUnknownProduct(app, scoped)) return emptyList('licenses');
+    const filter = await withStoredLicenseKey(app, scoped);
     const { lists } = app;
     const rows = await lists.licenses.list(filter, withNext(query));
     const total = await lists.licenses.count(filter);
@@ -152,7 +157,7 @@ export function licenseRoutes(form: LicenseForm): readonly Route[] {
     query: licenseParameters,
     answers,
     respondNow: (app, { tenant }, target) => verifyNow(app, tenant, target, form),
-    handle: async (request) => verifyLicense(request, await askedOf(request, request.query), form),
+    handle: async (request) => verifyLicense(request, await targetOf(request, request.query), form),
   });
   const changes = licenseChanges.map(({ trigger, scope, operationId, summary }) =>
     route({
@@ -168,7 +173,7 @@ export function licenseRoutes(form: LicenseForm): readonly Route[] {
       isBodyInQuery: form.isBodyInQuery,
       answers,
       handle: async (request) =>
-        changeLicense(request, { ...(await askedOf(request, request.body)), trigger }, form),
+        changeLicense(request, { ...(await targetOf(request, request.body)), trigger }, form),
     }),
   );
   return [verify, ...changes, list];
