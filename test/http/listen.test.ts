@@ -63,7 +63,7 @@ test('a socket that cannot be given to its group is not opened', async () => {
   const path = join(directory.path, 'latchkey.sock');
   const group = 2 ** 32;
   await expect(listenSocket(server, { path, mode: 0o666, group })).rejects.toMatchObject({
-    fault: 'refused',
+    code: 'refused',
     message: expect.stringContaining(`cannot give ${path} to group ${group}: `) as string,
   });
   expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -76,7 +76,7 @@ test('a listener does not touch another file at the path of its socket', async (
   const path = join(directory.path, 'latchkey.sock');
   writeFileSync(path, 'precious');
   await expect(listenSocket(server, { path, mode: 0o600 })).rejects.toMatchObject({
-    fault: 'not_a_socket',
+    code: 'not_a_socket',
     message: `${path} is there and is not a socket`,
   });
   expect(statSync(path).size).toBe(8);
@@ -89,7 +89,7 @@ test('a socket path of 107 bytes is accepted, and a path of 108 bytes is refused
   const longest = `${directory.path}/é`.padEnd(106, 'x');
   expect(Buffer.byteLength(longest)).toBe(107);
   await expect(listenSocket(server, { path: `${longest}x`, mode: 0o600 })).rejects.toMatchObject({
-    fault: 'path_too_long',
+    code: 'path_too_long',
     message: `${longest}x: a socket's path has at most 107 bytes`,
   });
   await listenSocket(server, { path: longest, mode: 0o600 });
@@ -104,7 +104,7 @@ test('a socket whose directory cannot be created is refused with the reason', as
   writeFileSync(file, '');
   const path = join(file, 'run', 'a.sock');
   await expect(listenSocket(server, { path, mode: 0o600 })).rejects.toMatchObject({
-    fault: 'refused',
+    code: 'refused',
     message: expect.stringContaining(`cannot make the directory of ${path}: ENOTDIR`) as string,
   });
 });
@@ -125,7 +125,7 @@ test('an address of another machine is refused with the reason', async () => {
   await using opened = await openApp();
   await using server = serverOf(opened.app);
   await expect(listenTcp(server, { host: '192.0.2.1', port: 0 })).rejects.toMatchObject({
-    fault: 'refused',
+    code: 'refused',
     message: expect.stringContaining('cannot listen on 192.0.2.1:0: ') as string,
   });
 });
