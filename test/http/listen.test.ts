@@ -77,7 +77,7 @@ test('a listener does not touch another file at the path of its socket', async (
   writeFileSync(path, 'precious');
   await expect(listenSocket(server, { path, mode: 0o600 })).rejects.toMatchObject({
     code: 'not_a_socket',
-    message: `${path} is there and is not a socket`,
+    message: `${path} exists and is not a socket`,
   });
   expect(statSync(path).size).toBe(8);
 });
