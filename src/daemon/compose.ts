@@ -120,7 +120,7 @@ function appOf(
     ...longReadsOf(store),
     explain: (operation) => {
       if (local === null) throw new Error('an authority has no operations');
-      const blocker = upstream?.blocker(operation.productKey) ?? null;
+      const blocker = upstream?.blocker(operation.productId) ?? null;
       return explainOperation(local.reader, operation, { blocker, monotonic: clock.monotonic() });
     },
     writer,

@@ -150,14 +150,13 @@ export class OperationLog {
 
   /** Every object has the same shape, which is fast. */
   #fieldsOf(traced: Traced): Record<string, unknown> {
-    const { point, id, kind, subject, productKey, state, attempts, credential, requestId, lastError } =
-      traced;
+    const { point, id, kind, subject, productId, state, attempts, credential, requestId, lastError } = traced;
     const isStuck = point === 'held' || point === 'dead' || point === 'conflicted';
     return {
       operation: id,
       kind,
       // Only operations on a license key have a product.
-      licenseKey: productKey === null ? undefined : subject,
+      licenseKey: productId === null ? undefined : subject,
       state,
       attempt: point === 'sent' ? attempts : undefined,
       error: isStuck ? lastError : undefined,

@@ -91,7 +91,7 @@ export type CouponPage = { coupons: readonly Coupon[]; unreadable: readonly Unre
 
 /** `requestId` is sent to the upstream, too. */
 export type UpstreamChange = {
-  productKey: string;
+  productId: string;
   licenseKey: string;
   kind: LicenseOperationKind;
   requestId: string | null;
@@ -102,7 +102,7 @@ export type UpstreamChange = {
  * No call rejects; failures are outcomes.
  */
 export interface Upstream {
-  verify(productKey: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<License>>;
+  verify(productId: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<License>>;
   change(change: UpstreamChange, signal: AbortSignal): Promise<Outcome<License>>;
   createCoupon(
     terms: CouponTerms,
@@ -121,7 +121,7 @@ export type Requester = {
 };
 
 /** A license that the upstream just sent and the full disk could not take. */
-export type UnstoredLicense = { license: License; productKey: string; confirmedAt: number };
+export type UnstoredLicense = { license: License; productId: string; confirmedAt: number };
 
 export type LookupResult =
   /** Without `unstored`, the license is in the store. */
@@ -139,13 +139,13 @@ export interface LicenseFetch {
    * one request, which counts for the first caller. `requester`: null if this process itself asks.
    */
   fetchForCaller(
-    productKeys: readonly string[],
+    productIds: readonly string[],
     licenseKey: string,
     signal: AbortSignal,
     requester: Requester | null,
   ): Promise<LookupResult>;
   /** Queues a background read of a known key. */
-  refresh(productKey: string, licenseKey: string): void;
+  refresh(productId: string, licenseKey: string): void;
 }
 
 /** `confirmedAt`: the date of the upstream's response (epoch ms). */

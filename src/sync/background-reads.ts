@@ -135,7 +135,7 @@ export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise
   while (!signal.aborted) {
     const due = limiter.admission().admitted ? reader.snapshots.toRefresh(clock.monotonic(), batch) : [];
     const outcomes = await Promise.all(
-      due.map(({ productKey, license }) => fetcher.fetch(productKey, license.licenseKey, 'refresh')),
+      due.map(({ productId, license }) => fetcher.fetch(productId, license.licenseKey, 'refresh')),
     );
     // If nothing was sent, or nothing could be stored on a full disk, the same keys would be due again at once.
     if (due.length < batch || outcomes.every(isUnsent)) {
@@ -190,12 +190,12 @@ export async function preload(parts: PreloadParts, signal: AbortSignal): Promise
 
 async function fetchKey(
   { fetcher, productIds }: PreloadParts,
-  { licenseKey, productKey }: PreloadKey,
+  { licenseKey, productId }: PreloadKey,
 ): Promise<PreloadOutcome> {
   let found: PreloadOutcome['found'] = 'missing';
   const plain = parsePlainLicenseKey(licenseKey) ?? licenseKey;
   const spellings = plain === licenseKey ? [licenseKey] : [licenseKey, plain];
-  const products = productKey === null ? productIds() : [productKey];
+  const products = productId === null ? productIds() : [productId];
   const questions = spellings.flatMap((key) => products.map((product) => ({ key, product })));
   for (const { key, product } of questions) {
     const outcome = await fetcher.fetch(product, key, 'refresh');

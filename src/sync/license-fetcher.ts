@@ -52,7 +52,7 @@ type LicenseFetcherParts = {
 type ReadOutcome = Outcome<License> | (NotApplied & { unstored: Applied<License> });
 
 type Read = {
-  productKey: string;
+  productId: string;
   licenseKey: string;
   outcome: Outcome<License>;
   sentAt: number;
@@ -76,18 +76,18 @@ export class LicenseFetcher implements LicenseFetch {
   }
 
   async fetchForCaller(
-    productKeys: readonly string[],
+    productIds: readonly string[],
     licenseKey: string,
     signal: AbortSignal,
     requester: Requester | null,
   ): Promise<LookupResult> {
     const credential = requester?.credential ?? '';
-    const products = this.#withoutMissing(productKeys, licenseKey);
+    const products = this.#withoutMissing(productIds, licenseKey);
     if (products.length === 0) return { found: 'missing' };
     // If the upstream cannot be reached, or is already being asked for this key, this caller causes no request.
     const isFree =
       !this.#parts.limiter.admission().admitted ||
-      products.every((productKey) => this.#underWay.has(nameOf(productKey, licenseKey)));
+      products.every((productId) => this.#underWay.has(nameOf(productId, licenseKey)));
     if (requester?.isCounted !== true || isFree) {
       return await unlessAborted(this.#search(products, licenseKey, credential, null), signal);
     }
@@ -114,10 +114,10 @@ export class LicenseFetcher implements LicenseFetch {
     }
   }
 
-  #withoutMissing(productKeys: readonly string[], licenseKey: string): readonly string[] {
+  #withoutMissing(productIds: readonly string[], licenseKey: string): readonly string[] {
     const now = this.#parts.clock.monotonic();
-    return productKeys.filter((productKey) => {
-      const missingUntil = this.#missing.get(nameOf(productKey, licenseKey));
+    return productIds.filter((productId) => {
+      const missingUntil = this.#missing.get(nameOf(productId, licenseKey));
       return missingUntil === undefined || missingUntil <= now;
     });
   }
@@ -127,15 +127,15 @@ export class LicenseFetcher implements LicenseFetch {
    * is free. Null if this lookup does not count.
    */
   async #search(
-    productKeys: readonly string[],
+    productIds: readonly string[],
     licenseKey: string,
     credential: string,
     charge: { requests: number } | null,
   ): Promise<LookupResult> {
     let result: LookupResult = { found: 'missing' };
-    for (const productKey of productKeys) {
-      const isFirst = !this.#underWay.has(nameOf(productKey, licenseKey));
-      const outcome = await this.#fetchForSearch(productKey, licenseKey, credential);
+    for (const productId of productIds) {
+      const isFirst = !this.#underWay.has(nameOf(productId, licenseKey));
+      const outcome = await this.#fetchForSearch(productId, licenseKey, credential);
       if (charge !== null && isFirst && !isUnsent(outcome)) charge.requests += 1;
       if (outcome.outcome === 'applied') {
         if (charge !== null && !this.#hasManyAliases(outcome.value.licenseKey)) charge.requests = 0;
@@ -144,21 +144,21 @@ export class LicenseFetcher implements LicenseFetch {
       if ('unstored' in outcome) {
         if (charge !== null) charge.requests = 0;
         const { value: license, confirmedAt } = outcome.unstored;
-        return { found: 'known', unstored: { license, productKey, confirmedAt } };
+        return { found: 'known', unstored: { license, productId, confirmedAt } };
       }
       if (!isMissing(outcome)) result = { found: 'unreachable', detail: outcome.detail };
     }
     return result;
   }
 
-  refresh(productKey: string, licenseKey: string): void {
-    if (this.#underWay.size < enoughUnderWay) void this.fetch(productKey, licenseKey, 'refresh');
+  refresh(productId: string, licenseKey: string): void {
+    if (this.#underWay.size < enoughUnderWay) void this.fetch(productId, licenseKey, 'refresh');
   }
 
   /** Reads a key whose queues the caller holds; waits while the disk is full. */
-  async fetchNow(productKey: string, licenseKey: string): Promise<Outcome<License>> {
+  async fetchNow(productId: string, licenseKey: string): Promise<Outcome<License>> {
     const { clock, lifetime } = this.#parts;
-    const read = await this.#fetchLicense(productKey, licenseKey);
+    const read = await this.#fetchLicense(productId, licenseKey);
     await persist(clock, lifetime, () => this.#record(read));
     return read.outcome;
   }
@@ -168,15 +168,15 @@ export class LicenseFetcher implements LicenseFetch {
    * the result. Never rejects.
    */
   fetch(
-    productKey: string,
+    productId: string,
     licenseKey: string,
     priority: Priority,
     requester: string = '',
   ): Promise<ReadOutcome> {
-    const name = nameOf(productKey, licenseKey);
+    const name = nameOf(productId, licenseKey);
     const underWay = this.#underWay.get(name);
     if (underWay !== undefined) return underWay;
-    const reading = this.#fetchInTurn(productKey, licenseKey, { priority, requester })
+    const reading = this.#fetchInTurn(productId, licenseKey, { priority, requester })
       .catch((error: unknown) => notApplied('unreachable', error instanceof Error ? error.message : 'ended'))
       .finally(() => this.#underWay.delete(name));
     this.#underWay.set(name, reading);
@@ -184,16 +184,15 @@ export class LicenseFetcher implements LicenseFetch {
   }
 
   /** Reads for a caller, and caches a 404, also if the caller has left. */
-  async #fetchForSearch(productKey: string, licenseKey: string, requester: string): Promise<ReadOutcome> {
-    const outcome = await this.fetch(productKey, licenseKey, 'caller', requester);
+  async #fetchForSearch(productId: string, licenseKey: string, requester: string): Promise<ReadOutcome> {
+    const outcome = await this.fetch(productId, licenseKey, 'caller', requester);
     const { clock, unknownMs } = this.#parts;
-    if (isMissing(outcome))
-      this.#missing.set(nameOf(productKey, licenseKey), clock.monotonic() + unknownMs());
+    if (isMissing(outcome)) this.#missing.set(nameOf(productId, licenseKey), clock.monotonic() + unknownMs());
     return outcome;
   }
 
   async #fetchInTurn(
-    productKey: string,
+    productId: string,
     licenseKey: string,
     { priority, requester }: { priority: Priority; requester: string },
   ): Promise<ReadOutcome> {
@@ -201,12 +200,12 @@ export class LicenseFetcher implements LicenseFetch {
     using _guard = await mutex.enter(licenseKey, ['counter', 'state'], lifetime);
     const admission = await limiter.admit(priority, lifetime, requester);
     if (!admission.admitted) return notApplied('unreachable', admission.detail);
-    const isAccepted = limiter.isAccepted(productKey);
+    const isAccepted = limiter.isAccepted(productId);
     if (!isAccepted) limiter.giveBack();
-    const unasked = limiter.isConfigured(productKey) ? refusedSecret : missingSecret;
+    const unasked = limiter.isConfigured(productId) ? refusedSecret : missingSecret;
     const read = isAccepted
-      ? await this.#fetchLicense(productKey, licenseKey)
-      : { productKey, licenseKey, outcome: unasked, sentAt: clock.monotonic(), isMissingConfirmed: false };
+      ? await this.#fetchLicense(productId, licenseKey)
+      : { productId, licenseKey, outcome: unasked, sentAt: clock.monotonic(), isMissingConfirmed: false };
     // A read can be repeated, so it does not wait while the disk is full.
     try {
       await this.#record(read);
@@ -219,20 +218,19 @@ export class LicenseFetcher implements LicenseFetch {
     return read.outcome;
   }
 
-  async #fetchLicense(productKey: string, licenseKey: string): Promise<Read> {
+  async #fetchLicense(productId: string, licenseKey: string): Promise<Read> {
     const { clock } = this.#parts;
     const sentAt = clock.monotonic();
-    const outcome = await this.#verify(productKey, licenseKey);
-    const isMissingConfirmed =
-      !isMissing(outcome) || (await this.#isMissingConfirmed(productKey, licenseKey));
-    return { productKey, licenseKey, outcome, sentAt, isMissingConfirmed };
+    const outcome = await this.#verify(productId, licenseKey);
+    const isMissingConfirmed = !isMissing(outcome) || (await this.#isMissingConfirmed(productId, licenseKey));
+    return { productId, licenseKey, outcome, sentAt, isMissingConfirmed };
   }
 
-  async #verify(productKey: string, licenseKey: string): Promise<Outcome<License>> {
+  async #verify(productId: string, licenseKey: string): Promise<Outcome<License>> {
     const { upstream, limiter, clock, lifetime } = this.#parts;
     const sentAt = clock.monotonic();
-    const outcome = await upstream.verify(productKey, licenseKey, lifetime);
-    limiter.observe(outcome, { owner: productKey, subject: licenseKey, sentAt });
+    const outcome = await upstream.verify(productId, licenseKey, lifetime);
+    limiter.observe(outcome, { owner: productId, subject: licenseKey, sentAt });
     return outcome;
   }
 
@@ -240,25 +238,25 @@ export class LicenseFetcher implements LicenseFetch {
    * Whether a 404 about a known key counts: another known key of the product still answers, or there is none. A
    * gateway that has lost its routes answers 404 to everything.
    */
-  async #isMissingConfirmed(productKey: string, licenseKey: string): Promise<boolean> {
+  async #isMissingConfirmed(productId: string, licenseKey: string): Promise<boolean> {
     const { reader, clock, limiter, lifetime } = this.#parts;
     const known = reader.snapshots.get(licenseKey);
     if (known === null) return true;
     if (clock.monotonic() < this.#disbelievedUntil) return false;
-    const witness = this.#witnessFor(productKey, known.license.licenseKey);
+    const witness = this.#witnessFor(productId, known.license.licenseKey);
     if (witness === null) return true;
     const admission = await limiter.admit('push', lifetime);
     if (!admission.admitted) return false;
-    const outcome = await this.#verify(productKey, witness);
+    const outcome = await this.#verify(productId, witness);
     if (outcome.outcome === 'applied') return true;
     this.#disbelievedUntil = clock.monotonic() + disbeliefMs;
     return false;
   }
 
   /** Another key of the product that the upstream confirmed recently and has not answered 404 since. */
-  #witnessFor(productKey: string, licenseKey: string): string | null {
+  #witnessFor(productId: string, licenseKey: string): string | null {
     const { snapshots } = this.#parts.reader;
-    const others = snapshots.latest(productKey, witnesses).filter((other) => other !== licenseKey);
+    const others = snapshots.latest(productId, witnesses).filter((other) => other !== licenseKey);
     return others.find((other) => snapshots.get(other)?.missingSince === null) ?? null;
   }
 
@@ -283,8 +281,8 @@ const refusedSecret = notApplied('unauthorized', 'the upstream refuses the secre
 /** The product is no longer configured. */
 const missingSecret = notApplied('unauthorized', 'no secret is configured for the product of this key');
 
-function nameOf(productKey: string, licenseKey: string): string {
-  return `${productKey}\n${licenseKey}`;
+function nameOf(productId: string, licenseKey: string): string {
+  return `${productId}\n${licenseKey}`;
 }
 
 /** Whether nothing was sent, or nothing was recorded: such a lookup is not charged. */

@@ -128,7 +128,7 @@ export class Push implements Deliveries {
     const { progress } = operation;
     if (progress.state === 'in_flight') return false;
     if (progress.state !== 'pending') return progress.state !== 'uncertain' || untilFailure || progress.held;
-    const isStuck = !limiter.isAccepted(operation.productKey);
+    const isStuck = !limiter.isAccepted(operation.productId);
     return untilFailure && (operation.failures > 0 || isStuck || !limiter.admission().admitted);
   }
 
@@ -166,7 +166,7 @@ export class Push implements Deliveries {
     if (!limiter.admission().admitted) this.#due = [];
     while (this.#due.length > 0 && this.#hasRoom() && !run.signal.aborted) {
       const queue = this.#due.shift();
-      if (queue !== undefined && limiter.isAccepted(queue.productKey)) this.#start(queue, run);
+      if (queue !== undefined && limiter.isAccepted(queue.productId)) this.#start(queue, run);
     }
   }
 
@@ -206,8 +206,8 @@ export class Push implements Deliveries {
     }
     using guard = await mutex.enter(queue.subject, ['counter', 'state'], run.signal);
     const admission = await limiter.admit('push', run.signal);
-    if (!admission.admitted || queue.productKey === null) return;
-    const outcome = await fetcher.fetchNow(queue.productKey, queue.subject);
+    if (!admission.admitted || queue.productId === null) return;
+    const outcome = await fetcher.fetchNow(queue.productId, queue.subject);
     if (outcome.outcome === 'applied' && !outcome.isCached) {
       await this.#planAndSend({ queue, justRead: true, guard }, run);
     }
@@ -254,7 +254,7 @@ export class Push implements Deliveries {
     }
     const sentAt = clock.monotonic();
     const outcome = await this.#request(operation);
-    limiter.observe(outcome, { owner: operation.productKey, subject: operation.subject, sentAt });
+    limiter.observe(outcome, { owner: operation.productId, subject: operation.subject, sentAt });
     const { policy } = settings();
     this.#recording += 1;
     this.#startKnown(run);
@@ -275,10 +275,10 @@ export class Push implements Deliveries {
     }
   }
 
-  #request({ id, productKey, subject, kind, requestId }: Operation): Promise<Outcome<License>> {
+  #request({ id, productId, subject, kind, requestId }: Operation): Promise<Outcome<License>> {
     const { upstream, lifetime } = this.#parts;
-    if (productKey === null || !isLicenseKind(kind)) throw new Error(`operation ${id} has no product`);
-    return upstream.change({ productKey, licenseKey: subject, kind, requestId }, lifetime);
+    if (productId === null || !isLicenseKind(kind)) throw new Error(`operation ${id} has no product`);
+    return upstream.change({ productId, licenseKey: subject, kind, requestId }, lifetime);
   }
 }
 

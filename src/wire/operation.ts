@@ -82,7 +82,7 @@ export function serializeOperation(
     id: operation.id,
     kind: operation.kind,
     // Only operations on a license key have a product.
-    license_key: operation.productKey === null ? null : operation.subject,
+    license_key: operation.productId === null ? null : operation.subject,
     subject: operation.subject,
     state: progress.state,
     held: isHeld(operation),

@@ -122,7 +122,7 @@ function fillAgent(transaction: Transaction, { licenses, waiting = 0 }: StoreCon
         createdAt: now,
       },
       local: { uses: pending, enabled: true, pending },
-      productKey,
+      productId: productKey,
       confirmedAt: now,
       run,
       manyWriters: false,
@@ -138,7 +138,9 @@ function fillAgent(transaction: Transaction, { licenses, waiting = 0 }: StoreCon
 
 function addUse({ operations }: Transaction, subject: string, now: number): void {
   const credential = `product:${productKey}`;
-  operations.add(buildOperation({ id: v7(), subject, productKey, createdAt: now, credential, nextAt: now }));
+  operations.add(
+    buildOperation({ id: v7(), subject, productId: productKey, createdAt: now, credential, nextAt: now }),
+  );
 }
 
 const sorted = new Map<number, readonly string[]>();

@@ -223,7 +223,7 @@ test('a key lists its unfinished operations and the disables in force, in order'
   shown.push(operations.add(buildOperation({ kind: 'disable', progress: dead })));
   operations.add(buildOperation({ kind: 'usage', progress: dead }));
   shown.push(operations.add(buildOperation()));
-  operations.add(buildOperation({ kind: 'create_coupon', productKey: null }));
+  operations.add(buildOperation({ kind: 'create_coupon', productId: null }));
   operations.add(buildOperation({ kind: 'disable', progress: { state: 'dropped', finishedAt: at } }));
   shown.push(operations.add(buildOperation({ kind: 'disable', progress: { state: 'conflicted' } })));
   shown.push(operations.add(buildOperation({ kind: 'enable' })));
@@ -234,8 +234,8 @@ test('queues are due in the order of their times, without queues of excluded pro
   await using store = createTestStore();
   const { operations } = store.writing.transaction;
   operations.add(buildOperation({ subject: 'A', nextAt: 30 }));
-  operations.add(buildOperation({ subject: 'B', nextAt: 10, productKey: 'other' }));
-  operations.add(buildOperation({ subject: 'C', nextAt: 20, productKey: null, kind: 'create_coupon' }));
+  operations.add(buildOperation({ subject: 'B', nextAt: 10, productId: 'other' }));
+  operations.add(buildOperation({ subject: 'C', nextAt: 20, productId: null, kind: 'create_coupon' }));
   operations.add(buildOperation({ subject: 'D', nextAt: 50 }));
   operations.add(buildOperation({ subject: 'E' }));
   const any = (): boolean => true;
@@ -246,7 +246,7 @@ test('queues are due in the order of their times, without queues of excluded pro
   expect(due(30, 10, (productKey) => productKey !== 'other')).toEqual(['C', 'A']);
   expect(due(9, 10, any)).toEqual([]);
   expect(operations.due(20, 10, (productKey) => productKey === null)).toStrictEqual([
-    { subject: 'C', queue: 'coupon', productKey: null },
+    { subject: 'C', queue: 'coupon', productId: null },
   ]);
   expect(operations.nextDueAt(0)).toBe(10);
   expect(operations.nextDueAt(30)).toBe(50);
@@ -258,7 +258,7 @@ test('due queues are found for any number of products', async () => {
   const { operations } = store.writing.transaction;
   for (const productKey of ['b', 'd', 'a', 'c', 'e']) {
     operations.add(
-      buildOperation({ subject: productKey, productKey, nextAt: productKey === 'c' ? null : 10 }),
+      buildOperation({ subject: productKey, productId: productKey, nextAt: productKey === 'c' ? null : 10 }),
     );
   }
   const due = operations.due(10, 10, () => true).map(({ subject }) => subject);

@@ -145,7 +145,7 @@ class Desk implements Disposable {
       return;
     }
     const outcome = await upstream.verify('p', 'KEY-1', signal);
-    const read = { licenseKey: 'KEY-1', productKey: 'p', outcome, sentAt: this.clock.monotonic() };
+    const read = { licenseKey: 'KEY-1', productId: 'p', outcome, sentAt: this.clock.monotonic() };
     await this.writer.write('recordRead', { ...read, isMissingConfirmed: true, policy });
   }
 

@@ -15,7 +15,7 @@ async function readResult(agent: AgentHarness, asked: string, answer: Applied<Li
   const { policy, monotonic } = agent;
   const command = {
     licenseKey: asked,
-    productKey,
+    productId: productKey,
     outcome: answer,
     sentAt: monotonic,
     isMissingConfirmed: true,

@@ -25,7 +25,7 @@ describe('a key with a long queue', () => {
     const { policy, monotonic } = agent;
     await agent.writer.write('recordRead', {
       licenseKey: 'KEY-1',
-      productKey: 'press',
+      productId: 'press',
       outcome: agent.says(12),
       sentAt: monotonic,
       isMissingConfirmed: true,

@@ -50,7 +50,7 @@ describe('a use on an agent', () => {
     await using agent = await createAgent();
     const unknown = await agent.change('usage', { licenseKey: 'OTHER' });
     expect(unknown).toMatchObject({ ok: false, problem: { code: 'upstream_unreachable' } });
-    const command = { productKeys: ['other'], licenseKey: 'KEY-1', trigger: 'usage' } as const;
+    const command = { productIds: ['other'], licenseKey: 'KEY-1', trigger: 'usage' } as const;
     const { freshness, maxPending } = agent;
     const foreign = await agent.writer.write('queueChange', { ...command, freshness, maxPending });
     expect(foreign).toMatchObject({ ok: false, problem: { code: 'license_not_found' } });

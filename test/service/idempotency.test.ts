@@ -127,7 +127,7 @@ describe('a start', () => {
     const instance = agent.store.settings.get('instance');
     await agent.restart();
     expect(agent.store.settings.get('instance')).toBe(instance);
-    expect(agent.snapshot).toMatchObject({ productKey, run: 1 });
+    expect(agent.snapshot).toMatchObject({ productId: productKey, run: 1 });
     await agent.read(agent.says(5));
     expect(agent.snapshot.run).toBe(2);
   });

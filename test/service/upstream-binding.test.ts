@@ -169,7 +169,7 @@ describe('a Latchkey upstream whose responses name its instance', () => {
     await using agent = await createRead(7, 'first');
     const { value, ...said } = agent.says(1);
     const outcome = { ...said, value: { ...value, licenseKey: 'KEY-2' }, instance: 'restored' };
-    const read = { licenseKey: 'KEY-2', productKey: 'press', outcome, sentAt: agent.monotonic };
+    const read = { licenseKey: 'KEY-2', productId: 'press', outcome, sentAt: agent.monotonic };
     valueOf(
       await agent.writer.write('recordRead', { ...read, isMissingConfirmed: true, policy: agent.policy }),
     );
@@ -295,7 +295,7 @@ describe('a Latchkey upstream whose responses name its instance', () => {
     const { value, ...said } = agent.says(1);
     for (const instance of ['first', 'restored']) {
       const outcome = { ...said, value: { ...value, licenseKey: 'KEY-2' }, instance };
-      const read = { licenseKey: 'KEY-2', productKey: 'press', outcome, sentAt: agent.monotonic };
+      const read = { licenseKey: 'KEY-2', productId: 'press', outcome, sentAt: agent.monotonic };
       await agent.writer.write('recordRead', { ...read, isMissingConfirmed: true, policy: agent.policy });
     }
     await agent.answer(flying, lost);
@@ -342,7 +342,7 @@ describe('a product in the configuration', () => {
     const renamed = await bind(agent, store, [{ ...product, productKey: 'press-2' }]);
     expect(renamed).toEqual({ heldOperations: 0, renamed: [{ from: 'press', to: 'press-2' }], removed: [] });
     const [configured] = storedProducts(agent.store.settings).configured;
-    expect([agent.snapshot.productKey, agent.operation(use).productKey]).toEqual([
+    expect([agent.snapshot.productId, agent.operation(use).productId]).toEqual([
       configured?.id,
       configured?.id,
     ]);

@@ -8,7 +8,7 @@ export type LicenseSnapshot = {
   /** The license with the unfinished local changes, as callers see it. */
   local: LocalState;
   /** The id of the product (`Product`) whose secret the request to the upstream carried. */
-  productKey: string;
+  productId: string;
   /** When the upstream confirmed the license. */
   confirmedAt: number;
   /**

@@ -1,5 +1,5 @@
-/** A license key to fetch before a caller asks for it. `productKey`: the id of a product; null: any configured product. */
-export type PreloadKey = { licenseKey: string; productKey: string | null };
+/** A license key to fetch before a caller asks for it. `productId`: the id of a product; null: any configured product. */
+export type PreloadKey = { licenseKey: string; productId: string | null };
 
 /** The result of fetching one license key. */
 export type PreloadOutcome = { licenseKey: string; found: 'found' | 'missing' | 'unreachable' };

@@ -61,7 +61,7 @@ type OperationIdentity = {
   /** The license key or coupon code. */
   subject: string;
   /** The id of the product whose secret sends it; null for coupons. */
-  productKey: string | null;
+  productId: string | null;
   createdAt: number;
   /** The credential of the caller (`Principal.credential`); null for operations that were recorded without it. */
   credential: string | null;
@@ -338,13 +338,13 @@ type TracePoint = (typeof tracePoints)[number];
 /** A log line, with the operation as it was at that time. */
 export type Traced = Pick<
   Operation,
-  'id' | 'kind' | 'subject' | 'productKey' | 'attempts' | 'credential' | 'requestId' | 'lastError'
+  'id' | 'kind' | 'subject' | 'productId' | 'attempts' | 'credential' | 'requestId' | 'lastError'
 > & { point: TracePoint; state: OperationState };
 
 export function traced(point: TracePoint, operation: Operation): Traced {
-  const { id, kind, subject, productKey, attempts, credential, requestId, lastError, progress } = operation;
+  const { id, kind, subject, productId, attempts, credential, requestId, lastError, progress } = operation;
   const { state } = progress;
-  return { point, id, kind, subject, productKey, state, attempts, credential, requestId, lastError };
+  return { point, id, kind, subject, productId, state, attempts, credential, requestId, lastError };
 }
 
 /** The log line for an event; null if the push loop logs the reason itself. */

@@ -95,18 +95,18 @@ function cacheableResponse(parts: LicenseParts, snapshot: LicenseSnapshot): Cach
   const now = parts.clock.now();
   const decision = verdict(snapshot, freshness, now);
   if (decision.verdict !== 'answer') return null;
-  const { productKey, askedAt, confirmedAt, license } = snapshot;
+  const { productId, askedAt, confirmedAt, license } = snapshot;
   const until = Math.min(askedAt + refreshMs, freshnessEndsAt(decision.freshness, confirmedAt, freshness));
   const onServed =
-    decision.freshness === 'fresh' ? nothing : refreshLater(parts.fetcher, productKey, license.licenseKey);
+    decision.freshness === 'fresh' ? nothing : refreshLater(parts.fetcher, productId, license.licenseKey);
   return { ...responseOf(parts, snapshot, 'hit'), cacheable: { since: now, until, onServed } };
 }
 
 const nothing = (): void => undefined;
 
 /** Captures only what it needs, because it is cached with the answer. */
-function refreshLater(fetcher: LicenseFetch, productKey: string, licenseKey: string): () => void {
-  return () => fetcher.refresh(productKey, licenseKey);
+function refreshLater(fetcher: LicenseFetch, productId: string, licenseKey: string): () => void {
+  return () => fetcher.refresh(productId, licenseKey);
 }
 
 function isToBeTouched({ clock, settings }: LicenseParts, { askedAt }: LicenseSnapshot): boolean {
@@ -150,7 +150,7 @@ async function lookUp(
 ): Promise<Result<LicenseResponse>> {
   const before = parts.reader.snapshots.get(licenseKey);
   const lookup = await parts.fetcher.fetchForCaller(
-    before === null ? visibleProducts(parts, tenant) : [before.productKey],
+    before === null ? visibleProducts(parts, tenant) : [before.productId],
     before?.license.licenseKey ?? licenseKey,
     signal,
     // Only look-ups of unknown keys count, because only they can be guesses.
@@ -164,9 +164,9 @@ async function lookUp(
   // The license that the upstream just sent, if the disk is too full to store it.
   const unstored = lookup.found === 'known' ? (lookup.unstored ?? null) : null;
   if (unstored !== null && (snapshot?.local.pending ?? 0) === 0) {
-    const { license, productKey, confirmedAt } = unstored;
+    const { license, productId, confirmedAt } = unstored;
     const provenance = provenanceNow(parts, { confirmedAt, pending: 0, cache: 'miss' });
-    if (provenance.freshness !== 'expired') return done({ license, productKey, provenance });
+    if (provenance.freshness !== 'expired') return done({ license, productKey: productId, provenance });
   }
   if (decision.verdict === 'expired') return expired(lookup);
   if (lookup.found === 'limited') {
@@ -197,8 +197,8 @@ function visibleProducts({ productIds }: AgentLicenseParts, tenant: Tenant): rea
 }
 
 /** Keys of a product that was removed from the configuration are not answered. */
-function reaches(parts: AgentLicenseParts, tenant: Tenant, { productKey }: LicenseSnapshot): boolean {
-  return visibleProducts(parts, tenant).includes(productKey);
+function reaches(parts: AgentLicenseParts, tenant: Tenant, { productId }: LicenseSnapshot): boolean {
+  return visibleProducts(parts, tenant).includes(productId);
 }
 
 /** `cache`: `miss` if the upstream was asked for this response. */
@@ -207,9 +207,9 @@ function responseOf(
   snapshot: LicenseSnapshot,
   cache: 'hit' | 'miss',
 ): LicenseResponse {
-  const { productKey, confirmedAt, local } = snapshot;
+  const { productId, confirmedAt, local } = snapshot;
   const provenance = provenanceNow(parts, { confirmedAt, pending: local.pending, cache });
-  return { license: localLicense(snapshot), productKey, provenance };
+  return { license: localLicense(snapshot), productKey: productId, provenance };
 }
 
 /**
@@ -282,10 +282,10 @@ function upstreamMayKnow(
 async function queue(parts: LicenseParts, request: LicenseChangeRequest): Promise<Result<QueuedChange>> {
   const { freshness, maxPending } = parts.settings();
   const { tenant, licenseKey, trigger, actor, requestId = null, idempotency } = request;
-  const productKeys = visibleProducts(parts, tenant);
+  const productIds = visibleProducts(parts, tenant);
   return parts.writer.write(
     'queueChange',
-    { productKeys, licenseKey, trigger, freshness, maxPending },
+    { productIds, licenseKey, trigger, freshness, maxPending },
     { actor, requestId, idempotency },
   );
 }

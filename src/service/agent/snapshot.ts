@@ -24,7 +24,7 @@ export function queuePreload(
     return failWith('storage_full', `At most ${maxPreloadKeys} license keys can wait for preloading.`);
   }
   if (left === 0) preload.clear();
-  for (const licenseKey of keys) preload.add({ licenseKey, productKey });
+  for (const licenseKey of keys) preload.add({ licenseKey, productId: productKey });
   return done({ queued: keys.size });
 }
 

@@ -62,7 +62,7 @@ export function queueCoupon(
     {
       kind: 'create_coupon',
       subject,
-      productKey: null,
+      productId: null,
       payload: couponPayload(coupon),
     },
     context,

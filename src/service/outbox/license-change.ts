@@ -16,7 +16,7 @@ import { enqueue, refuseWhenFull, move, putSnapshot } from './queue.ts';
 
 type QueueChange = {
   /** The configured products that the credential can see. */
-  productKeys: readonly string[];
+  productIds: readonly string[];
   licenseKey: string;
   trigger: Exclude<LicenseTrigger, 'refund'>;
   freshness: FreshnessPolicy;
@@ -39,7 +39,7 @@ export function queueChange(
   const { trigger } = command;
   const snapshot = transaction.snapshots.get(command.licenseKey);
   if (snapshot === null) return failWith('upstream_unreachable', 'Nothing is known of this key yet.');
-  if (!command.productKeys.includes(snapshot.productKey)) return notFound('license');
+  if (!command.productIds.includes(snapshot.productId)) return notFound('license');
   const judged = verdict(snapshot, command.freshness, context.now);
   if (judged.verdict === 'gone') return notFound('license');
   if (judged.verdict === 'answer' && judged.freshness === 'expired' && trigger !== 'disable') {
@@ -59,7 +59,7 @@ export function queueChange(
     {
       kind: trigger,
       subject: before.licenseKey,
-      productKey: snapshot.productKey,
+      productId: snapshot.productId,
       seenEnabled: trigger === 'enable' ? snapshot.local.enabled : null,
     },
     context,

@@ -126,7 +126,7 @@ export function queueOfOperation(operation: Operation): QueueName {
 }
 
 /** A change to deliver. */
-type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productKey'> &
+type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productId'> &
   Partial<Pick<Operation, 'seenEnabled' | 'payload'>>;
 
 /** Refuses a change if `sync.max_pending` operations wait: an accepted operation is never dropped for space. */
@@ -141,7 +141,7 @@ export function refuseWhenFull(transaction: Transaction, maxPending: number): Re
 /** Adds an operation at the end of its queue. If it is alone there, it is due at once. */
 export function enqueue(
   { operations, trace }: Transaction,
-  { kind, subject, productKey, seenEnabled = null, payload = null }: NewOperation,
+  { kind, subject, productId, seenEnabled = null, payload = null }: NewOperation,
   { now, monotonic, random, actor, requestId }: Context,
 ): Operation {
   const isHead = operations.isIdle(subject, queueOf[kind]);
@@ -149,7 +149,7 @@ export function enqueue(
     id: random.uuid(now),
     kind,
     subject,
-    productKey,
+    productId,
     createdAt: now,
     credential: actor,
     requestId,

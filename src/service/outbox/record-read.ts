@@ -26,7 +26,7 @@ import { observeInstance } from './upstream-state.ts';
 
 type RecordRead = {
   licenseKey: string;
-  productKey: string;
+  productId: string;
   outcome: Outcome<License>;
   /** When the read was sent (monotonic ms, `Clock.monotonic`): only a read sent after the reconcile delay decides. */
   sentAt: number;
@@ -90,7 +90,7 @@ export function recordRead(
 /** The snapshot that the response makes; `before`: the snapshot so far. */
 function observe(
   transaction: Transaction,
-  { productKey, outcome, sentAt, policy }: AnsweredRead,
+  { productId, outcome, sentAt, policy }: AnsweredRead,
   before: LicenseSnapshot | null,
   context: Context,
 ): LicenseSnapshot {
@@ -100,7 +100,7 @@ function observe(
   return {
     license,
     local: { uses: license.uses, enabled: license.enabled, pending: 0 },
-    productKey,
+    productId,
     confirmedAt,
     run: isCached || sentAt < unknownHistoryUntil(transaction) ? noRun : currentRun(transaction),
     manyWriters: before?.manyWriters ?? false,

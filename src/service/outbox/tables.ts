@@ -3,7 +3,7 @@ import type { Traced, QueueName, Operation, OperationState } from '../../domain/
 import type { Page } from '../../domain/page.ts';
 
 /** A queue that has something to do. */
-export type QueueKey = { subject: string; queue: QueueName; productKey: string | null };
+export type QueueKey = { subject: string; queue: QueueName; productId: string | null };
 
 /** Reads of one queue. Unless noted, the cost does not depend on the length of the queue. */
 export interface QueueReads {
@@ -44,13 +44,13 @@ export interface OperationReads extends QueueReads {
   /** How many are held for a person to decide. */
   heldCount(): number;
   /** How many of a product are unfinished. */
-  unfinishedOf(productKey: string): number;
+  unfinishedOf(productId: string): number;
   /** The highest `seq` so far; 0 when there is none. */
   lastSeq(): number;
   /** Epoch ms of the oldest that is unfinished. */
   oldestAt(): number | null;
   /** Queues whose head is due, longest due first, of the products (null: of no product) that are asked for. */
-  due(now: number, limit: number, isAsked: (productKey: string | null) => boolean): QueueKey[];
+  due(now: number, limit: number, isAsked: (productId: string | null) => boolean): QueueKey[];
   /** When the next queue is due after `now`; null when none is. */
   nextDueAt(now: number): number | null;
 }

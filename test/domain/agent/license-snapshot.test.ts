@@ -107,7 +107,7 @@ describe('a key that the upstream does not know', () => {
   const snapshot: LicenseSnapshot = {
     license,
     local: untouched,
-    productKey: 'press',
+    productId: 'press',
     confirmedAt: 1,
     run: 1,
     manyWriters: false,

@@ -25,7 +25,7 @@ function seen(uses: number, inRun: number = run): LicenseSnapshot {
       createdAt: 1,
     },
     local: { uses, enabled: true, pending: 0 },
-    productKey: 'press',
+    productId: 'press',
     confirmedAt: 1,
     run: inRun,
     manyWriters: false,

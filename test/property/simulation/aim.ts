@@ -26,7 +26,7 @@ async function make(name: TroubleName, { world, key }: Target): Promise<void> {
 }
 
 function read({ world, key }: Target): void {
-  const productId = world.machine.transaction.snapshots.get(key)?.productKey;
+  const productId = world.machine.transaction.snapshots.get(key)?.productId;
   if (!world.agent.isDead && productId !== undefined) world.agent.sync.fetcher.refresh(productId, key);
 }
 

@@ -255,8 +255,8 @@ function checkShown(world: World, key: string): void {
 function checkProduct(world: World, key: string): void {
   const snapshot = world.machine.transaction.snapshots.get(key);
   const product = world.productIdOf(key);
-  if (snapshot !== null && snapshot.productKey !== product) {
-    throw new Error(`products: ${key} belongs to ${snapshot.productKey}, not to ${product}`);
+  if (snapshot !== null && snapshot.productId !== product) {
+    throw new Error(`products: ${key} belongs to ${snapshot.productId}, not to ${product}`);
   }
 }
 

@@ -186,7 +186,7 @@ function blithely(upstream: Upstream): Upstream {
       const change: Upstream['change'] = async (asked, signal) => {
         const outcome = await target.change(asked, signal);
         if (outcome.outcome !== 'not_applied' || outcome.reason !== 'refused') return outcome;
-        return await target.verify(asked.productKey, asked.licenseKey, signal);
+        return await target.verify(asked.productId, asked.licenseKey, signal);
       };
       return change;
     },

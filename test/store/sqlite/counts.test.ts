@@ -204,7 +204,7 @@ test('snapshots are counted by their age as they are, whatever was done to them'
           const { productKey, enabled, confirmedAt, gone } = act;
           const local = { uses: 0, enabled, pending: 0 };
           const license = buildLicense({ licenseKey });
-          snapshots.put(buildSnapshot({ license, local, productKey, confirmedAt, gone }));
+          snapshots.put(buildSnapshot({ license, local, productId: productKey, confirmedAt, gone }));
         }
       }
       const rows = database
@@ -249,7 +249,7 @@ test('license keys to be fetched are counted as they are, whatever was done to t
     fc.property(fc.array(act, { maxLength: 30 }), (acts) => {
       const { database, preload } = given();
       for (const [name, licenseKey] of acts) {
-        if (name === 'add') preload.add({ licenseKey, productKey: null });
+        if (name === 'add') preload.add({ licenseKey, productId: null });
         else if (name === 'postpone') preload.postpone(licenseKey);
         else if (name === 'clear') preload.clear();
         else preload.finish(licenseKey, name === 'found');

@@ -64,7 +64,7 @@ const identity = fc
     id: fc.uuid(),
     kind: fc.constantFrom(...(Object.keys(queueOf) as OperationKind[])),
     subject: fc.string({ minLength: 1 }),
-    productKey: maybe(fc.string()),
+    productId: maybe(fc.string()),
     createdAt: instant,
     credential: fc.option(fc.string()),
     requestId: fc.option(fc.string()),
@@ -203,9 +203,9 @@ test('of many products only those are looked into whose queues have been due for
     nextAt: (index * 7) % 40,
   }));
   for (const { subject, nextAt } of waits) {
-    operations.add(buildOperation({ subject, nextAt, productKey: `P${nextAt % 20}` }));
+    operations.add(buildOperation({ subject, nextAt, productId: `P${nextAt % 20}` }));
   }
-  operations.add(buildOperation({ kind: 'create_coupon', subject: 'C', nextAt: 3, productKey: null }));
+  operations.add(buildOperation({ kind: 'create_coupon', subject: 'C', nextAt: 3, productId: null }));
   const reads = vi.spyOn(StatementSync.prototype, 'all');
   const due = operations.due(30, 5, (productKey) => productKey !== 'P1');
   const readsMade = reads.mock.calls.length;

@@ -10,7 +10,7 @@ export function buildOperation(with_: Partial<Operation> = {}): Operation {
     seq: 1,
     kind: 'usage',
     subject: 'KEY-1',
-    productKey: 'press',
+    productId: 'press',
     createdAt: Date.UTC(2026, 0, 1),
     credential: null,
     requestId: null,

@@ -32,7 +32,7 @@ export function buildSnapshot(with_: Partial<LicenseSnapshot> = {}): LicenseSnap
   return {
     license: buildLicense({ productKey: 'https://store.example/press', uses: -1 }),
     local: { uses: 0, enabled: false, pending: 2 },
-    productKey: 'press',
+    productId: 'press',
     confirmedAt: at,
     run: 3,
     manyWriters: true,

@@ -118,7 +118,7 @@ export class ManualHarness extends AgentHarness {
   /** Reads a key for the first time. */
   async learn(licenseKey: string): Promise<void> {
     const { policy, monotonic: sentAt } = this;
-    const read = { licenseKey, productKey, outcome: this.saysOf(licenseKey), sentAt };
+    const read = { licenseKey, productId: productKey, outcome: this.saysOf(licenseKey), sentAt };
     const command = { ...read, isMissingConfirmed: true, policy };
     valueOf(await this.writer.write('recordRead', command));
   }
@@ -141,7 +141,7 @@ export class ManualHarness extends AgentHarness {
       held((answer) => this.arrived.push({ ...request, answer }));
     return {
       verify: (product, licenseKey) => ask({ kind: 'verify', productKey: product, licenseKey }),
-      change: ({ productKey: product, licenseKey, kind }) => ask({ kind, productKey: product, licenseKey }),
+      change: ({ productId: product, licenseKey, kind }) => ask({ kind, productKey: product, licenseKey }),
       createCoupon: ({ code }) =>
         held((answer) => this.arrivedCoupons.push({ kind: 'create', code, answer })),
       getCoupon: (id) => held((answer) => this.arrivedCoupons.push({ kind: 'get', id, answer })),

@@ -157,7 +157,7 @@ export class AgentHarness extends Harness {
     { idempotency = null, licenseKey = key }: { idempotency?: Idempotency | null; licenseKey?: string } = {},
   ): Promise<Result<QueuedChange>> {
     const { freshness, maxPending } = this;
-    const command = { productKeys: [productKey], licenseKey, trigger, freshness, maxPending };
+    const command = { productIds: [productKey], licenseKey, trigger, freshness, maxPending };
     const result = await this.writer.write('queueChange', command, { idempotency });
     this.check();
     return result;
@@ -204,7 +204,7 @@ export class AgentHarness extends Harness {
     }: { sentAt?: number; isMissingConfirmed?: boolean } = {},
   ): Promise<RecordedRead> {
     const { policy } = this;
-    const command = { licenseKey: key, productKey, outcome, sentAt, isMissingConfirmed, policy };
+    const command = { licenseKey: key, productId: productKey, outcome, sentAt, isMissingConfirmed, policy };
     const recorded = valueOf(await this.writer.write('recordRead', command));
     this.check();
     return recorded;

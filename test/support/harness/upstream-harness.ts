@@ -104,5 +104,5 @@ export function changeOf(
   licenseKey: string,
   kind: UpstreamChange['kind'],
 ): UpstreamChange {
-  return { productKey, licenseKey, kind, requestId: null };
+  return { productId: productKey, licenseKey, kind, requestId: null };
 }

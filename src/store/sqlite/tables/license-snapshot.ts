@@ -11,7 +11,7 @@ import type { PreloadKey, PreloadProgress } from '../../../domain/agent/preload.
 
 type Row = {
   licenseKey: string;
-  /** The product in the upstream's response; `productKey` is the product in the request. */
+  /** The product in the upstream's response; `productId` is the product in the request. */
   productLink: string;
   buyerEmail: string;
   uses: number;
@@ -22,7 +22,7 @@ type Row = {
   localUses: number;
   localEnabled: Bit;
   localPending: number;
-  productKey: string;
+  productId: string;
   confirmedAt: number;
   run: number;
   manyWriters: Bit;
@@ -35,7 +35,7 @@ type Row = {
 
 const select = `SELECT license_key AS licenseKey, product_link AS productLink, buyer_email AS buyerEmail, uses,
   enabled, created_at AS createdAt, extra, local_uses AS localUses, local_enabled AS localEnabled,
-  local_pending AS localPending, product_key AS productKey, confirmed_at AS confirmedAt, run,
+  local_pending AS localPending, product_key AS productId, confirmed_at AS confirmedAt, run,
   many_writers AS manyWriters, missing_since AS missingSince, gone,
   read_first AS readFirst, requested_at AS askedAt, refresh_at AS refreshAt FROM license_snapshot`;
 
@@ -70,13 +70,13 @@ function freshnessCountsRead(prepare: Prepare): SnapshotReads['counts'] {
   const inHours = prepare.count(
     'SELECT coalesce(sum(count), 0) AS count FROM license_snapshot_count WHERE enabled = ? AND hour BETWEEN ? AND ?',
   );
-  const inSpan = prepare.count(`WITH RECURSIVE products (productKey) AS (
+  const inSpan = prepare.count(`WITH RECURSIVE products (productId) AS (
        SELECT min(product_key) FROM license_snapshot
        UNION ALL
-       SELECT (SELECT min(product_key) FROM license_snapshot WHERE product_key > productKey)
-       FROM products WHERE productKey IS NOT NULL
+       SELECT (SELECT min(product_key) FROM license_snapshot WHERE product_key > productId)
+       FROM products WHERE productId IS NOT NULL
      )
-     SELECT count(*) AS count FROM products CROSS JOIN license_snapshot ON product_key = productKey
+     SELECT count(*) AS count FROM products CROSS JOIN license_snapshot ON product_key = productId
      WHERE confirmed_at >= ? AND confirmed_at < ? AND local_enabled = 1 AND gone = 0`);
   const [first, last] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
   const enabledSince = (instant: number): number => {
@@ -139,7 +139,7 @@ export function snapshotTable(prepare: Prepare): SnapshotTable {
 function snapshotPut(prepare: Prepare): SnapshotTable['put'] {
   const assignments = `product_link = :productLink, buyer_email = :buyerEmail, uses = :uses, enabled = :enabled,
     created_at = :createdAt, extra = :extra, local_uses = :localUses, local_enabled = :localEnabled,
-    local_pending = :localPending, product_key = :productKey, confirmed_at = :confirmedAt, run = :run,
+    local_pending = :localPending, product_key = :productId, confirmed_at = :confirmedAt, run = :run,
     many_writers = :manyWriters, missing_since = :missingSince, gone = :gone, read_first = :readFirst,
     requested_at = :askedAt`;
   // Most responses do not change `refresh_at`. Setting it would rewrite its index.
@@ -151,7 +151,7 @@ function snapshotPut(prepare: Prepare): SnapshotTable['put'] {
        extra, local_uses, local_enabled, local_pending, product_key, confirmed_at, run, many_writers,
        missing_since, gone, read_first, requested_at, refresh_at)
      VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
-       :extra, :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :run, :manyWriters,
+       :extra, :localUses, :localEnabled, :localPending, :productId, :confirmedAt, :run, :manyWriters,
        :missingSince, :gone, :readFirst, :askedAt, :refreshAt)
      ON CONFLICT (license_key) DO UPDATE SET ${assignments}, refresh_at = :refreshAt`);
   return (snapshot) => {
@@ -185,7 +185,7 @@ function fromRow(row: Row): LicenseSnapshot {
       ...(row.extra !== null && { extra: JSON.parse(row.extra) as LicenseExtra }),
     },
     local: { uses: row.localUses, enabled: row.localEnabled === 1, pending: row.localPending },
-    productKey: row.productKey,
+    productId: row.productId,
     confirmedAt: row.confirmedAt,
     run: row.run,
     manyWriters: row.manyWriters === 1,
@@ -216,7 +216,7 @@ function columnsOf({ license, local, ...columns }: LicenseSnapshot) {
 
 export function preloadReads(prepare: Prepare): PreloadReads {
   const left = prepare.query<PreloadKey>(
-    `SELECT license_key AS licenseKey, product_key AS productKey FROM preload
+    `SELECT license_key AS licenseKey, product_key AS productId FROM preload
      WHERE is_found IS NULL ORDER BY postponed, id LIMIT ?`,
   );
   const progress = prepare.query<PreloadProgress>('SELECT done, failed, left FROM preload_count');
@@ -238,7 +238,7 @@ export function preloadTable(prepare: Prepare): PreloadTable {
   const resetCounts = prepare.change('UPDATE preload_count SET done = 0, failed = 0, left = 0');
   return {
     ...preloadReads(prepare),
-    add: prepare.change(`INSERT INTO preload (license_key, product_key) VALUES (:licenseKey, :productKey)
+    add: prepare.change(`INSERT INTO preload (license_key, product_key) VALUES (:licenseKey, :productId)
      ON CONFLICT (license_key) DO UPDATE SET product_key = excluded.product_key, is_found = NULL, postponed = 0`),
     finish: (licenseKey, isFound) => finish({ licenseKey, isFound }),
     postpone: (licenseKey) => postpone({ licenseKey }),

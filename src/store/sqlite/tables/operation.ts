@@ -30,7 +30,7 @@ function operationFrom(row: OperationRow): Operation {
     seq: row.seq,
     kind: row.kind,
     subject: row.subject,
-    productKey: row.productKey,
+    productId: row.productId,
     createdAt: row.createdAt,
     credential: row.credential,
     requestId: row.requestId,
@@ -87,7 +87,7 @@ function columnsOf<Given extends Omit<Operation, 'seq'>>({ progress, ...columns 
   return { ...columns, queue: queueOf[columns.kind], ...unset, ...progress };
 }
 
-const select = `SELECT seq, id, kind, subject, product_key AS productKey, state, maybe_applied AS maybeApplied,
+const select = `SELECT seq, id, kind, subject, product_key AS productId, state, maybe_applied AS maybeApplied,
   held, cause, base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage, credential,
   request_id AS requestId, reconcile_at AS reconcileAt, upstream, last_error AS lastError,
   seen_enabled AS seenEnabled, payload, created_at AS createdAt, finished_at AS finishedAt FROM outbox`;
@@ -250,7 +250,7 @@ function singleChanges(prepare: Prepare): Pick<OperationTable, 'add' | 'put' | '
     prepare.change(`INSERT INTO outbox (id, kind, subject, queue, product_key, state, maybe_applied, held, base_uses, sent_at,
        attempts, failures, next_at, outage, reconcile_at, upstream, last_error, seen_enabled, payload,
        created_at, credential, request_id, finished_at, cause)
-     VALUES (:id, :kind, :subject, :queue, :productKey, :state, :maybeApplied, :held, :baseUses, :sentAt,
+     VALUES (:id, :kind, :subject, :queue, :productId, :state, :maybeApplied, :held, :baseUses, :sentAt,
        :attempts, :failures, :nextAt, :outage, :reconcileAt, :upstream, :lastError, :seenEnabled, :payload,
        :createdAt, :credential, :requestId, :finishedAt, :cause)`);
   const put =
@@ -300,42 +300,42 @@ function sweepingChanges(prepare: Prepare): Pick<OperationTable, 'moveToSubject'
 function waitReads(prepare: Prepare): Pick<OperationReads, 'due' | 'nextDueAt'> {
   const first = prepare.query(
     `${waitingProducts}
-     SELECT productKey, (SELECT min(next_at) FROM outbox WHERE product_key = productKey AND next_at IS NOT NULL) AS nextAt
-     FROM waiting WHERE productKey IS NOT NULL`,
-    (row: { productKey: string; nextAt: number }) => row,
+     SELECT productId, (SELECT min(next_at) FROM outbox WHERE product_key = productId AND next_at IS NOT NULL) AS nextAt
+     FROM waiting WHERE productId IS NOT NULL`,
+    (row: { productId: string; nextAt: number }) => row,
   );
   const due = prepare.query(
-    `SELECT subject, queue, product_key AS productKey, next_at AS nextAt FROM outbox
+    `SELECT subject, queue, product_key AS productId, next_at AS nextAt FROM outbox
      WHERE product_key IS ? AND next_at <= ? ORDER BY next_at LIMIT ?`,
     (row: QueueKey & { nextAt: number }) => row,
   );
   /** The products with the earliest due operations. */
-  const dueProducts = (now: number, limit: number, isAsked: (productKey: string) => boolean): string[] =>
+  const dueProducts = (now: number, limit: number, isAsked: (productId: string) => boolean): string[] =>
     first
       .all()
-      .filter(({ productKey, nextAt }) => nextAt <= now && isAsked(productKey))
+      .filter(({ productId, nextAt }) => nextAt <= now && isAsked(productId))
       .sort((one, other) => one.nextAt - other.nextAt)
       .slice(0, limit)
-      .map(({ productKey }) => productKey);
+      .map(({ productId }) => productId);
   return {
     due: (now, limit, isAsked) =>
       [...(isAsked(null) ? [null] : []), ...dueProducts(now, limit, isAsked)]
-        .flatMap((productKey) => due.all(productKey, now, limit))
+        .flatMap((productId) => due.all(productId, now, limit))
         .sort((one, other) => one.nextAt - other.nextAt)
         .slice(0, limit)
-        .map(({ subject, queue, productKey }) => ({ subject, queue, productKey })),
+        .map(({ subject, queue, productId: productId }) => ({ subject, queue, productId })),
     nextDueAt: prepare.column<number | null>(`${waitingProducts}
-     SELECT min((SELECT min(next_at) FROM outbox WHERE product_key IS productKey AND next_at > ?)) AS nextAt
+     SELECT min((SELECT min(next_at) FROM outbox WHERE product_key IS productId AND next_at > ?)) AS nextAt
      FROM waiting`).first,
   };
 }
 
 /** SQL for the products with waiting queues, each found with one jump through the index. The last row is null. */
-const waitingProducts = `WITH RECURSIVE waiting (productKey) AS (
+const waitingProducts = `WITH RECURSIVE waiting (productId) AS (
    SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > ''
    UNION ALL
-   SELECT (SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > productKey)
-   FROM waiting WHERE productKey IS NOT NULL
+   SELECT (SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > productId)
+   FROM waiting WHERE productId IS NOT NULL
  )`;
 
 function waitChanges(

@@ -128,7 +128,7 @@ async function openAgentDesk(): Promise<TestApp> {
     const dead = buildOperation({
       id,
       subject: licenseKey,
-      productKey: 'P',
+      productId: 'P',
       attempts: 3,
       lastError,
       progress,

@@ -7,7 +7,7 @@ import { buildOperation } from '../../../support/builders/operation-builders.ts'
 const headers = { authorization: `Bearer ${adminToken}` };
 
 const operation = (id: string, progress: OperationProgress): Operation =>
-  buildOperation({ id, subject: 'KEY', productKey: 'P', attempts: 1, progress });
+  buildOperation({ id, subject: 'KEY', productId: 'P', attempts: 1, progress });
 
 test('the outbox lists unfinished operations, and any state by name', async () => {
   await using opened = await openApp({ role: 'agent' });
@@ -26,7 +26,7 @@ test('the outbox lists unfinished operations, and any state by name', async () =
     ...operation('d', { state: 'dead', cause: 'refused' }),
     kind: 'create_coupon',
     subject: 'CODE',
-    productKey: null,
+    productId: null,
   });
   const server = serverOf(opened.app);
   const list = async (query: string): Promise<[unknown, string[]]> => {
