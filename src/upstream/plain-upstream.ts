@@ -114,7 +114,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   }
 
   change(
-    { productKey, licenseKey, kind, requestId }: UpstreamChange,
+    { productId, licenseKey, kind, requestId }: UpstreamChange,
     signal: AbortSignal,
   ): Promise<Outcome<License>> {
     const route: Route = { request: 'change', path: `/license/${kind}`, requestId, signal };
