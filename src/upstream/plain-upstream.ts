@@ -109,8 +109,8 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     this.#base = new URL(settings.baseUrl);
   }
 
-  verify(productKey: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<License>> {
-    return this.#callLicense(productKey, licenseKey, { request: 'verify', path: '/license/verify', signal });
+  verify(productId: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<License>> {
+    return this.#callLicense(productId, licenseKey, { request: 'verify', path: '/license/verify', signal });
   }
 
   change(
@@ -118,7 +118,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     signal: AbortSignal,
   ): Promise<Outcome<License>> {
     const route: Route = { request: 'change', path: `/license/${kind}`, requestId, signal };
-    return this.#callLicense(productKey, licenseKey, route);
+    return this.#callLicense(productId, licenseKey, route);
   }
 
   createCoupon(
