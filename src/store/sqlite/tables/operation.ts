@@ -323,7 +323,7 @@ function waitReads(prepare: Prepare): Pick<OperationReads, 'due' | 'nextDueAt'> 
         .flatMap((productId) => due.all(productId, now, limit))
         .sort((one, other) => one.nextAt - other.nextAt)
         .slice(0, limit)
-        .map(({ subject, queue, productId: productId }) => ({ subject, queue, productId })),
+        .map(({ subject, queue, productId }) => ({ subject, queue, productId })),
     nextDueAt: prepare.column<number | null>(`${waitingProducts}
      SELECT min((SELECT min(next_at) FROM outbox WHERE product_key IS productId AND next_at > ?)) AS nextAt
      FROM waiting`).first,
