@@ -33,6 +33,8 @@ export function metricsOf({ role, listen, store }: Configuration): Metrics {
   return new Metrics({ role, isSecure: listen.tls !== null, hasDatabase: store.postgres !== null });
 }
 
+type MetricsOptions = { role: Status['role']; isSecure: boolean; hasDatabase: boolean };
+
 /** The metrics of this process, in their own registry (src/http/README.md, Health and status). */
 export class Metrics implements UpstreamMeter, Disposable {
   readonly #registry = new Registry();
@@ -40,43 +42,28 @@ export class Metrics implements UpstreamMeter, Disposable {
   readonly #eventLoop: ReturnType<typeof monitorEventLoopDelay> = monitorEventLoopDelay({
     resolution: resolutionMs,
   });
-  readonly #requests: Counter<'route' | 'status'>;
-  readonly #requestDuration: Histogram;
-  readonly #verdicts: Counter<'freshness' | 'enabled'>;
-  readonly #upstreamRequests: Counter<'outcome'>;
+  readonly #requests = this.#counter('requests_total', 'Requests answered.', ['route', 'status']);
+  readonly #requestDuration = this.#histogram(
+    'request_duration_seconds',
+    'To the end of the response.',
+    requestBuckets,
+  );
+  readonly #verdicts = this.#counter('verdicts_total', 'Verifies answered.', ['freshness', 'enabled']);
+  readonly #upstreamRequests = this.#counter('upstream_requests_total', 'Requests sent to the upstream.', [
+    'outcome',
+  ]);
   readonly #totals = { verifies: 0, uses: 0 };
-  readonly #unexpected: Counter;
-  readonly #commitDuration: Histogram;
-  readonly #commitSize: Histogram;
+  readonly #unexpected = this.#counter('unexpected_delta_total', 'Counts that another writer changed.', []);
+  readonly #commitDuration = this.#histogram(
+    'commit_duration_seconds',
+    'To the end of the commit.',
+    commitBuckets,
+  );
+  readonly #commitSize = this.#histogram('commit_batch_size', 'Writes in one commit.', batchBuckets);
   /** Null: the store is on this machine. */
   readonly #database: { waits: Histogram; retries: Counter<'reason'> } | null;
 
-  constructor({
-    role,
-    isSecure,
-    hasDatabase,
-  }: {
-    role: Status['role'];
-    isSecure: boolean;
-    hasDatabase: boolean;
-  }) {
-    this.#requests = this.#counter('requests_total', 'Requests answered.', ['route', 'status']);
-    this.#requestDuration = this.#histogram(
-      'request_duration_seconds',
-      'To the end of the response.',
-      requestBuckets,
-    );
-    this.#verdicts = this.#counter('verdicts_total', 'Verifies answered.', ['freshness', 'enabled']);
-    this.#upstreamRequests = this.#counter('upstream_requests_total', 'Requests sent to the upstream.', [
-      'outcome',
-    ]);
-    this.#unexpected = this.#counter('unexpected_delta_total', 'Counts that another writer changed.', []);
-    this.#commitDuration = this.#histogram(
-      'commit_duration_seconds',
-      'To the end of the commit.',
-      commitBuckets,
-    );
-    this.#commitSize = this.#histogram('commit_batch_size', 'Writes in one commit.', batchBuckets);
+  constructor({ role, isSecure, hasDatabase }: MetricsOptions) {
     this.#database = hasDatabase ? this.#ofDatabase() : null;
     const lag = {
       name: 'event_loop_lag_seconds',
