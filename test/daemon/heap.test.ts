@@ -5,7 +5,7 @@ import { cachedDataVersionTag } from 'node:v8';
 import { expect, test } from 'vitest';
 import { limitYoungObjects } from '../../src/daemon/system/process.ts';
 
-const heapModule = pathToFileURL(join(import.meta.dirname, '../../src/daemon/system/node.ts')).href;
+const heapModule = pathToFileURL(join(import.meta.dirname, '../../src/daemon/system/process.ts')).href;
 
 /** A thread that keeps 20,000 objects at any time, and creates many more. */
 const thread = `
