@@ -94,7 +94,7 @@ it('the architecture page names every folder of src and is short', () => {
   const folders = readdirSync(join(repository, 'src'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name);
-  expect(folders.filter((name) => !map.includes(`| \`${name}/\``))).toEqual([]);
+  expect(folders.filter((name) => !map.includes(`\n- \`${name}/\``))).toEqual([]);
   expect(map.split('\n').length).toBeLessThanOrEqual(110);
 });
 
