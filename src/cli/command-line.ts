@@ -65,7 +65,7 @@ export function parseArguments(
     isEntered
       ? new UsageError(plainMessage(message, command))
       : // yargs took the command for the value of an option before it.
-        new UsageError(`The options of a command come after it: latchkey ${words.join(' ')} …`);
+        new UsageError(`Put the options after the command: latchkey ${words.join(' ')} …`);
   void createParser(argv, [inGroups(words, command)], {
     enter: () => {
       isEntered = true;

@@ -1,8 +1,8 @@
-closeDebugger();
+hardenProcess();
 process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
   // The reader of a pipe may stop reading: that is not a failure.
   if (code === 'EPIPE') process.exit();
-  exitWith(`cannot write the result: ${message}. The command may have done its work`);
+  exitWith(`cannot write the result: ${message}. The command may already have taken effect`);
 });
 try {
   process.cwd();
@@ -30,7 +30,7 @@ function exitWith(detail: string): never {
  * `--heapsnapshot-signal` and `--report-on-signal` write files that contain secrets. An `--inspect` on the command line
  * is kept for developers of Latchkey.
  */
-function closeDebugger(): void {
+function hardenProcess(): void {
   for (const name of process.eventNames()) {
     if (typeof name === 'string' && name.startsWith('SIG')) process.removeAllListeners(name);
   }

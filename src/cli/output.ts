@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import { errorCodeOf, exitCode } from './exit-code.ts';
 import type { Shown } from './format.ts';
-import { layOut, type Line, type Span, toVisible, toVisibleLines } from './screen.ts';
+import { renderLayout, type Line, type Span, toVisible, toVisibleLines } from './screen.ts';
 
 /** Where a command writes: results to standard output, errors and warnings to standard error. */
 export interface Output {
@@ -64,7 +64,7 @@ export function createOutput(
 ): Output {
   const write = async (shown: Shown, now: number): Promise<string> => {
     const { columns, hasColour } = screen();
-    const lines = await layOut(shown, { columns, now });
+    const lines = await renderLayout(shown, { columns, now });
     return lines.map((line) => `${formatLine(line, hasColour)}\n`).join('');
   };
   const show: Output['show'] = async (shown, now = Date.now()) => writeResult(await write(shown, now));

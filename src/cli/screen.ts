@@ -173,7 +173,7 @@ const gap = 2;
 const minColumn = 8;
 const minValue = 20;
 
-export async function layOut(shown: Shown, layout: Layout): Promise<readonly Line[]> {
+export async function renderLayout(shown: Shown, layout: Layout): Promise<readonly Line[]> {
   const parts = isList(shown) ? shown : [shown];
   const texts: string[] = [];
   const layouts = parts.map((part) => readPart(part, layout, texts));

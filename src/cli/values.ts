@@ -20,7 +20,7 @@ export function readLicenseKey(words: readonly string[]): string {
 }
 
 export const keepOldOption = textOption(
-  'How long the old one stays valid, such as 24h; default: it stops at once. One rolled earlier stops in any case',
+  'How long the old one stays valid, such as 24h; default: it stops at once. A still older one stops in any case',
 );
 
 export function readKeepOld(text: string | undefined): number | undefined {

@@ -16,7 +16,7 @@ export interface LastKnownOptions {
 const dayMs = 24 * 60 * 60 * 1000;
 /** Practically for ever; a `Date` can still hold the end. */
 const maxGraceMs = 1_000_000 * dayMs;
-/** A valid key is refused as unknown if the agent still says so after this time. */
+/** A key that was valid is refused only after the agent has answered `not_found` for this long. */
 const notFoundMs = dayMs;
 /** A newer confirmation is written only if it is newer by this time. */
 const minRewriteMs = 60 * 60 * 1000;
@@ -25,7 +25,7 @@ const maxKeys = 100;
 const version = 1;
 const verdicts: ReadonlySet<Entry['verdict']> = new Set<Entry['verdict']>(['valid', 'disabled', 'not_found']);
 
-/** The last verdict of a key. The file contains a hash of the key, not the key itself. Times are `LastKnown.#now`. */
+/** The last verdict of a key. The file contains a hash of the key, not the key itself. Times are on the clock of the file (`#now`). */
 interface Entry {
   verdict: 'valid' | 'disabled' | 'not_found';
   license: License;
@@ -59,8 +59,8 @@ export class LastKnown {
   /** The content of the file when it was last read or written. */
   #stored: Entries = new Map();
   /**
-   * The clock of the file, in ms. `#now` advances with the system clock, and never goes back. So setting the system
-   * clock back extends no grace, and `#now` still advances after a system clock that was ahead is set right.
+   * The clock of the file, in ms. `#now` only moves forward, by as much as the system clock advances. Setting the
+   * system clock back extends no grace.
    *
    * `#systemTime` is the system clock when `#now` was computed. `#isSetBack`: the system clock was set back since the
    * file was written, so the next verdict writes the file with the new system time.

@@ -167,7 +167,7 @@ function receiverOf(result: Result): string | null {
   return result instanceof NoReply ? result.sentTo : result.from;
 }
 
-/** The refusals after which the change may have been recorded, or may be recorded just now. */
+/** Problems that leave open whether the change was recorded, or is still being recorded. */
 const undecided: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'storage_failed',
   'outcome_unknown',

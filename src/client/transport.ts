@@ -118,7 +118,7 @@ export class Transport {
     return { ...target, agent: this.#securePool(certificate) };
   }
 
-  /** Trust is a property of the pool: Node keeps no connections of requests that set it themselves. */
+  /** Each certificate has its own pool: Node does not reuse a connection if the request itself sets what to trust. */
   #securePool(certificate: string | null): https.Agent {
     const existing = this.#secure.get(certificate);
     if (existing !== undefined) return existing;
@@ -144,7 +144,7 @@ class PinningAgent extends https.Agent {
 
   override createConnection(...args: Parameters<https.Agent['createConnection']>): TLSSocket {
     const socket = super.createConnection(...args) as TLSSocket;
-    // Node makes its own check at this time, too: nothing was sent yet.
+    // Before the first byte is sent, at the time of Node's own check.
     socket.once('secureConnect', () => {
       if (socket.getPeerX509Certificate()?.fingerprint256 === this.#fingerprint) return;
       socket.destroy(new Error('the server shows another certificate'));

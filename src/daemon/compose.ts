@@ -25,9 +25,8 @@ import { replaceSecretFile } from './system/secret-files.ts';
 import { done } from '../domain/problem/problem.ts';
 
 /**
- * Builds a daemon on an opened store, listens, and starts the loops: who gets what, from top to bottom. `resources` is
- * what the daemon disposes of at its end. If building fails, `resources` stays with the caller. `prepare` changes a
- * server before it listens.
+ * Builds a daemon on an opened store, listens, and starts the loops: who gets what, from top to bottom. The daemon
+ * takes over `resources`, unless this function throws. `prepare` changes a server before it listens.
  */
 export async function compose(
   store: OpenedStore,

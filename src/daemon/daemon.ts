@@ -81,7 +81,7 @@ export class Daemon {
     return this.#failed.promise;
   }
 
-  /** Whether this process accepts requests. Ready also when only reads work: all nodes have the same database. */
+  /** Whether this process accepts requests. Also ready if only reads work: another node has the same database. */
   readiness(): Readiness {
     if (this.#phase !== 'ready') return readinessByPhase[this.#phase];
     const { storage } = this.#parts.writer;

@@ -179,7 +179,7 @@ function ofOutbox(read: (outbox: OutboxStatus) => readonly Sample[]): GaugeDescr
   return ({ status: { outbox } }) => (outbox === null ? [] : read(outbox));
 }
 
-/** Includes accepted credentials: an alert ends only if its series continues. */
+/** Accepted credentials have the value 0: without a sample, an alert would not end. */
 function credentialSamples(
   { pausedProducts, couponsPaused }: UpstreamStatus,
   { productKeys }: ProcessSnapshot,

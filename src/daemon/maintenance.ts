@@ -55,7 +55,7 @@ export async function runMaintenance(parts: MaintenanceParts, signal: AbortSigna
     lastKeepMs = keepMs;
     await pause(clock, tickMs, signal);
   }
-  // Before the next start, the clock may be turned back.
+  // Setting the clock back before the next start then gains nothing.
   await markTime(parts);
 }
 

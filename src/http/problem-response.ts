@@ -33,7 +33,7 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
     hangUp(reply.raw);
     return reply;
   }
-  // If the caller closes the connection after this request. On other connections, Node discards the rest of the body.
+  // Needed only if the caller closes the connection: on others, Node discards the rest of the body.
   if (!request.raw.complete && !reply.raw.shouldKeepAlive && problem.code !== 'request_timeout') {
     closeBehindBody(request.raw, reply.server.server.requestTimeout);
   }

@@ -43,7 +43,7 @@ export function noContent(): { ok: true; value: RouteResponse } {
 
 /** The change is committed, but its result cannot be read for the response. */
 export function responseUnreadable(): Result<never> {
-  return failWith('internal_error', 'The change was made, but what came of it cannot be read.');
+  return failWith('internal_error', 'The change was made, but its result cannot be read.');
 }
 
 /** A body without `data` around it. */

@@ -90,7 +90,7 @@ function refuseSchema(): never {
   throw new Error('a route reads its own parameters');
 }
 
-/** Says which instance answers, by which the command line and an agent know each other, and to which request. */
+/** Adds the id of the instance, by which commands and agents recognize it, and the id of the request. */
 function nameResponse({ instance }: App, { id }: FastifyRequest, reply: FastifyReply): void {
   reply.header(instanceHeader, instance).header(requestIdHeader, id);
 }

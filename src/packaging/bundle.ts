@@ -43,7 +43,7 @@ function bundleOptions(
     cwd: root,
     platform: 'node',
     external: (id) => packages === 'external' && isPackage(id),
-    // The bundler warns, for instance, of a module that would be missing at run time.
+    // Each warning ends the build: it may be about a module that would be missing at run time.
     onLog: (_level, { message }) => {
       throw new Error(message);
     },

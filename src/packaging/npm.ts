@@ -2,7 +2,7 @@
  * Builds `dist`, the content of the npm package: declarations by tsc, our own source in few files with the dependencies
  * outside, the launcher, and the manual page. `npm run build` and `npm pack` call this script.
  *
- * tsc's output for each source would start 40 ms slower than these files (`latchkey serve`).
+ * With one file for each source, `latchkey serve` would start 40 ms later.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';

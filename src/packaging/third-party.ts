@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** @fastify/swagger-ui includes Swagger UI without its notice. */
-const swaggerUi = `--- Swagger UI, within @fastify/swagger-ui (Apache-2.0; its text: reflect-metadata, above)
+const swaggerUi = `--- Swagger UI, within @fastify/swagger-ui (Apache-2.0: see the license of reflect-metadata above)
 
 swagger-ui
 Copyright 2020-2021 SmartBear Software Inc.`;

@@ -1,7 +1,7 @@
 import { foldCouponCode, type Coupon } from '../domain/checkout/coupon.ts';
 import type { Operation } from '../domain/outbox/operation.ts';
 import {
-  heldBack,
+  notSent,
   isHeldBack,
   isMissing,
   notApplied,
@@ -225,7 +225,7 @@ export class CouponSync implements CouponFetch {
   ): Promise<Outcome<Value>> {
     const { limiter, clock } = this.#parts;
     const admission = await limiter.admit(priority, signal);
-    if (!admission.admitted) return heldBack('unreachable', admission.detail);
+    if (!admission.admitted) return notSent('unreachable', admission.detail);
     if (limiter.refusedCredentials().includes(null)) {
       limiter.giveBack();
       return refusedKey;
@@ -257,7 +257,7 @@ function maybeUnreadable({ fault }: UnreadableCoupon): NotApplied {
 }
 
 /** After a 401 or 403, this API key is not used until a probe succeeds. */
-const refusedKey = heldBack(
+const refusedKey = notSent(
   'unauthorized',
   'the upstream refused the API key, which is not used until it is tested again',
 );

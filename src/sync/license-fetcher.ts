@@ -12,7 +12,7 @@ import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/queue.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
-import { type KeyedMutex, isDiskFull, persist, unlessAborted } from './waiting.ts';
+import { type KeyedMutex, isDiskFull, persist, raceWithAbort } from './waiting.ts';
 import { LookupQueue, type LookupLimits } from './lookup-queue.ts';
 import type { Priority } from './rate-limiter.ts';
 import type { UpstreamLimiter } from './upstream-limiter.ts';
@@ -89,7 +89,7 @@ export class LicenseFetcher implements LicenseFetch {
       !this.#parts.limiter.admission().admitted ||
       products.every((productId) => this.#underWay.has(nameOf(productId, licenseKey)));
     if (requester?.isCounted !== true || isFree) {
-      return await unlessAborted(this.#search(products, licenseKey, credential, null), signal);
+      return await raceWithAbort(this.#search(products, licenseKey, credential, null), signal);
     }
     const name = nameOf(credential, licenseKey);
     if (!this.#lookups.has(name)) {
@@ -99,7 +99,7 @@ export class LicenseFetcher implements LicenseFetch {
     }
     const lookup = this.#lookups.get(name) ?? this.#lookUp(products, licenseKey, credential);
     this.#lookups.set(name, lookup);
-    return await unlessAborted(lookup, signal);
+    return await raceWithAbort(lookup, signal);
   }
 
   /** Searches for an unknown key, and gives back what was charged for too much. */
@@ -123,8 +123,8 @@ export class LicenseFetcher implements LicenseFetch {
   }
 
   /**
-   * Reads a key under each product in turn, also if the caller has left. `charge` counts the requests; an existing key
-   * is free. Null if this lookup does not count.
+   * Reads a key under each product in turn, also after the caller has left. `charge` counts the requests that count
+   * against `limits.misses`; an existing key is free. Null: this lookup has no limit.
    */
   async #search(
     productIds: readonly string[],

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { bucketAt, giveBack, spend, waitOf, type Bucket, type Rate } from '../domain/token-bucket.ts';
 import type { Clock } from '../service/ports.ts';
-import { unlessAborted } from './waiting.ts';
+import { raceWithAbort } from './waiting.ts';
 
 /** How many seconds' worth of lookups a credential can use at once. */
 const burstSeconds = 10;
@@ -83,7 +83,7 @@ export class LookupQueue {
       resolve,
     };
     this.#waiting.push(waiter);
-    const admission = unlessAborted(promise, signal, () => this.#remove(waiter));
+    const admission = raceWithAbort(promise, signal, () => this.#remove(waiter));
     this.#advance();
     if (this.#waiting.length > this.#limits().maxWaiting) this.#makeRoom();
     if (!this.#isRunning) void this.#run();

@@ -231,7 +231,7 @@ export class Push implements Deliveries {
     return planned.step === 'read' ? 'read' : 'done';
   }
 
-  /** Null if the limiter admits nothing. The caller gives back the admission of a step that sends nothing. */
+  /** Null if the limiter admits nothing. If the step sends nothing, the caller gives the admission back. */
   async #plan(command: CommandOf<'planStep'>, run: Run): Promise<Step | null> {
     const { writer, limiter } = this.#parts;
     // The limiter comes first: an operation that is marked as in flight must be sent at once.

@@ -1,6 +1,6 @@
 import { bucketAt, giveBack, spend, waitOf, type Bucket, type Rate } from '../domain/token-bucket.ts';
 import type { Clock } from '../service/ports.ts';
-import { unlessAborted } from './waiting.ts';
+import { raceWithAbort } from './waiting.ts';
 
 /** Why a request is sent: a waiting caller, an operation, or a refresh in the background. */
 export type Priority = 'caller' | 'push' | 'refresh';
@@ -43,7 +43,7 @@ export class RateLimiter {
     const { promise, resolve } = Promise.withResolvers<void>();
     const queue = this.#waiting[priority];
     queue.set(requester, [...(queue.get(requester) ?? []), resolve]);
-    const acquired = unlessAborted(promise, signal, () => {
+    const acquired = raceWithAbort(promise, signal, () => {
       const others = (queue.get(requester) ?? []).filter((other) => other !== resolve);
       if (others.length > 0) queue.set(requester, others);
       else queue.delete(requester);

@@ -47,7 +47,7 @@ export class Wake {
 const early = new Error('woken');
 
 /** The result of the work, or the signal's reason if the signal aborts first; then `leave` is called as well. */
-export async function unlessAborted<Value>(
+export async function raceWithAbort<Value>(
   work: Promise<Value>,
   signal: AbortSignal,
   leave: () => void = () => undefined,
@@ -124,7 +124,7 @@ export class KeyedMutex {
     const { promise, resolve } = Promise.withResolvers<Hold>();
     const waiter: Waiter = { queues, grant: resolve };
     subject.waiters.push(waiter);
-    return await unlessAborted(promise, signal, () => {
+    return await raceWithAbort(promise, signal, () => {
       subject.waiters = subject.waiters.filter((other) => other !== waiter);
       this.#grantNext(name, subject);
     });

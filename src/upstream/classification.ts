@@ -99,7 +99,7 @@ function provenanceOf(
   cachedForMs: number,
   now: number,
 ): Pick<Applied<unknown>, 'confirmedAt' | 'instance' | 'isPending' | 'nextCursor'> {
-  // The upstream's Date says when the response was made. By a local clock that is ahead, it would look newer.
+  // By the upstream's Date: a local clock that is ahead would make a cached response look newer than it is.
   const madeAt = cachedForMs > 0 ? (sentAtOf(response) ?? now) : now;
   const confirmedAt = Math.min(confirmedAtOf(response, now), now - cachedForMs, madeAt);
   const instance = instanceOf(response);
@@ -226,12 +226,12 @@ const failures: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'a self-signed certificate that is not trusted here',
   ERR_SSL_WRONG_VERSION_NUMBER: 'the server does not speak TLS',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the server does not speak TLS',
-  // Only CONNECT has a time limit of its own for the response headers.
+  // `headersTimeout` is set for CONNECT alone, so this error always comes from the proxy.
   UND_ERR_HEADERS_TIMEOUT: 'the proxy did not answer in time',
   UND_ERR_SOCKET: 'connection closed before the response was complete',
   UND_ERR_HEADERS_OVERFLOW: 'the response headers are too large',
   // undici asserts that nothing is answered 101 without an upgrade.
-  ERR_ASSERTION: 'the answer breaks HTTP',
+  ERR_ASSERTION: 'the response is not valid HTTP',
   UND_ERR_DESTROYED: 'the client is closed',
 };
 
@@ -250,7 +250,7 @@ const certificateFaults: Readonly<Record<string, CertificateFault>> = {
 
 const certificateDetails: Readonly<Partial<Record<CertificateFault, string>>> = {
   expired: 'the certificate has expired',
-  untrusted: 'a certificate of an authority that is not trusted here',
+  untrusted: 'the certificate is signed by an authority that is not trusted here',
 };
 
 /** What is wrong with the certificate; null if the failure has another reason. */

@@ -8,7 +8,7 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
 export type CompleteResponse = { type: 'answered'; status: number; headers: Headers; text: string };
 
 /**
- * There was no complete response. `sent`: bytes of the request may have left; if false, certainly none did. `headers`:
+ * There was no complete response. `sent` is false only if no byte of the request was written. `headers`:
  * those of a response whose body did not end; empty if there was none.
  */
 export type FailedExchange = { type: 'failed'; sent: boolean; error: Error; headers: Headers };

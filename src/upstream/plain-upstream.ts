@@ -19,7 +19,7 @@ import { networkTransport, type Transport } from './exchange.ts';
 /** How to send requests and read responses; the functions are called for each request. */
 export type SpecificationSettings = Pick<ConnectionSettings, 'baseUrl'> & {
   apiKey: () => string | null;
-  secretOf: (productKey: string) => string | null;
+  secretOf: (productId: string) => string | null;
   /** The names of the headers that carry the credentials. */
   headers: { apiKey: string; productSecret: string };
   dialect: Dialect;
@@ -51,8 +51,8 @@ export type PlainUpstreamSettings = ConnectionSettings & SpecificationSettings;
 /** The clock that dates responses. */
 export type UpstreamClock = Pick<Clock, 'now' | 'monotonic'> & {
   /**
-   * Epoch ms that no later response takes back; null before the first response. Responses are dated by it, so that
-   * none lies in the future.
+   * The latest time that the upstream has confirmed, in epoch ms; it never goes back. Null before the first response.
+   * No response gets a later date.
    */
   confirmed(): number | null;
 };
@@ -74,7 +74,7 @@ type ApiCall<Value> = Route & {
   parameters: Record<string, string>;
   header: string;
   credential: string;
-  /** What no detail may repeat, besides the credential. */
+  /** Values to mask in the details of errors, in addition to the credential. */
   hidden: readonly string[];
   read: ResponseContext<Value>['read'];
 };
@@ -147,8 +147,8 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     await this.#transport[Symbol.asyncDispose]();
   }
 
-  async #callLicense(productKey: string, licenseKey: string, route: Route): Promise<Outcome<License>> {
-    const credential = this.#settings.secretOf(productKey);
+  async #callLicense(productId: string, licenseKey: string, route: Route): Promise<Outcome<License>> {
+    const credential = this.#settings.secretOf(productId);
     if (credential === null) return withoutCredential('no secret is configured for the product of this key');
     return this.#call({
       ...route,

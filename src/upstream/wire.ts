@@ -53,7 +53,13 @@ const license = z.looseObject({
 /** Specification 2.1. Combinations that it does not forbid (a product key with `multi`) are accepted. */
 const coupon = z
   .object({
-    id: numberOf(z.int().nonnegative('Invalid input: provisional, until an upstream above has the coupon')),
+    id: numberOf(
+      z
+        .int()
+        .nonnegative(
+          'Invalid input: provisional, because the upstream is an agent that has not delivered this coupon yet',
+        ),
+    ),
     coupon_type: z.enum(['single', 'multi', 'collection']),
     percent_off: numberOf(z.number().positive().max(100)).nullish(),
     amount_off: numberOf(z.int().positive()).nullish(),

@@ -26,7 +26,7 @@ export const collectionQuery = parameters({
   ...pageShape('collections'),
 });
 
-/** `PUT /admin/v1/collections/{collection_id}`: all members are required, so that leaving one out changes nothing. */
+/** `PUT /admin/v1/collections/{collection_id}`: a request without all members is refused. */
 export const collectionChange = parameters(
   { name, product_keys: texts },
   { unknown: 'refused', id: 'CollectionChange' },

@@ -10,7 +10,7 @@ const shape = z.object({
   id: z.string(),
   kind: z.enum(['usage', 'decrease', 'disable', 'enable', 'create_coupon']),
   license_key: z.string().nullable(),
-  subject: z.string().describe('The license key, the coupon code or the order that the operation is about.'),
+  subject: z.string().describe('The license key or the coupon code that the operation changes.'),
   state: z.enum(operationStates),
   held: z.boolean().describe('Whether the operation waits for the decision of a person.'),
   attempts: z.int(),

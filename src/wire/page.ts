@@ -77,7 +77,7 @@ function parseArray(text: string): unknown[] {
   }
 }
 
-/** Keys never contain `\0` or broken surrogates, and not every database can compare them. */
+/** Refuses `\0` and broken surrogates: no key has them, and PostgreSQL cannot compare them. */
 function isOf(types: readonly string[]): (value: unknown, index: number) => boolean {
   return (value, index) =>
     typeof value === types[index] &&

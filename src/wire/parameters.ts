@@ -45,7 +45,7 @@ export function parameters<Shape extends Readonly<Record<string, z.ZodType>>>(
   const fields = Object.entries(shape).map(([name, type]) => ({ name, key: camelCase(name), type }));
   return {
     schema: object.meta(id === undefined ? {} : { id }),
-    // Each field on its own: a failed read of the whole object has no values, and the checks of the route need them.
+    // Field by field: `safeParse` of the object gives no values if one field fails, and the route checks the others.
     read(raw, within = '') {
       const values: Record<string, unknown> = {};
       const faults: ParameterFault[] = [];

@@ -43,7 +43,7 @@ export const productParameters = parameters(
   { id: 'NewProduct' },
 );
 
-/** `PUT /admin/v1/products/{product_key}`: all members are required, so that leaving one out changes nothing. */
+/** `PUT /admin/v1/products/{product_key}`: a request without all members is refused. */
 export const productChange = parameters(
   { name, recurring: boolean, archived: boolean },
   { unknown: 'refused', id: 'ProductChange' },

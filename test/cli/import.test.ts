@@ -14,7 +14,7 @@ test('if a file cannot be read to its end, the rows before are imported and both
   expect(outcome).toEqual({
     code: 1,
     out: '1 imported, 0 unchanged, 0 rejected\n',
-    err: `latchkey: cannot read ${file}: Behind line 2 a quote is not closed, or a row has more than 65536 characters.\n`,
+    err: `latchkey: cannot read ${file}: After line 2, a quote is not closed, or a row has more than 65536 characters.\n`,
   });
   expect(daemon.received).toMatchObject([
     { body: '{"licenses":[{"license_key":"A","buyer_email":"a@example.com"}]}' },

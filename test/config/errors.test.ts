@@ -50,7 +50,10 @@ test.each([
   ['listen: { tcp: "127.0.0.1:80/" }', 'listen.tcp: must be host:port'],
   ['listen: { tcp: true }', 'listen.tcp: must be host:port'],
   ['listen: { tcp: "[example]:80" }', 'listen.tcp: must be host:port'],
-  ['listen: { tcp: false, socket: false }', 'listen.tcp: is switched off, and so is listen.socket'],
+  [
+    'listen: { tcp: false, socket: false }',
+    'listen.tcp: has no listener: turn on listen.tcp, listen.socket or listen.sockets',
+  ],
   [`listen: { socket: /${'x'.repeat(107)} }`, 'listen.socket: must be a path of at most 107 bytes'],
   [`state_dir: /${'é'.repeat(60)}`, 'listen.socket: must be a path of at most 107 bytes'],
   ['listen: { socket_mode: "0999" }', 'listen.socket_mode: must be permission bits in octal'],

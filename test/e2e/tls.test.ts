@@ -297,7 +297,7 @@ test('an upstream is trusted for its own certificate, not for the certificate of
   const products = [{ key: 'RGsF', secret: 'the-product-secret' }];
   await using daemon = await startDaemonProcess(directory.path, { ...configuration, upstream, products });
   const { error } = await daemon.said('the upstream is unavailable: answering from local state');
-  expect(error).toBe('a certificate of an authority that is not trusted here');
+  expect(error).toBe('the certificate is signed by an authority that is not trusted here');
 });
 
 test("an upstream whose authority is in the system's certificate store is trusted without ca_file", async () => {

@@ -105,12 +105,12 @@ describe('a verdict without a new response', () => {
     assert(
       property(inputs, (all) => {
         const machine = new Machine();
-        let historyEntry = machine.keeping.base;
+        let storedTime = machine.keeping.base;
         for (const input of all) {
           machine.suffer(input);
-          expect(machine.keeping.base).toBeGreaterThanOrEqual(historyEntry);
+          expect(machine.keeping.base).toBeGreaterThanOrEqual(storedTime);
           expect(machine.now).toBeGreaterThanOrEqual(machine.keeping.base);
-          historyEntry = machine.keeping.base;
+          storedTime = machine.keeping.base;
         }
       }),
     );

@@ -103,7 +103,7 @@ class Desk implements Disposable {
         break;
       case 'crash':
         this.#reading = { wall, monotonic: 0 };
-        this.clock = this.#newClock(await this.machine.historyEntry());
+        this.clock = this.#newClock(await this.machine.storedTime());
         break;
       case 'answer':
       case 'list':

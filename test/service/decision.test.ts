@@ -259,23 +259,26 @@ describe('an operation that a person confirms', () => {
   });
 
   it.each([
-    ['and was', 6],
-    ['and was not', 5],
-  ])('%s: the next operation is sent on the count that is read', async (_, uses) => {
-    await using agent = await createAgent({ uses: 5 });
-    const use = await agent.record('usage');
-    await agent.answer(await agent.send('counter'), lost);
-    await decide(agent, use, 'confirm');
-    const next = await agent.record('usage');
-    expect(agent.local.uses).toBe(7);
-    agent.pass(minute);
-    expect(await agent.plan('counter')).toEqual({ step: 'read' });
-    expect(await agent.read(agent.says(uses))).toEqual({ unexpected: null });
-    await agent.answer(await agent.send('counter'), lost);
-    agent.pass(minute);
-    await agent.read(agent.says(uses + 1));
-    expect(agent.stateOf(next)).toBe('delivered');
-  });
+    ['was applied', 6],
+    ['was not applied', 5],
+  ])(
+    'a use that a person confirms %s: the next operation is sent on the count that is read',
+    async (_, uses) => {
+      await using agent = await createAgent({ uses: 5 });
+      const use = await agent.record('usage');
+      await agent.answer(await agent.send('counter'), lost);
+      await decide(agent, use, 'confirm');
+      const next = await agent.record('usage');
+      expect(agent.local.uses).toBe(7);
+      agent.pass(minute);
+      expect(await agent.plan('counter')).toEqual({ step: 'read' });
+      expect(await agent.read(agent.says(uses))).toEqual({ unexpected: null });
+      await agent.answer(await agent.send('counter'), lost);
+      agent.pass(minute);
+      await agent.read(agent.says(uses + 1));
+      expect(agent.stateOf(next)).toBe('delivered');
+    },
+  );
 
   it('a confirmed operation is not counted again if a read had shown it', async () => {
     await using agent = await createAgent({ uses: 5 }, { writers: 'many', onUncertain: 'hold' });

@@ -143,7 +143,7 @@ describe('the stored time', () => {
     expect(await storedTime(harness.store)).toBeNull();
     const claimed = (at: number) => ({ at, isConfirmed: false });
     const confirmed = (at: number) => ({ at, isConfirmed: true });
-    for (const [mark, historyEntry] of [
+    for (const [mark, expected] of [
       [claimed(5000), claimed(5000)],
       [claimed(4000), claimed(5000)],
       [confirmed(2000), confirmed(2000)],
@@ -153,7 +153,7 @@ describe('the stored time', () => {
       [claimed(4000), claimed(4000)],
     ] as const) {
       await harness.writer.write('markTime', { mark });
-      expect(await storedTime(harness.store)).toEqual(historyEntry);
+      expect(await storedTime(harness.store)).toEqual(expected);
     }
   });
 

@@ -323,7 +323,7 @@ describe('a failure', () => {
 
   test.each([
     ['UND_ERR_HEADERS_OVERFLOW', 'the response headers are too large'],
-    ['ERR_ASSERTION', 'the answer breaks HTTP'],
+    ['ERR_ASSERTION', 'the response is not valid HTTP'],
   ])('a failure of the response, %s, is reported without the internal words of undici', (code, expected) => {
     const message = 'The expression evaluated to a falsy value:\n\n  assert(upgrade)\n';
     expect(describeFailure(Object.assign(new Error(message), { code }))).toBe(expected);
@@ -333,7 +333,7 @@ describe('a failure', () => {
     ['ERR_SSL_WRONG_VERSION_NUMBER', 'the server does not speak TLS'],
     ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'TLS failed: tlsv1 alert protocol version'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'a self-signed certificate that is not trusted here'],
-    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'a certificate of an authority that is not trusted here'],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'the certificate is signed by an authority that is not trusted here'],
   ])('a failure of TLS, %s, is reported without the internal words of Node and OpenSSL', (code, expected) => {
     const message = '4013E41F:error:0A00010B:SSL routines:x:../deps/openssl/x.c:78: try --use-system-ca';
     expect(describeFailure(Object.assign(new Error(message), { code }))).toBe(expected);

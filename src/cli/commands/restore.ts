@@ -9,7 +9,10 @@ export const command = defineCommand({
   describe: 'Restore a backup, while no daemon runs',
   builder: { file: positional('File made by latchkey backup', 'file') },
   examples: [
-    ['latchkey restore latchkey-2026-02-22.db', 'as a new instance, which reads back before it sends'],
+    [
+      'latchkey restore latchkey-2026-02-22.db',
+      'as a new instance, which checks the upstream before it sends changes',
+    ],
   ],
   handler: async (args, output) => {
     const located = locateDaemon(toLoadOptions(args));

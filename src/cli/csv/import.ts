@@ -48,7 +48,7 @@ export const scopeAccount = {
   describe: 'Account of the coupons; default: the account named default',
 } as const;
 
-/** Small enough that the daemon serves other requests while it reads one of these. */
+/** Keeps each request small, so that the daemon can serve other requests in between. */
 const rowsOfRequest = 2000;
 /** The daemon commits several requests together, which writes less, while it reads the others. */
 const concurrency = 8;

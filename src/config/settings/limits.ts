@@ -35,7 +35,7 @@ export const limits = section(
     }),
     misses: rate.prefault(2).meta({
       description:
-        'How often one credential may make an agent look up an unknown key at the upstream. Each product that is asked counts; keys that exist do not count. A burst may use the look-ups of ten seconds. Further look-ups wait for at most 30 s; at most half as many as `connections` can wait, and more are refused.',
+        'How often one credential may make an agent look up unknown keys at the upstream (src/http/README.md, Limits). Each product counts. Keys that exist do not count.',
       unit: 'look-ups a second',
       reload: 'applies',
     }),

@@ -142,7 +142,7 @@ export const listen = section(
       }),
       unknown: z.enum(['problem', 'reset']).meta({
         description:
-          'What to do if nothing is known about a license key, for example because the upstream is unavailable and the key was never seen, or because a limit refuses the request: `problem` sends a problem (503, 429), `reset` closes the connection without a response. Much existing software treats any response that it cannot read as "invalid", but tolerates a failed connection.',
+          'What a license route does if nothing is known about the key: `problem` sends a problem (503, 429), `reset` closes the connection without a response. Much existing software treats a response that it cannot read as "invalid", but tolerates a failed connection.',
         defaultText: '`reset` if `listen.dialect` is `payhip`, else `problem`',
       }),
       header_aliases: headerAliases.prefault({}).meta({
@@ -184,7 +184,10 @@ export const listen = section(
     )
     .refine(
       (value) => value.tcp !== null || value.socket !== null || value.sockets.length > 0,
-      rule(['tcp', 'socket', 'sockets'], 'is switched off, and so is listen.socket: nobody could connect'),
+      rule(
+        ['tcp', 'socket', 'sockets'],
+        'has no listener: turn on listen.tcp, listen.socket or listen.sockets',
+      ),
     )
     .refine(
       (value) => value.tls === null || value.tcp !== null,

@@ -4,7 +4,7 @@ import { count, optional, path, secret, secretFile, text, wait } from '../types.
 import { parseDatabaseUrl } from '../value/address.ts';
 
 const urlForm =
-  'must be postgres://user@host:port/database, with sslmode=verify-full, or disable on this machine, as its only parameter (a Unix socket: ?host=/its/directory)';
+  'must be postgres://user@host:port/database with one parameter at most: sslmode=verify-full, sslmode=disable (on this machine only), or host=/directory for a Unix socket';
 
 const schemaName = /^[a-z_][a-z0-9_]{0,62}$/;
 

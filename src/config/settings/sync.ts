@@ -13,7 +13,7 @@ const backoff = section(
       }),
       max: wait
         .prefault(formatDuration(defaultBackoffPolicy.maxMs))
-        .meta({ description: 'The upper limit of that maximum.' }),
+        .meta({ description: 'The longest wait between two attempts.' }),
     })
     .refine(({ first, max }) => first <= max, rule(['first', 'max'], 'must not be longer than max')),
 );
@@ -33,7 +33,8 @@ const breaker = section(
 export const sync = section(
   z.strictObject({
     rate: rate.prefault(5).meta({
-      description: 'The maximum request rate to the upstream. A burst may use the requests of two seconds.',
+      description:
+        'The maximum request rate to the upstream. Bursts of up to two seconds of requests are allowed.',
       unit: 'requests a second',
     }),
     concurrency: count.prefault(4).meta({

@@ -72,7 +72,7 @@ const agent = section(
       }),
       connect_to: optional(destination).meta({
         description:
-          'Where to connect instead of the address that the name in `base_url` resolves to, for a machine on which that name resolves to this process. `Host`, the TLS server name and the certificate remain those of `base_url`; no proxy is used.',
+          'Connect to this address instead of resolving the host of `base_url`. Needed if that host resolves to this agent. `Host`, the TLS server name and the certificate remain those of `base_url`; no proxy is used.',
       }),
       proxy: optional(proxyUrl).meta({
         description:

@@ -72,8 +72,8 @@ export class PersistentClock implements Clock {
   }
 
   /**
-   * Learns from the `Date` of a response of the upstream, in epoch ms; null: it has none. Returns whether the time jumped
-   * so far ahead that the store must record the time before anything gets that date.
+   * Learns from the `Date` of a response of the upstream, in epoch ms; null: it has none. Returns true if the time
+   * jumped by over 30 days: then the store must record the time before anything gets that date.
    */
   learn(date: number | null): boolean {
     this.now();

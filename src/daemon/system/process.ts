@@ -5,7 +5,7 @@ import { ListenError } from '../../http/listen.ts';
 /** The signals that end the process. SIGHUP reloads instead. */
 export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2'] as const;
 
-/** The signals of fatal faults. After a handler, the faulting instruction would run again, for ever. */
+/** The signals of fatal faults. They get no handler: after it, the same instruction would fault again. */
 export const faultSignals = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const;
 
 /** A signal within this time after the last one counts as the same, in ms. */

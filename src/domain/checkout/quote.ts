@@ -158,7 +158,8 @@ function fractionOf(decimal: number): { numerator: bigint; denominator: bigint }
 
 /**
  * Shares a discount among lines in proportion to their costs. The cents that are left after rounding down go to the
- * lines with the largest remainders. The content of two lines with the same remainder decides, not their order.
+ * lines with the largest remainders. What the lines contain breaks ties, so that the same cart in another order gets
+ * the same shares.
  */
 function distribute(discount: bigint, lines: readonly PricedLine[], costs: readonly bigint[]): bigint[] {
   const base = sum(costs);

@@ -97,9 +97,8 @@ export function backoffMs(policy: BackoffPolicy, failures: number, fraction: num
 export type CounterKind = 'usage' | 'decrease';
 
 /**
- * How many of the uncertain operations the upstream applied, judged by its count: the result is how many of the first `kinds` lead
- * from `base` to `read`. The longest such run is taken; each run that ends at `read` leads to the same count in the
- * end. Null if no run explains the count: there is another writer.
+ * How many of the uncertain operations the upstream applied: the length of the longest prefix of `kinds` that turns
+ * the count `base` into `read`. Null if there is none: another program changed the count.
  */
 export function countApplied(base: number, kinds: readonly CounterKind[], read: number): number | null {
   let uses = base;

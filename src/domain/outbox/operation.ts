@@ -19,7 +19,7 @@ export const queueOf: Record<OperationKind, QueueName> = {
 export type DeathCause = 'refused' | 'missing';
 
 /**
- * The state of an operation. Times are epoch ms. `maybeApplied`: an attempt may have been applied, and no read can
+ * The state of an operation. Times are epoch ms, except `sentAt` (`Clock.monotonic`). `maybeApplied`: an attempt may have been applied, and no read can
  * rule that out.
  */
 export type OperationProgress =
@@ -72,7 +72,7 @@ type OperationIdentity = {
   /** Failures in a row: the exponent of the backoff. */
   failures: number;
   /**
-   * When the head of its queue may take its next step; null for an operation that is not the head, held or finished.
+   * When it may be read or sent next (`Clock.monotonic`). Null unless it is the first of its queue and not held.
    */
   nextAt: number | null;
   /** `nextAt` was set by an outage: the first success ends the wait. */
@@ -118,7 +118,7 @@ export function mayHaveBeenApplied({ progress }: Pick<Operation, 'progress'>): b
  *   A person may also retry, drop or confirm a dead or conflicted operation; a coupon is looked for before a retry.
  */
 
-/** Everything that can happen to an operation. Times are epoch ms. */
+/** Everything that can happen to an operation. Times are epoch ms, except that of `send` (`Clock.monotonic`). */
 export type OperationEvent =
   | { type: 'send'; baseUses: number | null; at: number }
   /** `certain`: it does not matter whether an earlier attempt was applied as well. */
@@ -130,7 +130,7 @@ export type OperationEvent =
   | { type: 'refused'; cause: DeathCause }
   /** A read made for this attempt shows that there is nothing to send. */
   | { type: 'needless'; at: number }
-  /** A history that this store does not know may have delivered it. `lasting`: no read can make that certain. */
+  /** Another copy of this store, such as a backup, may have sent it. `lasting`: no read can make that certain. */
   | { type: 'question'; baseUses: number | null; lasting: boolean }
   /** It may have been delivered before this start, but is sent anyway. */
   | { type: 'resend' }
@@ -212,7 +212,7 @@ const applied = ({ maybeApplied }: { maybeApplied: boolean }, { at }: { at: numb
   finishedAt: at,
 });
 
-/** The state machine of an operation: state × event. A missing cell does not compile. */
+/** The state machine of an operation: state × event. An event that is missing in `nothing` does not compile. */
 export const operationTransitions: { [State in OperationState]: Row<State> } = {
   pending: {
     ...nothing,

@@ -96,7 +96,7 @@ export function isSuccess(outcome: Outcome<unknown>): boolean {
 }
 
 /** The outcome of a request that was held back. */
-export function heldBack(reason: NotAppliedReason, detail: string): NotApplied {
+export function notSent(reason: NotAppliedReason, detail: string): NotApplied {
   return { ...notApplied(reason, detail), isHeldBack: true };
 }
 

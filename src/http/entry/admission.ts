@@ -97,7 +97,7 @@ function checkCoding(request: FastifyRequest, broken: AdmissionParts['broken']):
   }
   // Node decodes only the last transfer coding, and treats the result as the body.
   if (transferEncoding.length > 0 && transferEncoding.join().toLowerCase() !== 'chunked') {
-    throw new ProblemError('unsupported_media_type', 'Bodies are taken in no transfer coding but chunked.');
+    throw new ProblemError('unsupported_media_type', 'The only transfer coding of a body is chunked.');
   }
 }
 

@@ -275,7 +275,7 @@ const refusals: Readonly<Record<string, Refused>> = {
   ERR_HTTP_REQUEST_TIMEOUT: { code: 'request_timeout', detail: 'The request did not arrive in time.' },
   HPE_HEADER_OVERFLOW: {
     code: 'headers_too_large',
-    detail: 'The request line and headers are larger than is taken here.',
+    detail: 'The request line and headers are larger than the limit.',
   },
 };
 

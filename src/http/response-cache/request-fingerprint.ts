@@ -41,7 +41,7 @@ export class RequestFingerprints {
 
   #make(rawHeaders: readonly string[]): Fingerprint | null {
     const names = rawHeaders.map((text, index) => (index % 2 === 0 ? text.toLowerCase() : ''));
-    // A response to `Expect` may close the connection; with two ids, the request gets a new one.
+    // Not cached: a request with `Expect` (its response may close the connection) or with two ids.
     const isUnique = names.indexOf(requestIdName) === names.lastIndexOf(requestIdName);
     if (!isUnique || names.includes('expect')) return null;
     const ignoredAt = names.flatMap((name, index) => (ignoredNames.has(name) ? [index + 1] : []));

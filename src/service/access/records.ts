@@ -8,7 +8,7 @@ const idempotencyRetentionMs = 8 * 24 * 3_600_000;
 
 /**
  * Limits the stored responses to requests that changed nothing, per credential. No queue limits such requests, so a
- * caller could fill the disk. Each of them also counts the stored ones.
+ * caller could fill the disk. Each such request counts the stored ones, so there must be few.
  */
 export const maxUnchangedResponses = 10_000;
 

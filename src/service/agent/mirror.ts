@@ -40,7 +40,7 @@ export function mirrorCoupons(
   return done(null);
 }
 
-/** A coupon of a former upstream. Its redemptions are kept under `provisionalId`; `aliases` also meant this coupon. */
+/** A coupon of a former upstream. Its redemptions are kept under `provisionalId`; `aliases`: its earlier provisional ids. */
 type FormerCoupon = { code: string; provisionalId: number; aliases: readonly number[] };
 
 const formerSetting = 'former_coupons';

@@ -36,7 +36,7 @@ export type SyncPolicy = {
 /** When the head of a queue may take its next step (monotonic ms), and why it waits. `failures`: failures in a row. */
 type Wait = { at: number; outage?: boolean; failures?: number; lastError?: string | null };
 
-/** Moves an operation by an event and stores it. An operation that leaves the front of its queue waits for nothing. */
+/** Moves an operation by an event and stores it. Clears its wait; `scheduleHead` sets the next one. */
 export function move(transaction: Transaction, operation: Operation, event: OperationEvent): Operation {
   const moved: Operation = { ...advance(operation, event), nextAt: null, outage: false };
   transaction.operations.put(moved);

@@ -23,7 +23,7 @@ import { isOfOtherUpstream } from './upstream-state.ts';
 type Reconciliation = { snapshot: LicenseSnapshot; read: License; sentAt: number; policy: SyncPolicy };
 
 type ReconciledCounter = {
-  /** Whether the count may be a base: no request is on its way or uncertain that the count could contain. */
+  /** Whether the count may be a base: no request that the count may contain is in flight or uncertain. */
   reconciled: boolean;
   /** A count that neither the last response nor the uncertain operations explain. */
   unexpected: UnexpectedCount | null;
@@ -47,8 +47,7 @@ export function reconcileCounter(
     return unreconciled;
   const head = operations.head(subject, 'counter');
   const uncertain = operations.uncertain(subject, 'counter');
-  // The count of another upstream explains nothing here, unless the operation was sent to this one, on a count of this
-  // one.
+  // A base of another upstream is ignored.
   const isSentHere = uncertain[0]?.upstream === boundUpstream(transaction);
   const isForeign = !isSentHere && isOfOtherUpstream(transaction, snapshot);
   const base = isForeign ? read.uses : (baseOf(uncertain) ?? snapshot.license.uses);
@@ -237,8 +236,8 @@ function counterKind({ kind }: Operation): CounterKind {
 
 /**
  * Waits are stored as `Clock.monotonic`, which starts again with each process. If the wall clock was set back, the new
- * `monotonic` may be less than the last stored one: then all waits are moved. Returns the `monotonic`, as this process
- * counts, that the last process certainly reached.
+ * `monotonic` may be less than the last stored one: then all waits are moved. Returns how far the last process
+ * certainly got, on the clock of this process.
  */
 export function resumeWaits(transaction: Transaction, monotonic: number): number {
   const before = Number(transaction.settings.get(elapsedMark) ?? 0);

@@ -206,7 +206,7 @@ function postponeDueQueues(
 
 /**
  * The upstream spells a license key otherwise than it was requested. Its spelling becomes the subject of snapshot and
- * queues, and the other one an alias: with two sets of queues, one would count the uses of the other. Returns `known`
+ * queues, and the other one an alias: with two queues for one key, each would take the uses of the other for those of another program. Returns `known`
  * if the key was known under the upstream's spelling and this read did not hold its queues. (src/sync/README.md,
  * Queues)
  */

@@ -139,8 +139,8 @@ function effectOf({ kind }: Operation): 1 | 0 | -1 {
 }
 
 /**
- * Whether the count in the response to a change of state may be a base: the counter queue is at rest, and the first
- * read of this run is not still to come, which has more to reconcile.
+ * Whether the count in the response to a change of state may be a base: the counter queue is empty, and this run has
+ * read the key already.
  */
 function mayCountFrom(
   transaction: Transaction,

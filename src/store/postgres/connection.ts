@@ -29,7 +29,7 @@ export class CommitInDoubt extends Error {
 
 /**
  * The idempotency key, which a transaction locks first. `waits`: if another request has the key, wait as long as for
- * any lock, not just for the moment in which the other request may be committing.
+ * any other lock. Otherwise wait only for a commit that is under way.
  */
 export type Claim = { credential: string; key: string; fingerprint: string; waits: boolean };
 

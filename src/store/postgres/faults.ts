@@ -214,7 +214,7 @@ export function refusalOf(
     });
   }
   return new PostgresRefused(
-    `its role has no right to make or use the schema ${names.schema} (${reason}): make it by CREATE SCHEMA ${names.schema} AUTHORIZATION and the name of the role, or, if it is there, GRANT USAGE ON SCHEMA ${names.schema} to it.`,
+    `its role has no right to make or use the schema ${names.schema} (${reason}): run CREATE SCHEMA ${names.schema} AUTHORIZATION with the name of the role, or, if the schema exists, GRANT USAGE ON SCHEMA ${names.schema}.`,
     { cause: error },
   );
 }

@@ -182,7 +182,7 @@ function responsesOf(
   });
 }
 
-/** The tables that a use case of `runTogether` may use. */
+/** The tables that a use case of `runInGroup` may use. */
 type Tables = {
   licenses: Pick<AwaitableTable<LicenseTable>, 'change'>;
   idempotency: Pick<AwaitableTable<IdempotencyTable>, 'get' | 'put' | 'unchangedCount'>;

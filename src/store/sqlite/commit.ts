@@ -27,11 +27,13 @@ type CommandRun<Command> = {
 
 export interface Committer<Command> {
   /**
-   * Runs the commands in one transaction and returns one outcome for each, in order. If a command must be undone after
-   * it wrote, the transaction is rolled back, and all commands run again, each in a savepoint. Savepoints are not used
-   * from the start because SQLite writes every page that a savepoint changes to a separate journal. If SQLite rolls the
-   * transaction back, each command runs again in its own transaction. Nothing here waits for a timer or a message, so
-   * no other batch can join the transaction. Throws while another batch is running.
+   * Runs the commands in one transaction and returns one outcome for each, in order.
+   *
+   * 1. All commands run without savepoints, because SQLite writes each page that a savepoint changes to a journal.
+   * 2. If a command must be undone after it wrote, all commands run again, each in a savepoint.
+   * 3. If SQLite itself rolls the transaction back, each command runs again in its own transaction.
+   *
+   * Nothing here waits for a timer or a message, so no other batch can join. Throws while another batch is running.
    */
   commitBatch(commands: readonly Command[]): Promise<CommandOutcome[]>;
   /** Set once the storage has failed. Every later command gets this error. */

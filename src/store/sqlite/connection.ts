@@ -53,7 +53,11 @@ export function openWriting(databasePath: string, role: RoleName = 'authority'):
   opening.use(database);
   database.exec(safetyPragmas);
   const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
-  if (mode !== 'wal') throw new StateDirectoryUnusable(databasePath, 'its file system cannot hold a WAL');
+  if (mode !== 'wal')
+    throw new StateDirectoryUnusable(
+      dirname(databasePath),
+      "its file system does not support SQLite's WAL mode",
+    );
   database.exec(`
     PRAGMA synchronous = FULL;
     PRAGMA journal_size_limit = ${maxLogBytes};

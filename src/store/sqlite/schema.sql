@@ -2,8 +2,8 @@
 --
 -- Times are epoch ms, truth values 0 or 1, amounts cents, digests SHA-256 as lower-case hexadecimal.
 --
--- CHECKs, triggers and partial indexes of tables that are written often join values by OR. For each IN with more than
--- two values, SQLite builds a temporary table whenever a row is written.
+-- In tables with many writes, CHECKs, triggers and partial indexes use OR instead of IN. For each IN with more than two
+-- values, SQLite builds a temporary table whenever a row is written.
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Authority: what is sold
@@ -275,7 +275,7 @@ CREATE TABLE license_snapshot (
   requested_at INTEGER NOT NULL,
   refresh_at INTEGER
 ) STRICT, WITHOUT ROWID;
--- It has every column that counts by age need, so that they read no rows.
+-- A covering index for the counts by age.
 CREATE INDEX license_snapshot_latest ON license_snapshot (product_key, confirmed_at, local_enabled, gone);
 CREATE INDEX license_snapshot_refresh ON license_snapshot (refresh_at) WHERE refresh_at IS NOT NULL;
 

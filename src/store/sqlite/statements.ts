@@ -15,18 +15,18 @@ export interface Prepare {
    * `from` makes the value of a row; default: the row. No runtime check is needed, because the tables are STRICT and
    * check their columns.
    */
-  query<Value>(sql: string, from?: (row: never) => Value): Query<Value>;
+  query: <Value>(sql: string, from?: (row: never) => Value) => Query<Value>;
   /** A SELECT of a single column. */
-  column<Value>(sql: string): Query<Value>;
+  column: <Value>(sql: string) => Query<Value>;
   /** A SELECT of a single number. */
-  count(sql: string): (...parameters: SQLInputValue[]) => number;
+  count: (sql: string) => (...parameters: SQLInputValue[]) => number;
   /**
    * A writing statement with named parameters, which are members of the argument. Other members are ignored. Returns the
    * number of changed rows and the last row id.
    */
-  change(sql: string): (parameters: Parameters) => { changes: number; rowId: number };
+  change: (sql: string) => (parameters: Parameters) => { changes: number; rowId: number };
   /** An INSERT with positional parameters, which returns whether it added a row. */
-  addition(sql: string): (...parameters: SQLInputValue[]) => boolean;
+  addition: (sql: string) => (...parameters: SQLInputValue[]) => boolean;
 }
 
 type Parameters = Readonly<Record<string, SQLInputValue | boolean>>;

@@ -225,7 +225,7 @@ class Table {
   end(isCutOff = false): void {
     if (isCutOff) {
       const fault = `a quote is not closed, or a row has more than ${maximumRecordLength} characters`;
-      const where = this.#line === 0 ? 'In the header' : `Behind line ${this.#line}`;
+      const where = this.#line === 0 ? 'In the header,' : `After line ${this.#line},`;
       throw new CsvUnreadable(`${where} ${fault}.`);
     }
     if (this.#columns === null)

@@ -38,7 +38,7 @@ export function rowsOf<Values>(fields: ParameterSet<Values>) {
     const [miswritten] = input instanceof CsvRows ? findMiswritten(input.header, columns) : [];
     if (miswritten !== undefined) {
       const { theirs, ours } = miswritten;
-      return refuse(`malformed: must name the column ${ours} as it is written here, not ${theirs}`);
+      return refuse(`malformed: must call the column ${ours}, not ${theirs}`);
     }
     const rows = input instanceof CsvRows ? fromCsv(input, columns) : fromJson(input);
     if (rows === null) return refuse('not_a_list: must be a list of objects');
@@ -115,7 +115,7 @@ function readRows<Values>(rows: readonly RawRow[], fields: ParameterSet<Values>)
   return { read, rejected };
 }
 
-/** A rejected row has no member for the parameter; most details begin with its name, and this one names it as well. */
+/** A rejected row has no member for the parameter, so the detail must name it. */
 function rejectedFor(row: number, { parameter, code, detail }: ParameterFault): RejectedRow {
   return { row, code, detail: code === 'unknown' ? `There is no parameter ${parameter}.` : detail };
 }

@@ -93,7 +93,7 @@ export class Machine implements Disposable {
   }
 
   /** The stored time. */
-  async historyEntry(): Promise<TimeMark | null> {
+  async storedTime(): Promise<TimeMark | null> {
     return await storedTime(this.transaction);
   }
 

@@ -20,7 +20,7 @@ import { type Called, findCommand, knownOptions, splitLine } from '../../command
 /** Called by the scripts of the shells. Prints nothing for an unknown command, because people are typing. */
 export const command = defineCommand({
   command: 'next [words..]',
-  describe: 'List what may come next on a command line, for those scripts',
+  describe: 'List what can come next on a command line; the completion scripts call it',
   builder: {
     words: {
       type: 'string',

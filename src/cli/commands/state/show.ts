@@ -5,7 +5,7 @@ import { exitCode } from '../../exit-code.ts';
 
 export const command = defineCommand({
   command: 'show',
-  describe: 'Show what would be lost with it; needs no daemon',
+  describe: 'Show what would be lost with the state directory; needs no daemon',
   builder: { check: { type: 'boolean', default: false, describe: 'Exit 1 if something would be lost' } },
   examples: [['latchkey state show --check', 'before it is removed']],
   handler: async (args, output) => {

@@ -69,8 +69,7 @@ const exportCoupons = route({
 });
 
 /**
- * The faults of an account or a product that the credential does not find: an export of nothing would pass for one of
- * all that there is.
+ * Refuses an account or a product that the credential does not find: an empty export would look complete.
  */
 async function exportFaults(
   app: App,
@@ -102,5 +101,5 @@ function csv(app: App, first: ExportOrder): { ok: true; value: RouteResponse } {
   return done({ status: 200, headers, body: Readable.from(pages(app, first), { objectMode: false }) });
 }
 
-/** What brings a catalogue elsewhere (src/http/README.md, Admin routes). */
+/** Exports as CSV (src/http/README.md, Admin routes). */
 export const exportRoutes: readonly Route[] = [exportLicenses, exportPurchases, exportCoupons];

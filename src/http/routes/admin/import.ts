@@ -92,5 +92,5 @@ function present(imported: Result<ImportReport>): Result<RouteResponse> {
   return imported.ok ? ok(imported.value) : imported;
 }
 
-/** What takes a catalogue over (src/http/README.md, Admin routes). */
+/** Imports as CSV and JSON (src/http/README.md, Admin routes). */
 export const importRoutes: readonly Route[] = [importLicenses, importPurchases, importCoupons];

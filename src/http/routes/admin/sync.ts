@@ -67,5 +67,5 @@ export const syncRoutes: readonly Route[] = [
   preload,
   syncRoute('now', 'syncNow', 'Send what waits at once: no backoff, no breaker'),
   syncRoute('pause', 'pauseSync', 'Send nothing more, across restarts too, until resumed'),
-  syncRoute('resume', 'resumeSync', 'Go on after a pause, and ask again where a credential was refused'),
+  syncRoute('resume', 'resumeSync', 'Resume after a pause, and try refused credentials again'),
 ];

@@ -63,7 +63,7 @@ const hourMs = 3_600_000;
 const maxExactCount = 10_000;
 
 /**
- * The schema keeps a count of each hour. Only in the hour in which a freshness ends, rows are counted. The recursive
+ * The schema keeps a count of each hour. Rows are counted only in the hour that contains a limit of freshness. The recursive
  * query finds each product with one jump through the index.
  */
 function freshnessCountsRead(prepare: Prepare): SnapshotReads['counts'] {

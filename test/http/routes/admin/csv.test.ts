@@ -51,7 +51,7 @@ test('rows before an unclosed quote are read, and then the position of the quote
   const reading = (async () => {
     for await (const more of readCsv(source)) rows.push(...more);
   })();
-  await expect(reading).rejects.toThrow('Behind line 3 a quote is not closed');
+  await expect(reading).rejects.toThrow('After line 3, a quote is not closed');
   expect(rows.map(cellsOf)).toEqual([
     { a: '1', b: '2' },
     { a: '3', b: '4' },

@@ -184,11 +184,11 @@ test.for<readonly [csv: string, detail: string]>([
   ),
   [
     'license_key,"buyer_email',
-    'In the header a quote is not closed, or a row has more than 65536 characters.',
+    'In the header, a quote is not closed, or a row has more than 65536 characters.',
   ],
   [
     'license_key,buyer_email\nA,"a@example.com\n',
-    'Behind line 1 a quote is not closed, or a row has more than 65536 characters.',
+    'After line 1, a quote is not closed, or a row has more than 65536 characters.',
   ],
 ])('unreadable CSV is refused with the reason: %j', async ([csv, detail]) => {
   const answer = await postCsv('licenses/import?product_key=press', csv);
@@ -198,7 +198,7 @@ test.for<readonly [csv: string, detail: string]>([
 test('CSV whose column name has another letter case is refused, and no row is imported', async () => {
   const csv = 'license_key,buyer_email,Enabled,Note\nA,buyer@example.com,false,x\n';
   const answer = await postCsv('licenses/import?product_key=press', csv);
-  const detail = 'licenses must name the column enabled as it is written here, not Enabled.';
+  const detail = 'licenses must call the column enabled, not Enabled.';
   expect([answer.statusCode, answer.json()]).toMatchObject([
     422,
     { errors: [{ parameter: 'licenses', code: 'malformed', detail }] },
