@@ -15,6 +15,8 @@ export function toLoadOptions({ config, stateDir, warn }: GlobalOptions, flags: 
       const advice = `if you trust it: --config ${quoteForShell(formatPath(path))}`;
       warn?.(`latchkey: ${formatPath(path)} is skipped: ${reason}; ${advice}`);
     },
+    onUncheckedFile: (path, reason) =>
+      warn?.(`latchkey: ${formatPath(path)} is used, but not checked for who can write to it: ${reason}`),
   };
 }
 

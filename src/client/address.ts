@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { isAbsolute, join } from 'node:path';
+import { posix, win32 } from 'node:path';
 import { ConfigurationError } from './error.ts';
 import { member } from './wire.ts';
 
@@ -19,7 +20,10 @@ type TcpAddress = {
 
 /** Where to look for the agent. Without these options, the environment and the default directories are searched. */
 export interface AddressOptions {
-  /** `http://127.0.0.1:8787`, `https://…`, or `unix:/path/of/the.sock`. Default: `LATCHKEY_URL`. */
+  /**
+   * `http://127.0.0.1:8787`, `https://…`, `unix:/path/of/the.sock`, or on Windows the named pipe `unix:\\.\pipe\NAME`.
+   * Default: `LATCHKEY_URL`.
+   */
   readonly url?: string | undefined;
   /** The agent's `state_dir`, whose `listen.json` has its addresses. Default: `LATCHKEY_STATE_DIR`. */
   readonly stateDir?: string | undefined;
@@ -28,15 +32,24 @@ export interface AddressOptions {
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Gives the addresses to try, in this order. Call it again if none of them answers: a restart may change them. */
-export function findAddresses(options: AddressOptions, environment: Environment): readonly Address[] {
+export function findAddresses(
+  options: AddressOptions,
+  environment: Environment,
+  platform: NodeJS.Platform = process.platform,
+): readonly Address[] {
   const url = namedUrl(options, environment);
   if (url !== undefined) return [{ agent: url, ...parseAddress(url) }];
   const stateDir = options.stateDir ?? nonEmpty(environment['LATCHKEY_STATE_DIR']);
   if (stateDir !== undefined) {
-    return [...readListenFile(stateDir), socketIn(stateDir)];
+    return [...readListenFile(stateDir, platform), socketIn(stateDir, platform)];
   }
-  const stateDirs = defaultStateDirs(environment);
-  return [...stateDirs.flatMap(readListenFile), ...defaultSockets(environment, stateDirs)];
+  const stateDirs = defaultStateDirs(environment, platform);
+  // Every user of Windows can create a folder in %ProgramData%, so a file there proves nothing.
+  const trusted = platform === 'win32' ? stateDirs.slice(0, -1) : stateDirs;
+  return [
+    ...trusted.flatMap((each) => readListenFile(each, platform)),
+    ...defaultSockets(environment, stateDirs, platform),
+  ];
 }
 
 /** Whether the program or its environment names a Unix socket. */
@@ -50,8 +63,16 @@ function namedUrl({ url, stateDir }: AddressOptions, environment: Environment): 
 
 const socketName = 'latchkey.sock';
 
-function socketIn(directory: string): Address {
-  return { agent: directory, kind: 'socket', path: join(directory, socketName) };
+function socketIn(directory: string, platform: NodeJS.Platform): Address {
+  const path = platform === 'win32' ? pipeOf(directory) : posix.join(directory, socketName);
+  return { agent: directory, kind: 'socket', path };
+}
+
+/** The named pipe of a state directory. `config/defaults.ts` has the same rule. */
+export function pipeOf(stateDir: string): string {
+  const path = win32.resolve(stateDir.replace(/^\\\\\?\\/, '')).toLowerCase();
+  const digest = createHash('sha256').update(path).digest('hex');
+  return String.raw`\\.\pipe\latchkey-${digest.slice(0, 32)}`;
 }
 
 function parseAddress(text: string): SocketAddress | TcpAddress {
@@ -64,10 +85,10 @@ function parseAddress(text: string): SocketAddress | TcpAddress {
 }
 
 /** Reads the addresses that a running agent wrote. A file that other users can write to is ignored. */
-function readListenFile(stateDir: string): Address[] {
-  const file = join(stateDir, 'listen.json');
+function readListenFile(stateDir: string, platform: NodeJS.Platform): Address[] {
+  const file = (platform === 'win32' ? win32 : posix).join(stateDir, 'listen.json');
   try {
-    if (process.platform !== 'win32' && (statSync(file).mode & 0o022) !== 0) return [];
+    if (platform !== 'win32' && (statSync(file).mode & 0o022) !== 0) return [];
     const listen: unknown = JSON.parse(readFileSync(file, 'utf8'));
     const [socket, tcp, certificate] = ['socket', 'tcp', 'certificate'].map((name) => member(listen, name));
     const addresses: Address[] = [];
@@ -84,33 +105,52 @@ function readListenFile(stateDir: string): Address[] {
   }
 }
 
-/** The state directory of this user, then the system's (src/config/README.md, state_dir). */
-function defaultStateDirs(environment: Environment): readonly string[] {
-  const state = absolute(environment['XDG_STATE_HOME']) ?? stateInHome();
-  return [...(state === null ? [] : [join(state, 'latchkey')]), '/var/lib/latchkey'];
+/** The state directory of this user if there is one, then the system's (src/config/README.md, state_dir). */
+export function defaultStateDirs(environment: Environment, platform: NodeJS.Platform): readonly string[] {
+  if (platform === 'win32') {
+    const local = windowsFolder(environment, 'LOCALAPPDATA') ?? inHome(win32.join, 'AppData', 'Local');
+    const shared = windowsFolder(environment, 'ProgramData') ?? String.raw`C:\ProgramData`;
+    return [local, shared]
+      .filter((folder) => folder !== null)
+      .map((folder) => win32.join(folder, 'Latchkey'));
+  }
+  if (platform === 'darwin') {
+    const user = inHome(posix.join, 'Library', 'Application Support', 'Latchkey');
+    return [...(user === null ? [] : [user]), '/Library/Application Support/Latchkey'];
+  }
+  const state = absolute(environment['XDG_STATE_HOME']) ?? inHome(posix.join, '.local', 'state');
+  return [...(state === null ? [] : [posix.join(state, 'latchkey')]), '/var/lib/latchkey'];
 }
 
 /** Null: the system knows no home directory of this user. */
-function stateInHome(): string | null {
+function inHome(join: typeof posix.join, ...steps: readonly string[]): string | null {
   try {
-    return join(homedir(), '.local', 'state');
+    return join(homedir(), ...steps);
   } catch {
     return null;
   }
 }
 
-function defaultSockets(environment: Environment, stateDirs: readonly string[]): Address[] {
-  if (process.platform === 'win32') {
-    const path = String.raw`\\.\pipe\latchkey`;
-    return [{ agent: path, kind: 'socket', path }];
-  }
+/** Windows compares the names of variables without case. */
+function windowsFolder(environment: Environment, name: string): string | undefined {
+  const entries = Object.entries(environment);
+  const path = entries.find(([each]) => each.toLowerCase() === name.toLowerCase())?.[1];
+  return path !== undefined && win32.isAbsolute(path) ? path : undefined;
+}
+
+function defaultSockets(
+  environment: Environment,
+  stateDirs: readonly string[],
+  platform: NodeJS.Platform,
+): Address[] {
+  if (platform === 'win32' || platform === 'darwin') return stateDirs.map((each) => socketIn(each, platform));
   const runtime = absolute(environment['XDG_RUNTIME_DIR']);
   const directories = [
-    ...(runtime === undefined ? [] : [join(runtime, 'latchkey')]),
+    ...(runtime === undefined ? [] : [posix.join(runtime, 'latchkey')]),
     ...stateDirs.slice(0, 1),
     '/run/latchkey',
   ];
-  return directories.map(socketIn);
+  return directories.map((each) => socketIn(each, platform));
 }
 
 function textOrNull(value: unknown): string | null {
@@ -118,7 +158,7 @@ function textOrNull(value: unknown): string | null {
 }
 
 function absolute(path: string | undefined): string | undefined {
-  return path !== undefined && isAbsolute(path) ? path : undefined;
+  return path !== undefined && posix.isAbsolute(path) ? path : undefined;
 }
 
 /** Treats an empty variable as unset. */

@@ -53,7 +53,8 @@ export const settings = section(
       state_dir: path.meta({
         description:
           'The directory that holds the database, `admin.token`, and `listen.json`, through which commands find the daemon.',
-        defaultText: '`$STATE_DIRECTORY`, else `latchkey` in `$XDG_STATE_HOME` or `~/.local/state`',
+        defaultText:
+          '`$STATE_DIRECTORY`, else `latchkey` in `$XDG_STATE_HOME` or `~/.local/state`; on Windows `%LOCALAPPDATA%\\Latchkey`, on macOS `~/Library/Application Support/Latchkey`',
         reload: 'restart',
       }),
       store: store.prefault({}),

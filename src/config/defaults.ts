@@ -1,5 +1,6 @@
-import { isAbsolute, join, relative, sep } from 'node:path';
+import { hash } from 'node:crypto';
 import { homedir } from 'node:os';
+import { isAbsolute, posix, win32 } from 'node:path';
 import type { DialectName } from '../domain/header-names.ts';
 import { type Tree, valueAt } from './file/tree.ts';
 
@@ -13,10 +14,19 @@ export interface Machine {
   readonly isTerminal?: boolean;
 }
 
+/** The rules for paths on a platform. Tests pass platforms other than their own. */
+export function pathsOf(platform: NodeJS.Platform): typeof posix {
+  return platform === 'win32' ? win32 : posix;
+}
+
 /** The configuration files of the user and of the system: searched in this order if no file is named. */
-export function findConfigurationFiles(machine: Machine): readonly string[] {
-  const user = join(directory(machine, 'XDG_CONFIG_HOME') ?? join(machine.home, '.config'), 'latchkey');
-  return [join(user, 'config.yaml'), '/etc/latchkey/config.yaml'];
+export function findConfigurationFiles(machine: Machine): readonly [user: string, system: string] {
+  const { join } = pathsOf(machine.platform);
+  const name = 'config.yaml';
+  if (hasDesktopFolders(machine))
+    return [join(userFolder(machine), name), join(systemStateDir(machine), name)];
+  const user = directory(machine, 'XDG_CONFIG_HOME') ?? join(machine.home, '.config');
+  return [join(user, 'latchkey', name), '/etc/latchkey/config.yaml'];
 }
 
 /** Software that was written for this store does not understand problems (src/http/README.md, When nothing is known). */
@@ -46,40 +56,92 @@ export function stateDirOf(machine: Machine, { state_dir: configured }: Tree): s
   return typeof configured === 'string' && configured !== '' ? configured : findStateDirectory(machine);
 }
 
-function findStateDirectory(machine: Machine): string {
-  const service = directory(machine, 'STATE_DIRECTORY');
-  const user = directory(machine, 'XDG_STATE_HOME') ?? join(machine.home, '.local', 'state');
-  return service ?? join(user, 'latchkey');
+/** The state directory of a service of the whole machine. */
+export function systemStateDir(machine: Machine): string {
+  if (machine.platform === 'darwin') return '/Library/Application Support/Latchkey';
+  if (machine.platform !== 'win32') return '/var/lib/latchkey';
+  return win32.join(directory(machine, 'ProgramData') ?? String.raw`C:\ProgramData`, 'Latchkey');
 }
 
-function findSocket(machine: Machine, stateDir: string): string {
-  if (machine.platform === 'win32') return String.raw`\\.\pipe\latchkey`;
+function findStateDirectory(machine: Machine): string {
+  const service = directory(machine, 'STATE_DIRECTORY');
+  if (service !== undefined) return service;
+  if (hasDesktopFolders(machine)) return userFolder(machine);
+  const user = directory(machine, 'XDG_STATE_HOME') ?? posix.join(machine.home, '.local', 'state');
+  return posix.join(user, 'latchkey');
+}
+
+/** Windows and macOS have one folder for state and configuration. Programs that start there see no XDG variables. */
+function hasDesktopFolders({ platform }: Machine): boolean {
+  return platform === 'win32' || platform === 'darwin';
+}
+
+function userFolder(machine: Machine): string {
+  if (machine.platform === 'darwin')
+    return posix.join(machine.home, 'Library', 'Application Support', 'Latchkey');
+  const local = directory(machine, 'LOCALAPPDATA') ?? win32.join(machine.home, 'AppData', 'Local');
+  return win32.join(local, 'Latchkey');
+}
+
+/** The default socket of a state directory. */
+export function findSocket(machine: Machine, stateDir: string): string {
+  if (machine.platform === 'win32') return pipeOf(stateDir);
   const service = directory(machine, 'RUNTIME_DIRECTORY');
-  if (service !== undefined) return join(service, 'latchkey.sock');
-  const user = directory(machine, 'XDG_RUNTIME_DIR');
-  return join(user === undefined ? stateDir : join(user, 'latchkey'), 'latchkey.sock');
+  if (service !== undefined) return posix.join(service, 'latchkey.sock');
+  const user = hasDesktopFolders(machine) ? undefined : directory(machine, 'XDG_RUNTIME_DIR');
+  return posix.join(user === undefined ? stateDir : posix.join(user, 'latchkey'), 'latchkey.sock');
+}
+
+/**
+ * The named pipe of a state directory. All users of a machine share the names of pipes, so the name contains a hash of
+ * the path, which Windows compares without case. `client/address.ts` has the same rule.
+ */
+export function pipeOf(stateDir: string): string {
+  const path = win32.resolve(stateDir.replace(/^\\\\\?\\/, '')).toLowerCase();
+  return String.raw`\\.\pipe\latchkey-${hash('sha256', path).slice(0, 32)}`;
+}
+
+/** Whether a path is the name of a named pipe of Windows. */
+export function isPipe(path: string): boolean {
+  return /^\\\\\.\\pipe\\./i.test(path);
+}
+
+/** How long a socket's path can be: in bytes on Linux and macOS, in characters for a named pipe of Windows. */
+export function maxSocketLength(platform: NodeJS.Platform): number {
+  if (platform === 'win32') return 256;
+  return platform === 'darwin' ? 103 : 107;
 }
 
 /** The environment variable that determines a default path; null if the path is not a default. */
 export function variableBehind(path: string, machine: Machine): string | null {
   const stateDir = findStateDirectory(machine);
   if (path !== stateDir && path !== findSocket(machine, stateDir)) return null;
-  const names = ['RUNTIME_DIRECTORY', 'XDG_RUNTIME_DIR', 'STATE_DIRECTORY', 'XDG_STATE_HOME'];
-  const found = names.find((name) => isIn(path, directory(machine, name)));
-  return found ?? 'HOME';
+  const isWindows = machine.platform === 'win32';
+  const names = isWindows
+    ? ['STATE_DIRECTORY', 'LOCALAPPDATA']
+    : ['RUNTIME_DIRECTORY', 'XDG_RUNTIME_DIR', 'STATE_DIRECTORY', 'XDG_STATE_HOME'];
+  const base = isWindows ? stateDir : path;
+  const found = names.find((name) => isIn(base, directory(machine, name), machine.platform));
+  return found ?? (isWindows ? 'USERPROFILE' : 'HOME');
 }
 
-function isIn(path: string, folder: string | undefined): boolean {
+function isIn(path: string, folder: string | undefined, platform: NodeJS.Platform): boolean {
   if (folder === undefined) return false;
+  const { relative, isAbsolute: isElsewhere, sep } = pathsOf(platform);
   const way = relative(folder, path);
-  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isElsewhere(way);
 }
 
 /** Reads a variable with a directory: systemd may list several (separated by `:`), and XDG ignores relative paths. */
-function directory(machine: Machine, name: string): string | undefined {
-  const text = machine.environment[name];
-  const first = machine.platform === 'win32' ? text : text?.split(':')[0];
-  return first !== undefined && isAbsolute(first) ? first : undefined;
+function directory({ environment, platform }: Machine, name: string): string | undefined {
+  const text = platform === 'win32' ? variableOf(environment, name) : environment[name]?.split(':')[0];
+  return text !== undefined && pathsOf(platform).isAbsolute(text) ? text : undefined;
+}
+
+/** Windows compares the names of variables without case. */
+function variableOf(environment: Environment, name: string): string | undefined {
+  const entries = Object.entries(environment);
+  return entries.find(([each]) => each.toLowerCase() === name.toLowerCase())?.[1];
 }
 
 /** This user's home directory; null where neither HOME nor the system names one, as for some users in containers. */

@@ -7,13 +7,14 @@ import { type Raw, readSources, type Sources, type NamedBy } from './source.ts';
 import { type ConfigError, formatKey } from './errors.ts';
 import { readCertificates, readTlsFiles, type TlsSettings } from './file/certificates.ts';
 import { type Environment, homeDirectory } from './defaults.ts';
-import { localFileName, checkLocalFile } from './file/file.ts';
+import { checkLocalFile, checkWindowsFile, type LocalFile, localFileName } from './file/file.ts';
+import { checkRights } from './file/windows-rights.ts';
 import { readNamedFile } from './file/named-file.ts';
 import { readSecretFiles } from './file/secret-file.ts';
 import { type Tree, isTree, valueAt } from './file/tree.ts';
 import { containsSecret, warnOfPlainHttp, warnOfReadableFiles } from './warnings.ts';
 import type { Address } from './value/address.ts';
-import { endpoints } from './settings/listen.ts';
+import { checkSockets, endpoints } from './settings/listen.ts';
 import * as types from './types.ts';
 
 /** The options of the command line; everything else comes from this process. */
@@ -25,8 +26,10 @@ export interface LoadOptions {
   readonly flags?: Tree | undefined;
   /** Default: the environment of this process. */
   readonly environment?: Environment | undefined;
-  /** Called if `./latchkey.yaml` is skipped as untrusted, with the reason. */
+  /** Called if a file at a default path is skipped as untrusted, with the reason. */
   readonly onSkippedFile?: ((path: string, reason: string) => void) | undefined;
+  /** Called on Windows if a file is used without knowing who can write to it, with the reason. */
+  readonly onUncheckedFile?: ((path: string, reason: string) => void) | undefined;
 }
 
 export interface LoadedConfiguration {
@@ -79,6 +82,7 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
     ...secrets.errors,
     ...checkCaFiles(parsed.data, raw, sources),
     ...checkTlsFiles(parsed.data?.listen.tls ?? null, raw, sources),
+    ...checkSocketsHere(parsed.data, raw, sources),
   ];
   if (!parsed.success || allErrors.length > 0) return { ok: false, errors: allErrors };
   const configuration: Configuration = {
@@ -128,7 +132,20 @@ function checkTlsFiles(tls: TlsSettings | null, raw: Raw, { readFile }: Sources)
   return [{ key: formatKey(at), text: read.text, origin: raw.originOf(at) }];
 }
 
-function processSources({ file, text, flags, environment, onSkippedFile }: LoadOptions): Sources {
+function checkSocketsHere(
+  configuration: Omit<Configuration, 'role'> | undefined,
+  { originOf }: Raw,
+  { platform }: Sources,
+): ConfigError[] {
+  if (configuration === undefined) return [];
+  return checkSockets(configuration.listen, platform).map(({ key, text }) => {
+    const at = ['listen', ...key];
+    return { key: formatKey(at), text, origin: originOf(at) };
+  });
+}
+
+function processSources(options: LoadOptions): Sources {
+  const { file, text, flags, environment, onSkippedFile } = options;
   const unwritten = new Map(file === undefined || text === undefined ? [] : [[resolve(file), text]]);
   return {
     file,
@@ -140,12 +157,26 @@ function processSources({ file, text, flags, environment, onSkippedFile }: LoadO
     isTerminal: process.stdout.isTTY,
     readFile: (path) => unwritten.get(path) ?? readNamedFile(path),
     checkLocalFile: (path) => {
-      const checked = checkLocalFile(path, process.getuid?.() ?? null);
+      const checked = checkHere(path, options);
       if (typeof checked === 'object') onSkippedFile?.(path, checked.unsafe);
       return checked;
     },
-    isWorldReadable: (path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0,
+    isReadableByOthers,
   };
+}
+
+function checkHere(path: string, { onUncheckedFile }: LoadOptions): LocalFile {
+  const user = process.getuid?.();
+  if (user !== undefined) return checkLocalFile(path, user);
+  return checkWindowsFile(path, (reason) => onUncheckedFile?.(path, reason));
+}
+
+/** False also if Windows does not say so: the doctor reports that. */
+function isReadableByOthers(path: string): boolean {
+  if (process.platform !== 'win32')
+    return ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0;
+  const rights = checkRights(path);
+  return rights.kind === 'checked' && rights.files.some(({ readers }) => readers.length > 0);
 }
 
 /** Where to find a running daemon. */

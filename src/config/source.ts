@@ -8,8 +8,8 @@ import { parseYaml } from './file/yaml.ts';
 export interface Sources extends FileSources {
   /** The settings of the command line, in the names and form of the file; `undefined` means not set. */
   readonly flags?: Tree | undefined;
-  /** Whether every user of the machine may read a file; not called on Windows. */
-  readonly isWorldReadable?: (path: string) => boolean;
+  /** Whether other users of the machine may read a file. */
+  readonly isReadableByOthers?: (path: string) => boolean;
 }
 
 export type NamedBy = 'flag' | 'environment' | 'file' | 'default';
@@ -38,11 +38,11 @@ interface Layer {
  * Relative paths of flags and environment are made absolute from the working directory.
  */
 export function readSources(sources: Sources): Raw {
-  const { flags = {}, directory } = sources;
+  const { flags = {}, directory, platform } = sources;
   const environment = readEnvironment(sources.environment);
   const strongest: readonly Layer[] = [
-    { name: 'flag', tree: anchorPaths(flags, directory), originOf: () => 'flag' },
-    { name: 'environment', ...environment, tree: anchorPaths(environment.tree, directory) },
+    { name: 'flag', tree: anchorPaths(flags, directory, platform), originOf: () => 'flag' },
+    { name: 'environment', ...environment, tree: anchorPaths(environment.tree, directory, platform) },
   ];
   const file = readConfigurationFile(sources, strongest.some(namesState));
   const layers: readonly Layer[] = [...strongest, { name: 'file', ...file }];

@@ -1,5 +1,6 @@
-import { isAbsolute } from 'node:path';
+import { posix, win32 } from 'node:path';
 import { z } from 'zod';
+import { isPipe, maxSocketLength } from './defaults.ts';
 import {
   formatAddress,
   formatDestination,
@@ -94,13 +95,20 @@ export function optional<T extends z.ZodType>(type: T) {
 
 export const text = textual({ expected: 'text (in quotes if it is true, false or null)' }, (input) => input);
 
+/** Relative paths are made absolute before they are parsed (file/file.ts), with the rules of their platform. */
+function isAbsolute(path: string): boolean {
+  return posix.isAbsolute(path) || win32.isAbsolute(path);
+}
+
 export const path = textual({ expected: 'a path', isPath: true }, (input) =>
   isAbsolute(input) ? input : undefined,
 );
 
-// The kernel limits the path of a Unix socket to 108 bytes, including the closing zero.
+/** The limit of Linux. `checkSockets` (settings/listen.ts) knows the limits of other platforms. */
 export const socketPath = textual({ expected: 'a path of at most 107 bytes', isPath: true }, (input) =>
-  isAbsolute(input) && Buffer.byteLength(input) <= 107 ? input : undefined,
+  isAbsolute(input) && (isPipe(input) || Buffer.byteLength(input) <= maxSocketLength('linux'))
+    ? input
+    : undefined,
 );
 
 export const mode = textual(

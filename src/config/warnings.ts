@@ -33,21 +33,24 @@ export function warnOfPlainHttp({ upstream }: Configuration, { originOf }: Raw):
   return [{ key: 'upstream.base_url', text, origin: originOf(['upstream', 'base_url']) }];
 }
 
-/** Warns of files with secrets that every user of this machine can read. Windows has no such permission bits. */
+/** Warns of files with secrets that every user of this machine can read, or on Windows another user. */
 export function warnOfReadableFiles(
   files: { readonly fileWithSecrets: string | null; readonly secretFiles: readonly SecretFile[] },
   { originOf, file }: Raw,
-  { platform, isWorldReadable }: Sources,
+  { platform, isReadableByOthers }: Sources,
 ): readonly ConfigError[] {
-  if (platform === 'win32' || isWorldReadable === undefined) return [];
+  if (isReadableByOthers === undefined) return [];
   const { fileWithSecrets, secretFiles } = files;
-  const readable = 'can be read by every user of this machine: chmod 0600';
+  const readable =
+    platform === 'win32'
+      ? 'can be read by other users of this machine: latchkey doctor says who, and how to change that'
+      : 'can be read by every user of this machine: chmod 0600';
   return [
-    ...(fileWithSecrets !== null && isWorldReadable(fileWithSecrets)
+    ...(fileWithSecrets !== null && isReadableByOthers(fileWithSecrets)
       ? [{ key: 'file', text: `${fileWithSecrets} holds a secret and ${readable}`, origin: file.origin }]
       : []),
     ...secretFiles
-      .filter(({ path }) => isWorldReadable(path))
+      .filter(({ path }) => isReadableByOthers(path))
       .map(({ key, path }) => ({
         key: formatKey(key),
         text: `${path} ${readable}`,

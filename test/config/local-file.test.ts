@@ -69,11 +69,6 @@ test('a link is followed only to a file that only this user can write', () => {
   expect(judge()).toEqual({ unsafe: 'other users can write to it' });
 });
 
-test('permission bits are ignored on Windows', () => {
-  chmodSync(file, 0o666);
-  expect(checkLocalFile(file, null)).toBe('safe');
-});
-
 test.skipIf(!isRoot)('a user uses a file of root, but root does not use a file of a user', () => {
   expect(checkLocalFile(file, stranger)).toBe('safe');
   chownSync(file, stranger, stranger);

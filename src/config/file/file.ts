@@ -1,10 +1,11 @@
-import { dirname, join, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { lstatSync, type Stats, statSync } from 'node:fs';
 import { settings } from '../configuration.ts';
 import { type ConfigError, formatReason, type KeyPath } from '../errors.ts';
-import { findConfigurationFiles, type Machine } from '../defaults.ts';
+import { findConfigurationFiles, type Machine, pathsOf } from '../defaults.ts';
 import { metaOf, settingsOf } from '../schema.ts';
 import { isTree } from './tree.ts';
+import { checkRights, formatAccounts, type Rights } from './windows-rights.ts';
 import { parseYaml } from './yaml.ts';
 
 /** What decides which file is read, and how; `readFile` throws the error of the file system. */
@@ -12,7 +13,10 @@ export interface FileSources extends Machine {
   readonly file?: string | undefined;
   readonly directory: string;
   readonly readFile: (path: string) => string;
-  /** Checks the file in the working directory before it is read; without this check no file is searched there. */
+  /**
+   * Checks a file that other users may have created before it is read: the file in the working directory, and on Windows
+   * the file in %ProgramData%. Without this check no file is searched there.
+   */
   readonly checkLocalFile?: (path: string) => LocalFile;
 }
 
@@ -35,23 +39,28 @@ export interface FileValues {
  * `isStateNamed`: the state directory already names the daemon, so the file in the working directory is ignored.
  */
 export function readConfigurationFile(sources: FileSources, isStateNamed: boolean): FileValues {
-  const { file, directory, environment } = sources;
+  const { file, directory, environment, platform } = sources;
+  const { resolve } = pathsOf(platform);
   const variable = environment['LATCHKEY_CONFIG'];
-  if (file !== undefined) return parseFile(open(sources, resolve(directory, file)), 'flag');
+  if (file !== undefined) return parseFile(open(sources, resolve(directory, file)), platform, 'flag');
   if (variable !== undefined && variable !== '')
-    return parseFile(open(sources, resolve(directory, variable)), 'environment LATCHKEY_CONFIG');
+    return parseFile(open(sources, resolve(directory, variable)), platform, 'environment LATCHKEY_CONFIG');
   return searchFile(sources, isStateNamed);
 }
 
 function searchFile(sources: FileSources, isStateNamed: boolean): FileValues {
-  const local = join(sources.directory, localFileName);
+  const { platform } = sources;
+  const local = pathsOf(platform).join(sources.directory, localFileName);
   const checked = isStateNamed ? undefined : sources.checkLocalFile?.(local);
   const searchedPaths = checked === undefined ? [] : [local];
-  if (checked === 'safe') return parseFile(open(sources, local), 'default', searchedPaths);
-  for (const path of findConfigurationFiles(sources)) {
+  if (checked === 'safe') return parseFile(open(sources, local), platform, 'default', searchedPaths);
+  const [user, system] = findConfigurationFiles(sources);
+  for (const path of [user, system]) {
     searchedPaths.push(path);
+    // Every user of Windows can create a folder in %ProgramData%.
+    if (path === system && platform === 'win32' && sources.checkLocalFile?.(path) !== 'safe') continue;
     const opened = open(sources, path);
-    if (!isAbsent(opened)) return parseFile(opened, 'default', searchedPaths);
+    if (!isAbsent(opened)) return parseFile(opened, platform, 'default', searchedPaths);
   }
   return { ...none, searchedPaths };
 }
@@ -80,7 +89,12 @@ function isAbsent(opened: Opened): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
 }
 
-function parseFile(opened: Opened, origin: string, searchedPaths: readonly string[] = []): FileValues {
+function parseFile(
+  opened: Opened,
+  platform: NodeJS.Platform,
+  origin: string,
+  searchedPaths: readonly string[] = [],
+): FileValues {
   const { path } = opened;
   const atLine = (line: number): string => `${path} line ${line}`;
   const refuse = (...errors: readonly Omit<ConfigError, 'key'>[]): FileValues => ({
@@ -97,7 +111,7 @@ function parseFile(opened: Opened, origin: string, searchedPaths: readonly strin
   if (!isTree(tree))
     return refuse({ text: 'must be a mapping of keys to values', origin: atLine(yaml.lineOf([])) });
   return {
-    tree: anchorPaths(tree, dirname(path)),
+    tree: anchorPaths(tree, pathsOf(platform).dirname(path), platform),
     path,
     origin,
     searchedPaths,
@@ -113,15 +127,15 @@ const pathKeys: ReadonlySet<string> = new Set(
 );
 
 /** Makes the relative paths in a value absolute, starting from `folder`. */
-export function anchorPaths(value: unknown, folder: string): unknown {
-  if (Array.isArray(value)) return value.map((item) => anchorPaths(item, folder));
+export function anchorPaths(value: unknown, folder: string, platform: NodeJS.Platform): unknown {
+  if (Array.isArray(value)) return value.map((item) => anchorPaths(item, folder, platform));
   if (!isTree(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [
       key,
       pathKeys.has(key) && typeof item === 'string' && item !== ''
-        ? resolve(folder, item)
-        : anchorPaths(item, folder),
+        ? pathsOf(platform).resolve(folder, item)
+        : anchorPaths(item, folder, platform),
     ]),
   );
 }
@@ -138,12 +152,11 @@ const writableByAll = 0o002;
  *
  * In a directory like /tmp, another user could leave a file that leads commands to a daemon of that user. A user who
  * can write to the directory can replace the file, and files that it names by a relative path. `user`: the number of
- * this user; null on Windows, which has no such numbers.
+ * this user.
  */
-export function checkLocalFile(path: string, user: number | null): LocalFile {
+export function checkLocalFile(path: string, user: number): LocalFile {
   const named = lstatOrNull(path);
   if (named === null) return 'absent';
-  if (user === null) return 'safe';
   try {
     const unsafe =
       unsafeStats(statSync(dirname(path)), 'its directory', user) ??
@@ -153,6 +166,34 @@ export function checkLocalFile(path: string, user: number | null): LocalFile {
   } catch (error) {
     return { unsafe: formatReason(error) };
   }
+}
+
+/**
+ * Checks a file on Windows like `checkLocalFile`. The programs of Windows may give no answer (not on Windows itself, but
+ * under Wine): then the file is used, and `onUnchecked` gets the reason.
+ */
+export function checkWindowsFile(
+  path: string,
+  onUnchecked: (reason: string) => void,
+  check: (path: string) => Rights = checkRights,
+): LocalFile {
+  const named = lstatOrNull(path);
+  if (named === null) return 'absent';
+  if (!named.isFile()) return { unsafe: 'it is not a regular file' };
+  for (const [each, name] of [
+    [dirname(path), 'its directory'],
+    [path, 'it'],
+  ] as const) {
+    const rights = check(each);
+    if (rights.kind === 'denied') return { unsafe: `${rights.reason} (${name})` };
+    if (rights.kind === 'unchecked') {
+      onUnchecked(rights.reason);
+      return 'safe';
+    }
+    const writers = rights.files.flatMap((file) => file.writers);
+    if (writers.length > 0) return { unsafe: `other users can write to ${name}: ${formatAccounts(writers)}` };
+  }
+  return 'safe';
 }
 
 /** Also null if this user may not read the directory. */

@@ -7,6 +7,8 @@ import {
   instanceHeader,
   requestIdHeader,
 } from '../../domain/header-names.ts';
+import { isPipe, maxSocketLength } from '../defaults.ts';
+import type { KeyPath } from '../errors.ts';
 import { isDistinct } from '../file/tree.ts';
 import { rule, section } from '../schema.ts';
 import {
@@ -117,9 +119,10 @@ export const endpoints = {
     description: 'Address and port of the TCP listener; port 0 picks a free one.',
   }),
   socket: orFalse(socketPath).meta({
-    description: 'Path of the Unix socket, or of the named pipe on Windows.',
+    description:
+      'Path of the Unix socket (on macOS at most 103 bytes), or name of the named pipe on Windows (`\\\\.\\pipe\\NAME`, at most 256 characters).',
     defaultText:
-      '`latchkey.sock` in `$RUNTIME_DIRECTORY`, else in `$XDG_RUNTIME_DIR/latchkey`, else in `state_dir`; on Windows `\\\\.\\pipe\\latchkey`',
+      '`latchkey.sock` in `$RUNTIME_DIRECTORY`, else in `$XDG_RUNTIME_DIR/latchkey`, else in `state_dir`; on macOS in `state_dir`; on Windows `\\\\.\\pipe\\latchkey-` and a hash of `state_dir`',
   }),
 };
 
@@ -134,7 +137,10 @@ export const listen = section(
           'TLS on `listen.tcp`, which then accepts nothing else. If omitted, it speaks plain HTTP. SIGHUP reads both files again, even if their names are the same.',
       }),
       socket: endpoints.socket,
-      socket_mode: mode.prefault('0600').meta({ description: 'Permission bits of `listen.socket`.' }),
+      socket_mode: mode.prefault('0600').meta({
+        description:
+          'Permission bits of `listen.socket`. On Windows `0600` is for the user of the daemon and administrators, `0666` for every user.',
+      }),
       sockets: z.array(socket).prefault([]).meta({ description: 'Additional Unix sockets.' }),
       dialect: z.enum(dialectNames).prefault('specification').meta({
         description:
@@ -201,3 +207,40 @@ export const listen = section(
   description: 'Where callers reach this process. Every listener serves the same routes.',
   reload: 'restart',
 });
+
+const pipeModes: ReadonlySet<number> = new Set([0o600, 0o666]);
+
+/** The settings of sockets that this platform does not have. `key`: the path in the section `listen`. */
+export function checkSockets(
+  { socket: first, socketMode, sockets }: z.output<typeof listen>,
+  platform: NodeJS.Platform,
+): readonly { readonly key: KeyPath; readonly text: string }[] {
+  const isWindows = platform === 'win32';
+  const found = [
+    { key: ['socket'], text: first === null ? null : checkPath(first, platform) },
+    { key: ['socket_mode'], text: first !== null && isWindows ? checkPipeMode(socketMode) : null },
+    ...sockets.flatMap((each, index) => [
+      { key: ['sockets', index, 'path'], text: checkPath(each.path, platform) },
+      { key: ['sockets', index, 'mode'], text: isWindows ? checkPipeMode(each.mode) : null },
+      { key: ['sockets', index, 'group'], text: isWindows && each.group !== null ? noGroup : null },
+    ]),
+  ];
+  return found.flatMap(({ key, text: wrong }) => (wrong === null ? [] : [{ key, text: wrong }]));
+}
+
+const noGroup = 'cannot be set on Windows: remove it, and let every user connect with mode "0666"';
+
+function checkPath(name: string, platform: NodeJS.Platform): string | null {
+  const limit = maxSocketLength(platform);
+  if (platform !== 'win32')
+    return Buffer.byteLength(name) <= limit ? null : `must be a path of at most ${limit} bytes`;
+  return isPipe(name) && name.length <= limit
+    ? null
+    : String.raw`must be a named pipe, such as \\.\pipe\latchkey-shop, of at most ${limit} characters`;
+}
+
+function checkPipeMode(bits: number): string | null {
+  return pipeModes.has(bits)
+    ? null
+    : 'must be "0600" (the user of the daemon and administrators) or "0666" (every user) on Windows';
+}

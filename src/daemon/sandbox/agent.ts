@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { findSocket } from '../../config/defaults.ts';
 import type { Tree } from '../../config/file/tree.ts';
 import type { Daemon } from '../daemon.ts';
 import { adminClient, dataOf, type LocalClient, RestartableDaemon, startServer } from './server.ts';
@@ -38,9 +38,9 @@ export class SandboxAgent {
     return this.#daemon.url;
   }
 
-  /** The path of the Unix socket. */
+  /** The path of the Unix socket, or the name of the named pipe on Windows. */
   get socket(): string {
-    return join(this.stateDir, 'latchkey.sock');
+    return findSocket({ environment: {}, home: '', platform: process.platform }, this.stateDir);
   }
 
   get stateDir(): string {

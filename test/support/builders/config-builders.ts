@@ -39,7 +39,8 @@ export function configSources(what: ConfigInput = {}): Sources {
     platform = 'linux',
     local = 'safe',
   } = what;
-  const path = `${folder}/config.yaml`;
+  const isWindows = platform === 'win32';
+  const path = isWindows ? String.raw`C:\srv\latchkey\config.yaml` : `${folder}/config.yaml`;
   const all: ConfigInput['files'] = {
     ...certificates,
     ...files,
@@ -49,11 +50,11 @@ export function configSources(what: ConfigInput = {}): Sources {
     file: text === undefined ? file : path,
     flags,
     environment,
-    home: '/home/ada',
+    home: isWindows ? String.raw`C:\Users\ada` : '/home/ada',
     platform,
-    directory: '/work',
+    directory: isWindows ? String.raw`C:\work` : '/work',
     checkLocalFile: (name) => (all[name] === undefined ? 'absent' : local),
-    isWorldReadable: (name) => worldReadable.includes(name),
+    isReadableByOthers: (name) => worldReadable.includes(name),
     readFile: (name) => {
       const content = all[name] ?? absent();
       if (typeof content === 'string') return content;

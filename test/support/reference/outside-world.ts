@@ -19,6 +19,7 @@ const outsideModules = /^node:(?:process|timers(?:\/promises)?|perf_hooks)$/;
 /** The allowed uses of the outside world below the daemon, with reasons. */
 export const outsideAllowed: Readonly<Record<string, string>> = {
   'config/load.ts process': 'gathers the raw text that configuration is made of: environment, platform',
+  'config/file/windows-rights.ts process': 'runs the programs of the system that show access rights',
   'store/sqlite/files/open.ts process': 'only Node knows the version of its SQLite',
   'http/listen.ts node:process': 'a socket must never exist with a wider mode',
   'http/entry/request-state.ts randomUUID': 'creates ids for requests without an id',
