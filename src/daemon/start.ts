@@ -6,6 +6,7 @@ import { openStore } from '../store/sqlite/files/open.ts';
 import type { Daemon } from './daemon.ts';
 import { explainFailedStart, openLocalStore } from './store/local-store.ts';
 import type { TimeSource } from './system/machine.ts';
+import { secureStateDirectory } from './system/windows-directory.ts';
 
 export type DaemonOptions = {
   log: Log;
@@ -25,7 +26,10 @@ export type DaemonOptions = {
  */
 export async function startDaemon(configuration: Configuration, options: DaemonOptions): Promise<Daemon> {
   const { stateDir: directory, store } = configuration;
-  const { prepare, onMigration } = options;
+  const { prepare, onMigration, log } = options;
+  secureStateDirectory(directory, (reason) =>
+    log.warn({ reason }, 'who can access the state directory was not checked'),
+  );
   await using resources = new AsyncDisposableStack();
   if (store.postgres !== null) {
     const { openSharedStore } = await import('./store/shared-store.ts');

@@ -1,9 +1,12 @@
 import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { choosePaths, writePath } from '../../src/cli/init/paths.ts';
 import { formatPlan } from '../../src/cli/init/plan.ts';
+import { findConfigurationFiles, type Machine, pipeOf } from '../../src/config/defaults.ts';
 import { formatConfigError } from '../../src/config/errors.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
+import { configurationOf } from '../support/builders/config-builders.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { startPlainUpstream, type PlainUpstream } from '../support/harness/plain-upstream.ts';
 import { startRealStore } from '../support/harness/real-store.ts';
@@ -206,4 +209,51 @@ test('the comments that init writes contain the defaults', () => {
     if (!opened.ok) throw new Error(opened.errors.map(formatConfigError).join('\n'));
     expect(opened.configuration).toEqual(closed.ok && closed.configuration);
   }
+});
+
+const windowsMachine: Machine = {
+  environment: {
+    LOCALAPPDATA: String.raw`C:\Users\Ada\AppData\Local`,
+    ProgramData: String.raw`C:\ProgramData`,
+  },
+  home: String.raw`C:\Users\Ada`,
+  platform: 'win32',
+};
+
+test('on Windows init writes paths with backslashes, and leaves out the pipe, which is the default', () => {
+  const target = String.raw`C:\shop\latchkey.yaml`;
+  const { stateDir, socket } = choosePaths(target, undefined, windowsMachine);
+  expect({ stateDir, socket }).toEqual({ stateDir: String.raw`C:\shop\latchkey-state`, socket: null });
+  expect(writePath(stateDir, target, 'win32')).toBe(String.raw`.\latchkey-state`);
+  expect(writePath(String.raw`D:\state`, target, 'win32')).toBe(String.raw`D:\state`);
+  const paths = { stateDir: writePath(stateDir, target, 'win32'), socket };
+  const text = formatPlan({ ...paths, tcp: '127.0.0.1:8787', store: null }, 'win32');
+  expect(text).toContain(String.raw`state_dir: .\latchkey-state` + '\n');
+  expect(text).not.toMatch(/^ *socket:/m);
+  expect(text).not.toMatch(/SIGHUP|\.sock|\.\//);
+  const configuration = configurationOf({ platform: 'win32', text });
+  expect(configuration.stateDir).toBe(String.raw`C:\srv\latchkey\latchkey-state`);
+  expect(configuration.listen.socket).toBe(pipeOf(configuration.stateDir));
+});
+
+test('a configuration of Windows or macOS at a default path keeps its state in the default directory', () => {
+  const [user, system] = findConfigurationFiles(windowsMachine);
+  expect(choosePaths(user, undefined, windowsMachine)).toEqual({
+    stateDir: String.raw`C:\Users\Ada\AppData\Local\Latchkey`,
+    socket: null,
+  });
+  expect(choosePaths(system, undefined, windowsMachine).stateDir).toBe(String.raw`C:\ProgramData\Latchkey`);
+  const mac: Machine = { environment: {}, home: '/Users/ada', platform: 'darwin' };
+  expect(findConfigurationFiles(mac).map((target) => choosePaths(target, undefined, mac).stateDir)).toEqual([
+    '/Users/ada/Library/Application Support/Latchkey',
+    '/Library/Application Support/Latchkey',
+  ]);
+});
+
+test('init leaves out a socket whose path is too long on macOS', () => {
+  const target = `/${'x'.repeat(76)}/latchkey.yaml`;
+  const socketOn = (platform: NodeJS.Platform): string | null =>
+    choosePaths(target, undefined, { environment: {}, home: '/home/ada', platform }).socket;
+  expect(socketOn('linux')).toHaveLength(106);
+  expect(socketOn('darwin')).toBeNull();
 });

@@ -1,5 +1,11 @@
 import { expect, test, vi } from 'vitest';
-import { PersistentClock, machineTime, systemRandom } from '../../src/daemon/system/machine.ts';
+import {
+  machineId,
+  machineTime,
+  parseMachineId,
+  PersistentClock,
+  systemRandom,
+} from '../../src/daemon/system/machine.ts';
 import type { ClockReading, TimeMark } from '../../src/domain/time.ts';
 
 const start: ClockReading = { wall: 1_000_000_000_000, monotonic: 5_000 };
@@ -85,4 +91,35 @@ test('Ids of the same millisecond differ, and later ids are greater.', () => {
   expect(new Set(ids).size).toBe(1_000);
   const later = systemRandom.uuid(1_000_001);
   expect(ids.filter((id) => id >= later)).toEqual([]);
+});
+
+const windowsId = `\r
+HKEY_LOCAL_MACHINE\\SOFTWARE\\Microsoft\\Cryptography\r
+    MachineGuid    REG_SZ    9a1f3c58-2b6d-4e07-8c11-5d0e7f4a2b93\r
+\r
+`;
+const macId = `+-o J314sAP  <class IOPlatformExpertDevice, id 0x100000216, registered, matched, active, busy 0 (103 ms), retain 35>
+    {
+      "IOPlatformSerialNumber" = "C02XXXXXXXXX"
+      "IOPolledInterface" = "AppleARMWatchdogTimerHibernateHandler is not serializable"
+      "IOPlatformUUID" = "0F3E9D52-6C1B-5A7E-9D40-1B2C3D4E5F60"
+      "clock-frequency" = <00366e01>
+    }
+`;
+
+test.each([
+  ['linux', '7c5f0e3b9a8d4c6e8f1a2b3c4d5e6f70\n', '7c5f0e3b9a8d4c6e8f1a2b3c4d5e6f70'],
+  ['freebsd', '7c5f0e3b9a8d4c6e8f1a2b3c4d5e6f70\n', '7c5f0e3b9a8d4c6e8f1a2b3c4d5e6f70'],
+  ['linux', '', ''],
+  ['win32', windowsId, '9a1f3c58-2b6d-4e07-8c11-5d0e7f4a2b93'],
+  ['win32', 'ERROR: The system was unable to find the specified registry key or value.\r\n', ''],
+  ['win32', '', ''],
+  ['darwin', macId, '0F3E9D52-6C1B-5A7E-9D40-1B2C3D4E5F60'],
+  ['darwin', '', ''],
+] as const)('On %s, the text %j has the machine id %j.', (platform, text, id) => {
+  expect(parseMachineId(platform, text)).toBe(id);
+});
+
+test('A machine without the program that shows its id has no id.', () => {
+  expect(machineId(process.platform === 'win32' ? 'darwin' : 'win32')).toBe('');
 });

@@ -1,6 +1,7 @@
 import {
   chmodSync,
   chownSync,
+  existsSync,
   linkSync,
   lstatSync,
   renameSync,
@@ -11,6 +12,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { formatReason } from '../../config/errors.ts';
+import { restrictToOwner } from '../../config/file/windows-rights.ts';
 import { formatAddress } from '../../config/value/address.ts';
 import type { Environment } from '../../config/defaults.ts';
 import type { Finding } from '../../config/finding.ts';
@@ -150,6 +152,7 @@ function otherEnvironment(): Environment {
 
 async function write({ args, target, output }: Task, { text, loaded, findings }: Draft): Promise<number> {
   try {
+    createFolder(target, loaded.configuration.stateDir);
     writeAtomically(target, text, args.force === true);
   } catch (error) {
     throw refusal(`${formatPath(target)} cannot be written: ${formatReason(error)}`);
@@ -165,7 +168,7 @@ async function write({ args, target, output }: Task, { text, loaded, findings }:
     { file: target, role, state_dir: stateDir, findings, next },
     [
       ...(findings.length === 0 ? [] : [formatFindings(findings), '']),
-      `Wrote ${formatPath(target)} (mode ${formatMode(target)}): ${what}${at}`,
+      `Wrote ${formatPath(target)}${formatMode(target)}: ${what}${at}`,
       `Start it: ${next[0]}`,
       `Then, in another terminal: ${next[1]}`,
     ].join('\n'),
@@ -182,8 +185,18 @@ function exists(path: string): boolean {
   }
 }
 
+/** Windows has no modes. */
 function formatMode(path: string): string {
-  return (statSync(path).mode & 0o777).toString(8).padStart(4, '0');
+  if (process.platform === 'win32') return '';
+  return ` (mode ${(statSync(path).mode & 0o777).toString(8).padStart(4, '0')})`;
+}
+
+/** On Windows and macOS, the folder of the configuration may be the state directory. */
+function createFolder(target: string, stateDir: string): void {
+  const folder = dirname(target);
+  if (existsSync(folder)) return;
+  makeDirectory(folder, folder === stateDir ? 0o700 : 0o777);
+  if (folder === stateDir && process.platform === 'win32') restrictToOwner(folder, 'directory');
 }
 
 /**
@@ -191,11 +204,12 @@ function formatMode(path: string): string {
  * `isReplaced`: another process may have created it while the user answered the prompts.
  */
 function writeAtomically(path: string, text: string, isReplaced: boolean): void {
-  makeDirectory(dirname(path));
   const draft = `${path}.new`;
   rmSync(draft, { force: true });
   try {
-    writeFileSync(draft, text, { flag: 'wx', mode: 0o600, flush: true });
+    writeFileSync(draft, '', { flag: 'wx', mode: 0o600 });
+    if (process.platform === 'win32') restrictToOwner(draft, 'file');
+    writeFileSync(draft, text, { flag: 'r+', flush: true });
     if (isReplaced) {
       keepReaders(draft, lstatSync(path, { throwIfNoEntry: false }));
       renameSync(draft, path);

@@ -1,13 +1,20 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { homeDirectory, findConfigurationFiles, type Machine, stateDirOf } from '../../config/defaults.ts';
+import { resolve } from 'node:path';
+import {
+  findConfigurationFiles,
+  homeDirectory,
+  type Machine,
+  maxSocketLength,
+  pathsOf,
+  stateDirOf,
+  systemStateDir,
+} from '../../config/defaults.ts';
 import { localFileName } from '../../config/file/file.ts';
 import type { GlobalOptions } from '../command.ts';
 
 const firstPort = 8787;
 const portsTried = 10;
-const maxSocketPath = 107;
 
 /** Where the configuration is written: to the file that is named, or else into the working directory. */
 export function findTarget({ config }: GlobalOptions): string {
@@ -22,24 +29,29 @@ export interface NewPaths {
 
 /**
  * Chooses the state directory and the socket of a new daemon: the defaults if the configuration file has a default path,
- * else in the folder of the file, so that several daemons of one user do not share them.
+ * else in the folder of the file, so that several daemons of one user do not share them. On Windows the default pipe
+ * belongs to the state directory.
  */
-export function choosePaths(target: string, stateDir: string | undefined): NewPaths {
-  if (stateDir !== undefined) return pathsIn(resolve(stateDir));
-  const machine: Machine = {
-    environment: process.env,
-    home: homeDirectory() ?? '/',
-    platform: process.platform,
-  };
+export function choosePaths(
+  target: string,
+  stateDir: string | undefined,
+  machine: Machine = thisMachine(),
+): NewPaths {
+  const { dirname, join } = pathsOf(machine.platform);
+  if (stateDir !== undefined) return pathsIn(resolve(stateDir), machine);
   const [user, system] = findConfigurationFiles(machine);
-  if (target === system) return { stateDir: '/var/lib/latchkey', socket: null };
+  if (target === system) return { stateDir: systemStateDir(machine), socket: null };
   if (target === user) return { stateDir: stateDirOf(machine, {}), socket: null };
-  return pathsIn(join(dirname(target), 'latchkey-state'));
+  return pathsIn(join(dirname(target), 'latchkey-state'), machine);
 }
 
-function pathsIn(stateDir: string): NewPaths {
-  const path = join(stateDir, 'latchkey.sock');
-  const canBe = process.platform !== 'win32' && Buffer.byteLength(path) <= maxSocketPath;
+function thisMachine(): Machine {
+  return { environment: process.env, home: homeDirectory() ?? '/', platform: process.platform };
+}
+
+function pathsIn(stateDir: string, { platform }: Machine): NewPaths {
+  const path = pathsOf(platform).join(stateDir, 'latchkey.sock');
+  const canBe = platform !== 'win32' && Buffer.byteLength(path) <= maxSocketLength(platform);
   return { stateDir, socket: canBe ? path : null };
 }
 
@@ -51,9 +63,14 @@ export async function chooseAddress(): Promise<string> {
 }
 
 /** Writes a path for the file `target`: relative if it is in that file's folder. */
-export function writePath(path: string, target: string): string {
+export function writePath(
+  path: string,
+  target: string,
+  platform: NodeJS.Platform = process.platform,
+): string {
+  const { dirname, isAbsolute, relative, sep } = pathsOf(platform);
   const near = relative(dirname(target), path);
-  return near.startsWith('..') || near === '' || isAbsolute(near) ? path : `./${near}`;
+  return near.startsWith('..') || near === '' || isAbsolute(near) ? path : `.${sep}${near}`;
 }
 
 async function isFree(port: number): Promise<boolean> {

@@ -26,19 +26,23 @@ interface Plan {
 }
 
 /** Writes the configuration, with comments. A `#` without a space starts a setting with its default. */
-export function formatPlan({ stateDir, tcp, socket, store }: Plan): string {
+export function formatPlan(
+  { stateDir, tcp, socket, store }: Plan,
+  platform: NodeJS.Platform = process.platform,
+): string {
+  const isWindows = platform === 'win32';
   const what = store === null ? 'an authority (the central API itself)' : 'an agent in front of a store';
   return `# Latchkey: ${what}. Written by: latchkey init
-# After a change: latchkey config check, then reload (SIGHUP); the log names the settings that need a restart.
+# After a change: latchkey config check, then ${isWindows ? 'latchkey reload' : 'reload (SIGHUP)'}; the log names the settings that need a restart.
 # latchkey config show prints every setting in effect. A # directly before a setting marks its default.
 
 # Holds the database and the tokens; only the user that runs Latchkey should have access.
 state_dir: ${quote(stateDir)}
 
 listen:
-  # Base URL for your software: http://${tcp} (without /api/v2). It can also use the socket.
+  # Base URL for your software: http://${tcp} (without /api/v2). It can also use the ${isWindows ? 'named pipe' : 'socket'}.
   tcp: ${quote(tcp)}
-${socket === null ? '  # socket: ./latchkey.sock' : `  socket: ${quote(socket)}`}
+${socket === null ? defaultSocketLine(isWindows) : `  socket: ${quote(socket)}`}
 ${store === null ? '' : formatStore(store)}
 # How long the changes of a license key are remembered (latchkey license history).
 #history:
@@ -47,6 +51,10 @@ ${store === null ? '' : formatStore(store)}
 #log:
 #  level: info
 `;
+}
+
+function defaultSocketLine(isWindows: boolean): string {
+  return isWindows ? String.raw`  # socket: \\.\pipe\latchkey-shop` : '  # socket: ./latchkey.sock';
 }
 
 function formatStore({ baseUrl, dialect, apiKey, products }: PlannedStore): string {

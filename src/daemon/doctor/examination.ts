@@ -19,6 +19,7 @@ import { type Contents, readContents } from '../../store/sqlite/files/contents.t
 import { findDamage } from '../../store/sqlite/files/backup.ts';
 import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { findNewerSchema } from '../../store/sqlite/files/migrations.ts';
+import { examineWindowsDirectory, examineWindowsSecret } from './windows.ts';
 
 /** The input of the doctor. */
 type DoctorInput = {
@@ -99,7 +100,10 @@ async function examinePort(address: { host: string; port: number }): Promise<Fin
   } catch (error) {
     const what = `a start cannot listen on ${formatAddress(address)}: ${formatReason(error)}`;
     return [
-      fail(what, 'stop the program that listens there (ss -ltnp shows it), or choose another listen.tcp'),
+      fail(
+        what,
+        `stop the program that listens there (${isWindows ? 'netstat -ano' : 'ss -ltnp'} shows it), or choose another listen.tcp`,
+      ),
     ];
   } finally {
     server.close();
@@ -173,7 +177,8 @@ const groupWrite = 0o020;
 const otherBits = 0o007;
 const root = 0;
 /** The advice if this user has no permission. */
-const asItsUser = 'run this as the user that runs the daemon, or as root';
+const isWindows = process.platform === 'win32';
+const asItsUser = `run this as the user that runs the daemon, or as ${isWindows ? 'an administrator' : 'root'}`;
 /** With less free space than this, the doctor warns, in bytes. */
 const minFreeBytes = 64 * 1024 * 1024;
 
@@ -198,16 +203,9 @@ function examineFiles(
 function examineStateDirectory(directory: string, start: string): Finding[] {
   const name = `state directory ${directory}`;
   try {
-    const open = readdirSync(directory).filter((file) =>
-      isOpen(join(directory, file), groupBits | otherBits),
-    );
+    const files = readdirSync(directory);
     return [
-      isOpen(directory, groupBits | otherBits)
-        ? fail(`${name} is accessible to other users`, `chmod ${ownerOnly.toString(8)} ${directory}`)
-        : ok(`${name} is accessible only to its owner`),
-      ...open.map((file) =>
-        fail(`${join(directory, file)} can be read by other users`, `chmod 0600 ${join(directory, file)}`),
-      ),
+      ...(isWindows ? examineWindowsDirectory(directory) : examineModes(directory, files)),
       ...examineOwners(directory),
       examineDiskSpace(directory),
     ];
@@ -221,9 +219,22 @@ function examineStateDirectory(directory: string, start: string): Finding[] {
   }
 }
 
+function examineModes(directory: string, files: readonly string[]): Finding[] {
+  const name = `state directory ${directory}`;
+  const open = files.filter((file) => isOpen(join(directory, file), groupBits | otherBits));
+  return [
+    isOpen(directory, groupBits | otherBits)
+      ? fail(`${name} is accessible to other users`, `chmod ${ownerOnly.toString(8)} ${directory}`)
+      : ok(`${name} is accessible only to its owner`),
+    ...open.map((file) =>
+      fail(`${join(directory, file)} can be read by other users`, `chmod 0600 ${join(directory, file)}`),
+    ),
+  ];
+}
+
 /** Examines as the owner of the directory, who runs the daemon: this process may be root. */
 function examineOwners(directory: string): Finding[] {
-  const user = process.platform === 'win32' ? null : statSync(directory).uid;
+  const user = isWindows ? null : statSync(directory).uid;
   const intrusion = findSafetyProblem(directory, user);
   return intrusion === null
     ? []
@@ -243,6 +254,7 @@ function examineDiskSpace(directory: string): Finding {
 
 /** Examines who can read a file with a secret. `service`: the group of the daemon. */
 export function examineSecret(path: string, service: number | null): Finding {
+  if (isWindows) return examineWindowsSecret(path);
   if (isOpen(path, otherBits))
     return fail(`${path} can be read by every user of this machine`, `chmod 0600 ${path}`);
   if (isOpen(path, groupBits) && isOfRootFor(path, service)) {
@@ -266,10 +278,10 @@ function isOfRootFor(path: string, service: number | null): boolean {
   return uid === root && gid === service && gid !== root && (mode & groupWrite) === 0;
 }
 
-/** Ignores sockets, whose mode is configured, and Windows, which has no such bits. */
+/** Ignores sockets, whose mode is configured. */
 function isOpen(path: string, bits: number): boolean {
   const status = statSync(path, { throwIfNoEntry: false });
-  if (status === undefined || status.isSocket() || process.platform === 'win32') return false;
+  if (status === undefined || status.isSocket()) return false;
   return (status.mode & bits) !== 0;
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Configuration } from '../../config/configuration.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
@@ -15,7 +15,7 @@ import {
   storageFault,
 } from '../../store/sqlite/faults.ts';
 import { findDamage } from '../../store/sqlite/files/backup.ts';
-import { PersistentClock, sha256, type TimeSource } from '../system/machine.ts';
+import { machineId, PersistentClock, sha256, type TimeSource } from '../system/machine.ts';
 import { storedProducts } from '../../service/agent/products.ts';
 import { ChangeFeed } from '../../service/writer.ts';
 import { storedTime } from '../../service/lifecycle/current-run.ts';
@@ -155,18 +155,11 @@ async function refuseOtherRole(
   throw new StateDirectoryRefused(stateDir, reasons[storedRole]);
 }
 
-/** Host and path of a state directory. If they change, the directory was copied. */
+/** Machine and path of a state directory. If they change, the directory was copied. */
 export function placeOfDirectory(stateDir: string): string {
-  return `${machineId()} ${realpathSync(stateDir)}`;
-}
-
-function machineId(): string {
-  try {
-    return readFileSync('/etc/machine-id', 'utf8').trim();
-  } catch {
-    // Containers, and systems other than Linux, have no machine id.
-    return '';
-  }
+  const path = realpathSync(stateDir);
+  // Windows compares paths without case.
+  return `${machineId()} ${process.platform === 'win32' ? path.toLowerCase() : path}`;
 }
 
 /** Why a start failed on this database: it is damaged, or its directory cannot be written. */

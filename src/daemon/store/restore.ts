@@ -13,6 +13,7 @@ import {
 } from '../../store/sqlite/faults.ts';
 import { localWriter } from '../../store/sqlite/local-writer.ts';
 import { claimDirectory } from '../../store/sqlite/files/open.ts';
+import { secureStateDirectory } from '../system/windows-directory.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { checkBackup, draftFrom, putInPlace } from '../../store/sqlite/files/backup.ts';
 import { PersistentClock, sha256, systemRandom } from '../system/machine.ts';
@@ -30,6 +31,8 @@ export async function restoreBackup(backup: string, stateDir: string): Promise<R
   try {
     // Before a state directory is created.
     checkBackup(backup);
+    // The next start warns if the access rights are not known.
+    secureStateDirectory(stateDir, () => undefined);
     using _ = claimDirectory(stateDir);
     using draft = draftFrom(backup, stateDir);
     const role = storedRole(draft.path);

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { v7 as uuid } from 'uuid';
@@ -15,6 +16,7 @@ import {
   type TimeState,
   type TimeMark,
 } from '../../domain/time.ts';
+import { runProgram, runWindowsProgram } from '../../config/file/windows-rights.ts';
 import type { Clock, Digest, Random, SameDigest } from '../../service/ports.ts';
 
 /** Node's timers overflow beyond this many ms. */
@@ -145,3 +147,43 @@ export const sha256: Digest = (secret) => hash('sha256', secret, 'hex');
 /** Compares digests of the same length. All digests of `sha256` have the same length. */
 export const isSameDigest: SameDigest = (left, right) =>
   timingSafeEqual(Buffer.from(left, 'hex'), Buffer.from(right, 'hex'));
+
+const registryKey = String.raw`HKLM\SOFTWARE\Microsoft\Cryptography`;
+
+type IdSource = { read: () => string; pattern: RegExp };
+
+const unix: IdSource = { read: () => readFileSync('/etc/machine-id', 'utf8'), pattern: /^\s*(\S*)\s*$/ };
+
+/** How each system shows its id, and what is the id in the text. */
+const idSources: Readonly<Partial<Record<NodeJS.Platform, IdSource>>> = {
+  win32: {
+    read: () => runWindowsProgram('reg.exe', ['query', registryKey, '/v', 'MachineGuid', '/reg:64']),
+    pattern: /^\s*MachineGuid\s+REG_SZ\s+([0-9a-f-]{32,36})\s*$/im,
+  },
+  darwin: {
+    read: () => runProgram('/usr/sbin/ioreg', ['-rd1', '-c', 'IOPlatformExpertDevice']),
+    pattern: /^[\s|]*"IOPlatformUUID" = "([0-9A-F-]{36})"\s*$/im,
+  },
+};
+
+const foundIds = new Map<NodeJS.Platform, string>();
+
+/** An id that no other machine has; empty where the system has none, for example in a container. */
+export function machineId(platform: NodeJS.Platform = process.platform): string {
+  const found = foundIds.get(platform) ?? parseMachineId(platform, readIdSource(platform));
+  foundIds.set(platform, found);
+  return found;
+}
+
+/** Takes the id from what a system shows about itself. */
+export function parseMachineId(platform: NodeJS.Platform, text: string): string {
+  return (idSources[platform] ?? unix).pattern.exec(text)?.[1] ?? '';
+}
+
+function readIdSource(platform: NodeJS.Platform): string {
+  try {
+    return (idSources[platform] ?? unix).read();
+  } catch {
+    return '';
+  }
+}
