@@ -8,7 +8,7 @@ import { formatReason } from '../config/errors.ts';
 import type { Principal } from '../domain/access/principal.ts';
 import type { App, ServerSettings } from '../http/app.ts';
 import { Connections } from '../http/entry/connections.ts';
-import { listenTcp, listenSocket, reopenSocket, type SocketPlace } from '../http/listen.ts';
+import { isPipe, listenTcp, listenSocket, reopenSocket, type SocketPlace } from '../http/listen.ts';
 import { buildServer } from '../http/server.ts';
 import { socketPrincipal } from '../service/access/credential.ts';
 import type { TlsSettings } from '../config/file/certificates.ts';
@@ -180,7 +180,8 @@ class UnixSockets implements AsyncDisposable {
 
   async listen(server: FastifyInstance, place: SocketPlace): Promise<void> {
     await listenSocket(server, place);
-    this.#sockets.push({ server, place, file: fileAt(place.path) });
+    // No other program can remove a pipe.
+    if (!isPipe(place.path)) this.#sockets.push({ server, place, file: fileAt(place.path) });
   }
 
   /** The paths of sockets to which connections fail. */

@@ -16,7 +16,7 @@ export type ListenErrorCode =
   | 'path_too_long'
   /** Another kind of file is at the socket's path. */
   | 'not_a_socket'
-  /** The system refuses; `cause` says why. */
+  /** The system refuses (`cause` says why), or a named pipe of Windows cannot have such a mode or group. */
   | 'refused';
 
 export class ListenError extends Error {
@@ -53,14 +53,24 @@ export function changeCertificate(server: HttpServer, { chain, key }: { chain: s
 
 const longestPathBytes = 107;
 const ownerOnly = 0o600;
+const everyone = 0o666;
 const sameOwner = -1;
 
-/** A socket's path, its permission bits, and the id of its group (null: the group of the process). */
+/** Whether a path is the name of a named pipe of Windows. Such a pipe is no file. */
+export function isPipe(path: string): boolean {
+  return /^\\\\[.?]\\pipe\\/i.test(path);
+}
+
+/**
+ * The path of a Unix socket or named pipe, its permission bits, and the id of its group (null: the group of the
+ * process). A pipe has mode 0600 (its creator and administrators) or 0666 (every user), and no group.
+ */
 export type SocketPlace = { path: string; mode: number; group?: number | null };
 
-/** Listens on a Unix socket; replaces a stale one, never a live one. */
+/** Listens on a Unix socket or named pipe; replaces a stale socket, never a live one. */
 export async function listenSocket(server: HttpServer, place: SocketPlace): Promise<void> {
-  checkLength(place.path);
+  if (isPipe(place.path)) checkPipe(place);
+  else checkLength(place.path);
   await server.ready();
   await bindSocket(server.server, place);
 }
@@ -84,12 +94,49 @@ function checkLength(path: string): void {
 }
 
 async function bindSocket(server: Server, { path, mode, group = null }: SocketPlace): Promise<void> {
+  if (isPipe(path)) {
+    await bindPipe(server, path, mode);
+    return;
+  }
   makeDirectory(path);
   await removeStale(path);
   await listening(server, path, () => listenPrivately(server, { path }));
   // Change the group first: a wider mode must not open the socket to another group even for a moment.
   if (group !== null) changeGroup(path, group);
   if (mode !== ownerOnly) chmodSync(path, mode);
+}
+
+function checkPipe({ path, mode, group = null }: SocketPlace): void {
+  if (group !== null) throw new ListenError('refused', `${path}: a named pipe has no group`);
+  if (mode === ownerOnly || mode === everyone) return;
+  const octal = mode.toString(8).padStart(4, '0');
+  throw new ListenError(
+    'refused',
+    `${path}: a named pipe cannot have mode ${octal}: 0600 is for its creator and administrators, 0666 for every user`,
+  );
+}
+
+/** The pipe disappears with its server: it is never stale. */
+async function bindPipe(server: Server, path: string, mode: number): Promise<void> {
+  // Windows refuses a second server of a pipe. Wine does not.
+  if (await isServed(path)) throw inUse(path);
+  const isOpenToAll = mode === everyone;
+  await listening(server, path, () =>
+    server.listen({ path, readableAll: isOpenToAll, writableAll: isOpenToAll }),
+  );
+}
+
+async function isServed(path: string): Promise<boolean> {
+  const probe = connect(path);
+  try {
+    await once(probe, 'connect');
+    return true;
+  } catch (error) {
+    // Another user's pipe refuses access.
+    return ['EPERM', 'EACCES', 'EBUSY'].includes(String(errorCode(error)));
+  } finally {
+    probe.destroy();
+  }
 }
 
 function changeGroup(path: string, group: number): void {
