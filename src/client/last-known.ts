@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { ConfigurationError } from './error.ts';
 import type { License, Verdict } from './types.ts';
 import { member, readLicense, writeLicense } from './wire.ts';
@@ -261,9 +262,27 @@ async function replaceFile(file: string, text: string): Promise<void> {
     } finally {
       await handle.close();
     }
-    await rename(draft, file);
+    await renameOver(draft, file);
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
   }
+}
+
+const busyErrors: ReadonlySet<unknown> = new Set(['EPERM', 'EACCES', 'EBUSY']);
+/** How long to wait before each further attempt, in ms: about a second in all. */
+const pausesMs: readonly number[] = [5, 10, 20, 40, 75, 100, 150, 200, 200, 200];
+
+/** Windows refuses to replace a file that a program has opened, even for a moment, as virus scanners do. */
+async function renameOver(from: string, to: string): Promise<void> {
+  for (const pauseMs of process.platform === 'win32' ? pausesMs : []) {
+    try {
+      await rename(from, to);
+      return;
+    } catch (error) {
+      if (!busyErrors.has(member(error, 'code'))) throw error;
+      await wait(pauseMs);
+    }
+  }
+  await rename(from, to);
 }

@@ -1,10 +1,11 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { endianness } from 'node:os';
 import { z } from 'zod';
 import { formatReason } from '../../config/errors.ts';
 import { exitCode } from '../exit-code.ts';
 import { isLoopback } from '../../config/value/address.ts';
+import { openOwnFile } from '../../store/sqlite/files/private-file.ts';
 
 /** An address of the daemon. `certificate` (PEM): the only one that is trusted there; null for plain HTTP. */
 export type Endpoint =
@@ -94,8 +95,6 @@ type StateFile =
   | { readonly ok: false; readonly isAbsent: boolean; readonly lines: readonly string[] };
 
 const maxBytes = 64 * 1024;
-/** Fails for a symbolic link, and does not wait for the writer of a pipe. */
-const openFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
  * Reads a file that the daemon wrote into its state directory.
@@ -107,7 +106,7 @@ function readStateFile(stateDir: string, name: 'admin.token' | 'listen.json'): S
   const path = join(stateDir, name);
   let file: number;
   try {
-    file = openSync(path, openFlags);
+    file = openOwnFile(path);
   } catch (error) {
     return explain(path, error);
   }

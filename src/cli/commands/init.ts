@@ -4,7 +4,6 @@ import {
   existsSync,
   linkSync,
   lstatSync,
-  renameSync,
   rmSync,
   type Stats,
   statSync,
@@ -18,7 +17,7 @@ import type { Environment } from '../../config/defaults.ts';
 import type { Finding } from '../../config/finding.ts';
 import { type LoadedConfiguration, loadConfiguration } from '../../config/load.ts';
 import type { DialectName } from '../../domain/header-names.ts';
-import { makeDirectory } from '../../store/sqlite/files/private-file.ts';
+import { makeDirectory, renameOver } from '../../store/sqlite/files/private-file.ts';
 import { CommandError, defineCommand } from '../command.ts';
 import { toLoadOptions } from '../configuration.ts';
 import { exitCode } from '../exit-code.ts';
@@ -212,7 +211,7 @@ function writeAtomically(path: string, text: string, isReplaced: boolean): void 
     writeFileSync(draft, text, { flag: 'r+', flush: true });
     if (isReplaced) {
       keepReaders(draft, lstatSync(path, { throwIfNoEntry: false }));
-      renameSync(draft, path);
+      renameOver(draft, path);
     } else linkSync(draft, path);
   } finally {
     rmSync(draft, { force: true });

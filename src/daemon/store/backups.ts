@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { constants, promises as files, rmSync, type ReadStream } from 'node:fs';
+import { createReadStream, fstatSync, rmSync, type ReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { done, failWith, type Result } from '../../domain/problem/problem.ts';
 import type { App, Backup } from '../../http/app.ts';
 import { type Clock, StorageError } from '../../service/ports.ts';
+import { openOwnFile } from '../../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import { pause } from '../system/machine.ts';
 import { startWorker, errorOf, type OutcomeMessage } from '../threads/worker.ts';
@@ -94,10 +95,13 @@ export class Backups {
     try {
       await this.#copyTo(this.#draft, signal);
       signal.throwIfAborted();
-      const file = await files.open(this.#draft, constants.O_RDONLY | constants.O_NOFOLLOW);
-      const { size } = await file.stat();
+      const file = openOwnFile(this.#draft);
+      const { size } = fstatSync(file);
       // With `end`, the stream ends at its last byte, so that its reader can start the next backup at once.
-      return { sizeBytes: size, content: file.createReadStream({ signal, end: size - 1 }) };
+      return {
+        sizeBytes: size,
+        content: createReadStream('', { fd: file, signal, start: 0, end: size - 1 }),
+      };
     } finally {
       // The open file stays readable, and disappears when it is closed, also by a crash.
       this.#removeDraft();

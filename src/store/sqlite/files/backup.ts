@@ -6,7 +6,6 @@ import {
   copyFileSync,
   existsSync,
   readdirSync,
-  renameSync,
   rmSync,
   statSync,
 } from 'node:fs';
@@ -14,9 +13,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StorageError } from '../../../service/ports.ts';
 import { storageFault, DatabaseRefused, StateDirectoryUnusable, isCorruption } from '../faults.ts';
-import { openReadOnly, checkpoint } from '../connection.ts';
+import { checkpoint, openReadOnly, syncFully } from '../connection.ts';
 import { beginsAsDatabase, findDatabase, syncDirectory } from './database-file.ts';
 import { migrateCopy } from './migrations.ts';
+import { renameOver } from './private-file.ts';
 import { databaseIn, stateFiles } from './state-directory.ts';
 
 /**
@@ -98,11 +98,11 @@ export function putInPlace({ path: draft }: Draft, directory: string): string | 
   const replaced = statSync(path, { throwIfNoEntry: false }) === undefined ? null : freeNameBeside(path);
   if (replaced !== null) {
     checkpointFile(path);
-    renameSync(path, replaced);
-    if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${replaced}-wal`);
+    renameOver(path, replaced);
+    if (existsSync(`${path}-wal`)) renameOver(`${path}-wal`, `${replaced}-wal`);
   }
   for (const file of [`${path}-wal`, `${path}-shm`]) rmSync(file, { force: true });
-  renameSync(draft, path);
+  renameOver(draft, path);
   syncDirectory(directory);
   return replaced;
 }
@@ -131,6 +131,7 @@ function freeNameBeside(path: string): string {
 
 function checkpointFile(path: string): void {
   using database = new DatabaseSync(path);
+  syncFully(database);
   checkpoint({ database });
 }
 

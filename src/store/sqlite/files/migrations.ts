@@ -2,7 +2,7 @@ import { closeSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { readSchema } from '../../schema-file.ts';
 import { DatabaseRefused } from '../faults.ts';
-import { storeTemporaryFilesNextTo, openReadOnly } from '../connection.ts';
+import { openReadOnly, storeTemporaryFilesNextTo, syncFully } from '../connection.ts';
 import { createFile } from './private-file.ts';
 
 /** The migrations after the first schema. A released migration is never changed; a later change of the tables is another. */
@@ -39,6 +39,7 @@ export function migrate(
   using database = new DatabaseSync(path, { timeout: 1000 });
   const schema = knownSchemaOf(database, path, schemas.length);
   if (schema === schemas.length) return;
+  syncFully(database);
   const copy = `${path}.schema-${schema}`;
   onMigration?.(copy);
   try {
@@ -56,6 +57,7 @@ export function migrate(
 /** Migrates a copy of a database without keeping another copy. `original`: the path that an error names. */
 export function migrateCopy(path: string, original: string, schemas: Schemas = latchkeySchemas()): void {
   using database = new DatabaseSync(path, { timeout: 1000 });
+  syncFully(database);
   change(database, schemas, knownSchemaOf(database, original, schemas.length));
 }
 

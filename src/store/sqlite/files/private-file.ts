@@ -1,7 +1,9 @@
 import {
   closeSync,
   constants,
+  fstatSync,
   fsyncSync,
+  lstatSync,
   openSync,
   readFileSync,
   renameSync,
@@ -29,16 +31,75 @@ export function replaceFile(path: string, text: string): void {
   } finally {
     closeSync(file);
   }
-  renameSync(draft, path);
+  renameOver(draft, path);
+}
+
+/** How long to wait before each further attempt, in ms: about a second in all. */
+const pausesMs: readonly number[] = [5, 10, 20, 40, 75, 100, 150, 200, 200, 200];
+/** Windows refuses to replace a file that a program has opened, even for a moment, as virus scanners do. */
+const busyErrors: ReadonlySet<unknown> = new Set(['EPERM', 'EACCES', 'EBUSY']);
+
+/** Renames a file; a file that has the new name is replaced. On Windows, waits for other programs to close the file. */
+export function renameOver(from: string, to: string): void {
+  retryWhileBusy(() => renameSync(from, to));
+}
+
+/** Calls `action` again while Windows refuses it because a file is open. Blocks the thread for at most a second. */
+export function retryWhileBusy(
+  action: () => void,
+  { platform = process.platform, pause = block }: { platform?: NodeJS.Platform; pause?: typeof block } = {},
+): void {
+  for (const pauseMs of platform === 'win32' ? pausesMs : []) {
+    try {
+      action();
+      return;
+    } catch (error) {
+      if (!busyErrors.has(codeOf(error))) throw error;
+      pause(pauseMs);
+    }
+  }
+  action();
+}
+
+function block(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+/**
+ * Opens a file for reading. Fails with the code ELOOP for a link, and does not wait for the writer of a pipe. Returns
+ * the descriptor.
+ */
+export function openOwnFile(path: string, platform: NodeJS.Platform = process.platform): number {
+  if (platform !== 'win32') {
+    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  }
+  const file = openSync(path, 'r');
+  try {
+    // Windows has no such flags. If the link was replaced by a file meanwhile, the file that is open is another one.
+    const [found, opened] = [lstatSync(path, { bigint: true }), fstatSync(file, { bigint: true })];
+    if (found.isSymbolicLink() || found.ino !== opened.ino || found.dev !== opened.dev) {
+      throw Object.assign(new Error(`ELOOP: ${path} is a link`), { code: 'ELOOP', syscall: 'open', path });
+    }
+    return file;
+  } catch (error) {
+    closeSync(file);
+    throw error;
+  }
 }
 
 /** Reads a file, but follows no link. Returns null if there is no file. */
 export function readOwnFile(path: string): string | null {
+  let file: number;
   try {
-    return readFileSync(path, { encoding: 'utf8', flag: constants.O_RDONLY | constants.O_NOFOLLOW });
+    file = openOwnFile(path);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (codeOf(error) === 'ENOENT') return null;
     throw error;
+  }
+  try {
+    return readFileSync(file, 'utf8');
+  } finally {
+    closeSync(file);
   }
 }
 
@@ -50,11 +111,15 @@ export function makeDirectory(path: string, mode: number = 0o777): void {
   try {
     mkdirSync(path, { mode });
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : null;
+    const code = codeOf(error);
     // On Windows, the root of a drive fails with another code.
     if (code === 'EEXIST' || existsSync(path)) return;
     if (code !== 'ENOENT' || dirname(path) === path) throw error;
     makeDirectory(dirname(path), mode);
     mkdirSync(path, { mode });
   }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : null;
 }
