@@ -28,10 +28,11 @@ export function formatProxy({ url }: ProxyChoice): string | null {
   return parsed === null || parsed.host === '' ? null : `${parsed.protocol}//${parsed.host}`;
 }
 
-/** An empty lower-case variable hides the upper-case one. */
+/** An empty lower-case variable hides the upper-case one. On Windows, both names are the same variable. */
 function read(name: string, environment: Environment): ProxyChoice | null {
   const lower = name.toLowerCase();
-  const source = environment[lower] === undefined ? name : lower;
+  const isUpper = environment[lower] === undefined || environment[lower] === environment[name];
+  const source = isUpper ? name : lower;
   const url = environment[source];
   return url === undefined ? null : { url: url.trim(), source };
 }

@@ -134,9 +134,11 @@ test.each<[environment: Record<string, string>, upstream: object, proxied: strin
 ])('doctor names the proxy on the way to the upstream: %j, %j', async (environment, upstream, proxied) => {
   await using directory = temporaryDirectory();
   for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY']) {
-    vi.stubEnv(name.toLowerCase(), environment[name.toLowerCase()]);
-    vi.stubEnv(name, environment[name]);
+    vi.stubEnv(name.toLowerCase(), undefined);
+    vi.stubEnv(name, undefined);
   }
+  // Afterwards, because Windows ignores the case of a name.
+  for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
   onTestFinished(() => void vi.unstubAllEnvs());
   const found = await examine(directory.path, { base_url: 'http://store.invalid', ...upstream });
   const source = proxied ?? '';

@@ -7,7 +7,9 @@ import { changeOf, clientOf, key, never, startHarness } from '../support/harness
 const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'];
 
 function environment(values: Readonly<Record<string, string>>): void {
-  for (const name of names) vi.stubEnv(name, values[name]);
+  for (const name of names) vi.stubEnv(name, undefined);
+  // Afterwards, because Windows ignores the case of a name.
+  for (const [name, value] of Object.entries(values)) vi.stubEnv(name, value);
 }
 
 afterEach(() => {
