@@ -53,7 +53,7 @@ test.for(['setting', 'token', 'account', 'the schema'])(
       name: 'DatabaseRefused',
       message: expect.stringMatching(
         new RegExp(
-          `^The database ${path} is refused: it is damaged.*: restore a backup: latchkey restore FILE$`,
+          `^The database ${RegExp.escape(path)} is refused: it is damaged.*: restore a backup: latchkey restore FILE$`,
         ),
       ) as string,
     });

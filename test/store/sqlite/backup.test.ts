@@ -30,6 +30,11 @@ function accountsIn(path: string): string[] {
     .map(({ accountId }) => accountId);
 }
 
+function execute(path: string, sql: string): void {
+  using database = new DatabaseSync(path);
+  database.exec(sql);
+}
+
 test('a backup is the store as it stood, for its owner alone', async () => {
   await using store = createTestStore();
   await using elsewhere = temporaryDirectory();
@@ -168,7 +173,7 @@ test('a backup of a newer schema is refused by its own name', async () => {
   await using elsewhere = temporaryDirectory();
   const backup = join(elsewhere.path, 'newer.db');
   backUp(store.databasePath, backup);
-  new DatabaseSync(backup).exec(`PRAGMA user_version = ${newestSchema + 1}`);
+  execute(backup, `PRAGMA user_version = ${newestSchema + 1}`);
   expect(() => draftFrom(backup, elsewhere.path)).toThrow(
     `The database ${backup} is refused: a newer Latchkey wrote it`,
   );
@@ -187,9 +192,7 @@ test('a file that is no sound database of ours is refused, and nothing is left o
     'corrupted.db': Buffer.from(readFileSync(good)).fill(0x55, 8192, 30_000),
   };
   for (const [file, content] of Object.entries(files)) writeFileSync(join(elsewhere.path, file), content);
-  new DatabaseSync(join(elsewhere.path, 'foreign.db')).exec(
-    'CREATE TABLE other (a); PRAGMA journal_mode = WAL',
-  );
+  execute(join(elsewhere.path, 'foreign.db'), 'CREATE TABLE other (a); PRAGMA journal_mode = WAL');
   for (const file of [...Object.keys(files), 'foreign.db', 'none.db']) {
     const path = join(elsewhere.path, file);
     expect(() => draftFrom(path, store.directory), file).toThrow(DatabaseRefused);

@@ -34,7 +34,10 @@ test.each([
 ] as const)('%s brings a database of schema 1 to schema 3 and keeps its rows', async (_, run) => {
   await using directory = temporaryDirectory();
   const path = createFile(directory.path, schemas.slice(0, 1));
-  new DatabaseSync(path).exec('INSERT INTO change (note, at) VALUES (1, 5), (1, 6)');
+  {
+    using before = new DatabaseSync(path);
+    before.exec('INSERT INTO change (note, at) VALUES (1, 5), (1, 6)');
+  }
   run(path);
   using database = new DatabaseSync(path);
   expect(database.prepare('SELECT * FROM note').all()).toEqual([{ id: 1, text: 'hello', size: 5 }]);
