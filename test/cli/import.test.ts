@@ -115,7 +115,9 @@ test('an import stops after too many rejected rows', async () => {
   }));
   daemon.answer({ body: { data: { imported: 0, unchanged: 0, rejected } } });
   const { code, out, err } = await latchkey('license', 'import', file, '--state-dir', daemon.stateDir);
-  expect([code, out]).toEqual([1, '0 imported, 0 unchanged, 12000 rejected\n']);
+  expect(code).toBe(1);
+  // Requests that were sent meanwhile count, too.
+  expect(out).toMatch(/^0 imported, 0 unchanged, [12]\d000 rejected\n$/);
   expect(err).toMatch(/^latchkey: over 10000 rows are rejected: the rest was not read\nline 2: No\.\n/);
   expect(daemon.received.length).toBeLessThan(20);
 });
