@@ -57,7 +57,7 @@ function markOf(body: string): string {
 
 function systemUnit(options: UnitOptions): string {
   return `[Unit]
-Description=Latchkey, license verification beside your software
+Description=Latchkey, license verification for your software
 After=network-online.target nss-lookup.target
 Wants=network-online.target
 
@@ -104,7 +104,7 @@ WantedBy=multi-user.target
 /** The systemd of a user cannot set up a sandbox. State and socket are at the user's default paths. */
 function userUnit(options: UnitOptions): string {
   return `[Unit]
-Description=Latchkey, license verification beside your software
+Description=Latchkey, license verification for your software
 
 [Service]
 ${service(options)}
@@ -149,7 +149,7 @@ Restart=on-failure
 RestartSec=2s
 # Restarting does not help when the configuration is invalid.
 RestartPreventExitStatus=78
-# The first start of a new version may have a large store to migrate: one that is cut off begins anew each time.
+# A new version may migrate a large store at its first start. A migration that is stopped starts again from the beginning.
 TimeoutStartSec=infinity
 TimeoutStopSec=20s
 # Saves memory: garbage is collected sooner, threads share memory arenas, and freed memory is returned to the system.
