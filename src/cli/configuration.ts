@@ -39,5 +39,5 @@ export function formatSource({
   if (file !== null) return formatPath(file);
   return searchedPaths.length === 0
     ? 'no file'
-    : `no file, looked for at ${searchedPaths.map(formatPath).join(', ')}`;
+    : `no file, looked for at ${searchedPaths.map((path) => formatPath(path)).join(', ')}`;
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isAbsolute, join, parse, relative } from 'node:path';
+import { join, posix, win32 } from 'node:path';
 import type { GlobalOptions } from './command.ts';
 import { isUnitFor, packagedUnitFolders, unitFolder } from './commands/service/systemd-unit.ts';
 
@@ -39,16 +39,28 @@ function readUnit(folder: string): string {
   }
 }
 
-export function quoteForShell(word: string): string {
-  return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+/** Quotes a word for the shells of a platform: on Windows for cmd.exe and PowerShell alike. */
+export function quoteForShell(word: string, platform: NodeJS.Platform = process.platform): string {
+  if (platform !== 'win32') {
+    return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+  }
+  if (/^[\w./:\\-]+$/.test(word)) return word;
+  // Only PowerShell expands these within double quotes. In cmd.exe nothing but double quotes is a quote.
+  if (/[$`]/.test(word)) return `'${word.replaceAll("'", "''")}'`;
+  // The program would read a backslash before a quote as part of the word.
+  return `"${word.replace(/(?<!\\)\\+$/, '$&$&')}"`;
 }
 
 /** Writes a path as people type it here: with `./` if it is in the working directory, unless that is the root. */
-export function formatPath(path: string): string {
-  const here = process.cwd();
+export function formatPath(
+  path: string,
+  platform: NodeJS.Platform = process.platform,
+  here = process.cwd(),
+): string {
+  const { isAbsolute, parse, relative, sep } = platform === 'win32' ? win32 : posix;
   const near = relative(here, path);
   const isNear = near !== '' && !near.startsWith('..') && !isAbsolute(near);
-  return isNear && here !== parse(here).root ? `./${near}` : path;
+  return isNear && here !== parse(here).root ? `.${sep}${near}` : path;
 }
 
 function option(name: string, value: string | undefined): readonly string[] {

@@ -4,6 +4,7 @@ import { chown, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
+import { formatPath, quoteForShell } from '../../src/cli/hint.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { type FakeDaemon, license, startFakeDaemon } from '../support/process/fake-daemon.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -45,6 +46,23 @@ test('formatPath writes a relative path in the working directory, unless that is
   };
   expect(await told(directory.path)).toBe('ok: ./latchkey.yaml (authority)\n');
   expect(await told('/')).toBe(`ok: ${file} (authority)\n`);
+});
+
+test('on Windows, suggested commands quote paths for cmd.exe and PowerShell, and paths have backslashes', () => {
+  for (const [word, quoted] of [
+    [String.raw`C:\ProgramData\Latchkey`, String.raw`C:\ProgramData\Latchkey`],
+    [String.raw`C:\Program Files\a'b`, String.raw`"C:\Program Files\a'b"`],
+    ['C:\\My Files\\', String.raw`"C:\My Files\\"`],
+    ['a,b', '"a,b"'],
+    // cmd.exe has no quotes that stop `$`, and needs none.
+    [String.raw`C:\it's $home`, String.raw`'C:\it''s $home'`],
+  ] as const) {
+    expect(quoteForShell(word, 'win32')).toBe(quoted);
+  }
+  expect(quoteForShell(String.raw`C:\x`, 'linux')).toBe(String.raw`'C:\x'`);
+  const here = String.raw`C:\Users\Ada`;
+  expect(formatPath(String.raw`C:\Users\Ada\latchkey.yaml`, 'win32', here)).toBe(String.raw`.\latchkey.yaml`);
+  expect(formatPath(String.raw`D:\latchkey.yaml`, 'win32', here)).toBe(String.raw`D:\latchkey.yaml`);
 });
 
 test('a command uses the port if the socket is gone', async () => {

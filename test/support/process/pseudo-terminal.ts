@@ -16,7 +16,7 @@ export function openPseudoTerminal(
   argv: readonly string[],
   { columns, environment = {} }: { columns: number; environment?: Readonly<Record<string, string>> },
 ): PseudoTerminal {
-  const command = `stty cols ${columns} rows 24; exec ${argv.map(quoteForShell).join(' ')}`;
+  const command = `stty cols ${columns} rows 24; exec ${argv.map((word) => quoteForShell(word)).join(' ')}`;
   // The environment of a person's terminal: inherited variables of CI and colours would change the output.
   const { CI: _ci, NO_COLOR: _noColor, FORCE_COLOR: _forceColor, ...inherited } = process.env;
   const env = { ...inherited, TERM: 'xterm-256color', ...environment };
