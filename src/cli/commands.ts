@@ -108,6 +108,7 @@ export const commands: readonly Entry[] = [
     bash: () => import('./commands/completion/bash.ts'),
     zsh: () => import('./commands/completion/zsh.ts'),
     fish: () => import('./commands/completion/fish.ts'),
+    powershell: () => import('./commands/completion/powershell.ts'),
     next: () => import('./commands/completion/next.ts'),
   }),
   { name: 'man', load: () => import('./commands/man.ts') },

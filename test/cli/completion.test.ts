@@ -137,15 +137,16 @@ test('completion offers nothing and prints no error without a daemon', async () 
   expect(await next('outbox', 'retry', '--config', join(directory.path, 'none.yaml'), '')).toEqual(['words']);
 });
 
-const shells: readonly (readonly ['bash' | 'zsh' | 'fish', shell.Complete])[] = [
+const shells: readonly (readonly [name: string, complete: shell.Complete, program?: string])[] = [
   ['bash', shell.completeInBash],
   ['zsh', shell.completeInZsh],
   ['fish', shell.completeInFish],
+  ['powershell', shell.completeInPowerShell, 'pwsh'],
 ];
 
-for (const [name, complete] of shells) {
-  const isMissing = !shell.isInstalled(name);
-  const note = isMissing ? ` (skipped: ${name} is not installed)` : '';
+for (const [name, complete, program = name] of shells) {
+  const isMissing = !shell.isInstalled(program);
+  const note = isMissing ? ` (skipped: ${program} is not installed)` : '';
 
   test.skipIf(isMissing)(`${name} completes commands, options, choices and ids${note}`, async () => {
     await using daemon = await startFakeDaemon();
@@ -179,6 +180,32 @@ for (const [name, complete] of shells) {
     ]);
   });
 }
+
+test('the script for PowerShell asks for completions without an empty argument, and offers no files among words', async () => {
+  const { out } = await latchkey('completion', 'powershell');
+  for (const line of [
+    'Register-ArgumentCompleter -Native -CommandName latchkey -ScriptBlock {',
+    "    $arguments = @('completion', 'next')",
+    "    if ($current -eq '') { $arguments += '--blank' } else { $words += $current }",
+    "    if ($null -eq $found) { '' } else { $found }",
+    String.raw`    $before = if ($current -match '^--[\w-]+=') { $Matches[0] } else { '' }`,
+  ]) {
+    expect(out.split('\n')).toContain(line);
+  }
+  // Every bracket and quote is closed.
+  const code = out.replaceAll(/#.*/g, '').replaceAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"/g, '');
+  expect(code).not.toMatch(/['"`]/);
+  for (const [open = '', close = ''] of ['()', '{}', '[]'].map((pair) => pair.split(''))) {
+    expect(code.split(open).length, open).toBe(code.split(close).length);
+  }
+});
+
+test('completion next --blank completes an empty word after the others', async () => {
+  const asked = async (...words: string[]): Promise<string> =>
+    (await latchkey('completion', 'next', ...words)).out;
+  expect(await asked('--blank', '--', 'outbox')).toBe(await asked('--', 'outbox', ''));
+  expect(await asked('--blank', '--')).toBe(await asked('--', ''));
+});
 
 test('completion for another shell is a usage error', async () => {
   expect(await latchkey('completion', 'tcsh')).toMatchObject({ code: 2 });

@@ -116,6 +116,7 @@ const successes: readonly string[] = [
   'completion bash',
   'completion zsh',
   'completion fish',
+  'completion powershell',
   'completion next -- outbox',
   'man',
   'help outbox retry',

@@ -90,6 +90,24 @@ export const completeInFish: Complete = async (script, lines, folder) => {
   return splitLines(stdout).map((words) => words.map((word) => word.split('\t', 1)[0] ?? ''));
 };
 
+/** Completes in PowerShell, by the function that its Tab key calls. */
+export const completeInPowerShell: Complete = async (script, lines, folder) => {
+  await using directory = temporaryDirectory();
+  const { path } = makeProgram(directory.path);
+  const asked = lines.map((line) => {
+    const found = `(TabExpansion2 -inputScript ${quote(line)} -cursorColumn ${line.length}).CompletionMatches`;
+    return `(${found} | ForEach-Object { $_.ListItemText }) -join '|'`;
+  });
+  const argv = ['-NoProfile', '-NonInteractive', '-Command', [script, ...asked].join('\n')];
+  const { stdout, stderr } = await run('pwsh', argv, {
+    timeout: patienceMs,
+    env: { ...process.env, PATH: path, HOME: directory.path },
+    cwd: folder,
+  });
+  if (stderr !== '') throw new Error(stderr);
+  return splitLines(stdout);
+};
+
 /**
  * Completes in zsh by pressing the tab key. Zsh completes only in an interactive shell, so a second zsh runs
  * on a pseudo-terminal and records the matches.

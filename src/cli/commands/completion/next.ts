@@ -31,12 +31,14 @@ export const command = defineCommand({
       describe: 'The command line after the word latchkey, up to the cursor',
     },
     quoted: { type: 'boolean', describe: 'The words are quoted as in bash' },
+    blank: { type: 'boolean', describe: 'An empty word follows, which PowerShell cannot pass' },
   },
   examples: [['latchkey completion next -- outbox re', 'what may replace re']],
   epilogue:
     'The first line is words, file or folder. Then each word has a line, and a line that describes it.',
   handler: async (args, output) => {
-    const words = args.words.map((word) => expandHome(args.quoted ? unquote(word) : word));
+    const given = args.blank ? [...args.words, ''] : args.words;
+    const words = given.map((word) => expandHome(args.quoted ? unquote(word) : word));
     const { kind, terms } = await complete(words);
     const lines = [kind, ...terms.flatMap(({ term, meaning }) => [term, meaning])];
     return await output.result({ kind, words: terms }, lines.join('\n'));

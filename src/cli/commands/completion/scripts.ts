@@ -1,6 +1,6 @@
 import { type Command, defineCommand } from '../../command.ts';
 
-type Shell = 'bash' | 'zsh' | 'fish';
+type Shell = 'bash' | 'zsh' | 'fish' | 'powershell';
 
 /** Declares a command that prints a shell's script. The script asks `completion next` for the completions. */
 export function defineShell(shell: Shell): Command {
@@ -101,6 +101,46 @@ end
 complete -c latchkey -f -a '(__latchkey_next)'
 `;
 
+/**
+ * PowerShell completes files and folders itself if nothing is returned. Windows PowerShell drops empty arguments, and a
+ * script such as npm's latchkey.ps1 would not get a literal `--`.
+ */
+const powershell = String.raw`
+Register-ArgumentCompleter -Native -CommandName latchkey -ScriptBlock {
+    param($wordToComplete, $commandAst, $cursorPosition)
+    $words = @()
+    $current = ''
+    foreach ($element in $commandAst.CommandElements | Select-Object -Skip 1) {
+        $extent = $element.Extent
+        if ($extent.StartOffset -ge $cursorPosition) { break }
+        if ($extent.EndOffset -ge $cursorPosition) {
+            $current = $extent.Text.Substring(0, $cursorPosition - $extent.StartOffset).Trim([char[]]"'""")
+        } elseif ($element -is [System.Management.Automation.Language.StringConstantExpressionAst]) {
+            $words += $element.Value
+        } else {
+            $words += $extent.Text.Trim([char[]]"'""")
+        }
+    }
+    $arguments = @('completion', 'next')
+    if ($current -eq '') { $arguments += '--blank' } else { $words += $current }
+    $arguments += @('--') + $words
+    $lines = @(& latchkey @arguments 2>$null)
+    if ($lines.Count -eq 0 -or $lines[0] -ne 'words') { return }
+    $before = if ($current -match '^--[\w-]+=') { $Matches[0] } else { '' }
+    $rest = $current.Substring($before.Length)
+    $found = for ($index = 1; $index + 1 -lt $lines.Count; $index += 2) {
+        $word = $lines[$index]
+        if (-not $word.StartsWith($rest, [StringComparison]::OrdinalIgnoreCase)) { continue }
+        $meaning = if ($lines[$index + 1] -eq '') { $word } else { $lines[$index + 1] }
+        $text = $before + $word
+        if ($text -match '[^\w./:=+-]') { $text = "'" + $text.Replace("'", "''") + "'" }
+        [System.Management.Automation.CompletionResult]::new($text, $word, 'ParameterValue', $meaning)
+    }
+    # An empty string, so that PowerShell offers no files.
+    if ($null -eq $found) { '' } else { $found }
+}
+`;
+
 const scripts: Readonly<Record<Shell, { script: string; example: string; meaning: string }>> = {
   bash: {
     script: bash.trim(),
@@ -116,5 +156,10 @@ const scripts: Readonly<Record<Shell, { script: string; example: string; meaning
     script: fish.trim(),
     example: 'latchkey completion fish | source',
     meaning: 'for this shell; put it into ~/.config/fish/config.fish',
+  },
+  powershell: {
+    script: powershell.trim(),
+    example: 'latchkey completion powershell | Out-String | Invoke-Expression',
+    meaning: 'for this shell; put it into the file $PROFILE',
   },
 };

@@ -1,0 +1,3 @@
+import { defineShell } from './scripts.ts';
+
+export const command = defineShell('powershell');
