@@ -92,7 +92,7 @@ export const commands: readonly Entry[] = [
   }),
   { name: 'doctor', load: () => import('./commands/doctor.ts') },
   { name: 'explain', load: () => import('./commands/explain.ts') },
-  group('service', 'Run the daemon under systemd', {
+  group('service', 'Run the daemon as a service of the system', {
     print: () => import('./commands/service/print.ts'),
     install: () => import('./commands/service/install.ts'),
     uninstall: () => import('./commands/service/uninstall.ts'),

@@ -1,48 +1,60 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, posix, win32 } from 'node:path';
+import { homeDirectory } from '../../../config/defaults.ts';
 import { makeDirectory } from '../../../store/sqlite/files/private-file.ts';
 import { CommandError, defineCommand } from '../../command.ts';
 import { hintFor, quoteForShell } from '../../hint.ts';
 import {
   changeUnit,
+  checkSystem,
   type Plan,
-  planUnit,
+  planService,
+  platformOf,
   type ServiceArgs,
   serviceOptions,
   unitError,
-  unitPath,
   withLocalFile,
 } from './service.ts';
-import { formatUnit, isUnchanged, isWithin, packagedUnitFolders, stateRoot } from './systemd-unit.ts';
+import { isUnchanged, isWithin, packagedUnitFolders, stateRoot } from './systemd-unit.ts';
 import { examineReach, type AccessProblems, readUser, thisMachine } from './unit-reach.ts';
+import { macLogs, macState, macUser } from './xml-service.ts';
 
 /** Starts nothing. */
 export const command = defineCommand({
   command: 'install',
-  describe: 'Write the systemd unit, and say what to do next',
+  describe: 'Write the file of the service, and say what to do next',
   builder: serviceOptions,
   examples: [['sudo latchkey service install', 'for the system; with --user for yourself']],
+  epilogue:
+    'On Linux it writes a systemd unit, on macOS a launchd job. On Windows it writes the file for WinSW, a program that runs others as services, or with --user a task for schtasks.',
   handler: async (options, output) => {
     const args = withLocalFile(options);
-    const plan = planUnit(args);
+    checkSystem(args);
+    const { path, text, plan } = planService(args);
     const { refusals, warnings } = examinePlan(plan, args);
     if (refusals.length > 0) throw planError(refusals);
-    if (warnings.length > 0) output.printError(warnings.map((text) => `latchkey: ${text}`));
-    const [path, unit] = [unitPath(args), formatUnit(plan)];
+    if (warnings.length > 0) output.printError(warnings.map((warning) => `latchkey: ${warning}`));
     changeUnit(path, (before) => {
-      if (before !== null && before !== unit && !isUnchanged(before))
+      if (before !== null && before !== text && !isUnchanged(before))
         throw unitError(path, 'was edited: move it away first. Nothing was changed.');
       makeDirectory(dirname(path));
-      writeFileSync(path, unit, { mode: 0o644 });
+      writeFileSync(path, encode(path, text), { mode: 0o644 });
     });
-    const lines = [`Installed ${path}. Next:`, ...stepsAfterInstall(plan, args)];
-    return await output.result({ path }, lines.join('\n'));
+    return await output.result(
+      { path },
+      [`Installed ${path}. Next:`, ...stepsAfter(path, plan, args)].join('\n'),
+    );
   },
 });
 
+/** The Task Scheduler itself writes UTF-16. */
+function encode(path: string, text: string): Buffer {
+  return path.endsWith('-task.xml') ? Buffer.from(`\uFEFF${text}`, 'utf16le') : Buffer.from(text);
+}
+
 /** Checks what the service could not read or write. Another system and a user's own service are not checked. */
-function examinePlan(plan: Plan, { user, root }: ServiceArgs): AccessProblems {
-  if (user || root !== undefined) return { refusals: [], warnings: [] };
+function examinePlan(plan: Plan | null, { user, root }: ServiceArgs): AccessProblems {
+  if (plan === null || user || root !== undefined) return { refusals: [], warnings: [] };
   const { refusals, warnings } = examineReach({ ...plan, stateDir: plan.writes }, thisMachine());
   const covered = packagedUnitFolders
     .map((folder) => join(folder, 'latchkey.service'))
@@ -65,7 +77,59 @@ function planError(refusals: readonly string[]): CommandError {
   ]);
 }
 
-function stepsAfterInstall({ writes }: Plan, args: ServiceArgs): readonly string[] {
+function stepsAfter(path: string, plan: Plan | null, args: ServiceArgs): readonly string[] {
+  if (plan !== null) return stepsForSystemd(plan, args);
+  return platformOf(args) === 'darwin' ? stepsForLaunchd(path, args) : stepsForWindows(path, args);
+}
+
+function stepsForLaunchd(path: string, { user, config, stateDir }: ServiceArgs): readonly string[] {
+  const quote = (word: string): string => quoteForShell(word, 'darwin');
+  const state = stateDir ?? (user ? posix.join(homeDirectory() ?? '/', macState) : macState);
+  const edit = `  edit ${quote(config ?? posix.join(state, 'config.yaml'))}`;
+  const doctor = `  latchkey --state-dir ${quote(state)} doctor`;
+  if (user) return [edit, `  launchctl bootstrap gui/$(id -u) ${quote(path)}`, doctor];
+  return [
+    `  sysadminctl -addUser ${macUser} -roleAccount -UID 360   (or another number that is free)`,
+    `  install -d -o ${macUser} -m 0700 ${quote(state)} ${macLogs}`,
+    edit,
+    `  chown ${macUser}: that file and each secret file that it names, and chmod 0600 them`,
+    `  launchctl bootstrap system ${quote(path)}`,
+    doctor,
+  ];
+}
+
+function stepsForWindows(path: string, { user, config, stateDir }: ServiceArgs): readonly string[] {
+  const quote = (word: string): string => quoteForShell(word, 'win32');
+  const [variable, usual] = user
+    ? ['LOCALAPPDATA', win32.join(homeDirectory() ?? '', String.raw`AppData\Local`)]
+    : ['ProgramData', String.raw`C:\ProgramData`];
+  const state = stateDir ?? win32.join(process.env[variable] ?? usual, 'Latchkey');
+  const edit = `  edit ${quote(config ?? win32.join(state, 'config.yaml'))}`;
+  const doctor = `  latchkey --state-dir ${quote(state)} doctor`;
+  if (user) {
+    return [
+      edit,
+      `  schtasks /create /tn Latchkey /xml ${quote(path)}`,
+      '  schtasks /run /tn Latchkey',
+      doctor,
+      'Each logon opens a window with the log. Closing the window stops Latchkey.',
+    ];
+  }
+  // SYSTEM, the administrators and LocalService. Each user of the machine could else create files in the folder.
+  const accounts = ['"*S-1-5-18:(OI)(CI)F"', '"*S-1-5-32-544:(OI)(CI)F"', '"*S-1-5-19:(OI)(CI)M"'];
+  return [
+    `  mkdir ${quote(state)}`,
+    `  icacls ${quote(state)} /inheritance:r /grant:r ${accounts.join(' ')}`,
+    edit,
+    '  get WinSW 2 or 3 (https://github.com/winsw/winsw), and put it next to the file as latchkey-service.exe',
+    `  cd ${quote(win32.dirname(path))}`,
+    String.raw`  .\latchkey-service.exe install`,
+    String.raw`  .\latchkey-service.exe start`,
+    doctor,
+  ];
+}
+
+function stepsForSystemd({ writes }: Plan, args: ServiceArgs): readonly string[] {
   const { user, config, root = '/' } = args;
   const doctor = `  ${hintFor(args)('doctor')}`;
   if (user) {

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { isSea } from 'node:sea';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, posix, resolve, win32 } from 'node:path';
 import { EnvironmentError, formatConfigError, formatReason } from '../../../config/errors.ts';
 import { homeDirectory } from '../../../config/defaults.ts';
 import { findLocalFile, locateDaemon, type LocationResult } from '../../../config/load.ts';
@@ -8,24 +8,78 @@ import { type Args, CommandError, textOption } from '../../command.ts';
 import { toLoadOptions } from '../../configuration.ts';
 import {
   defaultStateDir,
+  formatUnit,
   runtimeDirectory,
+  type ServiceOptions,
   unitFolder,
   type UnitOptions,
-  type UnitScope,
 } from './systemd-unit.ts';
+import {
+  formatLaunchdJob,
+  formatScheduledTask,
+  formatWinswService,
+  type XmlServiceOptions,
+} from './xml-service.ts';
+
+const platforms = ['linux', 'darwin', 'win32'] as const;
+
+export type ServicePlatform = (typeof platforms)[number];
 
 export const serviceOptions = {
   user: { type: 'boolean', default: false, describe: 'A service of this user instead of the system' },
   root: textOption('Root directory of another system, such as an image', 'folder'),
+  platform: { choices: platforms, describe: 'Platform of that other system; default: this one' },
   program: textOption('Program that the service starts; default: this one', 'file'),
 } as const;
 
 export type ServiceArgs = Args<typeof serviceOptions>;
 
-/** systemd starts the program in another directory, so the configuration file of this directory has to be named. */
+/** Where neither systemd nor launchd nor Windows runs, the unit for systemd is a start. */
+const thisPlatform: ServicePlatform = platforms.find((each) => each === process.platform) ?? 'linux';
+
+export function platformOf({ platform }: ServiceArgs): ServicePlatform {
+  return platform ?? thisPlatform;
+}
+
+/** Services start in another directory, so the configuration file of this directory has to be named. */
 export function withLocalFile(args: ServiceArgs): ServiceArgs {
-  if (args.config !== undefined || args.root !== undefined) return args;
+  const isElsewhere = args.root !== undefined || platformOf(args) !== thisPlatform;
+  if (args.config !== undefined || isElsewhere) return args;
   return { ...args, config: findLocalFile(toLoadOptions(args)) ?? undefined };
+}
+
+/** Refuses to install for another platform on this machine. */
+export function checkSystem(args: ServiceArgs): void {
+  const platform = platformOf(args);
+  if (platform === thisPlatform) return;
+  const what = args.user
+    ? 'a service of a user'
+    : args.root === undefined
+      ? 'a service without --root'
+      : null;
+  if (what === null) return;
+  throw new CommandError([
+    `latchkey: this machine is ${thisPlatform}: ${what} cannot be installed here for ${platform}. See: latchkey service print --platform ${platform}`,
+  ]);
+}
+
+/** The file of a service: its path and text. */
+export interface ServiceFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** The file of a service on its platform. `plan`: what a systemd unit can access; null on other platforms. */
+export function planService(args: ServiceArgs): ServiceFile & { readonly plan: Plan | null } {
+  const path = servicePath(args);
+  const platform = platformOf(args);
+  if (platform === 'linux') {
+    const plan = planUnit(args);
+    return { path, text: formatUnit(plan), plan };
+  }
+  const options = xmlOptions(args);
+  if (platform === 'darwin') return { path, text: formatLaunchdJob(options), plan: null };
+  return { path, text: args.user ? formatScheduledTask(options) : formatWinswService(options), plan: null };
 }
 
 /** Runs a change of the unit file, given its text, or null if it does not exist. */
@@ -44,7 +98,8 @@ export function unitError(path: string, why: string): CommandError {
 
 function read(path: string): string | null {
   try {
-    return readFileSync(path, 'utf8');
+    const content = readFileSync(path);
+    return content.toString(content[0] === 0xff ? 'utf16le' : 'utf8').replace(/^\uFEFF/, '');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw error;
@@ -55,14 +110,9 @@ function read(path: string): string | null {
 export type Plan = UnitOptions & { readonly socket: string | null; readonly problem: string | null };
 
 /** Plans the unit from the command line and the configuration that it names. */
-export function planUnit({ user, program, config, stateDir, root }: ServiceArgs): Plan {
-  const scope: UnitScope = user ? 'user' : 'system';
-  const named = {
-    scope,
-    program: program === undefined ? thisProgram() : [program],
-    config: config === undefined ? null : resolve(config),
-    stateDir: stateDir === undefined ? null : resolve(stateDir),
-  };
+function planUnit(args: ServiceArgs): Plan {
+  const { user, root } = args;
+  const named = namedOptions(args);
   const found = root === undefined && !user ? locateForUnit(named) : null;
   const location = found?.ok === true ? found.location : null;
   return {
@@ -70,6 +120,34 @@ export function planUnit({ user, program, config, stateDir, root }: ServiceArgs)
     writes: location?.stateDir ?? named.stateDir ?? defaultStateDir,
     socket: location?.socket ?? null,
     problem: found?.ok === false ? found.errors.map(formatConfigError).join('; ') : null,
+  };
+}
+
+function namedOptions(args: ServiceArgs): ServiceOptions {
+  const { user, program, config, stateDir } = args;
+  return {
+    scope: user ? 'user' : 'system',
+    program: program === undefined ? defaultProgram(platformOf(args)) : [program],
+    config: config === undefined ? null : fullPath(args, config),
+    stateDir: stateDir === undefined ? null : fullPath(args, stateDir),
+  };
+}
+
+/** A relative path is in the working directory, which only a service of this machine has. */
+function fullPath(args: ServiceArgs, path: string): string {
+  const platform = platformOf(args);
+  if (platform === thisPlatform) return resolve(path);
+  if ((platform === 'win32' ? win32 : posix).isAbsolute(path)) return path;
+  throw new CommandError([`latchkey: ${path} is not a full path on ${platform}`]);
+}
+
+function xmlOptions(args: ServiceArgs): XmlServiceOptions {
+  const isHere = platformOf(args) === thisPlatform;
+  const { USERDOMAIN: domain, USERNAME: name } = process.env;
+  return {
+    ...namedOptions(args),
+    home: isHere ? homeDirectory() : null,
+    userName: isHere && domain !== undefined && name !== undefined ? `${domain}\\${name}` : null,
   };
 }
 
@@ -86,32 +164,63 @@ function locateForUnit({ config, stateDir }: Pick<UnitOptions, 'config' | 'state
 }
 
 /** The full path of this program: a service does not have this user's PATH. */
-function thisProgram(): readonly string[] {
+function defaultProgram(platform: ServicePlatform): readonly string[] {
+  if (platform !== thisPlatform) {
+    return [
+      platform === 'win32' ? String.raw`C:\Program Files\Latchkey\latchkey.exe` : '/usr/local/bin/latchkey',
+    ];
+  }
   if (isSea()) return [process.execPath];
   // The build puts the program into the folder of the launcher.
   const launcher = import.meta.filename.endsWith('.ts') ? '../../launcher.js' : 'launcher.js';
   return [process.execPath, join(import.meta.dirname, launcher)];
 }
 
-export function unitPath({ user, root = '/' }: ServiceArgs): string {
-  const directory = user ? join(userConfiguration(), 'systemd/user') : unitFolder;
-  return join(resolve(root), directory, 'latchkey.service');
+/** The path of the file. Windows has no folder for such files. */
+export function servicePath(args: ServiceArgs): string {
+  const { user, root } = args;
+  const platform = platformOf(args);
+  if (platform === 'linux') {
+    return join(
+      resolve(root ?? '/'),
+      user ? join(userConfiguration(), 'systemd/user') : unitFolder,
+      'latchkey.service',
+    );
+  }
+  const name = platform === 'darwin' ? 'latchkey.plist' : user ? 'latchkey-task.xml' : 'latchkey-service.xml';
+  if (root !== undefined) {
+    const folder = platform === 'darwin' ? 'Library/LaunchDaemons' : 'Program Files/Latchkey';
+    return join(resolve(root), folder, name);
+  }
+  const paths = platform === 'win32' ? win32 : posix;
+  return paths.join(serviceFolder(platform, user), name);
+}
+
+/** The folder of the file on this machine; for another platform, as people write it there. */
+function serviceFolder(platform: 'darwin' | 'win32', user: boolean): string {
+  if (platform === 'darwin' && !user) return '/Library/LaunchDaemons';
+  if (platform === 'darwin')
+    return posix.join(platform === thisPlatform ? homeOf() : '~', 'Library/LaunchAgents');
+  const variable = user ? 'LOCALAPPDATA' : 'ProgramFiles';
+  const folder = platform === thisPlatform ? process.env[variable] : undefined;
+  return win32.join(folder ?? `%${variable}%`, 'Latchkey');
 }
 
 function userConfiguration(): string {
   const given = process.env['XDG_CONFIG_HOME'] ?? '';
   if (isAbsolute(given)) return given;
+  return join(homeOf(), '.config');
+}
+
+function homeOf(): string {
   const home = homeDirectory();
   if (home === null) throw new EnvironmentError('this user has no home directory: set HOME');
-  return join(home, '.config');
+  return home;
 }
 
-/** Whether systemd starts the unit at boot or login. */
-export function isEnabled({ user }: ServiceArgs, path: string): boolean {
-  const target = user ? 'default.target.wants' : 'multi-user.target.wants';
+/** Whether systemd starts the unit at boot or login. Other platforms do not show that in a file. */
+export function isEnabled(args: ServiceArgs, path: string): boolean {
+  if (platformOf(args) !== 'linux') return false;
+  const target = args.user ? 'default.target.wants' : 'multi-user.target.wants';
   return lstatSync(join(dirname(path), target, 'latchkey.service'), { throwIfNoEntry: false }) !== undefined;
-}
-
-export function systemctl({ user }: ServiceArgs): string {
-  return user ? 'systemctl --user' : 'systemctl';
 }

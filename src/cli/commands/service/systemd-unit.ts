@@ -4,14 +4,17 @@ import { relative } from 'node:path';
 /** A service of the machine with its own user, or a service of the user who installs it. */
 export type UnitScope = 'system' | 'user';
 
-export interface UnitOptions {
+export interface ServiceOptions {
   readonly scope: UnitScope;
   /** The words that start the program. */
   readonly program: readonly string[];
   /** The configuration file; null for the default paths. */
   readonly config: string | null;
-  /** The state directory of the command line; null if the configuration or systemd names it. */
+  /** The state directory of the command line; null if the configuration or the service names it. */
   readonly stateDir: string | null;
+}
+
+export interface UnitOptions extends ServiceOptions {
   /** The state directory in effect: a system unit can write nowhere else. */
   readonly writes: string;
 }
@@ -32,13 +35,13 @@ export function isWithin(path: string, folders: readonly string[]): boolean {
   return folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
 }
 
-/** Writes the systemd unit. Its first line has a hash of the rest, which detects edits. */
+/** Writes the systemd unit. */
 export function formatUnit(options: UnitOptions): string {
   const [body, edit] =
     options.scope === 'system'
       ? [systemUnit(options), 'systemctl edit']
       : [userUnit(options), 'systemctl --user edit'];
-  return `${markOf(body)} To change it: ${edit} latchkey\n${body}`;
+  return markText('', body, (mark) => `# ${mark} To change it: ${edit} latchkey`);
 }
 
 /** The launcher keeps compiled code here, because the service user has no home. The executable contains it. */
@@ -46,13 +49,21 @@ const compiledCode = `CacheDirectory=latchkey
 CacheDirectoryMode=0700
 `;
 
-/** Whether a unit was written by a version of this program and not edited. */
-export function isUnchanged(unit: string): boolean {
-  return unit.startsWith(markOf(unit.slice(unit.indexOf('\n') + 1)));
+/** Adds a line to the file of a service, after `head`. The line has a hash of all other lines, which detects edits. */
+export function markText(head: string, body: string, line: (mark: string) => string): string {
+  return `${head}${line(`Written by: latchkey service install (${digest(head + body)}).`)}\n${body}`;
 }
 
-function markOf(body: string): string {
-  return `# Written by: latchkey service install (${hash('sha256', body, 'hex').slice(0, 16)}).`;
+/** Whether the file of a service was written by a version of this program and not edited. */
+export function isUnchanged(text: string): boolean {
+  const lines = text.split('\n');
+  const marked = lines.findIndex((line) => line.includes('Written by: latchkey service install ('));
+  const others = lines.toSpliced(marked, 1).join('\n');
+  return marked !== -1 && lines[marked]?.includes(`(${digest(others)}).`) === true;
+}
+
+function digest(text: string): string {
+  return hash('sha256', text, 'hex').slice(0, 16);
 }
 
 function systemUnit(options: UnitOptions): string {
