@@ -71,9 +71,11 @@ async function startWith(node) {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, [followedName]: String(process.pid) },
   });
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2']) {
-    process.on(signal, () => child.kill(signal));
-  }
+  // Windows passes Ctrl-C to both processes, and `kill` would end the other one at once.
+  const forward = process.platform === 'win32' ? () => undefined : (signal) => child.kill(signal);
+  const onWindows = ['SIGINT', 'SIGBREAK', 'SIGHUP'];
+  const elsewhere = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'];
+  for (const signal of process.platform === 'win32' ? onWindows : elsewhere) process.on(signal, forward);
   child.on('error', (error) => {
     process.stderr.write(`latchkey: cannot start ${node}: ${error.message}\n`);
     process.exit(1);
@@ -85,7 +87,11 @@ async function startWith(node) {
 /** Ends this process when the launcher that started it was killed. */
 function endWithLauncher() {
   delete process.env[followedName];
-  const end = () => process.kill(process.pid, 'SIGTERM');
+  const end = () => {
+    // On Windows, `kill` would end this process without its handlers.
+    if (process.platform !== 'win32') process.kill(process.pid, 'SIGTERM');
+    else if (!process.emit('SIGTERM', 'SIGTERM')) process.exit(1);
+  };
   if (!process.connected) end();
   process.once('disconnect', end);
   // The channel must not keep a command running.

@@ -35,6 +35,8 @@ export type ProblemCode =
   | 'token_of_the_file'
   | 'operation_not_open'
   | 'not_an_agent'
+  | 'configuration_invalid'
+  | 'embedded'
   | 'not_the_authority'
   | 'idempotency_key_in_use'
   | 'backup_running'

@@ -13,7 +13,7 @@ import { DamageWatch } from './store/damage-watch.ts';
 import type { OpenedStore } from './store/opened-store.ts';
 import { systemRandom, sha256 } from './system/machine.ts';
 import { defaultAccountId } from '../domain/access/principal.ts';
-import type { App } from '../http/app.ts';
+import type { App, ProcessControl } from '../http/app.ts';
 import { dialects } from '../http/dialects.ts';
 import { AnnouncedCredentialCache, rateLimiters } from '../http/entry/admission.ts';
 import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
@@ -23,14 +23,22 @@ import { explainOperation } from '../service/outbox/decision.ts';
 import type { Metrics } from './metrics.ts';
 import { replaceSecretFile } from './system/secret-files.ts';
 import { done } from '../domain/problem/problem.ts';
+import { proofOf } from '../wire/proof.ts';
+
+export type ComposeOptions = {
+  /** Changes a server before it listens, so that a sandbox can misbehave. */
+  prepare?: ((server: FastifyInstance) => void) | undefined;
+  /** Ends and reloads the process; absent in a program that embeds the daemon. */
+  control?: ProcessControl | null;
+};
 
 /**
  * Builds a daemon on an opened store, listens, and starts the loops: who gets what, from top to bottom. The daemon
- * takes over `resources`, unless this function throws. `prepare` changes a server before it listens.
+ * takes over `resources`, unless this function throws.
  */
 export async function compose(
   store: OpenedStore,
-  prepare: ((server: FastifyInstance) => void) | undefined,
+  { prepare, control = null }: ComposeOptions,
   resources: AsyncDisposableStack,
 ): Promise<Daemon> {
   const { current, clock, writer, local, metrics, log } = store;
@@ -54,6 +62,8 @@ export async function compose(
     backup: backupsOf(local, configuration.stateDir, clock, lifetimeSignal),
     // Where `prepare` changes the server, each request must pass the whole server. Other nodes change licenses too.
     cachesResponses: local !== null && prepare === undefined,
+    control,
+    prove: (nonce, address) => proofOf(store.adminToken, { nonce, instance: store.instance, address }),
   });
   const maintenance = {
     writer,
@@ -82,8 +92,11 @@ export async function compose(
 }
 
 /** An authority does not load the sync loops and the client of the upstream. */
-async function buildRole({ current, reader, local, node }: OpenedStore, parts: RoleParts): Promise<Role> {
-  if (node !== null) return nodeRole({ ...parts, reader, ...node });
+async function buildRole(
+  { current, reader, local, node, adminToken }: OpenedStore,
+  parts: RoleParts,
+): Promise<Role> {
+  if (node !== null) return nodeRole({ ...parts, reader, adminToken, ...node });
   if (current.configuration.role === 'authority') return authorityRole({ ...parts, ...local });
   const { agentRole } = await import('./role/agent.ts');
   return agentRole({ ...parts, ...local });
@@ -94,7 +107,7 @@ function appOf(
   store: OpenedStore,
   { licenseService, couponService, checkout, credentials, productName, sync, upstream }: Role,
   daemon: Daemon,
-  ofEngine: Pick<App, 'backup' | 'cachesResponses'>,
+  ofProcess: Pick<App, 'backup' | 'cachesResponses' | 'control' | 'prove'>,
 ): App {
   const { instance, current, reader, local, node, writer, clock, log, metrics, changes } = store;
   const { role, stateDir, listen } = current.configuration;
@@ -124,7 +137,7 @@ function appOf(
     },
     writer,
     sync,
-    ...ofEngine,
+    ...ofProcess,
     digest: sha256,
     log: logOf(log, 'http'),
     inFlight: new Set(),

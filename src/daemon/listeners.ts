@@ -17,6 +17,7 @@ import { groupNumber } from './system/process.ts';
 import { replaceFile } from '../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../store/sqlite/files/state-directory.ts';
 import type { Log } from '../service/ports.ts';
+import { socketAddress } from '../wire/proof.ts';
 
 /** How long a closing listener waits for connections in the middle of a request, in ms. */
 const lingerMs = 500;
@@ -49,9 +50,9 @@ export async function openListeners(
   const connections: Connections[] = [];
   const certificate = listen.tls === null ? null : new Certificate(listen.tls, app.log);
   const sockets = new UnixSockets(app.log);
-  const open: Open = (listener, principal = null) => {
+  const open: Open = (listener, principal = null, address) => {
     const tls = listener === 'tcp' ? (certificate?.identity ?? null) : null;
-    const settings: ServerSettings = { ...listen, listener, limits, tls, principal };
+    const settings: ServerSettings = { ...listen, listener, limits, tls, principal, socketAddress: address };
     const ofListener = new Connections(limits.connections);
     connections.push(ofListener);
     const server = buildServer(app, settings, ofListener);
@@ -101,7 +102,11 @@ function idOf({ products }: App, productKey: string | null): string | null {
   return productKey === null ? null : (products?.idOf(productKey) ?? productKey);
 }
 
-type Open = (listener: 'tcp' | 'socket', principal?: Principal | null) => FastifyInstance;
+type Open = (
+  listener: 'tcp' | 'socket',
+  principal?: Principal | null,
+  socketAddress?: () => string,
+) => FastifyInstance;
 
 async function listenOnSockets(
   { socket, socketMode, sockets }: Configuration['listen'],
@@ -109,12 +114,21 @@ async function listenOnSockets(
   unixSockets: UnixSockets,
   open: Open,
 ): Promise<void> {
-  if (socket !== null) await unixSockets.listen(open('socket'), { path: socket, mode: socketMode });
+  const listenOn = async (place: SocketPlace, principal: Principal | null): Promise<void> => {
+    let address = '';
+    await unixSockets.listen(
+      open('socket', principal, () => address),
+      place,
+    );
+    // Now and not later: another user may change where a link leads.
+    address = socketAddress(place.path);
+  };
+  if (socket !== null) await listenOn({ path: socket, mode: socketMode }, null);
   for (const { path, mode, group, grant } of sockets) {
     const place = { path, mode, group: group === null ? null : groupNumber(group) };
     const principal =
       grant === null ? null : socketPrincipal(path, { ...grant, product: idOf(app, grant.product) });
-    await unixSockets.listen(open('socket', principal), place);
+    await listenOn(place, principal);
   }
 }
 

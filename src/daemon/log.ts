@@ -196,6 +196,7 @@ const allowed: ReadonlySet<string> = new Set([
   'database',
   'at',
   'signal',
+  'act',
   'not_after',
   'file',
   'errors',

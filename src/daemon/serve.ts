@@ -5,6 +5,7 @@ import closeWithGrace from 'close-with-grace';
 import { formatConfigError } from '../config/errors.ts';
 import { homeDirectory, variableBehind } from '../config/defaults.ts';
 import type { ConfigurationResult, LoadedConfiguration } from '../config/load.ts';
+import type { ProcessControl, ReloadResult } from '../http/app.ts';
 import { ListenError } from '../http/listen.ts';
 import { StorageError, type Log } from '../service/ports.ts';
 import { PostgresAway, PostgresRefused } from '../store/postgres/faults.ts';
@@ -20,8 +21,8 @@ import { makeLog, logOf } from './log.ts';
 import { startDaemon } from './start.ts';
 import {
   endingSignals,
-  faultSignals,
   onEndingSignal,
+  skippedSignals,
   collectSooner,
   limitYoungObjects,
   leakyNodeSettings,
@@ -53,6 +54,7 @@ export async function serve(
   const ended = new AbortController();
   const endMs = drainDelayMs + closeMs;
   const handlers = handleSignals(started.promise, root, { reload, endMs, ended });
+  const { control } = handlers;
   log.info({ file }, 'the configuration was read');
   const leaks = leakyNodeSettings();
   if (leaks.length > 0)
@@ -64,7 +66,7 @@ export async function serve(
     // The migration blocks the event loop, which would write this line.
     root.flush();
   };
-  started.resolve(startDaemon(configuration, { log: root, signal: ended.signal, onMigration }));
+  started.resolve(startDaemon(configuration, { log: root, signal: ended.signal, onMigration, control }));
   let daemon: Daemon;
   try {
     daemon = await started.promise;
@@ -92,7 +94,8 @@ export async function serve(
 
 /**
  * Reloads the configuration at SIGHUP, and ends the process within `endMs` at other signals, after the daemon has
- * started. A second signal ends the wait of `listen.drain_delay`.
+ * started. A second signal ends the wait of `listen.drain_delay`. Requests do the same by `control`. On Windows, SIGHUP
+ * says that the window was closed: the system ends the process about 10 seconds later.
  */
 function handleSignals(
   starting: Promise<Daemon>,
@@ -102,37 +105,39 @@ function handleSignals(
     endMs,
     ended,
   }: { reload: () => Promise<ConfigurationResult>; endMs: number; ended: AbortController },
-): { uninstall: () => void } {
+): { control: ProcessControl; uninstall: () => void } {
   const log = logOf(root, 'daemon');
-  const reloadOnSignal = (): void => {
-    void starting.then(
-      (daemon) => reloadInto(daemon, root, reload),
-      () => undefined,
-    );
-  };
-  process.on('SIGHUP', reloadOnSignal);
-  const skip = ['SIGHUP' as const, 'beforeExit' as const, ...endingSignals, ...faultSignals];
+  let isEnding = false;
+  let isWindowClosed = false;
+  const stopReloading = onReloadSignal(() => {
+    void starting.then((daemon) => reloadInto(daemon, root, reload), noop);
+  });
+  const skip = ['SIGHUP' as const, 'beforeExit' as const, ...skippedSignals];
   const ending = closeWithGrace({ delay: endMs, skip, logger: undefined }, async ({ err }) => {
     if (err !== undefined) root.fatal({ part: 'daemon', err }, 'unexpected error');
     const daemon = await unlessEnded(starting, ended.signal);
     // TimeoutStopSec of the unit does not include listen.drain_delay.
     const more = endMs === closeMs ? [] : [`EXTEND_TIMEOUT_USEC=${endMs * 1_000}`];
     const stopped = daemon?.stop();
-    if (err !== undefined) daemon?.skipDrainDelay();
+    if (err !== undefined || isWindowClosed) daemon?.skipDrainDelay();
     await Promise.all([notifyServiceManager('STOPPING', log, more), stopped]);
     log.info({}, 'stopped');
   });
   let running: Daemon | null = null;
-  void starting.then(
-    (daemon) => (running = daemon),
-    () => undefined,
-  );
+  void starting.then((daemon) => (running = daemon), noop);
+  const end = (by: { signal: NodeJS.Signals } | { act: 'stop' }): void => {
+    if (isEnding) {
+      running?.skipDrainDelay();
+      return;
+    }
+    isEnding = true;
+    isWindowClosed = 'signal' in by && by.signal === 'SIGHUP';
+    log.info(by, 'draining');
+    ended.abort();
+    ending.close();
+  };
   const stopListening = onEndingSignal(
-    (signal) => {
-      log.info({ signal }, 'draining');
-      ended.abort();
-      ending.close();
-    },
+    (signal) => end({ signal }),
     (signal) => {
       const isSkipped = running?.skipDrainDelay() ?? false;
       if (isSkipped) log.info({ signal }, 'draining without waiting for listen.drain_delay');
@@ -140,12 +145,27 @@ function handleSignals(
     },
   );
   return {
+    control: {
+      stop: () => (end({ act: 'stop' }), endMs),
+      reload: async () => reloadInto(await starting, root, reload),
+    },
     uninstall() {
       stopListening();
       ending.uninstall();
-      process.off('SIGHUP', reloadOnSignal);
+      stopReloading();
     },
   };
+}
+
+/** Calls `reload` at SIGHUP, except on Windows. Returns a function that removes the handler. */
+function onReloadSignal(reload: () => void): () => void {
+  if (endingSignals.includes('SIGHUP')) return noop;
+  process.on('SIGHUP', reload);
+  return () => process.off('SIGHUP', reload);
+}
+
+function noop(): void {
+  // Nothing is left to do.
 }
 
 /** Null if the signal ended a start that waited for its database. */
@@ -176,22 +196,37 @@ async function reloadInto(
   daemon: Daemon,
   root: Awaited<ReturnType<typeof makeLog>>,
   reload: () => Promise<ConfigurationResult>,
-): Promise<void> {
+): Promise<ReloadResult> {
   const log = logOf(root, 'daemon');
   await notifyServiceManager('RELOADING', log);
-  const result = await reload();
+  const applied = apply(daemon, root, await reload());
+  await notifyServiceManager('READY', log);
+  return applied;
+}
+
+function apply(
+  daemon: Daemon,
+  root: Awaited<ReturnType<typeof makeLog>>,
+  result: ConfigurationResult,
+): ReloadResult {
+  const log = logOf(root, 'daemon');
   if (result.ok) {
     const { changed, restart } = daemon.reload(result.configuration);
     root.level = result.configuration.log.level;
     log.info({ changed }, 'the configuration was reloaded');
     if (restart.length > 0) log.warn({ restart }, 'some changes take effect only after a restart');
-  } else {
-    log.error(
-      { errors: result.errors.map(formatConfigError) },
-      'the configuration is not valid: nothing changed',
-    );
+    return { ok: true, changed, restart };
   }
-  await notifyServiceManager('READY', log);
+  const errors = result.errors.map((error) => ({
+    parameter: error.key,
+    code: 'invalid',
+    detail: formatConfigError(error),
+  }));
+  log.error(
+    { errors: errors.map(({ detail }) => detail) },
+    'the configuration is not valid: nothing changed',
+  );
+  return { ok: false, errors };
 }
 
 /** A start needs at least this many more open files. */

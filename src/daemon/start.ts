@@ -1,17 +1,15 @@
-import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import type { Log } from '../service/ports.ts';
 import type { OnMigration } from '../store/sqlite/files/migrations.ts';
 import { openStore } from '../store/sqlite/files/open.ts';
+import type { ComposeOptions } from './compose.ts';
 import type { Daemon } from './daemon.ts';
 import { explainFailedStart, openLocalStore } from './store/local-store.ts';
 import type { TimeSource } from './system/machine.ts';
 import { secureStateDirectory } from './system/windows-directory.ts';
 
-export type DaemonOptions = {
+export type DaemonOptions = ComposeOptions & {
   log: Log;
-  /** Changes a server before it listens, so that a sandbox can misbehave. */
-  prepare?: (server: FastifyInstance) => void;
   /** Default: the clocks of this machine. */
   time?: TimeSource;
   /** Ends a start that waits for its database. */
@@ -26,7 +24,7 @@ export type DaemonOptions = {
  */
 export async function startDaemon(configuration: Configuration, options: DaemonOptions): Promise<Daemon> {
   const { stateDir: directory, store } = configuration;
-  const { prepare, onMigration, log } = options;
+  const { onMigration, log } = options;
   secureStateDirectory(directory, (reason) =>
     log.warn({ reason }, 'who can access the state directory was not checked'),
   );
@@ -35,13 +33,13 @@ export async function startDaemon(configuration: Configuration, options: DaemonO
     const { openSharedStore } = await import('./store/shared-store.ts');
     const opened = await openSharedStore(configuration, { ...options, postgres: store.postgres }, resources);
     const { compose } = await import('./compose.ts');
-    return await compose(opened, prepare, resources);
+    return await compose(opened, options, resources);
   }
   const { databasePath } = resources.use(openStore({ directory, onMigration }));
   try {
     const opened = await openLocalStore(databasePath, configuration, options, resources);
     const { compose } = await import('./compose.ts');
-    return await compose(opened, prepare, resources);
+    return await compose(opened, options, resources);
   } catch (error) {
     throw explainFailedStart(error, databasePath);
   }

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Operation } from '../domain/outbox/operation.ts';
 import type { Principal } from '../domain/access/principal.ts';
-import type { Result } from '../domain/problem/problem.ts';
+import type { ParameterFault, Result } from '../domain/problem/problem.ts';
 import type { RoleName } from '../domain/role.ts';
 import type { Explanation } from '../domain/outbox/explanation.ts';
 import type { Credentials } from '../service/access/credential.ts';
@@ -34,6 +34,18 @@ export type Readiness = {
 
 /** A consistent copy of the store; the reader must read `content` to its end or destroy it. */
 export type Backup = { sizeBytes: number; content: Readable };
+
+/** What a reload changed, and what needs a restart; or the errors of the configuration, and nothing changed. */
+export type ReloadResult =
+  | { ok: true; changed: readonly string[]; restart: readonly string[] }
+  | { ok: false; errors: readonly ParameterFault[] };
+
+/** Does what signals do to a process. */
+export type ProcessControl = {
+  /** Begins to end the process. Returns within how many ms the process ends at the latest. */
+  stop(): number;
+  reload(): Promise<ReloadResult>;
+};
 
 /** What the routes depend on; one for all listeners of a process. */
 export interface App {
@@ -82,6 +94,10 @@ export interface App {
   historySince(): number;
   /** Writes the new API key of an account to the state directory if the old one is there. */
   saveApiKey(accountId: string, apiKey: string): void;
+  /** Proves that this process knows the token in `admin.token` (wire/proof.ts). */
+  prove(nonce: string, address: string): string;
+  /** Ends and reloads this process; null in a program that embeds it. */
+  readonly control: ProcessControl | null;
   status(): Awaitable<Status>;
   readiness(): Readiness;
   /** Why this process is broken and must be restarted; empty: it works. */
@@ -144,4 +160,6 @@ export type ServerSettings = {
   readonly tls: { readonly chain: string; readonly key: string } | null;
   /** The principal of a request without a credential (`listen.sockets[].grant`); null: such a request is refused. */
   readonly principal: Principal | null;
+  /** The address of the socket or pipe that it listens on (wire/proof.ts); absent: TCP. */
+  readonly socketAddress?: (() => string) | undefined;
 };

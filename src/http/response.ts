@@ -36,6 +36,11 @@ export function created(data: unknown, headers: Headers = {}): { ok: true; value
   return done({ status: 201, headers, body: { data } });
 }
 
+/** 202 with `{"data": …}`: it is done after the response. */
+export function accepted(data: unknown): { ok: true; value: RouteResponse } {
+  return done({ status: 202, headers: {}, body: { data } });
+}
+
 /** 204 without a body. */
 export function noContent(): { ok: true; value: RouteResponse } {
   return done({ status: 204, headers: {}, body: undefined });

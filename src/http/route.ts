@@ -28,6 +28,8 @@ export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {
   /** Aborts if the caller disconnects. */
   signal: AbortSignal;
   routes: readonly Route[];
+  /** The address at which the connection was accepted (wire/proof.ts). */
+  reachedAt: () => string;
 };
 
 type PathNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
@@ -86,6 +88,10 @@ type RouteFacts = {
   respondNow?(app: App, principal: Principal, target: string): RouteResponse | null;
   /** The route also works while the process starts and drains. */
   always?: boolean;
+  /** The connection stays open after this request, although the route needs no credential. */
+  staysOpen?(query: RawParameters): boolean;
+  /** A repetition under the same idempotency key is executed again. */
+  repeats?: boolean;
   /** The schema of the response body by status; null: no body. */
   answers: Readonly<Record<number, z.ZodType | null>>;
 };

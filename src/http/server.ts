@@ -131,7 +131,7 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   const { app, settings, routes, connections } = entrance;
   const onRequest = (_: FastifyRequest, reply: FastifyReply): Promise<void> => admit(entrance, route, reply);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const parsed = await readRequest(route, { app, routes, connections }, reply);
+    const parsed = await readRequest(route, { app, settings, routes, connections }, reply);
     if (!parsed.ok) return sendProblem(app, reply, parsed.problem);
     const result = await handleOnce(route, parsed.value);
     if (!result.ok) return sendProblem(app, reply, result.problem);

@@ -128,6 +128,7 @@ const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command
   }),
   retryNow: () => ({ act: 'sync.now', subject: 'upstream' }),
   pauseSync: (_, { isPaused }) => ({ act: isPaused ? 'sync.pause' : 'sync.resume', subject: 'upstream' }),
+  recordProcessAct: (_, { act, detail }) => ({ act: `process.${act}`, subject: 'process', detail }),
   restore: ({ instance, unfinished }) => ({
     act: 'store.restore',
     subject: instance,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
 import type { OutboxStatus, Status, UpstreamStatus } from '../service/status.ts';
 import { oneOf, instant, parameters } from './parameters.ts';
+import { proofObject } from './proof.ts';
 
 const count = z.int().min(0);
 
@@ -183,7 +184,28 @@ function seconds(ms: number): number {
   return Math.floor(ms / 1000);
 }
 
-/** The body of `/livez` and `/readyz`. */
+/** The response to a stop. */
+export const stopObject = z
+  .object({ ends_within_s: count.describe('The process ends within so many seconds.') })
+  .meta({ id: 'Stop' });
+
+export type StopObject = z.infer<typeof stopObject>;
+
+export function serializeStop(limitMs: number): StopObject {
+  return { ends_within_s: Math.ceil(limitMs / 1_000) };
+}
+
+/** The response to a reload. */
+export const reloadObject = z
+  .object({
+    changed: z.array(z.string()).readonly().describe('The settings that have a new value.'),
+    restart: z.array(z.string()).readonly().describe('The settings whose new value needs a restart.'),
+  })
+  .meta({ id: 'Reload' });
+
+export type ReloadObject = z.infer<typeof reloadObject>;
+
+/** The body of `/readyz`. */
 export const healthObject = z
   .object({
     status: z.enum(['ok', 'unavailable']),
@@ -192,6 +214,11 @@ export const healthObject = z
   .meta({ id: 'Health' });
 
 export type HealthObject = z.infer<typeof healthObject>;
+
+/** The body of `/livez`. */
+export const livenessObject = healthObject
+  .extend({ proof: proofObject.optional().describe('Only with a nonce.') })
+  .meta({ id: 'Liveness' });
 
 /** `GET /readyz`; `fresh` also asks for an upstream that answers. */
 export const readinessQuery = parameters({

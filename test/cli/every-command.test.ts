@@ -45,6 +45,8 @@ const elsewhere: Readonly<Record<string, string>> = {
   serve: 'what it prints is its log: test/e2e',
   init: 'writes into the working directory: test/cli/init.test.ts',
   sandbox: 'test/e2e/sandbox.test.ts',
+  stop: 'test/e2e/stop-and-reload.test.ts',
+  reload: 'test/e2e/stop-and-reload.test.ts',
   'state show': 'needs a state directory of a real daemon: test/cli/state.test.ts',
   'store move': 'needs PostgreSQL: test/daemon/database-move.test.ts',
   restore: 'test/e2e/restore.test.ts',

@@ -182,13 +182,51 @@ test('LATCHKEY_TOKEN overrides the token in the state directory', async () => {
   expect(daemon.received[0]?.headers.authorization).toBe('Bearer lk_other');
 });
 
+test('LATCHKEY_TOKEN is not sent to a daemon that cannot prove that it knows admin.token', async () => {
+  await using daemon = await startLicenseDaemon();
+  vi.stubEnv('LATCHKEY_TOKEN', 'lk_other');
+  await writeFile(join(daemon.stateDir, 'admin.token'), 'lk_replaced\n');
+  const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
+  expect(code).toBe(69);
+  expect(err).toContain(
+    'does not know the token in admin.token; if the file was replaced, restart the daemon',
+  );
+  expect(daemon.received).toEqual([]);
+});
+
+test('without admin.token, LATCHKEY_TOKEN is sent with a warning', async () => {
+  await using daemon = await startLicenseDaemon();
+  vi.stubEnv('LATCHKEY_TOKEN', 'lk_other');
+  await rm(join(daemon.stateDir, 'admin.token'));
+  const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
+  expect([code, err]).toEqual([
+    0,
+    'latchkey: LATCHKEY_TOKEN is sent without a proof that this is the daemon: there is no admin.token to check with\n',
+  ]);
+  expect(daemon.received[0]?.headers.authorization).toBe('Bearer lk_other');
+});
+
+test('a daemon of an older version gets no token, and the error says to restart it', async () => {
+  await using daemon = await startLicenseDaemon();
+  daemon.age();
+  await daemon.announce({ socket: null, tcp: daemon.url });
+  expect(await latchkey('verify', 'K', '--state-dir', daemon.stateDir)).toEqual({
+    code: 69,
+    out: '',
+    err:
+      `latchkey: the token was not sent: no proof that the daemon on ${daemon.stateDir} (from --state-dir) listens there; looked at\n` +
+      `  ${daemon.url}: the daemon there cannot prove that it knows admin.token: restart it after the upgrade\n`,
+  });
+  expect(daemon.received).toEqual([]);
+});
+
 test('without a daemon, the error lists each address and how to start one', async () => {
   await using daemon = await startLicenseDaemon();
   await daemon.announce({ socket: join(daemon.stateDir, 'gone.sock'), tcp: 'http://127.0.0.1:1' });
   const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
   expect(code).toBe(69);
   expect(err).toContain(`${daemon.stateDir}/gone.sock: no such file or directory`);
-  expect(err).toContain('http://127.0.0.1:1: nothing is listening there');
+  expect(err).toContain('http://127.0.0.1:1: connection refused');
   expect(err).toContain(`latchkey --state-dir ${daemon.stateDir} serve`);
 });
 
@@ -263,7 +301,8 @@ test.skipIf(!isRoot)("root sends the token of the daemon's own user to that daem
   expect(daemon.received).toHaveLength(1);
 });
 
-test.skipIf(!isRoot)('the token is not sent to a port that another user holds', async () => {
+test.skipIf(!isRoot)('LATCHKEY_TOKEN alone is not sent to a port that another user holds', async () => {
+  vi.stubEnv('LATCHKEY_TOKEN', 'lk_other');
   await using daemon = await startLicenseDaemon();
   const script = `
     const server = require('node:http').createServer((request, response) => {
@@ -278,6 +317,7 @@ test.skipIf(!isRoot)('the token is not sent to a port that another user holds', 
     await once(child.stdout, 'data');
     const tcp = `http://127.0.0.1:${heard.trim()}`;
     await daemon.announce({ socket: null, tcp });
+    await rm(join(daemon.stateDir, 'admin.token'));
     const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
     expect(code).toBe(69);
     expect(err).toContain(`${tcp}: user ${stranger} listens there`);

@@ -1,12 +1,19 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http';
-import type { TLSSocket } from 'node:tls';
+import type {
+  Agent as HttpAgent,
+  ClientRequest,
+  IncomingHttpHeaders,
+  IncomingMessage,
+  RequestOptions,
+} from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { formatReason } from '../../config/errors.ts';
+import { socketAddress, tcpAddress } from '../../wire/proof.ts';
 import type { Endpoint } from './endpoint.ts';
 
 // An import would read every export, and `WebSocket` loads code for 26 ms.
-const { request: sendRequest } = process.getBuiltinModule('node:http');
+const { Agent, request: sendRequest } = process.getBuiltinModule('node:http');
 
 export interface Call {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -39,30 +46,79 @@ export interface DaemonResponse {
   readonly body: unknown;
 }
 
-/** A response, or why there is none. `sent`: the daemon may have received the request. `silent`: it timed out. */
+/**
+ * A response, or why there is none. `sent`: the daemon may have received the request. `silent`: it timed out.
+ * `doubted`: something answered, and did not prove that it is the daemon.
+ */
 export type CallResult =
   | { readonly ok: true; readonly answer: DaemonResponse }
-  | { readonly ok: false; readonly sent: boolean; readonly silent?: true; readonly reason: string };
+  | {
+      readonly ok: false;
+      readonly sent: boolean;
+      readonly silent?: true;
+      readonly doubted?: true;
+      readonly reason: string;
+    };
 
 /** Longer than the daemon waits for its upstream. */
 const defaultTimeoutMs = 35_000;
 const maxBytes = 64 * 1024 ** 2;
 
-/** Sends one request to one endpoint. Rejects only with a `SinkError`. */
-export async function call(endpoint: Endpoint, request: Call, token: string | null): Promise<CallResult> {
+class ConnectionEnded extends Error {}
+
+/** The only connection to an endpoint: a later request is never sent on another one. */
+export class Connection implements Disposable {
+  readonly #endpoint: Endpoint;
+  #socket: Socket | null = null;
+  readonly #agent: HttpAgent;
+
+  constructor(endpoint: Endpoint) {
+    this.#endpoint = endpoint;
+    let unused = true;
+    this.#agent = Object.assign(new Agent({ keepAlive: true, maxSockets: 1 }), {
+      createConnection: (_: unknown, onError: (error: Error) => void) => {
+        if (unused) {
+          unused = false;
+          return this.#socket;
+        }
+        onError(new ConnectionEnded('the connection was closed before the request was sent'));
+        return undefined;
+      },
+    });
+  }
+
+  /** Connects at the first call. */
+  async open(signal: AbortSignal): Promise<void> {
+    this.#socket ??= await connectTo(this.#endpoint, signal);
+  }
+
+  begin(options: RequestOptions): ClientRequest {
+    return sendRequest({ ...options, agent: this.#agent });
+  }
+
+  /** The address that was dialled, as the daemon must prove it (wire/proof.ts). */
+  get address(): string {
+    if (this.#endpoint.kind === 'socket') return socketAddress(this.#endpoint.path);
+    const { remoteAddress = '', remotePort = 0 } = this.#socket ?? {};
+    return tcpAddress(remoteAddress, remotePort);
+  }
+
+  [Symbol.dispose](): void {
+    this.#agent.destroy();
+    this.#socket?.destroy();
+  }
+}
+
+/** Sends one request on a connection. Rejects only with a `SinkError`. */
+export async function call(connection: Connection, request: Call, token: string | null): Promise<CallResult> {
   const { sink, timeoutMs = defaultTimeoutMs } = request;
   const signal = sink?.signal ?? endOf(request.signal, timeoutMs);
   let outgoing: ClientRequest | undefined;
   try {
     const { headers, body } = encode(request, token);
-    const begin = await requesterOf(endpoint, signal);
-    outgoing = begin({
-      method: request.method ?? 'GET',
-      path: `${request.path}${toQuery(request.query)}`,
-      headers,
-      signal,
-      agent: false,
-    });
+    await connection.open(signal);
+    const path = `${request.path}${toQuery(request.query)}`;
+    outgoing = connection.begin({ method: request.method ?? 'GET', path, headers, signal });
     outgoing.end(body);
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
     const { statusCode: status = 0 } = response;
@@ -72,11 +128,9 @@ export async function call(endpoint: Endpoint, request: Call, token: string | nu
   } catch (error) {
     if (error instanceof SinkError) throw error;
     const cause: unknown = signal.aborted ? signal.reason : error;
-    const sent = outgoing !== undefined && !isConnectFailure(cause);
+    const sent = outgoing !== undefined && !(cause instanceof ConnectionEnded);
     const failure = { ok: false, sent, reason: explain(cause, timeoutMs) } as const;
     return isTimeout(cause) ? { ...failure, silent: true } : failure;
-  } finally {
-    outgoing?.destroy();
   }
 }
 
@@ -85,17 +139,30 @@ function endOf(signal: AbortSignal | undefined, timeoutMs: number): AbortSignal 
   return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
 }
 
-/** The function that sends a request to an endpoint. Loads TLS only if the endpoint uses it. */
-async function requesterOf(
-  endpoint: Endpoint,
-  signal: AbortSignal,
-): Promise<(options: RequestOptions) => ClientRequest> {
-  if (endpoint.kind === 'socket') return (options) => sendRequest({ ...options, socketPath: endpoint.path });
+/** Connects to an endpoint. Loads TLS only if the endpoint uses it. */
+async function connectTo(endpoint: Endpoint, signal: AbortSignal): Promise<Socket> {
+  if (endpoint.kind === 'socket') return await untilOpen(connect(endpoint.path), 'connect', signal);
   const { url, certificate } = endpoint;
-  if (certificate === null) return (options) => sendRequest(url.origin, options);
-  const socket = await connectTo(url, certificate, signal);
-  // With any agent, Node would open a connection of its own.
-  return (options) => sendRequest({ ...options, agent: undefined, createConnection: () => socket });
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  const place = { host, port: Number(url.port || (url.protocol === 'https:' ? 443 : 80)) };
+  if (certificate === null) return await untilOpen(connect(place), 'connect', signal);
+  return await connectTls(place, certificate, signal);
+}
+
+async function untilOpen<Opening extends Socket>(
+  socket: Opening,
+  event: 'connect' | 'secureConnect',
+  signal: AbortSignal,
+): Promise<Opening> {
+  try {
+    await once(socket, event, { signal });
+    // A connection may be lost between two requests.
+    socket.on('error', () => undefined);
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
 }
 
 async function readText(response: IncomingMessage): Promise<string> {
@@ -114,24 +181,22 @@ async function readText(response: IncomingMessage): Promise<string> {
  * issuer, host names and end date do not matter. Node rejects an expired certificate before it can be compared, so the
  * comparison is made here, before anything is sent.
  */
-async function connectTo(
-  { hostname, port }: URL,
+async function connectTls(
+  place: { host: string; port: number },
   certificate: string,
   signal: AbortSignal,
-): Promise<TLSSocket> {
+): Promise<Socket> {
   const { fingerprint256 } = new X509Certificate(certificate);
-  const { connect } = await import('node:tls');
-  const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  const socket = connect({ host, port: Number(port || 443), rejectUnauthorized: false });
-  try {
-    await once(socket, 'secureConnect', { signal });
-    const fingerprint = socket.getPeerX509Certificate()?.fingerprint256;
-    if (fingerprint !== fingerprint256) throw new Error('the server shows another certificate');
-    return socket;
-  } catch (error) {
-    socket.destroy();
-    throw error;
-  }
+  const tls = await import('node:tls');
+  const socket = await untilOpen(
+    tls.connect({ ...place, rejectUnauthorized: false }),
+    'secureConnect',
+    signal,
+  );
+  const fingerprint = socket.getPeerX509Certificate()?.fingerprint256;
+  if (fingerprint === fingerprint256) return socket;
+  socket.destroy();
+  throw new Error('the server shows another certificate');
 }
 
 function encode(
@@ -174,18 +239,13 @@ function parse(text: string): unknown {
   }
 }
 
-/** Whether connecting failed. For a name with several addresses, Node collects the errors of all. */
-function isConnectFailure(cause: unknown): boolean {
-  if (cause instanceof AggregateError) return true;
-  return cause instanceof Error && (cause as NodeJS.ErrnoException).syscall === 'connect';
-}
-
 function isTimeout(cause: unknown): boolean {
   return cause instanceof DOMException && cause.name === 'TimeoutError';
 }
 
 function explain(cause: unknown, timeoutMs: number): string {
   if (isTimeout(cause)) return `no response within ${timeoutMs / 1000} seconds`;
+  // For a name with several addresses, Node collects the errors of all.
   const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
   return first instanceof Error && !('errno' in first) ? first.message : formatReason(first);
 }

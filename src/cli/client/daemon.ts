@@ -1,12 +1,22 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
 import { locateDaemon, type Location } from '../../config/load.ts';
 import type { NamedBy } from '../../config/source.ts';
 import { instanceHeader } from '../../domain/header-names.ts';
+import { type Claim, isProofOf, proofObject } from '../../wire/proof.ts';
 import type { GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatConfigErrors, toLoadOptions } from '../configuration.ts';
 import { formatPath, programName, startCommand } from '../hint.ts';
-import { type DaemonResponse, type Call, call, type CallResult } from './call.ts';
-import { distrust, type Endpoint, formatEndpoint, readAddress, readToken } from './endpoint.ts';
+import { type DaemonResponse, type Call, call, type CallResult, Connection } from './call.ts';
+import {
+  type Credential,
+  distrust,
+  type Endpoint,
+  formatEndpoint,
+  readAddress,
+  readToken,
+} from './endpoint.ts';
 
 export interface Failure {
   readonly ok: false;
@@ -21,10 +31,8 @@ export interface Failure {
 }
 
 /** The instance that must respond, and the token to send; null for none. */
-interface Sender {
+interface Sender extends Credential {
   readonly instance: string;
-  readonly token: string | null;
-  readonly knownTo: readonly number[];
 }
 
 /** Tries each address of the daemon until one responds. A request that may have arrived is never repeated. */
@@ -44,7 +52,9 @@ export async function callDaemon(
   const { instance, endpoints } = read.address;
   const credential = withToken ? readToken(location.stateDir) : noCredential;
   if (!credential.ok) return fail(credential.code, [...credential.lines, lookedAt]);
+  if (credential.token !== null && credential.adminToken === null) options.warn?.(unprovenWarning);
   const tried: string[] = [];
+  let isDoubted = false;
   for (const endpoint of endpoints) {
     const where = formatEndpoint(endpoint);
     const result = await send(endpoint, request, { ...credential, instance });
@@ -54,26 +64,54 @@ export async function callDaemon(
     if (result.silent === true && tried.length === 0)
       return silent({ where, directory, result }, startCommand(options, location.stateDir));
     tried.push(`${where}: ${result.reason}`);
+    isDoubted ||= result.doubted === true;
   }
+  if (isDoubted) return doubted(tried, directory);
   const holder = tried.length === 0 ? null : await findLock(location, tried);
   return holder ?? unreachable(tried, directory, startCommand(options, location.stateDir));
 }
 
-const noCredential = { ok: true, token: null, knownTo: [] } as const;
+const noCredential = { ok: true, token: null, adminToken: null, knownTo: [] } as const;
+
+const unprovenWarning =
+  'latchkey: LATCHKEY_TOKEN is sent without a proof that this is the daemon: there is no admin.token to check with';
 
 /**
  * Sends a request to the daemon of the state directory, recognized by its instance id.
  *
- * A killed daemon leaves `listen.json` behind, and another daemon may listen at its address now. So a request without a
- * token goes first. The token is sent only after the right instance has responded.
+ * A killed daemon leaves `listen.json` behind, and any program may listen at its address now, or forward to the daemon
+ * elsewhere. So the daemon must first prove that it knows the token in `admin.token`, and that it accepted this very
+ * connection at the address that was dialled. The token is sent on the same connection.
  */
 async function send(endpoint: Endpoint, request: Call, sender: Sender): Promise<CallResult> {
-  const { instance, token, knownTo } = sender;
-  if (token === null) return recognize(await call(endpoint, request, null), instance);
-  const reason = distrust(endpoint, knownTo);
+  const { instance, token, adminToken, knownTo } = sender;
+  using connection = new Connection(endpoint);
+  if (token === null) return recognize(await call(connection, request, null), instance);
+  const reason = distrust(endpoint, { knownTo, isProven: adminToken !== null });
   if (reason !== null) return { ok: false, sent: false, reason };
-  const probe = recognize(await call(endpoint, { path: '/livez', signal: request.signal }, null), instance);
-  return probe.ok ? call(endpoint, request, token) : { ...probe, sent: false };
+  const nonce = randomBytes(24).toString('base64url');
+  const probe = { path: '/livez', query: { nonce }, signal: request.signal };
+  const result = recognize(await call(connection, probe, null), instance);
+  if (!result.ok) return { ...result, sent: false };
+  if (adminToken === null) return await call(connection, request, token);
+  const claim = { nonce, instance, address: connection.address };
+  const doubt = findDoubt(result.answer.body, claim, adminToken);
+  return doubt === null
+    ? await call(connection, request, token)
+    : { ok: false, sent: false, doubted: true, reason: doubt };
+}
+
+const proven = z.object({ proof: proofObject });
+
+/** Why a response to the probe does not prove the claim, or null. */
+function findDoubt(body: unknown, claim: Claim, adminToken: string): string | null {
+  const read = proven.safeParse(body);
+  if (!read.success)
+    return 'the daemon there cannot prove that it knows admin.token: restart it after the upgrade';
+  const { address, hmac } = read.data.proof;
+  if (!isProofOf(hmac, adminToken, { ...claim, address }))
+    return 'what listens there does not know the token in admin.token; if the file was replaced, restart the daemon';
+  return address === claim.address ? null : `a program there forwards to the daemon at ${address}`;
 }
 
 /** Turns the response of another instance into a failure. */
@@ -86,6 +124,15 @@ function recognize(result: CallResult, instance: string): CallResult {
       ? 'something other than Latchkey is listening there'
       : `the daemon of another state directory listens there, instance ${answered}`;
   return { ok: false, sent: false, reason };
+}
+
+/** Something listens at the address, but did not prove that it is the daemon. */
+function doubted(tried: readonly string[], directory: string): Failure {
+  const lines = [
+    `latchkey: the token was not sent: no proof that the daemon on ${directory} listens there; looked at`,
+    ...tried.map((line) => `  ${line}`),
+  ];
+  return fail(exitCode.unreachable, lines, tried);
 }
 
 function adviceToStart(command: string): readonly string[] {

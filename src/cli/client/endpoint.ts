@@ -62,11 +62,24 @@ export function instanceOf(stateDir: string): string | null {
   return read.ok ? read.address.instance : null;
 }
 
-/** Why the token must not be sent to the endpoint, or null. `knownTo`: users who can read the token anyway. */
-export function distrust(endpoint: Endpoint, knownTo: readonly number[]): string | null {
-  return endpoint.kind === 'socket'
-    ? distrustSocket(endpoint.path, knownTo)
-    : distrustPort(endpoint.url, knownTo);
+interface Trust {
+  /** Users who can read the token anyway. */
+  readonly knownTo: readonly number[];
+  /** Whether the daemon must prove that it knows the token in `admin.token`. */
+  readonly isProven: boolean;
+}
+
+/**
+ * Why the token must not be sent to the endpoint, or null.
+ *
+ * The owner of a socket is checked also if the daemon proves itself: a user who can rename the file of the socket could
+ * listen at its path and forward to the daemon. A port is checked only without a proof.
+ */
+export function distrust(endpoint: Endpoint, { knownTo, isProven }: Trust): string | null {
+  if (!isProven && process.getuid === undefined)
+    return 'this system does not show which user listens there, so LATCHKEY_TOKEN needs the file admin.token too';
+  if (endpoint.kind === 'socket') return distrustSocket(endpoint.path, knownTo);
+  return isProven ? null : distrustPort(endpoint.url, knownTo);
 }
 
 export function formatEndpoint(endpoint: Endpoint): string {
@@ -142,24 +155,38 @@ function refuse(path: string, reason: string, advice: readonly string[] = []): S
   return { ok: false, isAbsent: false, lines: [`latchkey: cannot read ${path}: ${reason}`, ...advice] };
 }
 
-type TokenResult =
-  | { readonly ok: true; readonly token: string; readonly knownTo: readonly number[] }
-  | { readonly ok: false; readonly code: number; readonly lines: readonly string[] };
-
-/** The token to send: `LATCHKEY_TOKEN`, or else the admin token in the state directory. */
-export function readToken(stateDir: string): TokenResult {
-  const variable = process.env['LATCHKEY_TOKEN'] || undefined;
-  if (variable !== undefined) return checkToken(variable, 'LATCHKEY_TOKEN', []);
-  const file = readStateFile(stateDir, 'admin.token');
-  if (!file.ok) return { ok: false, code: exitCode.failed, lines: file.lines };
-  // The owner of the file can read the token anyway, so root may send it to a daemon that runs as that user.
-  return checkToken(file.text, file.path, [file.owner]);
+/** The token to send, and the token in `admin.token` with which the daemon proves itself; null if there is no file. */
+export interface Credential {
+  readonly token: string | null;
+  readonly adminToken: string | null;
+  /** Users who can read the token anyway. */
+  readonly knownTo: readonly number[];
 }
 
-function checkToken(text: string, source: string, knownTo: readonly number[]): TokenResult {
+type Refused = { readonly ok: false; readonly code: number; readonly lines: readonly string[] };
+
+/** The token to send: `LATCHKEY_TOKEN`, or else the admin token in the state directory. */
+export function readToken(stateDir: string): ({ readonly ok: true } & Credential) | Refused {
+  const variable = process.env['LATCHKEY_TOKEN'] || undefined;
+  const admin = readAdminToken(stateDir);
+  if (variable === undefined) return admin;
+  const token = checkToken(variable, 'LATCHKEY_TOKEN');
+  if (!token.ok) return token;
+  return admin.ok ? { ...admin, ...token } : { ...token, adminToken: null, knownTo: [] };
+}
+
+function readAdminToken(stateDir: string): ({ readonly ok: true } & Credential) | Refused {
+  const file = readStateFile(stateDir, 'admin.token');
+  if (!file.ok) return { ok: false, code: exitCode.failed, lines: file.lines };
+  const read = checkToken(file.text, file.path);
+  // The owner of the file can read the token anyway, so root may send it to a daemon that runs as that user.
+  return read.ok ? { ...read, adminToken: read.token, knownTo: [file.owner] } : read;
+}
+
+function checkToken(text: string, source: string): { readonly ok: true; readonly token: string } | Refused {
   const token = text.trim();
   return /^[!-~]+$/.test(token)
-    ? { ok: true, token, knownTo }
+    ? { ok: true, token }
     : { ok: false, code: exitCode.failed, lines: [`latchkey: there is no token in ${source}`] };
 }
 

@@ -140,7 +140,7 @@ function toError({ status, body }: DaemonResponse): CommandError {
   const { title, detail, code, errors = [] } = read.data;
   return new CommandError(
     [`latchkey: ${title} (${code})`, ...(detail === undefined ? [] : [detail]), ...errors.map(formatError)],
-    exitCode.failed,
+    code === 'configuration_invalid' ? exitCode.configuration : exitCode.failed,
     { code, detail: detail ?? title, body },
   );
 }

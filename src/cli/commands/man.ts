@@ -7,7 +7,8 @@ import { type Page, readPages } from '../reference.ts';
 const environment: readonly Term[] = [
   {
     term: 'LATCHKEY_TOKEN',
-    meaning: 'The token that commands send, instead of the one in admin.token of the state directory.',
+    meaning:
+      'The token that commands send, instead of the one in admin.token of the state directory. The daemon must still prove that it knows the one in the file.',
   },
   { term: 'LATCHKEY_CONFIG', meaning: 'The configuration file, unless --config names one.' },
   {

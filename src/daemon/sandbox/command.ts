@@ -10,7 +10,7 @@ import { minSecretLength } from '../../service/access/credential.ts';
 import { ListenError } from '../../http/listen.ts';
 import { makeLog } from '../log.ts';
 import { maxTimerMs } from '../system/machine.ts';
-import { endingSignals, faultSignals, onEndingSignal } from '../system/process.ts';
+import { endingSignals, onEndingSignal, skippedSignals } from '../system/process.ts';
 import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
 import { AdvancingTime } from './server.ts';
 import { SandboxAgent, agentConfiguration } from './agent.ts';
@@ -65,7 +65,8 @@ export async function runSandbox(options: SandboxCommand): Promise<never> {
     await Promise.all([agent.stop(), store.goAway()]);
     directory[Symbol.dispose]();
   };
-  const skip = ['beforeExit' as const, ...endingSignals, ...faultSignals];
+  const closing = endingSignals.includes('SIGHUP') ? ['SIGHUP' as const] : [];
+  const skip = ['beforeExit' as const, ...closing, ...skippedSignals];
   const ending = closeWithGrace({ delay: 15_000, skip, logger: undefined }, end);
   onEndingSignal(() => ending.close());
   try {

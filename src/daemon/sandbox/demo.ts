@@ -14,8 +14,9 @@ const timeoutMs = 15_000;
 /** Runs the main job end to end, on real servers and files. `print` takes each line as it happens. Returns an exit code. */
 export async function runDemo(print: (line: string) => void): Promise<number> {
   using directory = makeTemporaryDirectory('latchkey-demo-');
-  const stopListening = onEndingSignal(() => process.exit(1));
   await using demo = await openDemo(directory.path);
+  // Before the directory is removed: Windows removes no open file.
+  const stopListening = onEndingSignal(() => void closeDemo(demo).finally(() => process.exit(1)));
   try {
     await play(demo, print);
     print('Every step succeeded.');
@@ -51,10 +52,14 @@ async function openDemo(directory: string): Promise<Demo> {
     store,
     agent,
     async [Symbol.asyncDispose]() {
-      await agent.stop();
-      await store.goAway();
+      await closeDemo({ store, agent });
     },
   };
+}
+
+async function closeDemo({ store, agent }: Pick<Demo, 'store' | 'agent'>): Promise<void> {
+  await agent.stop();
+  await store.goAway();
 }
 
 async function play(demo: Demo, print: (line: string) => void): Promise<void> {

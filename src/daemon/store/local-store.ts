@@ -62,7 +62,7 @@ export async function openLocalStore(
   loading.catch(() => undefined);
   const writer = resources.use(await starting);
   metrics = resources.use((await loading)(configuration));
-  const instance = await startStore(configuration, reader, writer);
+  const { instance, adminToken } = await startStore(configuration, reader, writer);
   const log = hashLicenseKeys(options.log, await logKey(reader));
   operationLog.begin(logOf(log, 'sync'));
   if (role === 'authority') await warnOfApiKey(stateDir, reader, logOf(options.log, 'daemon'));
@@ -71,7 +71,7 @@ export async function openLocalStore(
   const exporting = resources.use(new ReadingThread(databasePath));
   const exportPage: LocalStore['exportPage'] = (order) => exporting.exportPage(order);
   const local = { reader, databasePath, lists, exportPage };
-  return { instance, current, clock, log, metrics, changes, reader, writer, local, node: null };
+  return { instance, adminToken, current, clock, log, metrics, changes, reader, writer, local, node: null };
 }
 
 /** Loads the modules that `startDaemon` needs next. An authority does not load the modules of an agent. */
@@ -91,17 +91,19 @@ function logDiskSpace(log: Log, isFull: boolean): void {
 
 /**
  * Starts using a store. Writes `admin.token`, and on the first start of an authority `api.key`, before committing the
- * digests, so that after a crash every stored digest has a file with its secret. Returns the instance id of the store.
+ * digests, so that after a crash every stored digest has a file with its secret. Returns the instance id of the store
+ * and the admin token.
  * Rejects with `StateDirectoryRefused` if the store has the other role.
  */
 async function startStore(
   { role, stateDir, sync }: Configuration,
   reader: Reader,
   writer: Writer,
-): Promise<string> {
+): Promise<{ instance: string; adminToken: string }> {
   await refuseOtherRole({ role, stateDir }, reader);
+  const adminToken = ensureSecretFile(stateDir, 'adminToken', 'lk_tok');
   const store = {
-    adminTokenDigest: sha256(ensureSecretFile(stateDir, 'adminToken', 'lk_tok')),
+    adminTokenDigest: sha256(adminToken),
     place: placeOfDirectory(stateDir),
   };
   const started =
@@ -109,7 +111,7 @@ async function startStore(
       ? await writer.write('startAgent', { ...store, reconcileAfterMs: sync.reconcileAfterMs })
       : await writer.write('startAuthority', { ...store, apiKeyDigest: await firstApiKey(stateDir, reader) });
   if (!started.ok) throw new Error(started.problem.detail);
-  return started.value.instance;
+  return { instance: started.value.instance, adminToken };
 }
 
 /** The digest of the key in `api.key`, which the first start creates; null on later starts. */

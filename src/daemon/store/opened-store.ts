@@ -33,7 +33,6 @@ export interface StoreWriter extends Writer {
 /** One of the nodes of an authority that share a database. */
 type SharedNode = {
   cache: NodeCache;
-  adminToken: string;
   /** Counts the licenses; null if the database has not answered yet. */
   licenses: () => Promise<RecordCounts | null>;
   connections: () => ConnectionCounts;
@@ -43,6 +42,8 @@ type SharedNode = {
 export type OpenedStore = {
   /** The id of the store. */
   instance: string;
+  /** The token in `admin.token` when this process started. */
+  adminToken: string;
   current: LiveConfiguration;
   clock: PersistentClock;
   /** Hashes license keys with the key of the store. */

@@ -89,14 +89,14 @@ export async function openSharedStore(
   const { instance, log } = await wait.until(() =>
     startUsing(configuration, { writer, reader, log: options.log }),
   );
+  const adminToken = ensureSecretFile(configuration.stateDir, 'adminToken', 'lk_tok');
   const changes = new ChangeFeed();
   const node = {
     cache,
-    adminToken: ensureSecretFile(configuration.stateDir, 'adminToken', 'lk_tok'),
     licenses: cachedCounts(reader, { clock, isReadable: () => isReadable(writer) }),
     connections: () => ({ ...database.use, max: postgres.pool }),
   };
-  return { instance, current, clock, log, metrics, changes, reader, writer, local: null, node };
+  return { instance, adminToken, current, clock, log, metrics, changes, reader, writer, local: null, node };
 }
 
 type WriterParts = Pick<OpenedStore, 'current' | 'clock' | 'metrics' | 'log'> & {

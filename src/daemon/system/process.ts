@@ -2,11 +2,26 @@ import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { ListenError } from '../../http/listen.ts';
 
-/** The signals that end the process. SIGHUP reloads instead. */
-export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2'] as const;
+/**
+ * The signals that end the process. On POSIX systems, SIGHUP reloads. On Windows, SIGHUP says that the window was closed,
+ * SIGBREAK is Ctrl-Break, and the last two do not exist.
+ */
+export function endingSignalsOf(platform: NodeJS.Platform): readonly NodeJS.Signals[] {
+  return platform === 'win32'
+    ? ['SIGINT', 'SIGTERM', 'SIGBREAK', 'SIGHUP']
+    : ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2'];
+}
 
-/** The signals of fatal faults. They get no handler: after it, the same instruction would fault again. */
-export const faultSignals = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const;
+export const endingSignals: readonly NodeJS.Signals[] = endingSignalsOf(process.platform);
+
+/**
+ * The signals that close-with-grace must not handle: those above, and those of fatal faults. They get no handler:
+ * after it, the same instruction would fault again.
+ */
+export const skippedSignals = [
+  ...(['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2'] as const),
+  ...(['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const),
+];
 
 /** A signal within this time after the last one counts as the same, in ms. */
 const repeatedMs = 500;

@@ -63,6 +63,8 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
     'Somebody, or the agent itself, has settled the change in the meantime, or it is being sent right now.',
   not_an_agent:
     'The process runs without upstream in its configuration, so it has no outbox and nothing to synchronize.',
+  configuration_invalid: 'A reload found an error in the configuration file or in a file that it names.',
+  embedded: 'The server runs within a sandbox or within other software, which started it.',
   not_the_authority:
     'The process runs with upstream in its configuration, so products, purchases and accounts are not its own.',
   idempotency_key_in_use: 'The request was repeated before the first one was answered.',

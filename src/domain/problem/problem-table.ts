@@ -180,6 +180,16 @@ const table = {
     title: 'This server is the authority: it has no upstream',
     remedy: 'Ask an agent: only an agent synchronizes.',
   },
+  configuration_invalid: {
+    status: 409,
+    title: 'The configuration is not valid',
+    remedy: 'Correct the configuration as the errors say, and reload again. Nothing was changed.',
+  },
+  embedded: {
+    status: 409,
+    title: 'Another program runs this server',
+    remedy: 'Use the program that runs this server: only that program can end or reload it.',
+  },
   not_the_authority: {
     status: 409,
     title: 'This server is an agent: the catalogue is upstream',

@@ -57,7 +57,11 @@ function checkReadiness(app: App, route: Route, reply: FastifyReply): void {
     throw new ProblemError(state, 'Try again in a moment.', { retryAfterS: 1 });
   }
   // The caller's next request must open a new connection, which reaches another process.
-  if (state === 'leaving') closeBehind(reply);
+  if (state === 'leaving' && !staysOpen(route, reply)) closeBehind(reply);
+}
+
+function staysOpen(route: Route, { request }: FastifyReply): boolean {
+  return route.staysOpen?.(stateOf(request).query) === true;
 }
 
 async function checkAccess(
@@ -69,7 +73,7 @@ async function checkAccess(
   const requestState = stateOf(reply.request);
   if (route.access === 'anyone' || route.isOpen?.(app) === true) {
     // Connections are kept open only for callers with a credential.
-    closeBehind(reply);
+    if (!staysOpen(route, reply)) closeBehind(reply);
   } else {
     const knownCredential = await authorize(route.access, requestState.head, app, settings.principal);
     requestState.knownCredential = knownCredential;

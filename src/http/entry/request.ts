@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, FastifyInstance } from 'fastify';
 import type { Principal } from '../../domain/access/principal.ts';
@@ -9,7 +10,7 @@ import {
   type Result,
 } from '../../domain/problem/problem.ts';
 import type { RouteResponse } from '../response.ts';
-import type { App, HttpLimits } from '../app.ts';
+import type { App, HttpLimits, ServerSettings } from '../app.ts';
 import { type Connections, requesterOf, readWait } from './connections.ts';
 import { checkOwner } from './admission.ts';
 import { stateOf } from './request-state.ts';
@@ -21,6 +22,7 @@ import {
   type ParsedParameters,
   type RawParameters,
 } from '../../wire/parameters.ts';
+import { tcpAddress } from '../../wire/proof.ts';
 import type { Idempotency } from '../../service/ports.ts';
 import type { ProblemCode } from '../../domain/problem/problem-table.ts';
 import { CsvUnreadable, readCsv, separatorFault, type CsvRow, type ToColumns } from '../../wire/bulk/csv.ts';
@@ -31,7 +33,12 @@ type AnyRequest = RouteRequest<string, Principal | null, unknown, unknown>;
 /** Parses a request for its route; refuses with all faults of its parameters at once. */
 export async function readRequest(
   route: Route,
-  { app, routes, connections }: { app: App; routes: readonly Route[]; connections: Connections },
+  {
+    app,
+    settings,
+    routes,
+    connections,
+  }: { app: App; settings: ServerSettings; routes: readonly Route[]; connections: Connections },
   reply: FastifyReply,
 ): Promise<Result<AnyRequest>> {
   const { request } = reply;
@@ -55,6 +62,7 @@ export async function readRequest(
   return done({
     app,
     routes,
+    reachedAt: () => settings.socketAddress?.() ?? tcpAddressOf(request.raw.socket),
     principal,
     path: named,
     query: query.values,
@@ -69,6 +77,10 @@ export async function readRequest(
     isAgent: state.head.instance.length > 0,
     signal: connections.signalFor(reply.raw, requesterOf(app, route, { principal, waitMs })),
   });
+}
+
+function tcpAddressOf({ localAddress = '', localPort = 0 }: Socket): string {
+  return tcpAddress(localAddress, localPort);
 }
 
 /** The path of a target as the router reads it: without a query, doubled slashes and a slash at its end. */
@@ -155,7 +167,7 @@ export async function handleOnce(
   }
   app.inFlight.add(key);
   try {
-    const stored = route.answersSecret === true ? null : idempotency;
+    const stored = route.answersSecret === true || route.repeats === true ? null : idempotency;
     return await route.handle({ ...request, writeOptions: { ...writeOptions, idempotency: stored } });
   } finally {
     app.inFlight.delete(key);

@@ -146,8 +146,8 @@ export function refusalsOf(route: Route): readonly ProblemCode[] {
 }
 
 /** Whether the response is stored under the idempotency key. Responses with secrets and of reads are not stored. */
-export function keepsResponses({ method, answersSecret, readsOnly }: Route): boolean {
-  return method !== 'GET' && answersSecret !== true && readsOnly !== true;
+export function keepsResponses({ method, answersSecret, readsOnly, repeats }: Route): boolean {
+  return method !== 'GET' && answersSecret !== true && readsOnly !== true && repeats !== true;
 }
 
 /** Problems of an agent whose upstream is unavailable. */

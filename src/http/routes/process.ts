@@ -1,17 +1,23 @@
 import { z } from 'zod';
-import { bare } from '../response.ts';
+import { accepted, bare, ok } from '../response.ts';
 import type { Readiness, App } from '../app.ts';
 import { route, type Route } from '../route.ts';
 import {
   healthObject,
+  livenessObject,
   readinessQuery,
+  reloadObject,
+  serializeStop,
+  stopObject,
   type HealthObject,
+  type ReloadObject,
   serializeStatus,
   statusObject,
 } from '../../wire/status.ts';
-import { done } from '../../domain/problem/problem.ts';
-
-const healthResponses = { 200: healthObject, 503: healthObject };
+import { livenessQuery, nonceText } from '../../wire/proof.ts';
+import { done, failWith, maxFaults, type Result } from '../../domain/problem/problem.ts';
+import type { WriteOptions } from '../../service/ports.ts';
+import { enveloped } from '../../wire/response.ts';
 
 const live = route({
   method: 'GET',
@@ -21,10 +27,16 @@ const live = route({
   summary: 'Whether the process works; if not, restart it',
   access: 'anyone',
   always: true,
-  answers: healthResponses,
-  handle({ app }) {
+  query: livenessQuery,
+  // A command sends its token on the connection that the proof is about.
+  staysOpen: (query) => nonceText.safeParse(query.get('nonce')).success,
+  answers: { 200: livenessObject, 503: livenessObject },
+  handle({ app, query: { nonce }, reachedAt }) {
     const reasons = app.liveness();
-    return health(reasons.length === 0 ? 200 : 503, reasons);
+    const status = reasons.length === 0 ? 200 : 503;
+    if (nonce === undefined) return bare(status, health(status, reasons));
+    const address = reachedAt();
+    return bare(status, { ...health(status, reasons), proof: { address, hmac: app.prove(nonce, address) } });
   },
 });
 
@@ -37,13 +49,13 @@ const ready = route({
   access: 'anyone',
   always: true,
   query: readinessQuery,
-  answers: healthResponses,
+  answers: { 200: healthObject, 503: healthObject },
   async handle({ app, query }) {
     const readiness = app.readiness();
-    if (readiness.state !== 'ready') return health(503, reasonsOf(readiness));
+    if (readiness.state !== 'ready') return bare(503, health(503, reasonsOf(readiness)));
     const upstream = query.require === 'fresh' ? (await app.status()).upstream : null;
-    if (upstream === null || upstream.state === 'up') return health(200, readiness.reasons);
-    return health(503, [`upstream_${upstream.state}`]);
+    if (upstream === null || upstream.state === 'up') return bare(200, health(200, readiness.reasons));
+    return bare(503, health(503, [`upstream_${upstream.state}`]));
   },
 });
 
@@ -51,9 +63,8 @@ function reasonsOf({ state, reasons }: Readiness): readonly string[] {
   return reasons.length > 0 ? reasons : [state];
 }
 
-function health(status: 200 | 503, reasons: readonly string[]): ReturnType<typeof bare> {
-  const body: HealthObject = { status: status === 200 ? 'ok' : 'unavailable', reasons };
-  return bare(status, body);
+function health(status: 200 | 503, reasons: readonly string[]): HealthObject {
+  return { status: status === 200 ? 'ok' : 'unavailable', reasons };
 }
 
 const status = route({
@@ -124,5 +135,67 @@ const backup = route({
   },
 });
 
+const stop = route({
+  method: 'POST',
+  path: '/admin/v1/stop',
+  operationId: 'stopProcess',
+  tag: 'Server',
+  summary: 'End this process, after it has answered the requests in flight',
+  refusals: ['embedded'],
+  access: { credential: 'any', scope: 'admin' },
+  operatorOnly: true,
+  repeats: true,
+  answers: { 202: enveloped(stopObject) },
+  async handle({ app, writeOptions }) {
+    if (app.control === null) return embedded();
+    const recorded = record(app, { act: 'stop', detail: '' }, writeOptions);
+    // Before the entry is stored: a disk that hangs must not prevent the stop.
+    const limitMs = app.control.stop();
+    await recorded;
+    return accepted(serializeStop(limitMs));
+  },
+});
+
+const reload = route({
+  method: 'POST',
+  path: '/admin/v1/reload',
+  operationId: 'reloadConfiguration',
+  tag: 'Server',
+  summary: 'Read the configuration again; an invalid one changes nothing',
+  refusals: ['embedded', 'configuration_invalid'],
+  access: { credential: 'any', scope: 'admin' },
+  operatorOnly: true,
+  repeats: true,
+  answers: { 200: enveloped(reloadObject) },
+  async handle({ app, writeOptions }) {
+    if (app.control === null) return embedded();
+    const reloaded = await app.control.reload();
+    if (!reloaded.ok) {
+      const { errors } = reloaded;
+      return failWith('configuration_invalid', 'Nothing was changed.', {
+        errors: errors.slice(0, maxFaults),
+      });
+    }
+    const { changed, restart } = reloaded;
+    await record(app, { act: 'reload', detail: changed.join(' ') }, writeOptions);
+    return ok({ changed, restart } satisfies ReloadObject);
+  },
+});
+
+function embedded(): Result<never> {
+  return failWith('embedded', 'The program that runs this server ends and configures it.');
+}
+
+/** Adds an audit entry. If the store accepts none, for instance because the disk is full, the process goes on without. */
+async function record(
+  { writer, log }: App,
+  command: { act: 'stop' | 'reload'; detail: string },
+  writeOptions: WriteOptions,
+): Promise<void> {
+  await writer.write('recordProcessAct', command, writeOptions).catch((error: unknown) => {
+    log.warn({ err: error, act: command.act }, 'an audit entry could not be stored');
+  });
+}
+
 /** This process and its store (src/http/README.md, Health and status). */
-export const processRoutes: readonly Route[] = [live, ready, status, metrics, openApi, backup];
+export const processRoutes: readonly Route[] = [live, ready, status, metrics, openApi, backup, stop, reload];

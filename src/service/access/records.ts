@@ -47,6 +47,14 @@ export async function storeResult(
   return null;
 }
 
+/** Does nothing but add its audit entry: a person ended or reloaded the process. */
+export function recordProcessAct(
+  _transaction: AuthorityTransaction,
+  _command: { act: 'stop' | 'reload'; detail: string },
+): Result<null> {
+  return done(null);
+}
+
 /** Replaces the response of the commit by the response that the caller got after waiting (`Prefer: wait`). */
 export async function storeFinalResponse(
   transaction: AuthorityTransaction,

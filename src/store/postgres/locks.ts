@@ -61,6 +61,7 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
   issueToken: nothing,
   revokeToken: ({ tokenId }) => ({ tokens: [[tokenId]] }),
   storeFinalResponse: nothing,
+  recordProcessAct: nothing,
   markTime: nothing,
   pruneIdempotency: nothing,
   storeTokenUses: ({ uses }) => ({ tokens: [uses.map(({ tokenId }) => tokenId)] }),

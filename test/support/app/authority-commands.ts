@@ -128,6 +128,7 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   },
   revokeToken: { tokenId: 'of issueToken', accountId: null },
   storeFinalResponse: { idempotency: { credential: 'c', key: 'waited', fingerprint: 'f' }, value: 1 },
+  recordProcessAct: { act: 'reload', detail: 'log.level' },
   markTime: { mark: { at, isConfirmed: true } },
   pruneIdempotency: { removalTime: at, limit: 10 },
   storeTokenUses: { uses: [{ tokenId: 'admin.token', at }] },

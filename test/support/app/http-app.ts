@@ -18,6 +18,7 @@ import type { Log } from '../../../src/service/ports.ts';
 import { explainOperation } from '../../../src/service/outbox/decision.ts';
 import type { Status } from '../../../src/service/status.ts';
 import type { AuthorityTransaction, Transaction } from '../../../src/service/tables.ts';
+import { proofOf } from '../../../src/wire/proof.ts';
 import { digest, openAppStore, type AppStore } from './app-store.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
@@ -93,6 +94,8 @@ export async function openApp(
     verifiedNow: () => Date.now(),
     historySince: () => 0,
     saveApiKey: () => undefined,
+    prove: (nonce, address) => proofOf(adminToken, { nonce, instance: authorityStatus.instance, address }),
+    control: null,
     status: () => authorityStatus,
     readiness: () => ({ state: 'ready', reasons: [] }),
     liveness: () => [],

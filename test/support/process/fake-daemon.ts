@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { proofOf, socketAddress, tcpAddress } from '../../../src/wire/proof.ts';
 import { temporaryDirectory } from '../temporary.ts';
 
 /** A request as the daemon received it. */
@@ -42,10 +43,14 @@ export interface FakeDaemon extends AsyncDisposable {
   readonly announce: (listeners: Announcement) => Promise<void>;
   /** Sets the instance that every response names; null: none, like another program. */
   readonly become: (instance: string | null) => void;
+  /** From now on, the daemon sends no proof, like older versions. */
+  readonly age: () => void;
 }
 
 /** The time of the daemon's clock in every response. */
 const fakeNow = '2026-03-01T12:00:00+00:00';
+
+const adminToken = 'lk_admin_secret';
 
 const ownInstance = 'b7f0e6f2-1111-7222-8333-444455556666';
 
@@ -56,17 +61,25 @@ export async function startFakeDaemon(): Promise<FakeDaemon> {
   const received: Received[] = [];
   const probes: Received[] = [];
   let instance: string | null = ownInstance;
+  let isOlder = false;
   let reply: Reply | undefined = { body: { data: {} } };
   const listen = (listener: 'socket' | 'tcp'): Server =>
     createServer((request, response) => {
       void text(request).then((body) => {
         const line = `${request.method} ${request.url}`;
-        const isProbe = line === 'GET /livez';
+        const nonce = /^GET \/livez\?nonce=(.*)$/.exec(line)?.[1];
+        const isProbe = nonce !== undefined;
         (isProbe ? probes : received).push({ line, listener, headers: request.headers, body });
         response.setHeader('content-type', 'application/json');
         response.setHeader('date', new Date(fakeNow).toUTCString());
         if (instance !== null) response.setHeader('latchkey-instance', instance);
-        if (isProbe) return response.end('{"status":"ok","reasons":[]}');
+        if (isProbe) {
+          const { localAddress = '', localPort = 0 } = request.socket;
+          const address = listener === 'socket' ? socketAddress(socket) : tcpAddress(localAddress, localPort);
+          const claim = { nonce, instance: ownInstance, address };
+          const proof = { address, hmac: proofOf(adminToken, claim) };
+          return response.end(JSON.stringify({ status: 'ok', reasons: [], ...(isOlder ? {} : { proof }) }));
+        }
         if (reply === undefined) return request.socket.destroy();
         response.writeHead(reply.status ?? 200, reply.headers);
         return response.end(typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body));
@@ -80,7 +93,7 @@ export async function startFakeDaemon(): Promise<FakeDaemon> {
       mode: 0o600,
     });
   await announce({ socket, tcp: url });
-  await writeFile(join(directory.path, 'admin.token'), 'lk_admin_secret\n', { mode: 0o600 });
+  await writeFile(join(directory.path, 'admin.token'), `${adminToken}\n`, { mode: 0o600 });
   return {
     stateDir: directory.path,
     socket,
@@ -88,6 +101,7 @@ export async function startFakeDaemon(): Promise<FakeDaemon> {
     received,
     probes,
     become: (next) => (instance = next),
+    age: () => (isOlder = true),
     answer: (next) => (reply = next),
     announce,
     [Symbol.asyncDispose]: async () => {

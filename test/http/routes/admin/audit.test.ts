@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { describe, expect, test } from 'vitest';
+import type { ProcessControl } from '../../../../src/http/app.ts';
 import { routes } from '../../../../src/http/routes/all.ts';
 import type { AuditEntryObject } from '../../../../src/wire/audit.ts';
 import type { SyncControl } from '../../../../src/service/ports.ts';
@@ -82,6 +83,8 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
   'POST /admin/v1/sync/now': { record: 'sync.now | upstream | ' },
   'POST /admin/v1/sync/pause': { record: 'sync.pause | upstream | ' },
   'POST /admin/v1/sync/resume': { record: 'sync.resume | upstream | ' },
+  'POST /admin/v1/stop': { record: 'process.stop | process | ' },
+  'POST /admin/v1/reload': { record: 'process.reload | process | log.level limits.rate' },
   'POST /admin/v1/tokens': {
     body: { scopes: ['verify', 'use'], product_key: 'P' },
     record: `token.issue | ${uuid} | verify use of product P`,
@@ -98,6 +101,11 @@ const isOfAnAgent = (route: string): boolean => /outbox|sync|preload/.test(route
 /** The ids of the objects created so far. */
 type Made = Readonly<Record<string, string>>;
 
+const control: ProcessControl = {
+  stop: () => 15_000,
+  reload: async () => ({ ok: true, changed: ['log.level', 'limits.rate'], restart: [] }),
+};
+
 /** An authority with a coupon. */
 async function openDesk(): Promise<TestApp> {
   const opened = await openApp();
@@ -108,7 +116,7 @@ async function openDesk(): Promise<TestApp> {
   } as const;
   const none = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
   await opened.write(({ coupons }) => coupons.add('default', { ...terms, ...none }));
-  return opened;
+  return { ...opened, app: { ...opened.app, control } };
 }
 
 /** An agent with operations that wait for a person, and a sync that only writes. */
