@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { join, posix, win32 } from 'node:path';
+import { join } from 'node:path';
+import { pathsOf } from '../config/defaults.ts';
 import type { GlobalOptions } from './command.ts';
 import { isUnitFor, packagedUnitFolders, unitFolder } from './commands/service/systemd-unit.ts';
 
@@ -57,7 +58,7 @@ export function formatPath(
   platform: NodeJS.Platform = process.platform,
   here = process.cwd(),
 ): string {
-  const { isAbsolute, parse, relative, sep } = platform === 'win32' ? win32 : posix;
+  const { isAbsolute, parse, relative, sep } = pathsOf(platform);
   const near = relative(here, path);
   const isNear = near !== '' && !near.startsWith('..') && !isAbsolute(near);
   return isNear && here !== parse(here).root ? `.${sep}${near}` : path;

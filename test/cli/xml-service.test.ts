@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -6,6 +7,8 @@ import {
   formatLaunchdJob,
   formatScheduledTask,
   formatWinswService,
+  windowsAccount,
+  windowsSid,
   type XmlServiceOptions,
 } from '../../src/cli/commands/service/xml-service.ts';
 import { isUnchanged } from '../../src/cli/commands/service/systemd-unit.ts';
@@ -170,7 +173,7 @@ test('service print prints for another platform, and asks for full paths of that
   const read = async (...argv: string[]): Promise<{ path: string; unit: string }> =>
     JSON.parse((await print(...argv)).out) as { path: string; unit: string };
   const service = await read('win32', '--config', String.raw`D:\config.yaml`);
-  expect(service.path).toBe(String.raw`%ProgramFiles%\Latchkey\latchkey-service.xml`);
+  expect(service.path).toBe(String.raw`C:\Program Files\Latchkey\latchkey-service.xml`);
   expect(service.unit).toContain(String.raw`<executable>C:\Program Files\Latchkey\latchkey.exe</executable>`);
   expect(service.unit).toContain(String.raw`<startargument>D:\config.yaml</startargument>`);
   expect((await read('win32', '--user')).path).toBe(String.raw`%LOCALAPPDATA%\Latchkey\latchkey-task.xml`);
@@ -185,17 +188,27 @@ test('service print prints for another platform, and asks for full paths of that
   });
 });
 
+test('the SID of the account of the service is the hash of its name', () => {
+  const sidOf = (name: string): string => {
+    const digest = createHash('sha1').update(Buffer.from(name.toUpperCase(), 'utf16le')).digest();
+    return ['S-1-5-80', ...[0, 4, 8, 12, 16].map((at) => digest.readUInt32LE(at))].join('-');
+  };
+  // This one is known.
+  expect(sidOf('TrustedInstaller')).toBe('S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464');
+  expect(windowsSid).toBe(sidOf(windowsAccount.replace(/^.*\\/, '')));
+});
+
 test.each([
   [
     'darwin',
     'Library/LaunchDaemons/latchkey.plist',
-    'launchctl bootstrap system',
+    'launchctl bootstrap system /Library/LaunchDaemons/latchkey.plist',
     'launchctl bootout system/latchkey',
   ],
   [
     'win32',
     'Program Files/Latchkey/latchkey-service.xml',
-    'icacls C:\\ProgramData\\Latchkey',
+    'cd "C:\\Program Files\\Latchkey"',
     'sc.exe delete latchkey',
   ],
 ])(

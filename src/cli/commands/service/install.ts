@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { dirname, join, posix, win32 } from 'node:path';
-import { homeDirectory } from '../../../config/defaults.ts';
+import { dirname, join, win32 } from 'node:path';
+import { findConfigurationFiles, homeDirectory, pathsOf } from '../../../config/defaults.ts';
 import { makeDirectory } from '../../../store/sqlite/files/private-file.ts';
 import { CommandError, defineCommand } from '../../command.ts';
 import { hintFor, quoteForShell } from '../../hint.ts';
@@ -12,12 +12,13 @@ import {
   platformOf,
   type ServiceArgs,
   serviceOptions,
+  servicePath,
   unitError,
   withLocalFile,
 } from './service.ts';
 import { isUnchanged, isWithin, packagedUnitFolders, stateRoot } from './systemd-unit.ts';
 import { examineReach, type AccessProblems, readUser, thisMachine } from './unit-reach.ts';
-import { macLogs, macState, macUser } from './xml-service.ts';
+import { macLogs, macUser, windowsAccount, windowsSid } from './xml-service.ts';
 
 /** Starts nothing. */
 export const command = defineCommand({
@@ -40,10 +41,7 @@ export const command = defineCommand({
       makeDirectory(dirname(path));
       writeFileSync(path, encode(path, text), { mode: 0o644 });
     });
-    return await output.result(
-      { path },
-      [`Installed ${path}. Next:`, ...stepsAfter(path, plan, args)].join('\n'),
-    );
+    return await output.result({ path }, [`Installed ${path}. Next:`, ...stepsAfter(plan, args)].join('\n'));
   },
 });
 
@@ -77,17 +75,28 @@ function planError(refusals: readonly string[]): CommandError {
   ]);
 }
 
-function stepsAfter(path: string, plan: Plan | null, args: ServiceArgs): readonly string[] {
+function stepsAfter(plan: Plan | null, args: ServiceArgs): readonly string[] {
   if (plan !== null) return stepsForSystemd(plan, args);
+  // In the other system, its root is the root.
+  const path = servicePath({ ...args, root: undefined });
   return platformOf(args) === 'darwin' ? stepsForLaunchd(path, args) : stepsForWindows(path, args);
 }
 
-function stepsForLaunchd(path: string, { user, config, stateDir }: ServiceArgs): readonly string[] {
+/** The configuration file and the state directory that the service will have. They are in the same folder by default. */
+function findPlaces(args: ServiceArgs): { readonly config: string; readonly state: string } {
+  const platform = platformOf(args);
+  const machine = { environment: process.env, home: homeDirectory() ?? '/', platform };
+  const [ofUser, ofSystem] = findConfigurationFiles(machine);
+  const usual = args.user ? ofUser : ofSystem;
+  return { config: args.config ?? usual, state: args.stateDir ?? pathsOf(platform).dirname(usual) };
+}
+
+function stepsForLaunchd(path: string, args: ServiceArgs): readonly string[] {
   const quote = (word: string): string => quoteForShell(word, 'darwin');
-  const state = stateDir ?? (user ? posix.join(homeDirectory() ?? '/', macState) : macState);
-  const edit = `  edit ${quote(config ?? posix.join(state, 'config.yaml'))}`;
+  const { config, state } = findPlaces(args);
+  const edit = `  edit ${quote(config)}`;
   const doctor = `  latchkey --state-dir ${quote(state)} doctor`;
-  if (user) return [edit, `  launchctl bootstrap gui/$(id -u) ${quote(path)}`, doctor];
+  if (args.user) return [edit, `  launchctl bootstrap gui/$(id -u) ${quote(path)}`, doctor];
   return [
     `  sysadminctl -addUser ${macUser} -roleAccount -UID 360   (or another number that is free)`,
     `  install -d -o ${macUser} -m 0700 ${quote(state)} ${macLogs}`,
@@ -98,15 +107,12 @@ function stepsForLaunchd(path: string, { user, config, stateDir }: ServiceArgs):
   ];
 }
 
-function stepsForWindows(path: string, { user, config, stateDir }: ServiceArgs): readonly string[] {
+function stepsForWindows(path: string, args: ServiceArgs): readonly string[] {
   const quote = (word: string): string => quoteForShell(word, 'win32');
-  const [variable, usual] = user
-    ? ['LOCALAPPDATA', win32.join(homeDirectory() ?? '', String.raw`AppData\Local`)]
-    : ['ProgramData', String.raw`C:\ProgramData`];
-  const state = stateDir ?? win32.join(process.env[variable] ?? usual, 'Latchkey');
-  const edit = `  edit ${quote(config ?? win32.join(state, 'config.yaml'))}`;
+  const { config, state } = findPlaces(args);
+  const edit = `  edit ${quote(config)}`;
   const doctor = `  latchkey --state-dir ${quote(state)} doctor`;
-  if (user) {
+  if (args.user) {
     return [
       edit,
       `  schtasks /create /tn Latchkey /xml ${quote(path)}`,
@@ -115,15 +121,21 @@ function stepsForWindows(path: string, { user, config, stateDir }: ServiceArgs):
       'Each logon opens a window with the log. Closing the window stops Latchkey.',
     ];
   }
-  // SYSTEM, the administrators and LocalService. Each user of the machine could else create files in the folder.
-  const accounts = ['"*S-1-5-18:(OI)(CI)F"', '"*S-1-5-32-544:(OI)(CI)F"', '"*S-1-5-19:(OI)(CI)M"'];
+  // SYSTEM, the administrators and the service. Its owner may only read who has which rights.
+  const rights = [
+    'S-1-5-18:(OI)(CI)F',
+    'S-1-5-32-544:(OI)(CI)F',
+    `${windowsSid}:(OI)(CI)F`,
+    'S-1-3-4:(OI)(CI)(RC)',
+  ];
   return [
     `  mkdir ${quote(state)}`,
-    `  icacls ${quote(state)} /inheritance:r /grant:r ${accounts.join(' ')}`,
+    `  icacls ${quote(state)} /inheritance:r /grant:r ${rights.map((right) => `"*${right}"`).join(' ')}`,
     edit,
     '  get WinSW 2 or 3 (https://github.com/winsw/winsw), and put it next to the file as latchkey-service.exe',
     `  cd ${quote(win32.dirname(path))}`,
     String.raw`  .\latchkey-service.exe install`,
+    `  sc.exe config latchkey obj= "${windowsAccount}"`,
     String.raw`  .\latchkey-service.exe start`,
     doctor,
   ];

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { isSea } from 'node:sea';
 import { dirname, isAbsolute, join, posix, resolve, win32 } from 'node:path';
 import { EnvironmentError, formatConfigError, formatReason } from '../../../config/errors.ts';
-import { homeDirectory } from '../../../config/defaults.ts';
+import { homeDirectory, pathsOf } from '../../../config/defaults.ts';
 import { findLocalFile, locateDaemon, type LocationResult } from '../../../config/load.ts';
 import { type Args, CommandError, textOption } from '../../command.ts';
 import { toLoadOptions } from '../../configuration.ts';
@@ -137,7 +137,7 @@ function namedOptions(args: ServiceArgs): ServiceOptions {
 function fullPath(args: ServiceArgs, path: string): string {
   const platform = platformOf(args);
   if (platform === thisPlatform) return resolve(path);
-  if ((platform === 'win32' ? win32 : posix).isAbsolute(path)) return path;
+  if (pathsOf(platform).isAbsolute(path)) return path;
   throw new CommandError([`latchkey: ${path} is not a full path on ${platform}`]);
 }
 
@@ -192,8 +192,7 @@ export function servicePath(args: ServiceArgs): string {
     const folder = platform === 'darwin' ? 'Library/LaunchDaemons' : 'Program Files/Latchkey';
     return join(resolve(root), folder, name);
   }
-  const paths = platform === 'win32' ? win32 : posix;
-  return paths.join(serviceFolder(platform, user), name);
+  return pathsOf(platform).join(serviceFolder(platform, user), name);
 }
 
 /** The folder of the file on this machine; for another platform, as people write it there. */
@@ -201,9 +200,11 @@ function serviceFolder(platform: 'darwin' | 'win32', user: boolean): string {
   if (platform === 'darwin' && !user) return '/Library/LaunchDaemons';
   if (platform === 'darwin')
     return posix.join(platform === thisPlatform ? homeOf() : '~', 'Library/LaunchAgents');
-  const variable = user ? 'LOCALAPPDATA' : 'ProgramFiles';
+  const [variable, usual] = user
+    ? ['LOCALAPPDATA', '%LOCALAPPDATA%']
+    : ['ProgramFiles', String.raw`C:\Program Files`];
   const folder = platform === thisPlatform ? process.env[variable] : undefined;
-  return win32.join(folder ?? `%${variable}%`, 'Latchkey');
+  return win32.join(folder ?? usual, 'Latchkey');
 }
 
 function userConfiguration(): string {

@@ -14,7 +14,10 @@ const description = 'License verification for your software';
 
 /** The state directory of a service of the machine. WinSW inserts the variable. */
 const windowsState = String.raw`%ProgramData%\Latchkey`;
-export const macState = '/Library/Application Support/Latchkey';
+/** Windows has an account for each service. Its SID is a hash of the name of the service. */
+export const windowsAccount = String.raw`NT SERVICE\latchkey`;
+export const windowsSid = 'S-1-5-80-1927291340-3315084382-1610954537-1053208541-2792860870';
+const macState = '/Library/Application Support/Latchkey';
 /** The user of a service of the machine. On macOS, names of such users begin with `_`. */
 export const macUser = '_latchkey';
 export const macLogs = '/Library/Logs/Latchkey';
@@ -49,9 +52,8 @@ ${words('stopargument', 'stop')}
   <onfailure action="restart" delay="10 sec"/>
   <onfailure action="restart" delay="60 sec"/>
   <resetfailure>1 hour</resetfailure>
-  <!-- LocalService has few rights, but other services use this account, too. To give Latchkey an account of its own,
-       run this after the installation, and give that account the rights to the state directory:
-       sc.exe config latchkey obj= "NT SERVICE\\latchkey" -->
+  <!-- WinSW does not know the service's own account, which has fewer rights. After the installation, use that:
+       sc.exe config latchkey obj= "${windowsAccount}" -->
   <serviceaccount>
     <!-- WinSW 2 reads domain and user, WinSW 3 reads username. -->
     <domain>NT AUTHORITY</domain>
