@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { chmodSync, chownSync, lstatSync, mkdirSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type ListenOptions, type Server } from 'node:net';
 import { dirname } from 'node:path';
-import { umask } from 'node:process';
+import { platform, umask } from 'node:process';
 import { isTlsServer } from './entry/connections.ts';
 
 /** A part of Fastify's server: the type declarations of the package must not need Fastify. */
@@ -12,7 +12,7 @@ type HttpServer = { readonly server: Server; ready(): PromiseLike<unknown> };
 export type ListenErrorCode =
   /** Another program listens there. */
   | 'in_use'
-  /** Linux allows 107 bytes for the path of a socket. */
+  /** Linux allows 107 bytes for the path of a socket, and macOS 103. */
   | 'path_too_long'
   /** Another kind of file is at the socket's path. */
   | 'not_a_socket'
@@ -51,7 +51,7 @@ export function changeCertificate(server: HttpServer, { chain, key }: { chain: s
   if (isTlsServer(tls)) tls.setSecureContext({ cert: chain, key });
 }
 
-const longestPathBytes = 107;
+const longestPathBytes = platform === 'darwin' ? 103 : 107;
 const ownerOnly = 0o600;
 const everyone = 0o666;
 const sameOwner = -1;

@@ -1,6 +1,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { z } from 'zod';
 import { formatReason } from '../../config/errors.ts';
+import { restrictToOwner } from '../../config/file/windows-rights.ts';
 import { CommandError, type GlobalOptions, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
@@ -23,6 +24,7 @@ export async function saveResponse(
   let handle: FileHandle;
   try {
     handle = await open(file, 'wx', 0o600);
+    if (process.platform === 'win32') restrictToOwner(file, 'file');
   } catch (error) {
     throw new CommandError([`latchkey: cannot create ${file}: ${formatReason(error)}`]);
   }

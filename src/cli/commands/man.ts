@@ -28,6 +28,14 @@ const files: readonly Term[] = [
     term: '~/.local/state/latchkey',
     meaning: 'The state directory, unless another is configured. Commands send the token in its admin.token.',
   },
+  {
+    term: '~/Library/Application Support/Latchkey',
+    meaning: 'On macOS: the state directory and config.yaml. The machine has the same folder in /Library.',
+  },
+  {
+    term: String.raw`%LOCALAPPDATA%\Latchkey, %ProgramData%\Latchkey`,
+    meaning: 'On Windows: the state directory and config.yaml of the user, and of the machine.',
+  },
 ];
 
 export const command = defineCommand({

@@ -4,6 +4,7 @@ import { parseHost } from '../../../config/value/address.ts';
 import { formatReason } from '../../../config/errors.ts';
 import { CommandError, defineCommand, textOption, UsageError } from '../../command.ts';
 import { formatFields, instant, type Shown } from '../../format.ts';
+import { restrictToOwner } from '../../../config/file/windows-rights.ts';
 import { makeDirectory } from '../../../store/sqlite/files/private-file.ts';
 import type { MadeCertificate } from './certificate-maker.ts';
 
@@ -80,6 +81,7 @@ function write({ ca, cert, key }: Files, made: MadeCertificate): void {
     created.defer(() => {
       rmSync(path);
     });
+    if (path === key && process.platform === 'win32') restrictToOwner(path, 'file');
     writeFileSync(path, text);
   };
   add(ca, made.authority, 0o644);
