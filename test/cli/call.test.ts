@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Call, call, type CallResult, Connection } from '../../src/cli/client/call.ts';
 import type { Endpoint } from '../../src/cli/client/endpoint.ts';
 import { freePort } from '../support/network/free-port.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { socketPath } from '../support/network/socket-path.ts';
 
 async function callOnce(endpoint: Endpoint, request: Call): Promise<CallResult> {
   using connection = new Connection(endpoint);
@@ -33,7 +33,7 @@ test('a request whose response breaks off counts as sent', async () => {
 
 test('a request that could not be sent counts as not sent', async () => {
   await using directory = temporaryDirectory();
-  const socket = { kind: 'socket', path: join(directory.path, 'none.sock') } as const;
+  const socket = { kind: 'socket', path: socketPath(directory.path, 'none.sock') } as const;
   expect(await callOnce(socket, { path: '/' })).toMatchObject({ ok: false, sent: false });
   const url = new URL(`http://127.0.0.1:${await freePort()}`);
   const refused = await callOnce({ kind: 'tcp', url, certificate: null }, { path: '/' });

@@ -15,6 +15,7 @@ import {
 import { startSandbox } from '../../src/testing.ts';
 import { listen, type Listener } from '../support/network/listener.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { socketPath } from '../support/network/socket-path.ts';
 
 const licenseKey = 'WTKP4-66NL5-HMKQW-GFSCZ';
 const answered = JSON.stringify({
@@ -144,7 +145,7 @@ it('a server that took the port of an agent is left when the agent runs on anoth
 
 it('a server on the port of a killed agent receives no secret', async () => {
   await using directory = temporaryDirectory();
-  const socket = join(directory.path, 'latchkey.sock');
+  const socket = socketPath(directory.path);
   const killed = createServer().listen(socket);
   await once(killed, 'listening');
   // A kill leaves the file, a stop removes it.
@@ -165,7 +166,7 @@ it('a server on the port of a killed agent receives no secret', async () => {
 
 it('a change that an agent may have recorded is not sent to another server', async () => {
   await using directory = temporaryDirectory();
-  const socket = join(directory.path, 'agent.sock');
+  const socket = socketPath(directory.path, 'agent.sock');
   let taken = 0;
   const agent = createHttpServer((request) => {
     taken += 1;

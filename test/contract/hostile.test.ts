@@ -5,6 +5,7 @@ import { storeOfProject } from '../support/app/app-store.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { httpClient, sendRaw, type HttpClient, type Listener } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { socketPath } from '../support/network/socket-path.ts';
 
 /** The bytes of a request, and the documented status and code. */
 type Case = readonly [what: string, bytes: string, status: number, code: string];
@@ -480,7 +481,7 @@ async function startAttacked(limits: object): Promise<Attacked> {
   await using starting = new AsyncDisposableStack();
   const { path } = starting.use(temporaryDirectory());
   const configuration = {
-    listen: { tcp: '127.0.0.1:0', socket: join(path, 'l.sock') },
+    listen: { tcp: '127.0.0.1:0', socket: socketPath(path, 'l.sock') },
     limits: { failed_rate: 1_000_000, ...limits },
     ...storeOfProject(),
   };

@@ -1,10 +1,10 @@
-import { join } from 'node:path';
 import { certificate, privateKey } from '../network/certificate.ts';
 import type { App, ServerSettings } from '../../../src/http/app.ts';
 import { listenSocket, listenTcp } from '../../../src/http/listen.ts';
 import type { Listener } from '../network/raw-http.ts';
 import { temporaryDirectory } from '../temporary.ts';
 import { openApp, serverOf, type TestApp } from './http-app.ts';
+import { socketPath } from '../network/socket-path.ts';
 
 /**
  * An authority that listens over TCP, TLS and a Unix socket on one store. TLS uses the certificate for
@@ -29,7 +29,7 @@ export async function serveApp(
   const tls = opened.adopt(serverOf(app, { ...settings, tls: identity }), (server) => server.close());
   const address = await listenTcp(tcp, { host: '127.0.0.1', port: 0 });
   const secureAddress = await listenTcp(tls, { host: '127.0.0.1', port: 0 });
-  const path = join(directory.path, 'latchkey.sock');
+  const path = socketPath(directory.path);
   await listenSocket(local, { path, mode: 0o600 });
   return {
     app,

@@ -8,6 +8,7 @@ import { storeOfProject } from '../app/app-store.ts';
 import { httpClient } from '../network/raw-http.ts';
 import { silent } from '../silent-log.ts';
 import { temporaryDirectory } from '../temporary.ts';
+import { socketPath } from '../network/socket-path.ts';
 
 export type Role = 'authority' | 'agent';
 
@@ -50,7 +51,7 @@ export async function startDialectHarness(
   const home = setting.use(temporaryDirectory()).path;
   const start = async (name: string, tree: object): Promise<Daemon> => {
     const state = join(home, name);
-    const given = { tcp: '127.0.0.1:0', socket: join(home, `${name}.sock`) };
+    const given = { tcp: '127.0.0.1:0', socket: socketPath(home, `${name}.sock`) };
     const configuration = embeddedConfiguration({
       state_dir: state,
       ...(name === 'authority' && storeOfProject()),

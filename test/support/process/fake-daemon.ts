@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { proofOf, socketAddress, tcpAddress } from '../../../src/wire/proof.ts';
 import { temporaryDirectory } from '../temporary.ts';
+import { socketPath } from '../network/socket-path.ts';
 
 /** A request as the daemon received it. */
 export interface Received {
@@ -57,7 +58,7 @@ const ownInstance = 'b7f0e6f2-1111-7222-8333-444455556666';
 /** Starts a fake daemon on a socket and a port, with a state directory. */
 export async function startFakeDaemon(): Promise<FakeDaemon> {
   const directory = temporaryDirectory();
-  const socket = join(directory.path, 'fake.sock');
+  const socket = socketPath(directory.path, 'fake.sock');
   const received: Received[] = [];
   const probes: Received[] = [];
   let instance: string | null = ownInstance;
