@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { latchkey } from '../support/process/command-line.ts';
 import { problem, startFakeDaemon } from '../support/process/fake-daemon.ts';
+import { ownerOnly } from '../support/platform.ts';
 
 test('backup writes a new file that only its owner can read', async () => {
   await using daemon = await startFakeDaemon();
@@ -11,7 +12,7 @@ test('backup writes a new file that only its owner can read', async () => {
   const { code, out, err } = await latchkey('backup', file, '--state-dir', daemon.stateDir);
   expect({ code, out, err }).toEqual({ code: 0, out: `${file}: 9 bytes\n`, err: '' });
   expect(readFileSync(file, 'utf8')).toBe('all of it');
-  expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+  expect((statSync(file).mode & 0o777).toString(8)).toBe(ownerOnly);
   expect(daemon.received[0]?.line).toBe('GET /admin/v1/backup');
 });
 

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { connect } from '../../src/client/index.ts';
@@ -48,9 +49,10 @@ it('the clocks of a sandbox can be advanced by years, but not beyond the range o
 
 it('a process that used six sandboxes exits without a warning', async () => {
   const root = join(import.meta.dirname, '../..');
+  const url = (path: string): string => JSON.stringify(pathToFileURL(join(root, path)).href);
   const program = `
-    const { startSandbox } = await import(${JSON.stringify(join(root, 'src/testing.ts'))});
-    const { connect } = await import(${JSON.stringify(join(root, 'src/client/index.ts'))});
+    const { startSandbox } = await import(${url('src/testing.ts')});
+    const { connect } = await import(${url('src/client/index.ts')});
     const useSandbox = async () => {
       await using sandbox = await startSandbox();
       sandbox.store.setLatency(3_600_000);

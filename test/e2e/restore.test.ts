@@ -12,6 +12,7 @@ import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { operate, recordIn } from '../support/app/people.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { ownerOnly } from '../support/platform.ts';
 
 const keys = ['KEY-0', 'KEY-1', 'KEY-2', 'KEY-3'];
 
@@ -71,7 +72,7 @@ test('a backup under write load, restored elsewhere, is read back and counts not
   });
   const [copied] = await Promise.all(backups);
   expect(copied).toMatchObject({ code: 0, err: '' });
-  expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+  expect((statSync(file).mode & 0o777).toString(8)).toBe(ownerOnly);
   expect(readdirSync(join(harness.directory, 'state')).filter((name) => name.includes('backup'))).toEqual([]);
   expect([...answered.values()]).toEqual(keys.map(() => 500));
 
@@ -183,7 +184,7 @@ test('a start without admin.token writes a new token, and the old token is no lo
   rmSync(path);
   const after = await harness.startAgent();
   expect(readFileSync(path, 'utf8').trim()).not.toBe(old);
-  expect((statSync(path).mode & 0o777).toString(8)).toBe('600');
+  expect((statSync(path).mode & 0o777).toString(8)).toBe(ownerOnly);
   await after.status();
   expect((await operate(harness.directory, 'status')).code).toBe(0);
   await using client = httpClient(after.process);

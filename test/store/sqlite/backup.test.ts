@@ -10,6 +10,7 @@ import { DatabaseRefused } from '../../../src/store/sqlite/faults.ts';
 import { newestSchema } from '../../../src/store/sqlite/files/migrations.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { account, createTestStore, type TestStore } from '../../support/builders/store-builders.ts';
+import { ownerOnly } from '../../support/platform.ts';
 
 const name = (count: number): string => `Account ${count}`;
 
@@ -42,7 +43,7 @@ test('a backup is the store as it stood, for its owner alone', async () => {
   const file = join(elsewhere.path, 'copy.db');
   backUp(store.databasePath, file);
   addAccount(store, 10);
-  expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+  expect((statSync(file).mode & 0o777).toString(8)).toBe(ownerOnly);
   expect(accountsIn(file)).toEqual(Array.from({ length: 10 }, (_, count) => name(count)));
   expect(readdirSync(elsewhere.path)).toEqual(['copy.db']);
 });
@@ -123,7 +124,7 @@ test('a backup is put in the place of a database, which is kept beside it, each 
   expect(kept).toEqual([null, `${path}.replaced`, `${path}.replaced-2`]);
   for (const each of [path, `${path}.replaced`, `${path}.replaced-2`])
     expect(accountsIn(each)).toEqual([name(1)]);
-  expect((statSync(path).mode & 0o777).toString(8)).toBe('600');
+  expect((statSync(path).mode & 0o777).toString(8)).toBe(ownerOnly);
 });
 
 test('what the replaced database still had in its log is kept with it', async () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 const root = join(import.meta.dirname, '../../..');
 export const clientGuide: string = readFileSync(join(root, 'examples/guides/client.md'), 'utf8');
@@ -22,5 +23,5 @@ export const guidePrograms: readonly GuideProgram[] = matches.flatMap(([, , sour
 });
 
 function sourceFile(_: string, entry: string): string {
-  return join(root, 'src', entry === 'client' ? 'client/index.ts' : `${entry}.ts`);
+  return pathToFileURL(join(root, 'src', entry === 'client' ? 'client/index.ts' : `${entry}.ts`)).href;
 }

@@ -74,7 +74,7 @@ test('the store is backed up while it runs, and the copy has the license', async
   await ask(elsewhere.path, 'restore', copy);
   await using restored = await startDaemonProcess(elsewhere.path, { listen: { tcp: '127.0.0.1:0' } });
   expect(restored.socket).not.toBe(store.socket);
-  expect(await ask(elsewhere.path, 'license', 'show', licenseKey)).toMatchObject({ uses: 4 });
+  expect(await ask(elsewhere.path, 'license', 'show', licenseKey)).toMatchObject({ license: { uses: 4 } });
 });
 
 async function useOverBoth(): Promise<void> {
@@ -87,5 +87,6 @@ async function useOverBoth(): Promise<void> {
 }
 
 async function usesInStore(): Promise<number> {
-  return (await ask<{ uses: number }>(storeHome.path, 'license', 'show', licenseKey)).uses;
+  const argv = ['license', 'show', licenseKey];
+  return (await ask<{ license: { uses: number } }>(storeHome.path, ...argv)).license.uses;
 }
