@@ -68,7 +68,10 @@ const inProcessesAlone = { ...inProcesses, maxWorkers: 1, sequence: { groupOrder
 
 const globalSetup = 'test/support/postgres/shared-postgres.ts';
 
-const notInProcess = [...realProcesses, ...withOwnPostgres, ...thorough];
+/** Windows' Node under Wine runs tests too: `test/windows/vitest.config.ts` chooses them. */
+const windows = ['test/windows/**/*.test.ts'];
+
+const notInProcess = [...realProcesses, ...withOwnPostgres, ...thorough, ...windows];
 const projects = [
   { name: 'in process', include: ['test/**/*.test.ts'], exclude: notInProcess, ...inProcess },
   { name: 'stories', include: stories, ...inProcesses },
@@ -76,6 +79,7 @@ const projects = [
   { name: 'with PostgreSQL', include: withOwnPostgres, ...inProcess },
   { name: 'real processes', include: realProcesses, exclude: [...timed, ...stories], ...inProcesses },
   { name: 'real processes in time', include: timed, ...inProcessesAlone },
+  { name: 'windows', include: ['test/windows/wine.test.ts'], ...inProcessesAlone },
 ];
 
 const projectsOnPostgres = [

@@ -47,3 +47,45 @@ for (const [circumstance, fault] of plans) {
     },
   );
 }
+
+test('500 uses that kill -9 interrupts arrive once each, when callers repeat those without a response', async () => {
+  await using harness = await startHarness({ licenses: keys });
+  const { upstream } = harness;
+  const agent = await harness.startAgent();
+  await agent.learn(keys);
+  const all = Array.from({ length: keys.length * usesOfEach }, (_, use) => use);
+  let responses = 0;
+  const killed = Promise.withResolvers<void>();
+  const interrupted = await useOnce(agent, all, () => {
+    responses += 1;
+    if (responses === 250) agent.process.kill().then(killed.resolve, killed.reject);
+  });
+  await killed.promise;
+  expect(interrupted.length).toBeGreaterThan(0);
+  const successor = await harness.startAgent();
+  expect(await useOnce(successor, interrupted)).toEqual([]);
+  await successor.atRest();
+  const counts = keys.map((key) => [upstream.countsOf(key).net, upstream.license(key).uses]);
+  expect(counts).toEqual(keys.map(() => [usesOfEach, usesOfEach]));
+});
+
+/** Records numbered uses, each with an idempotency key of its own. Returns the uses that got no response. */
+async function useOnce(
+  agent: Agent,
+  uses: readonly number[],
+  onResponse: () => void = () => undefined,
+): Promise<number[]> {
+  await using tcp = httpClient(agent.process);
+  const record = async (use: number): Promise<boolean> => {
+    const key = keys[use % keys.length] ?? '';
+    const headers = { 'idempotency-key': `use-${use}` };
+    const sent = agent.change('usage', key, headers, use % 2 === 0 ? tcp : agent.client);
+    const response = await sent.catch(() => null);
+    if (response === null) return false;
+    expect(response.status).toBe(200);
+    onResponse();
+    return true;
+  };
+  const isAnswered = await Promise.all(uses.map(record));
+  return uses.filter((_, index) => isAnswered[index] === false);
+}

@@ -1,6 +1,6 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { patienceMs } from '../support/patience.ts';
-import { notOnWindows } from './not-on-windows.ts';
+import { notOnWindows, tooSlow } from './not-on-windows.ts';
 
 // The tests that Windows' Node runs: under Wine by test/windows/wine.test.ts, or on Windows by
 // `npx vitest run --config test/windows/vitest.config.ts`.
@@ -11,20 +11,19 @@ const timeouts = { testTimeout: 120_000, hookTimeout: 120_000 };
 const stories = [
   'test/windows/stories/*.test.ts',
   'test/fault/killed-agent.test.ts',
-  'test/e2e/restore.test.ts',
+  'test/e2e/{proof,restore}.test.ts',
   'test/client/testing.test.ts',
 ];
 
 /** Folders of tests that run in process. */
-const folders =
-  'test/{cli,client,config,contract,daemon,domain,http,property,service,store,sync,upstream,wire}';
+const folders = 'test/{cli,client,config,contract,daemon,domain,http,service,store,sync,upstream}';
 
 const projects = [
   { name: 'stories', include: stories, ...timeouts, sequence: { groupOrder: 1 } },
   {
     name: 'in process',
     include: [`${folders}/**/*.test.ts`],
-    exclude: [...stories, ...notOnWindows],
+    exclude: [...stories, ...Object.keys(notOnWindows), ...tooSlow],
     isolate: false,
     ...timeouts,
     sequence: { groupOrder: 0 },

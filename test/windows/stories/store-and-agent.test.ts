@@ -67,6 +67,14 @@ test('an agent that was killed starts again and goes on', async () => {
   await expect.poll(usesInStore).toBe(4);
 });
 
+test('an agent ends in good order by the command stop, and starts again', async () => {
+  await ask(agentHome.path, 'stop');
+  expect(await agent.ended).toBe(0);
+  agent = await startDaemonProcess(agentHome.path, agentConfiguration);
+  await useOverBoth();
+  await expect.poll(usesInStore).toBe(6);
+});
+
 test('the store is backed up while it runs, and the copy has the license', async () => {
   await using elsewhere = temporaryDirectory();
   const copy = join(elsewhere.path, 'copy.db');
@@ -74,7 +82,7 @@ test('the store is backed up while it runs, and the copy has the license', async
   await ask(elsewhere.path, 'restore', copy);
   await using restored = await startDaemonProcess(elsewhere.path, { listen: { tcp: '127.0.0.1:0' } });
   expect(restored.socket).not.toBe(store.socket);
-  expect(await ask(elsewhere.path, 'license', 'show', licenseKey)).toMatchObject({ license: { uses: 4 } });
+  expect(await ask(elsewhere.path, 'license', 'show', licenseKey)).toMatchObject({ license: { uses: 6 } });
 });
 
 async function useOverBoth(): Promise<void> {

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Runs a program of the chroot with Wine. Call it in namespaces of its own, as chroot.ts does:
-#   unshare --mount --pid --fork --kill-child --net sh enter.sh CACHE CHECKOUT MODULES SHARED DIRECTORY PROGRAM [ARGUMENT...]
+#   unshare --mount --pid --fork --kill-child --net sh enter.sh CACHE CHECKOUT MODULES SHARED PROGRAM [ARGUMENT...]
 # What the program writes is in memory and goes with the namespace, except in SHARED (Z:\shared) and MODULES.
 set -eu
-cache=$1 checkout=$2 modules=$3 shared=$4 directory=$5
-shift 5
+cache=$1 checkout=$2 modules=$3 shared=$4
+shift 4
 
 top=$cache/mounts
 mkdir -p "$top"
@@ -27,4 +27,4 @@ mount --rbind /dev "$root/dev"
 
 exec chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/lib/wine:/usr/bin:/bin:/usr/sbin:/sbin \
   WINEPREFIX=/opt/wine WINEARCH=win64 WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml=' \
-  /bin/sh -c 'ip link set lo up; cd "$1"; shift; exec "$@"' sh "$directory" "$@"
+  /bin/sh -c 'ip link set lo up; cd /latchkey; exec "$@"' sh "$@"
