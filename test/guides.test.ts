@@ -36,7 +36,7 @@ async function misunderstanding(argv: readonly string[]): Promise<string | null>
   try {
     const { words, entry } = findCommand(splitLine(argv, globalOptions).words, commands);
     if (entry === null || 'commands' in entry) return 'it is no whole command';
-    if (!argv.includes('--help')) parseArguments(argv, words, (await entry.load()).command);
+    if (!argv.includes('--help')) await parseArguments(argv, words, (await entry.load()).command);
     return null;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

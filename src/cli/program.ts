@@ -38,7 +38,7 @@ async function run(argv: readonly string[], output: Output): Promise<number> {
     const { entry } = called;
     if (entry !== null && 'load' in entry) {
       const { command } = await entry.load();
-      const args = parseArguments(argv, called.words, command);
+      const args = await parseArguments(argv, called.words, command);
       return await command.handler({ ...args, warn: warnOnce(output) }, output);
     }
     checkOptions(argv, entry === null ? knownOptions(null) : globalOptions);
