@@ -49,10 +49,28 @@ function bundleOptions(
     },
     // On a slow machine, the bundler would warn that plugins take long.
     checks: { bundlerTimings: false },
-    plugins: [asciiOnly],
+    plugins: [builtinsOnUse, asciiOnly],
     output: { format: 'esm', comments: false, ...output },
   };
 }
+
+/**
+ * Reads an export of a Node module where the export is used. An import statement reads every export, and so loads the
+ * code behind each, for instance all of Web Crypto behind `node:crypto`: `serve` would start 10 ms slower.
+ */
+const builtinsOnUse: Plugin = {
+  name: 'builtins-on-use',
+  resolveId: {
+    filter: { id: /^node:/ },
+    // The runtime of the bundler needs its own import.
+    handler: (id, importer, { kind }) =>
+      kind === 'import-statement' && importer?.startsWith('\0') !== true ? `\0${id}` : null,
+  },
+  load: {
+    filter: { id: /^\0node:/ },
+    handler: (id) => `module.exports = process.getBuiltinModule('${id.slice(1)}');`,
+  },
+};
 
 /** V8 needs half the memory for source of ASCII alone. Other characters occur in literals only. */
 const asciiOnly: Plugin = {
@@ -67,5 +85,5 @@ function escapeUnicode(code: string): string {
 }
 
 function isPackage(id: string): boolean {
-  return !id.startsWith('.') && !id.startsWith('\0') && !isAbsolute(id);
+  return !/^(?:\.|\0|node:)/.test(id) && !isAbsolute(id);
 }

@@ -21,6 +21,7 @@ execFileSync(process.execPath, [...compiler, '--emitDeclarationOnly'], { stdio: 
 await bundle({ index: 'src/index.ts', testing: 'src/testing.ts', 'cli/main': programSource }, 'external', {
   dir: inRoot('dist'),
   chunkFileNames: 'cli/[name].js',
+  codeSplitting: { groups: [{ name: 'builtins', test: /^\0node:/ }] },
 });
 // One file for each thread: a thread starts sooner from one file than from several shared ones.
 for (const worker of workers) {
