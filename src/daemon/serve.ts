@@ -77,6 +77,8 @@ export async function serve(
     process.stderr.write(`latchkey: ${explainFailure(error)}\n`);
     return error instanceof PostgresRefused && error.isConfigured ? configurationExit : 1;
   }
+  // The line `ready` is not delayed by the work that follows.
+  root.flush();
   void notifyServiceManager('READY', log);
   // Now and not at the end: a killed process would leave no cache for the next start.
   flushCompileCache();

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
 import { agentCredentials } from '../../service/access/credential.ts';
@@ -60,6 +61,8 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     },
     async run(signal) {
       await using _ = upstream;
+      // The daemon writes its line `ready` first: the first request loads undici, which takes 30 ms.
+      await setImmediate();
       // Before the first response, the state of the upstream is unknown.
       sync.limiter.probeNow();
       await sync.run(signal);
