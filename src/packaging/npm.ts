@@ -13,6 +13,22 @@ import { bundle, programSource, workers, workerSource } from './bundle.ts';
 const root = join(import.meta.dirname, '../..');
 const inRoot = (path: string): string => join(root, path);
 
+/**
+ * The files that `serve` loads: each has the modules that match, and their imports that no file above it has. Loading a
+ * file takes a third of a millisecond; without these groups, `serve` would load 80 more files, and a command 30 more.
+ */
+const groups = [
+  { name: 'builtins', test: /^\0node:/ },
+  { name: 'program', test: /\/src\/cli\/program\.ts$/ },
+  { name: 'domain', test: /\/src\/domain\// },
+  { name: 'store', test: /\/src\/store\/sqlite\// },
+  { name: 'configuration', test: /\/src\/(?:config\/|cli\/configuration\.ts$)/ },
+  { name: 'wire', test: /\/src\/wire\// },
+  { name: 'system', test: /\/src\/daemon\/system\// },
+  { name: 'start', test: /\/src\/daemon\/(?:serve|start|store\/local-store)\.ts$/ },
+  { name: 'daemon', test: /\/src\/daemon\/(?:compose|metrics)\.ts$/ },
+].map((group, index, all) => ({ ...group, priority: all.length - index }));
+
 // Remove what an earlier build made from sources that are gone.
 for (const file of globSync(inRoot('dist/**/*.{js,d.ts}'))) rmSync(file);
 const compiler = [inRoot('node_modules/typescript/bin/tsc'), '--project', inRoot('src')];
@@ -21,7 +37,7 @@ execFileSync(process.execPath, [...compiler, '--emitDeclarationOnly'], { stdio: 
 await bundle({ index: 'src/index.ts', testing: 'src/testing.ts', 'cli/main': programSource }, 'external', {
   dir: inRoot('dist'),
   chunkFileNames: 'cli/[name].js',
-  codeSplitting: { groups: [{ name: 'builtins', test: /^\0node:/ }] },
+  codeSplitting: { groups },
 });
 // One file for each thread: a thread starts sooner from one file than from several shared ones.
 for (const worker of workers) {
