@@ -19,7 +19,7 @@ test('The notices list each bundled package once, with its license, and Swagger 
     '--- @fastify/swagger-ui (MIT)',
     '--- @peculiar/x509 (MIT)',
     '--- pino (MIT)',
-    '--- Swagger UI, within @fastify/swagger-ui (Apache-2.0; its text: reflect-metadata, above)',
+    '--- Swagger UI, within @fastify/swagger-ui (Apache-2.0: see the license of reflect-metadata above)',
   ]);
   expect(notices).toContain('Permission is hereby granted, free of charge');
 });
