@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { globalOptions } from '../../src/cli/command.ts';
+import { parseArguments } from '../../src/cli/command-line.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { newestSchema } from '../../src/store/sqlite/files/migrations.ts';
 import { latchkey } from '../support/process/command-line.ts';
@@ -128,6 +129,20 @@ test.each([
   ['--json=false', ['version', '--json=false'], 0],
 ])('%s leads to the exit code %j', async (_, argv, code) => {
   expect(await latchkey(...argv)).toMatchObject({ code });
+});
+
+test.each([
+  ['--listen', '1e5'],
+  ['--listen=false', '--log-level=debug', '--json'],
+  ['--socket', '-', '--upstream-url=http://[::1]:8787/?a=b', '--json=false'],
+])('serve %s gives the options that yargs reads', async (...argv) => {
+  const { command } = await import('../../src/cli/commands/serve.ts');
+  // yargs reads a line that does not begin with its command.
+  const [plain, byYargs] = await Promise.all([
+    parseArguments(['serve', '--state-dir', '/x y', ...argv], ['serve'], command),
+    parseArguments(['--state-dir', '/x y', 'serve', ...argv], ['serve'], command),
+  ]);
+  expect(byYargs).toEqual({ _: ['serve'], $0: 'latchkey', ...plain });
 });
 
 test('words after -- are arguments, also if they look like options or numbers', async () => {
