@@ -80,7 +80,8 @@ test.each(listeners)(
   },
 );
 
-test.each(listeners)(
+// Windows takes a response of any length into its own memory at once, so it does not wait in this process.
+test.each(process.platform === 'win32' ? ['socket' as const] : listeners)(
   'if more than 64 MiB of responses wait (%s), the connection whose response waits longest is closed',
   async (kind) => {
     await using served = await serveMetrics(24 * mebibyte);
