@@ -44,10 +44,8 @@ export function findAddresses(
     return [...readListenFile(stateDir, platform), socketIn(stateDir, platform)];
   }
   const stateDirs = defaultStateDirs(environment, platform);
-  // Every user of Windows can create a folder in %ProgramData%, so a file there proves nothing.
-  const trusted = platform === 'win32' ? stateDirs.slice(0, -1) : stateDirs;
   return [
-    ...trusted.flatMap((each) => readListenFile(each, platform)),
+    ...stateDirs.flatMap((each) => readListenFile(each, platform)),
     ...defaultSockets(environment, stateDirs, platform),
   ];
 }
@@ -105,14 +103,14 @@ function readListenFile(stateDir: string, platform: NodeJS.Platform): Address[] 
   }
 }
 
-/** The state directory of this user if there is one, then the system's (src/config/README.md, state_dir). */
+/**
+ * The state directory of this user if there is one, then the system's (src/config/README.md, state_dir). On Windows, every
+ * user can create the system's folder: a program has to name it.
+ */
 export function defaultStateDirs(environment: Environment, platform: NodeJS.Platform): readonly string[] {
   if (platform === 'win32') {
     const local = windowsFolder(environment, 'LOCALAPPDATA') ?? inHome(win32.join, 'AppData', 'Local');
-    const shared = windowsFolder(environment, 'ProgramData') ?? String.raw`C:\ProgramData`;
-    return [local, shared]
-      .filter((folder) => folder !== null)
-      .map((folder) => win32.join(folder, 'Latchkey'));
+    return local === null ? [] : [win32.join(local, 'Latchkey')];
   }
   if (platform === 'darwin') {
     const user = inHome(posix.join, 'Library', 'Application Support', 'Latchkey');
@@ -143,7 +141,9 @@ function defaultSockets(
   stateDirs: readonly string[],
   platform: NodeJS.Platform,
 ): Address[] {
-  if (platform === 'win32' || platform === 'darwin') return stateDirs.map((each) => socketIn(each, platform));
+  // Every user of Windows can create a pipe with any name: only `listen.json` says that it is the agent's.
+  if (platform === 'win32') return [];
+  if (platform === 'darwin') return stateDirs.map((each) => socketIn(each, platform));
   const runtime = absolute(environment['XDG_RUNTIME_DIR']);
   const directories = [
     ...(runtime === undefined ? [] : [posix.join(runtime, 'latchkey')]),

@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { expect, test } from 'vitest';
+import { win32 } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { defaultStateDirs, findAddresses, pipeOf as pipeOfClient } from '../../src/client/address.ts';
 import {
   findConfigurationFiles,
@@ -94,9 +97,6 @@ test('the pipe of a state directory has the same name for each way to write the 
 });
 
 test.each([
-  ['win32', { LOCALAPPDATA: String.raw`D:\Data`, ProgramData: String.raw`E:\Shared` }],
-  ['win32', { localappdata: String.raw`D:\Data` }],
-  ['win32', { LOCALAPPDATA: String.raw`D:\Data`, programdata: 'relative' }],
   ['darwin', { XDG_STATE_HOME: '/x', XDG_RUNTIME_DIR: '/run/user/1' }],
   ['linux', { XDG_STATE_HOME: '/x', XDG_RUNTIME_DIR: '/run/user/1' }],
   ['linux', { XDG_STATE_HOME: 'relative' }],
@@ -108,11 +108,42 @@ test.each([
   expect(sockets[0]).toBe(findSocket(machine, stateDir));
 });
 
-test('on Windows the client library also looks for the pipe of a service', () => {
-  expect(findAddresses({}, windows, 'win32')).toEqual(
-    defaultStateDirs(windows, 'win32').map((agent) => ({ agent, kind: 'socket', path: pipeOf(agent) })),
-  );
+test.each([
+  { LOCALAPPDATA: String.raw`D:\Data`, ProgramData: String.raw`E:\Shared` },
+  { localappdata: String.raw`D:\Data` },
+  { LOCALAPPDATA: 'relative' },
+])('on Windows with %o the client library looks only in the profile', (environment) => {
+  const home = win32.join(homedir());
+  expect(defaultStateDirs(environment, 'win32')).toEqual([
+    stateDirOf({ environment, home, platform: 'win32' }, {}),
+  ]);
+  expect(findAddresses({}, environment, 'win32')).toEqual([]);
 });
+
+test('on Windows the client library finds the pipe of a state directory that the program names', () => {
+  const agent = String.raw`C:\ProgramData\Latchkey`;
+  expect(findAddresses({ stateDir: agent }, windows, 'win32')).toEqual([
+    { agent, kind: 'socket', path: pipeOf(agent) },
+  ]);
+});
+
+// On Linux, these paths of Windows are names of files in the working directory.
+test.skipIf(process.platform === 'win32')(
+  'on Windows the client library reads listen.json in the profile, but not in ProgramData',
+  () => {
+    const folders = ['LOCALAPPDATA', 'ProgramData'].map(
+      (name) => [name, `\\${name}-${randomUUID()}`] as const,
+    );
+    for (const [, folder] of folders) {
+      const file = `${folder}\\Latchkey\\listen.json`;
+      writeFileSync(file, JSON.stringify({ tcp: 'http://127.0.0.1:4711', socket: null }));
+      onTestFinished(() => rmSync(file));
+    }
+    const found = findAddresses({}, Object.fromEntries(folders), 'win32');
+    const byTcp = found.filter(({ kind }) => kind === 'tcp').map(({ agent }) => agent);
+    expect(byTcp).toEqual([`${folders[0]?.[1]}\\Latchkey`]);
+  },
+);
 
 test('the configured state directory decides the default pipe', () => {
   const { stateDir, listen } = configurationOf({
