@@ -12,7 +12,7 @@ import { makeLog } from '../log.ts';
 import { maxTimerMs } from '../system/machine.ts';
 import { endingSignals, onEndingSignal, skippedSignals } from '../system/process.ts';
 import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
-import { AdvancingTime } from './server.ts';
+import { AdvancingTime } from './advancing-time.ts';
 import { SandboxAgent, agentConfiguration } from './agent.ts';
 import { type SandboxFaults, SandboxStore, type SandboxCredentials, type SandboxParts } from './store.ts';
 import { formatReason } from '../../config/errors.ts';

@@ -4,7 +4,8 @@ import { credentialHeaders, provenanceHeaderNames } from '../../domain/header-na
 import { makeLog } from '../log.ts';
 import { onEndingSignal } from '../system/process.ts';
 import { makeTemporaryDirectory } from '../system/temporary-directory.ts';
-import { AdvancingTime, LocalClient, type LocalResponse } from './server.ts';
+import { AdvancingTime } from './advancing-time.ts';
+import { LocalClient, type LocalResponse } from './server.ts';
 import { SandboxAgent } from './agent.ts';
 import { SandboxStore } from './store.ts';
 

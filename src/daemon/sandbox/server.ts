@@ -10,8 +10,7 @@ import type { Log } from '../../service/ports.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import type { Daemon } from '../daemon.ts';
 import { startDaemon } from '../start.ts';
-import type { ClockReading } from '../../domain/time.ts';
-import { machineTime, type TimeSource } from '../system/machine.ts';
+import type { AdvancingTime } from './advancing-time.ts';
 
 /** Starts a daemon of a sandbox. Only `tree` configures the daemon: no file, and no variable of the environment. */
 export async function startServer(
@@ -150,36 +149,4 @@ export function adminClient(stateDir: string, url: string): LocalClient {
 export function dataOf({ status, body }: Pick<LocalResponse, 'status' | 'body'>): Record<string, unknown> {
   if (status >= 300) throw new Error(`The sandbox refused a request: ${JSON.stringify(body)}`);
   return (body as { data?: Record<string, unknown> } | null)?.data ?? {};
-}
-
-/** The clocks of this machine, which can be put forward. Sleeps then end in time. */
-export class AdvancingTime implements TimeSource {
-  #aheadMs = 0;
-  readonly #sleepers: Set<() => void> = new Set();
-
-  read(): ClockReading {
-    const { wall, monotonic } = machineTime.read();
-    return { wall: wall + this.#aheadMs, monotonic: monotonic + this.#aheadMs };
-  }
-
-  async sleep(ms: number, signal: AbortSignal): Promise<void> {
-    const wakesAt = this.read().monotonic + ms;
-    for (let left = ms; left > 0; left = wakesAt - this.read().monotonic) {
-      const { promise: advanced, resolve } = Promise.withResolvers<void>();
-      const waiting = new AbortController();
-      this.#sleepers.add(resolve);
-      try {
-        const ending = AbortSignal.any([signal, waiting.signal]);
-        await Promise.race([advanced, machineTime.sleep(left, ending)]);
-      } finally {
-        this.#sleepers.delete(resolve);
-        waiting.abort();
-      }
-    }
-  }
-
-  advance(ms: number): void {
-    this.#aheadMs += ms;
-    for (const wake of this.#sleepers) wake();
-  }
 }

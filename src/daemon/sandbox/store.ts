@@ -8,8 +8,8 @@ import type { Log } from '../../service/ports.ts';
 import { replaceFile } from '../../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import type { Daemon } from '../daemon.ts';
+import type { AdvancingTime } from './advancing-time.ts';
 import {
-  type AdvancingTime,
   adminClient,
   dataOf,
   LocalClient,

@@ -4,7 +4,7 @@ import type { DialectName } from '../../domain/header-names.ts';
 import type { Log } from '../../service/ports.ts';
 import { makeLog } from '../log.ts';
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../system/temporary-directory.ts';
-import { AdvancingTime } from './server.ts';
+import { AdvancingTime } from './advancing-time.ts';
 import { SandboxAgent } from './agent.ts';
 import { SandboxStore, type SandboxLicense } from './store.ts';
 
