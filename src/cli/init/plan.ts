@@ -33,7 +33,7 @@ export function formatPlan(
   const isWindows = platform === 'win32';
   const what = store === null ? 'an authority (the central API itself)' : 'an agent in front of a store';
   return `# Latchkey: ${what}. Written by: latchkey init
-# After a change: latchkey config check, then ${isWindows ? 'latchkey reload' : 'reload (SIGHUP)'}; the log names the settings that need a restart.
+# After a change: latchkey config check, then latchkey reload; the log names the settings that need a restart.
 # latchkey config show prints every setting in effect. A # directly before a setting marks its default.
 
 # Holds the database and the tokens; only the user that runs Latchkey should have access.

@@ -52,7 +52,7 @@ export async function examine({
   const { stateDir } = configuration;
   return [
     ...examineFiles({ stateDir, ...files }, start),
-    ...examineCertificate(configuration, shownUntil),
+    ...examineCertificate(configuration, shownUntil, hint),
     ...(presence === 'absent' ? await examineListeners(configuration) : []),
     ...(configuration.store.postgres === null
       ? examineLocalStore(configuration, { presence, hint, start })
@@ -131,7 +131,11 @@ const newOne = 'put a new one into the files of listen.tls, and reload';
  * Examines the certificate in the files of `listen.tls`: when it expires, for which hosts it is valid, and whether the
  * running daemon presents it. `shownUntil`: when the presented certificate expires, as in the status; null: none.
  */
-function examineCertificate({ listen }: Configuration, shownUntil: string | null): Finding[] {
+function examineCertificate(
+  { listen }: Configuration,
+  shownUntil: string | null,
+  hint: DoctorInput['hint'],
+): Finding[] {
   if (listen.tls === null) return [];
   const read = readFiles(listen.tls);
   if (!read.ok) return [fail(`listen.tls.${read.key}: ${read.text}`, 'correct it, and reload')];
@@ -142,7 +146,7 @@ function examineCertificate({ listen }: Configuration, shownUntil: string | null
   const name = `the certificate ${listen.tls.certFile}`;
   return [
     examineEnd(name, endOf(leaf)),
-    ...examineShown(endOf(leaf), shownUntil),
+    ...examineShown(endOf(leaf), shownUntil, hint),
     ...others.map((host) =>
       fail(
         `${name} is not valid for ${host}, a host of listen.allowed_hosts`,
@@ -161,10 +165,10 @@ function examineEnd(name: string, notAfter: number): Finding {
     : ok(`${name} is valid until ${at}`);
 }
 
-function examineShown(notAfter: number, shownUntil: string | null): Finding[] {
+function examineShown(notAfter: number, shownUntil: string | null, hint: DoctorInput['hint']): Finding[] {
   if (shownUntil === null || shownUntil === formatDatetime(notAfter)) return [];
   const what = `the daemon still presents the previous certificate, valid until ${shownUntil}`;
-  return [warn(what, 'reload it: systemctl reload latchkey, or send it SIGHUP')];
+  return [warn(what, `reload it: ${hint('reload')}`)];
 }
 
 function makeFor(hosts: readonly string[]): string {

@@ -29,9 +29,12 @@ function create(prefix: string): string {
     return mkdtempSync(join(tmpdir(), prefix));
   } catch (error) {
     const what = `cannot create a temporary directory in ${tmpdir()}: ${formatReason(error)}`;
-    throw new EnvironmentError(`${what}; set TMPDIR to a directory that this user can write to`, {
-      cause: error,
-    });
+    throw new EnvironmentError(
+      `${what}; set ${process.platform === 'win32' ? 'TEMP' : 'TMPDIR'} to a directory that this user can write to`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
