@@ -148,6 +148,7 @@ const failed = (more: object): never => {
 
 test.each([
   ['icacls writes nothing', { save: () => '' }, 'unchecked', 'icacls gave no answer'],
+  ['whoami fails', { whoami: () => failed({ status: 1 }) }, 'unchecked', 'whoami did not name this user'],
   ['whoami prints nothing', { whoami: () => '' }, 'unchecked', 'whoami did not name this user'],
   [
     'icacls is missing',

@@ -24,9 +24,9 @@ export type Rights =
 
 /** Checks a file or directory, or with `\*` at the end of the path everything in a directory. */
 export function checkRights(path: string, tools: WindowsTools = thisMachine): Rights {
+  const user = findUser(tools);
+  if (user === null) return { kind: 'unchecked', reason: 'whoami did not name this user' };
   try {
-    const user = parseSid(tools.whoami());
-    if (user === null) return { kind: 'unchecked', reason: 'whoami did not name this user' };
     const isOwnerKnown = isInside(path, tools.home);
     const saved = parseSaved(tools.save(path));
     const files = saved.flatMap(({ name, sddl }) => {
@@ -52,7 +52,7 @@ export function restrictToOwner(
   tools: WindowsTools = thisMachine,
 ): void {
   try {
-    const user = parseSid(tools.whoami());
+    const user = findUser(tools);
     if (user !== null) tools.icacls([path, ...restriction(user, kind)]);
   } catch {
     // A file system without access rights, for instance.
@@ -66,7 +66,7 @@ export function adviceToRestrict(
   strangers: readonly string[],
   tools: WindowsTools = thisMachine,
 ): string {
-  const user = parseSid(tools.whoami()) ?? 'USER';
+  const user = findUser(tools) ?? 'USER';
   const removed = strangers.filter((sid) => sid !== ownerRights).map(toArgument);
   const removal = removed.length === 0 ? [] : ['/remove:g', ...removed];
   const words = [...restriction(user, kind), ...removal];
@@ -96,6 +96,14 @@ const names: Readonly<Record<string, string>> = {
 
 export function formatAccounts(accounts: readonly string[]): string {
   return accounts.map((account) => names[account] ?? account).join(', ');
+}
+
+function findUser({ whoami: show }: WindowsTools): string | null {
+  try {
+    return parseSid(show());
+  } catch {
+    return null;
+  }
 }
 
 /** The SID in the output of `whoami /user`, which is its last word in every language. */
