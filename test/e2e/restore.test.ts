@@ -155,7 +155,7 @@ test('restore refuses a directory that a daemon uses and a file that is not a ba
   expect(held.err).toContain('Nothing was changed.');
   expect((await agent.status()).instance).toBe(instance);
 
-  agent.process.signal('SIGTERM');
+  expect((await operate(harness.directory, 'stop')).code).toBe(0);
   expect(await agent.process.ended).toBe(0);
   const before = readFileSync(join(harness.directory, 'state', 'latchkey.db'));
   const foreign = await operate(harness.directory, 'restore', join(harness.directory, 'config.yaml'));
