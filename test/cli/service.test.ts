@@ -166,7 +166,8 @@ test('the unit has the state directory and the configuration of the command line
 test('startCommand suggests systemctl for a system service, and serve otherwise', async () => {
   await using folder = temporaryDirectory();
   const options = { config: undefined, stateDir: undefined, json: false };
-  const start = (stateDir: string): string => startCommand(options, stateDir, ['/nowhere', folder.path]);
+  const start = (stateDir: string): string =>
+    startCommand(options, stateDir, 'linux', ['/nowhere', folder.path]);
   expect(start('/var/lib/latchkey')).toBe('latchkey serve');
   for (const [of, unit] of [
     ['/var/lib/latchkey', formatUnit(plain)],

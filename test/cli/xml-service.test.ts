@@ -12,6 +12,7 @@ import {
   type XmlServiceOptions,
 } from '../../src/cli/commands/service/xml-service.ts';
 import { isUnchanged } from '../../src/cli/commands/service/systemd-unit.ts';
+import { startCommand } from '../../src/cli/hint.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -194,6 +195,22 @@ test.runIf(isLinux)(
     });
   },
 );
+
+test('startCommand suggests the service of the machine for its state directory, and serve for another', async () => {
+  await using folder = temporaryDirectory();
+  const start = (platform: 'darwin' | 'win32', stateDir: string): string =>
+    startCommand({}, stateDir, platform, [folder.path]);
+  const macState = '/Library/Application Support/Latchkey';
+  const windowsState = String.raw`C:\ProgramData\Latchkey`;
+  expect(start('darwin', macState)).toBe('latchkey serve');
+  writeFileSync(join(folder.path, 'latchkey.plist'), formatLaunchdJob(mac));
+  expect(start('darwin', macState)).toBe('sudo launchctl kickstart system/latchkey');
+  expect(start('darwin', '/Library')).toBe('latchkey serve');
+  const plain = formatWinswService({ ...windows, config: null, stateDir: null });
+  writeFileSync(join(folder.path, 'latchkey-service.xml'), plain);
+  expect(start('win32', windowsState)).toBe('sc.exe start latchkey');
+  expect(start('win32', String.raw`D:\my state`)).toBe('latchkey serve');
+});
 
 test('the SID of the account of the service is the hash of its name', () => {
   const sidOf = (name: string): string => {

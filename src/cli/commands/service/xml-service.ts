@@ -152,6 +152,13 @@ ${members.map(([key, value]) => `  <key>${key}</key>\n  ${value}`).join('\n')}
   return markText(head, body, xmlMark('change this file, then load the job again'));
 }
 
+/** Whether a service of the machine that this file wrote is for the daemon of a state directory. */
+export function isXmlServiceFor(xml: string, stateDir: string): boolean {
+  const folder = process.env['ProgramData'] ?? String.raw`C:\ProgramData`;
+  const value = `>${escapeXml(stateDir)}<`.toLowerCase();
+  return xml.replaceAll('%ProgramData%', folder).toLowerCase().includes(value);
+}
+
 /** The words of a command of the service. Node gets the options that the systemd unit has in NODE_OPTIONS. */
 function commandLine({ program, config, stateDir }: ServiceOptions, command: string): readonly string[] {
   const [first = '', ...script] = program;
