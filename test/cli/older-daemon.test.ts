@@ -30,3 +30,11 @@ test('doctor advises to restart a daemon of an older version', async () => {
   expect(finding).toMatch(/ It was looked for on .+ {2}→ {2}restart it$/);
   expect(finding).toContain(`warn  ${file} cannot be read: ${advice} It was`);
 });
+
+test('doctor reports a daemon that cannot prove itself', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { status: 'ok', reasons: [] } });
+  daemon.age();
+  const { out } = await latchkey('doctor', '--state-dir', daemon.stateDir);
+  expect(out).toContain('restart it after the upgrade  →  see what listens there, and restart the daemon\n');
+});

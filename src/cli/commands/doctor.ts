@@ -118,8 +118,13 @@ async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
     findings: [warn(what, advice)],
     shownUntil: null,
   });
-  if (!called.ok)
-    return unknown(joinLines(called.lines), 'run this as the user that runs the daemon, or as root');
+  if (!called.ok) {
+    const isUnproven = called.code === exitCode.unreachable;
+    const advice = isUnproven
+      ? 'see what listens there, and restart the daemon'
+      : 'run this as the user that runs the daemon, or as root';
+    return unknown(joinLines(called.lines), advice);
+  }
   const read = statusObject.safeParse(called.answer.body);
   if (!read.success) return unknown('its status could not be read', otherVersion);
   const { listeners, upstream, outbox, clock, storage } = read.data;
