@@ -4,6 +4,7 @@ import type { OnMigration } from '../store/sqlite/files/migrations.ts';
 import { openStore } from '../store/sqlite/files/open.ts';
 import type { ComposeOptions } from './compose.ts';
 import type { Daemon } from './daemon.ts';
+import { logOf } from './log.ts';
 import { explainFailedStart, openLocalStore } from './store/local-store.ts';
 import type { TimeSource } from './system/machine.ts';
 import { secureStateDirectory } from './system/windows-directory.ts';
@@ -25,8 +26,8 @@ export type DaemonOptions = ComposeOptions & {
 export async function startDaemon(configuration: Configuration, options: DaemonOptions): Promise<Daemon> {
   const { stateDir: directory, store } = configuration;
   const { onMigration, log } = options;
-  secureStateDirectory(directory, (reason) =>
-    log.warn({ reason }, 'who can access the state directory was not checked'),
+  secureStateDirectory(directory, (error) =>
+    logOf(log, 'daemon').warn({ error }, 'who can access the state directory was not checked'),
   );
   await using resources = new AsyncDisposableStack();
   if (store.postgres !== null) {
