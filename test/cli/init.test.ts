@@ -10,6 +10,7 @@ import { configurationOf } from '../support/builders/config-builders.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { startPlainUpstream, type PlainUpstream } from '../support/harness/plain-upstream.ts';
 import { startRealStore } from '../support/harness/real-store.ts';
+import { isWindows } from '../support/platform.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const secret = 'the-product-secret';
@@ -47,23 +48,27 @@ async function init(directory: string, url: string, given: string, ...argv: stri
   return await latchkey('init', '--config', join(directory, 'latchkey.yaml'), ...options, ...argv);
 }
 
-test('init writes an agent if the store accepts its credentials, and prints the next steps', async () => {
-  await using directory = temporaryDirectory();
-  await using store = await startStore();
-  const config = join(directory.path, 'latchkey.yaml');
-  const { code, out, err } = await init(directory.path, store.url, secret, '--json');
-  expect({ code, err }).toEqual({ code: 0, err: '' });
-  expect(JSON.parse(out)).toMatchObject({
-    file: config,
-    role: 'agent',
-    state_dir: join(directory.path, 'latchkey-state'),
-    next: [`latchkey --config ${config} serve`, `latchkey --config ${config} status`],
-  });
-  const text = readFileSync(config, 'utf8');
-  expect(text).toContain('secret_file: ./rgsf.secret');
-  expect(text + out).not.toContain(secret);
-  expect((await latchkey('config', 'check', '--connect', '--config', config)).code).toBe(0);
-});
+// Its paths are those of POSIX.
+test.skipIf(isWindows)(
+  'init writes an agent if the store accepts its credentials, and prints the next steps',
+  async () => {
+    await using directory = temporaryDirectory();
+    await using store = await startStore();
+    const config = join(directory.path, 'latchkey.yaml');
+    const { code, out, err } = await init(directory.path, store.url, secret, '--json');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(JSON.parse(out)).toMatchObject({
+      file: config,
+      role: 'agent',
+      state_dir: join(directory.path, 'latchkey-state'),
+      next: [`latchkey --config ${config} serve`, `latchkey --config ${config} status`],
+    });
+    const text = readFileSync(config, 'utf8');
+    expect(text).toContain('secret_file: ./rgsf.secret');
+    expect(text + out).not.toContain(secret);
+    expect((await latchkey('config', 'check', '--connect', '--config', config)).code).toBe(0);
+  },
+);
 
 test('init writes no agent if the store refuses the secret, unless --unchecked is given', async () => {
   await using directory = temporaryDirectory();
@@ -86,7 +91,8 @@ test('init writes no agent if the store refuses the secret, unless --unchecked i
   });
 });
 
-test('init writes no agent if every user can read its secret', async () => {
+// Windows has no permission bits.
+test.skipIf(isWindows)('init writes no agent if every user can read its secret', async () => {
   await using directory = temporaryDirectory();
   await using store = await startStore();
   const secretFile = join(directory.path, 'rgsf.secret');
@@ -137,25 +143,29 @@ test('init writes no agent if the store is unavailable or its URL is invalid', a
   expect(existsSync(join(directory.path, 'latchkey.yaml'))).toBe(false);
 });
 
-test('init writes the given address and state directory, and no LATCHKEY_ variable', async () => {
-  await using directory = temporaryDirectory();
-  const config = join(directory.path, 'latchkey.yaml');
-  const stateDir = join(directory.path, 'mine');
-  vi.stubEnv('LATCHKEY_LOG__LEVEL', 'no such level');
-  const argv = ['--config', config, '--state-dir', stateDir, '--listen', '127.0.0.1:9'];
-  const { code, out } = await latchkey('init', '--authority', ...argv);
-  expect([code, out]).toEqual([
-    0,
-    expect.stringContaining(`Wrote ${config} (mode 0600): an authority on http://127.0.0.1:9\n`),
-  ]);
-  vi.unstubAllEnvs();
-  expect(loadConfiguration({ file: config, environment: {} })).toMatchObject({
-    configuration: {
-      stateDir,
-      listen: { tcp: { port: 9 }, socket: join(stateDir, 'latchkey.sock') },
-    },
-  });
-});
+// Its paths are those of POSIX.
+test.skipIf(isWindows)(
+  'init writes the given address and state directory, and no LATCHKEY_ variable',
+  async () => {
+    await using directory = temporaryDirectory();
+    const config = join(directory.path, 'latchkey.yaml');
+    const stateDir = join(directory.path, 'mine');
+    vi.stubEnv('LATCHKEY_LOG__LEVEL', 'no such level');
+    const argv = ['--config', config, '--state-dir', stateDir, '--listen', '127.0.0.1:9'];
+    const { code, out } = await latchkey('init', '--authority', ...argv);
+    expect([code, out]).toEqual([
+      0,
+      expect.stringContaining(`Wrote ${config} (mode 0600): an authority on http://127.0.0.1:9\n`),
+    ]);
+    vi.unstubAllEnvs();
+    expect(loadConfiguration({ file: config, environment: {} })).toMatchObject({
+      configuration: {
+        stateDir,
+        listen: { tcp: { port: 9 }, socket: join(stateDir, 'latchkey.sock') },
+      },
+    });
+  },
+);
 
 test.skipIf(process.getuid?.() !== 0)(
   'init --force keeps mode 0640 of a configuration for a service',
@@ -182,7 +192,8 @@ const store = {
 const plan = { stateDir: './a b', tcp: '127.0.0.1:8787', socket: null, store };
 const load = (text: string) => loadConfiguration({ file: '/srv/latchkey.yaml', text, environment: {} });
 
-test('init quotes every value, so that any character is read back', () => {
+// Its paths are those of POSIX.
+test.skipIf(isWindows)('init quotes every value, so that any character is read back', () => {
   const loaded = load(formatPlan(plan));
   expect(loaded).toMatchObject({
     ok: true,

@@ -235,7 +235,7 @@ test('status --watch reports a stopped daemon and continues when it is back', as
   const { code, err, frames } = await watched(daemon, looks, { isTerminal: true });
   expect({ code, err }).toEqual({ code: 0, err: '' });
   expect(frames[1]).toMatch(
-    /^latchkey +unavailable, last seen 2s ago\nreason +the daemon .* did not answer at/,
+    /^latchkey +unavailable, last seen 2s ago\nreason +the daemon .* did not\s+answer at/,
   );
   // Totals that began anew make no rate.
   expect(frames[2]).toMatch(/^rates +after the next refresh$/m);

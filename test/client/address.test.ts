@@ -10,6 +10,7 @@ import {
 } from '../../src/client/credential.ts';
 import { connect } from '../../src/client/index.ts';
 import { startSandbox } from '../../src/testing.ts';
+import { isWindows } from '../support/platform.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
 
 let directory: TemporaryDirectory;
@@ -36,7 +37,8 @@ function found(options: AddressOptions, environment: Record<string, string> = {}
   );
 }
 
-it('an address that the program names is the only one', () => {
+// Its paths are those of POSIX.
+it.skipIf(isWindows)('an address that the program names is the only one', () => {
   const environment = { LATCHKEY_URL: 'http://127.0.0.1:1', LATCHKEY_STATE_DIR: '/elsewhere' };
   expect(found({ url: 'http://localhost:2' }, environment)).toEqual(['http://localhost:2']);
   expect(found({ url: 'unix:/run/a.sock' }, environment)).toEqual(['/run/a.sock']);
@@ -49,7 +51,8 @@ it('an address that the program names is the only one', () => {
   ]);
 });
 
-it('without options, the environment names the address', () => {
+// Its paths are those of POSIX.
+it.skipIf(isWindows)('without options, the environment names the address', () => {
   expect(found({}, { LATCHKEY_URL: 'unix:/run/b.sock', LATCHKEY_STATE_DIR: '/elsewhere' })).toEqual([
     '/run/b.sock',
   ]);
@@ -58,19 +61,24 @@ it('without options, the environment names the address', () => {
   ]);
 });
 
-it('by default, the agent of this user is looked for first, then the agent of the machine', () => {
-  const environment = { XDG_STATE_HOME: directory.path, XDG_RUNTIME_DIR: '/run/user/1' };
-  const sockets = [
-    '/run/user/1/latchkey/latchkey.sock',
-    join(directory.path, 'latchkey', 'latchkey.sock'),
-    '/run/latchkey/latchkey.sock',
-  ];
-  expect(found({}, environment)).toEqual(sockets);
-  writeListen(join(directory.path, 'latchkey'), { tcp: null });
-  expect(found({}, environment)).toEqual([join(directory.path, 'latchkey', 'a.sock'), ...sockets]);
-});
+// Its paths are those of POSIX.
+it.skipIf(isWindows)(
+  'by default, the agent of this user is looked for first, then the agent of the machine',
+  () => {
+    const environment = { XDG_STATE_HOME: directory.path, XDG_RUNTIME_DIR: '/run/user/1' };
+    const sockets = [
+      '/run/user/1/latchkey/latchkey.sock',
+      join(directory.path, 'latchkey', 'latchkey.sock'),
+      '/run/latchkey/latchkey.sock',
+    ];
+    expect(found({}, environment)).toEqual(sockets);
+    writeListen(join(directory.path, 'latchkey'), { tcp: null });
+    expect(found({}, environment)).toEqual([join(directory.path, 'latchkey', 'a.sock'), ...sockets]);
+  },
+);
 
-it('without XDG_STATE_HOME, the agent is looked for in the home directory', () => {
+// Its paths are those of POSIX.
+it.skipIf(isWindows)('without XDG_STATE_HOME, the agent is looked for in the home directory', () => {
   vi.stubEnv('HOME', directory.path);
   const stateDir = join(directory.path, '.local', 'state', 'latchkey');
   expect(found({})).toEqual([join(stateDir, 'latchkey.sock'), '/run/latchkey/latchkey.sock']);
@@ -81,11 +89,15 @@ it('an XDG variable with a relative path is ignored', () => {
   expect(found({}, relative)).toEqual(found({}, {}));
 });
 
-it.each([0o620, 0o602])('a listen.json that other users can write is ignored: mode %s', (mode) => {
-  const file = writeListen(directory.path);
-  chmodSync(file, mode);
-  expect(found({ stateDir: directory.path })).toEqual([join(directory.path, 'latchkey.sock')]);
-});
+// Windows has no permission bits.
+it.skipIf(isWindows).each([0o620, 0o602])(
+  'a listen.json that other users can write is ignored: mode %s',
+  (mode) => {
+    const file = writeListen(directory.path);
+    chmodSync(file, mode);
+    expect(found({ stateDir: directory.path })).toEqual([join(directory.path, 'latchkey.sock')]);
+  },
+);
 
 it('a url that is not http, https or unix is rejected', () => {
   for (const url of ['127.0.0.1:8787', 'ftp://localhost', '']) {
@@ -187,7 +199,8 @@ it.each(['LATCHKEY_TOKEN', 'LATCHKEY_TOKEN_FILE'])(
   },
 );
 
-it('a program needs no credential on a socket with a grant', async () => {
+// Its paths are those of POSIX.
+it.skipIf(isWindows)('a program needs no credential on a socket with a grant', async () => {
   const path = join(directory.path, 'shop.sock');
   const grant = { scopes: ['verify'] };
   await using sandbox = await startSandbox({

@@ -7,6 +7,7 @@ import { StorageError } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { prepareCommitter, type CommandOutcome, type Committer } from '../../../src/store/sqlite/commit.ts';
 import { buildOperation } from '../../support/builders/operation-builders.ts';
+import { isWindows } from '../../support/platform.ts';
 import { createTestStore, type TestStore } from '../../support/builders/store-builders.ts';
 
 type Command = (transaction: Transaction) => unknown;
@@ -302,7 +303,7 @@ test('a second batch while one is running is refused, and writes nothing into it
 
 const descriptors = '/proc/self/fd';
 
-test.runIf(existsSync(descriptors))(
+test.runIf(!isWindows && existsSync(descriptors))(
   'what a large command must be able to undo lies in a file of the state directory, gone with its process (skipped where there is no /proc)',
   async () => {
     await using store = createTestStore();
