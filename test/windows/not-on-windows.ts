@@ -20,9 +20,11 @@ export const notOnWindows: Readonly<Record<string, string>> = {
 
 /** Test files without a subject that is different on Windows: with them a run would take more than 6 minutes. */
 export const tooSlow: readonly string[] = [
-  'test/contract/{dialects,hostile,openapi,unanswered}.test.ts',
+  'test/cli/{instance,seller}.test.ts',
+  'test/contract/{access,accounts,dialects,hostile,http-gate,openapi,unanswered}.test.ts',
   'test/daemon/{heap,memory}.test.ts',
-  'test/http/entry/unread-answers.test.ts',
+  'test/http/entry/{broken-requests,unread-answers}.test.ts',
   'test/http/openapi/longest-texts.test.ts',
   'test/http/response-cache/same-responses.test.ts',
+  'test/http/routes/admin/import.test.ts',
 ];
