@@ -28,7 +28,7 @@ export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {
   /** Aborts if the caller disconnects. */
   signal: AbortSignal;
   routes: readonly Route[];
-  /** The address at which the connection was accepted (wire/proof.ts). */
+  /** The address of the connection (wire/proof.ts). */
   reachedAt: () => string;
 };
 

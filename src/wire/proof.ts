@@ -26,10 +26,21 @@ export function isProofOf(hmac: string, adminToken: string, claim: Claim): boole
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-/** The address of a TCP listener. An IPv4 address within IPv6 is written as IPv4, and a zone is left out. */
-export function tcpAddress(host: string, port: number): string {
+/** One end of a TCP connection. */
+export type TcpEnd = { host: string | undefined; port: number | undefined };
+
+/**
+ * The address of a TCP connection. With the end of the client, which no other connection to the listener has: a program
+ * that accepted a connection before the daemon listened there could otherwise forward it to the same address.
+ */
+export function tcpAddress(listener: TcpEnd, client: TcpEnd): string {
+  return `tcp ${formatEnd(listener)} from ${formatEnd(client)}`;
+}
+
+/** An IPv4 address within IPv6 is written as IPv4, and a zone is left out. */
+function formatEnd({ host = '', port = 0 }: TcpEnd): string {
   const plain = host.replace(/^::ffff:(?=\d+(?:\.\d+){3}$)/i, '').replace(/%.*$/, '');
-  return `tcp ${plain.includes(':') ? `[${plain}]` : plain}:${port}`;
+  return `${plain.includes(':') ? `[${plain}]` : plain}:${port}`;
 }
 
 /** The address of a Unix socket, with links in its directory resolved, or of a pipe of Windows. */
@@ -49,7 +60,9 @@ export const livenessQuery = parameters({ nonce: nonceText.optional() });
 
 export const proofObject = z
   .object({
-    address: z.string().describe('The address at which the connection was accepted.'),
+    address: z
+      .string()
+      .describe('The address at which the connection was accepted, and for TCP the end of the client.'),
     hmac: z.string().describe('HMAC-SHA256 with the token in `admin.token`, as base64url.'),
   })
   .meta({ id: 'Proof' });

@@ -33,6 +33,7 @@ async function attack(place: ListenOptions, serve: (socket: Socket) => void): Pr
     received: () => Buffer.concat(chunks).toString('latin1'),
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
+      if (!server.listening) return;
       server.close();
       await once(server, 'close');
     },
@@ -153,4 +154,28 @@ test.for(kinds)('a program (%s) that forwards to the running daemon gets no toke
   // The same daemon at its own address, or by a name.
   home.announce(only(kind, { ...real, tcp: `http://localhost:${portOf(real.tcp)}` }));
   expect(await home.run()).toMatchObject({ code: 0, err: '' });
+});
+
+test('a program that accepted the connection before the daemon started there gets no token', async () => {
+  await using directory = temporaryDirectory();
+  const home = await startHome(directory.path);
+  const left = only('tcp', home.addresses());
+  const port = portOf(left.tcp);
+  await home.daemon.kill();
+  home.announce(left);
+  const accepted = Promise.withResolvers<Socket>();
+  await using attacker = await attack({ host: '127.0.0.1', port }, accepted.resolve);
+  const running = home.run();
+  const victim = await accepted.promise;
+  const [probe] = (await once(victim, 'data')) as [Buffer];
+  // The address is free again, and the daemon listens there.
+  attacker.server.close();
+  await using _ = await startDaemonProcess(directory.path, { listen: { tcp: `127.0.0.1:${port}` } });
+  const onward = connect({ host: '127.0.0.1', port });
+  onward.on('error', () => undefined).write(probe);
+  victim.pipe(onward).pipe(victim);
+  const { code, err } = await running;
+  expect(code).toBe(69);
+  expect(err).toContain(`forwards to the daemon at tcp 127.0.0.1:${port} from`);
+  expectNoToken(attacker, home);
 });

@@ -28,14 +28,16 @@ test('no character can move from one part of a claim to the next', () => {
 });
 
 test.each([
-  ['127.0.0.1', 'tcp 127.0.0.1:80'],
-  ['::ffff:127.0.0.1', 'tcp 127.0.0.1:80'],
-  ['::FFFF:10.0.0.7', 'tcp 10.0.0.7:80'],
-  ['::1', 'tcp [::1]:80'],
-  ['fe80::1%eth0', 'tcp [fe80::1]:80'],
-  ['::ffff:1:2', 'tcp [::ffff:1:2]:80'],
-])('the address of a connection to %s is %s', (host, address) => {
-  expect(tcpAddress(host, 80)).toBe(address);
+  ['127.0.0.1', '127.0.0.1:80'],
+  ['::ffff:127.0.0.1', '127.0.0.1:80'],
+  ['::FFFF:10.0.0.7', '10.0.0.7:80'],
+  ['::1', '[::1]:80'],
+  ['fe80::1%eth0', '[fe80::1]:80'],
+  ['::ffff:1:2', '[::ffff:1:2]:80'],
+])('a connection between %s and another address has both ends in its address', (host, end) => {
+  const other = { host: '10.0.0.9', port: 1 };
+  expect(tcpAddress({ host, port: 80 }, other)).toBe(`tcp ${end} from 10.0.0.9:1`);
+  expect(tcpAddress(other, { host, port: 80 })).toBe(`tcp 10.0.0.9:1 from ${end}`);
 });
 
 test('a pipe has its own name as address', () => {

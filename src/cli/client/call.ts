@@ -96,11 +96,11 @@ export class Connection implements Disposable {
     return sendRequest({ ...options, agent: this.#agent });
   }
 
-  /** The address that was dialled, as the daemon must prove it (wire/proof.ts). */
+  /** The address of the connection, as the daemon must prove it (wire/proof.ts). */
   get address(): string {
     if (this.#endpoint.kind === 'socket') return socketAddress(this.#endpoint.path);
-    const { remoteAddress = '', remotePort = 0 } = this.#socket ?? {};
-    return tcpAddress(remoteAddress, remotePort);
+    const { localAddress, localPort, remoteAddress, remotePort } = this.#socket ?? {};
+    return tcpAddress({ host: remoteAddress, port: remotePort }, { host: localAddress, port: localPort });
   }
 
   [Symbol.dispose](): void {

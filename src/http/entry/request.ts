@@ -79,8 +79,8 @@ export async function readRequest(
   });
 }
 
-function tcpAddressOf({ localAddress = '', localPort = 0 }: Socket): string {
-  return tcpAddress(localAddress, localPort);
+function tcpAddressOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): string {
+  return tcpAddress({ host: localAddress, port: localPort }, { host: remoteAddress, port: remotePort });
 }
 
 /** The path of a target as the router reads it: without a query, doubled slashes and a slash at its end. */

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { App, ProcessControl } from '../../../src/http/app.ts';
 import { StorageError } from '../../../src/service/ports.ts';
@@ -29,11 +30,13 @@ describe('GET /livez with a nonce', () => {
   test('proves the address of the connection', async () => {
     await using opened = await openApp();
     const server = serverOf(opened.app);
+    const clients: unknown[] = [];
+    server.server.on('connection', ({ remotePort }: Socket) => clients.push(remotePort));
     const { port } = new URL(await server.listen({ host: '127.0.0.1', port: 0 }));
     const response = await fetch(`http://127.0.0.1:${port}/livez?nonce=${nonce}`);
     const { proof } = (await response.json()) as { proof: { address: string; hmac: string } };
     await server.close();
-    expect(proof.address).toBe(`tcp 127.0.0.1:${port}`);
+    expect(proof.address).toBe(`tcp 127.0.0.1:${port} from 127.0.0.1:${String(clients[0])}`);
     const { instance } = opened.app;
     expect(isProofOf(proof.hmac, adminToken, { nonce, instance, address: proof.address })).toBe(true);
   });

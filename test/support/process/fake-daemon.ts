@@ -75,8 +75,12 @@ export async function startFakeDaemon(): Promise<FakeDaemon> {
         response.setHeader('date', new Date(fakeNow).toUTCString());
         if (instance !== null) response.setHeader('latchkey-instance', instance);
         if (isProbe) {
-          const { localAddress = '', localPort = 0 } = request.socket;
-          const address = listener === 'socket' ? socketAddress(socket) : tcpAddress(localAddress, localPort);
+          const { localAddress, localPort, remoteAddress, remotePort } = request.socket;
+          const client = { host: remoteAddress, port: remotePort };
+          const address =
+            listener === 'socket'
+              ? socketAddress(socket)
+              : tcpAddress({ host: localAddress, port: localPort }, client);
           const claim = { nonce, instance: ownInstance, address };
           const proof = { address, hmac: proofOf(adminToken, claim) };
           return response.end(JSON.stringify({ status: 'ok', reasons: [], ...(isOlder ? {} : { proof }) }));
