@@ -53,6 +53,8 @@ test.each([
   ['RC', [], []],
   ['CC', [eve], []],
   ['LC', [], [eve]],
+  ['CR', [], [eve]],
+  ['RP', [], [eve]],
   ['0x80000000', [eve], []],
   ['2147483648', [eve], []],
   ['??', [eve], [eve]],
@@ -69,9 +71,29 @@ test('an entry that denies opens nothing, and an unknown kind of entry opens wha
   });
 });
 
+test.each([')', '(', '))((', ';', ''])(
+  'no entry can be hidden behind a condition with the text "%s"',
+  (text) => {
+    const hiding = `(XA;;RC;;;SY;(@User.a == "${text}"))`;
+    expect(strangersOf(`D:P${hiding}(A;OICI;FA;;;${eve})(A;;RC;;;OW)`)).toEqual({
+      readers: ['S-1-1-0'],
+      writers: ['S-1-1-0'],
+    });
+  },
+);
+
+test.each(['D:(A;;FA;;;SY', 'D:(A;;FA;;;SY))', 'D:(A;;FA;;;SY)x', 'D:x(A;;FA;;;SY)'])(
+  '%s is not understood',
+  (sddl) => {
+    expect(strangersOf(sddl).writers).toEqual(['S-1-1-0']);
+  },
+);
+
 test('a file without a list of rights is open to all, and a text without a list says nothing', () => {
   const all = { readers: ['S-1-1-0'], writers: ['S-1-1-0'] };
   expect(strangersOf('D:NO_ACCESS_CONTROL')).toEqual(all);
+  expect(strangersOf('D:PNO_ACCESS_CONTROL')).toEqual(all);
+  expect(strangersOf('D:PARAINO_ACCESS_CONTROL')).toEqual(all);
   expect(strangersOf('D:P')).toEqual(nobody);
   expect(parseSddl('')).toBeNull();
   expect(parseSddl('O:BAG:SYS:(ML;;NW;;;LW)')).toBeNull();

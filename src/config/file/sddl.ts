@@ -33,8 +33,11 @@ const abbreviations: Readonly<Record<string, string>> = {
 };
 
 const readBits = 0x9000_0001n | 0x0200_0000n;
-/** Writing and adding, deleting (also in a directory), changing rights or owner, and the generic rights. */
-const writeBits = 0x5000_0000n | 0x0200_0000n | 0x000d_0046n;
+/**
+ * Writing and adding (attributes, too, with which an empty directory can become a link), deleting (also in a directory),
+ * changing rights or owner, and the generic rights.
+ */
+const writeBits = 0x5000_0000n | 0x0200_0000n | 0x000d_0156n;
 
 const rightBits: Readonly<Record<string, bigint>> = {
   GA: 0x1000_0000n,
@@ -67,8 +70,16 @@ const rightBits: Readonly<Record<string, bigint>> = {
 export function parseSddl(text: string): readonly AccessEntry[] | null {
   const list = sectionsOf(text).find((section) => section.startsWith('D:'));
   if (list === undefined) return null;
-  if (list.startsWith('D:NO_ACCESS_CONTROL')) return [all(everyone)];
+  if (!isUnderstood(list)) return [all(everyone)];
   return entriesOf(list).flatMap(parseEntry);
+}
+
+/**
+ * Whether each parenthesis of a list delimits an entry or a part of a condition. A quoted text can have parentheses that
+ * hide the entries behind it, so a list with quotes is not understood. Neither is `NO_ACCESS_CONTROL`, after any flags.
+ */
+function isUnderstood(list: string): boolean {
+  return /^D:(?:P|AR|AI)*(?:\((?:[^()"]|\((?:[^()"]|\([^()"]*\))*\))*\))*$/.test(list);
 }
 
 /** Splits a text at `O:`, `G:`, `D:` and `S:`, but not inside of entries. */
