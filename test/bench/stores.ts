@@ -1,8 +1,8 @@
 import { cp, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { v7 } from 'uuid';
 import type { Bench } from './bench.ts';
 import { LocalClient } from '../../src/daemon/sandbox/server.ts';
+import { systemRandom } from '../../src/daemon/system/machine.ts';
 import { currentRun } from '../../src/service/lifecycle/current-run.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { checkpoint, openWriting } from '../../src/store/sqlite/connection.ts';
@@ -139,7 +139,7 @@ function fillAgent(transaction: Transaction, { licenses, waiting = 0 }: StoreCon
 function addUse({ operations }: Transaction, subject: string, now: number): void {
   const credential = `product:${productKey}`;
   operations.add(
-    buildOperation({ id: v7(), subject, productId: productKey, createdAt: now, credential, nextAt: now }),
+    buildOperation({ id: systemRandom.uuid(now), subject, productId: productKey, createdAt: now, credential, nextAt: now }),
   );
 }
 
