@@ -139,7 +139,14 @@ function fillAgent(transaction: Transaction, { licenses, waiting = 0 }: StoreCon
 function addUse({ operations }: Transaction, subject: string, now: number): void {
   const credential = `product:${productKey}`;
   operations.add(
-    buildOperation({ id: systemRandom.uuid(now), subject, productId: productKey, createdAt: now, credential, nextAt: now }),
+    buildOperation({
+      id: systemRandom.uuid(now),
+      subject,
+      productId: productKey,
+      createdAt: now,
+      credential,
+      nextAt: now,
+    }),
   );
 }
 
