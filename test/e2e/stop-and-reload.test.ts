@@ -1,4 +1,6 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runProcess } from '../support/process/command-line.ts';
@@ -38,6 +40,28 @@ test('a second stop ends the wait of listen.drain_delay', async () => {
   const first = runProcess(['stop', '--state-dir', state]);
   await daemon.said('draining');
   expect(await runProcess(['stop', '--state-dir', state])).toMatchObject({ code: 0 });
+  expect(await first).toMatchObject({ code: 0 });
+  expect(await daemon.ended).toBe(0);
+});
+
+test('a stop of a process that is ending waits for its end', async () => {
+  await using directory = temporaryDirectory();
+  const state = join(directory.path, 'state');
+  await using daemon = await startDaemonProcess(directory.path, configuration);
+  const token = readFileSync(join(state, 'admin.token'), 'utf8').trim();
+  // This request keeps the process from ending.
+  const caller = connect(Number(new URL(daemon.tcp).port), '127.0.0.1').on('error', () => undefined);
+  caller.write('POST /admin/v1/tokens HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n');
+  caller.write(
+    `Content-Type: application/json\r\nExpect: 100-continue\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+  );
+  await once(caller, 'data');
+  const first = runProcess(['stop', '--state-dir', state]);
+  await daemon.said('draining');
+  const second = runProcess(['stop', '--state-dir', state]);
+  expect(await daemon.said('refused')).toMatchObject({ route: '/admin/v1/stop', code: 'draining' });
+  caller.destroy();
+  expect(await second).toEqual({ code: 0, out: 'stopped\n', err: '' });
   expect(await first).toMatchObject({ code: 0 });
   expect(await daemon.ended).toBe(0);
 });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { locateDaemon } from '../../config/load.ts';
 import { readAddress } from '../client/endpoint.ts';
-import { request } from '../client/request.ts';
+import { request, type Result } from '../client/request.ts';
 import { CommandError, defineCommand } from '../command.ts';
 import { toLoadOptions } from '../configuration.ts';
 import { exitCode } from '../exit-code.ts';
@@ -19,8 +19,7 @@ export const command = defineCommand({
   examples: [['latchkey stop', 'after the requests in flight are answered']],
   handler: async (args, output) => {
     const call = { method: 'POST', path: '/admin/v1/stop' } as const;
-    const { data } = await request(args, call, stopObject);
-    const limitMs = data.ends_within_s * 1_000 + marginMs;
+    const limitMs = (await endsWithinS(request(args, call, stopObject))) * 1_000 + marginMs;
     const located = locateDaemon(toLoadOptions(args));
     if (located.ok && !(await hasEnded(located.location.stateDir, limitMs))) {
       const line = `latchkey: the daemon is ending, but has not ended after ${Math.ceil(limitMs / 1_000)} seconds: see its log`;
@@ -30,6 +29,18 @@ export const command = defineCommand({
     return exitCode.done;
   },
 });
+
+/** How long a process takes that answers no more requests, because it is ending already, in s. */
+const drainingS = 15;
+
+async function endsWithinS(asked: Promise<Result<{ ends_within_s: number }>>): Promise<number> {
+  try {
+    return (await asked).data.ends_within_s;
+  } catch (error) {
+    if (error instanceof CommandError && error.refusal?.code === 'draining') return drainingS;
+    throw error;
+  }
+}
 
 /** Waits until the process has released the state directory. Returns false if it has not within the limit. */
 async function hasEnded(stateDir: string, limitMs: number): Promise<boolean> {
