@@ -147,7 +147,9 @@ function toError({ status, body }: DaemonResponse): CommandError {
 
 /** Puts the name of the parameter before the sentence, unless the sentence starts with it. */
 function formatError({ parameter, detail }: { parameter: string; detail: string }): string {
-  return detail.startsWith(`${parameter} `) ? `  ${detail}` : `  ${parameter}: ${detail}`;
+  return detail.startsWith(`${parameter} `) || detail.startsWith(`${parameter}: `)
+    ? `  ${detail}`
+    : `  ${parameter}: ${detail}`;
 }
 
 const pageOptions = {
