@@ -39,7 +39,7 @@ export function tcpAddress(listener: TcpEnd, client: TcpEnd): string {
 
 /** An IPv4 address within IPv6 is written as IPv4, and a zone is left out. */
 function formatEnd({ host = '', port = 0 }: TcpEnd): string {
-  const plain = host.replace(/^::ffff:(?=\d+(?:\.\d+){3}$)/i, '').replace(/%.*$/, '');
+  const plain = host.replace(/^::ffff:(?=\d+(?:\.\d+){3}$)/i, '').split('%', 1)[0] ?? '';
   return `${plain.includes(':') ? `[${plain}]` : plain}:${port}`;
 }
 

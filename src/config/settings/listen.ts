@@ -139,7 +139,7 @@ export const listen = section(
       socket: endpoints.socket,
       socket_mode: mode.prefault('0600').meta({
         description:
-          'Permission bits of `listen.socket`. On Windows `0600` is for the user of the daemon and administrators, `0666` for every user.',
+          'Permission bits of `listen.socket`. On Windows only `0600`: the user of the daemon and administrators. There, open a pipe of `listen.sockets` to other users, with the mode `0666`.',
       }),
       sockets: z.array(socket).prefault([]).meta({ description: 'Additional Unix sockets.' }),
       dialect: z.enum(dialectNames).prefault('specification').meta({
@@ -218,7 +218,7 @@ export function checkSockets(
   const isWindows = platform === 'win32';
   const found = [
     { key: ['socket'], text: first === null ? null : checkPath(first, platform) },
-    { key: ['socket_mode'], text: first !== null && isWindows ? checkPipeMode(socketMode) : null },
+    { key: ['socket_mode'], text: first !== null && isWindows && socketMode !== 0o600 ? noMode : null },
     ...sockets.flatMap((each, index) => [
       { key: ['sockets', index, 'path'], text: checkPath(each.path, platform) },
       { key: ['sockets', index, 'mode'], text: isWindows ? checkPipeMode(each.mode) : null },
@@ -227,6 +227,9 @@ export function checkSockets(
   ];
   return found.flatMap(({ key, text: wrong }) => (wrong === null ? [] : [{ key, text: wrong }]));
 }
+
+/** With 0666, any user could serve this pipe too, and commands send the admin token to it. */
+const noMode = 'must be "0600" on Windows: let other users connect by listen.sockets with mode "0666"';
 
 const noGroup = 'cannot be set on Windows: remove it, and let every user connect with mode "0666"';
 

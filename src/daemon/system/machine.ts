@@ -163,17 +163,17 @@ const registryKey = String.raw`HKLM\SOFTWARE\Microsoft\Cryptography`;
 
 type IdSource = { read: () => string; pattern: RegExp };
 
-const unix: IdSource = { read: () => readFileSync('/etc/machine-id', 'utf8'), pattern: /^\s*(\S*)\s*$/ };
+const unix: IdSource = { read: () => readFileSync('/etc/machine-id', 'utf8'), pattern: /^(\S*)$/ };
 
 /** How each system shows its id, and what is the id in the text. */
 const idSources: Readonly<Partial<Record<NodeJS.Platform, IdSource>>> = {
   win32: {
     read: () => runWindowsProgram('reg.exe', ['query', registryKey, '/v', 'MachineGuid', '/reg:64']),
-    pattern: /^\s*MachineGuid\s+REG_SZ\s+([0-9a-f-]{32,36})\s*$/im,
+    pattern: /\bMachineGuid {1,9}REG_SZ {1,9}([0-9a-f-]{32,36})\b/i,
   },
   darwin: {
     read: () => runProgram('/usr/sbin/ioreg', ['-rd1', '-c', 'IOPlatformExpertDevice']),
-    pattern: /^[\s|]*"IOPlatformUUID" = "([0-9A-F-]{36})"\s*$/im,
+    pattern: /"IOPlatformUUID" = "([0-9A-F-]{36})"/i,
   },
 };
 
@@ -188,7 +188,7 @@ export function machineId(platform: NodeJS.Platform = process.platform): string 
 
 /** Takes the id from what a system shows about itself. */
 export function parseMachineId(platform: NodeJS.Platform, text: string): string {
-  return (idSources[platform] ?? unix).pattern.exec(text)?.[1] ?? '';
+  return (idSources[platform] ?? unix).pattern.exec(text.trim())?.[1] ?? '';
 }
 
 function readIdSource(platform: NodeJS.Platform): string {
