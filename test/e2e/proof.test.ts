@@ -135,6 +135,20 @@ test.for(kinds)('a program at the address (%s) of a killed daemon gets no token'
   }
 });
 
+test('status --check does not believe a program at the address of a killed daemon', async () => {
+  await using directory = temporaryDirectory();
+  const home = await startHome(directory.path);
+  const left = only('tcp', home.addresses());
+  await home.daemon.kill();
+  home.announce(left);
+  await using _ = await attack(
+    { host: '127.0.0.1', port: portOf(left.tcp) },
+    impersonate(left.instance, wrong),
+  );
+  const { code, out } = await runProcess(['status', '--check', '--state-dir', home.state]);
+  expect([code, out]).toEqual([69, '']);
+});
+
 test.for(kinds)('a program (%s) that forwards to the running daemon gets no token', async (kind) => {
   await using directory = temporaryDirectory();
   const home = await startHome(directory.path);

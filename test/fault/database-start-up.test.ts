@@ -122,7 +122,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       'a role that may not create the schema',
       () => ({ url: urlOf(server.address, { user: 'guest' }) }),
       1,
-      'its role has no right to make or use the schema "latchkey" (permission denied for database postgres): make it by CREATE SCHEMA "latchkey" AUTHORIZATION and the name of the role, or, if it is there, GRANT USAGE ON SCHEMA "latchkey" to it.',
+      'its role has no right to make or use the schema "latchkey" (permission denied for database postgres): run CREATE SCHEMA "latchkey" AUTHORIZATION with the name of the role, or, if the schema exists, GRANT USAGE ON SCHEMA "latchkey".',
     ],
     [
       'a role that may not connect to the database',

@@ -28,6 +28,8 @@ export interface Failure {
   readonly isSilent: boolean;
   /** Whether a process has locked the state directory. */
   readonly isLocked: boolean;
+  /** Whether something listens there that did not prove that it is the daemon. */
+  readonly isUnproven: boolean;
 }
 
 /** The instance that must respond, and the token to send; null for none. */
@@ -50,7 +52,7 @@ export async function callDaemon(
   if (!read.ok && read.isAbsent) return (await findLock(location, [])) ?? noDaemon(location, options);
   if (!read.ok) return fail(exitCode.failed, [...read.lines, lookedAt]);
   const { instance, endpoints } = read.address;
-  const credential = withToken ? readToken(location.stateDir) : noCredential;
+  const credential = withToken ? readToken(location.stateDir) : readProof(location.stateDir);
   if (!credential.ok) return fail(credential.code, [...credential.lines, lookedAt]);
   if (credential.token !== null && credential.adminToken === null) options.warn?.(unprovenWarning);
   const tried: string[] = [];
@@ -66,12 +68,16 @@ export async function callDaemon(
     tried.push(`${where}: ${result.reason}`);
     isDoubted ||= result.doubted === true;
   }
-  if (isDoubted) return doubted(tried, directory);
+  if (isDoubted) return doubted(tried, { directory, withToken });
   const holder = tried.length === 0 ? null : await findLock(location, tried);
   return holder ?? unreachable(tried, directory, startCommand(options, location.stateDir));
 }
 
-const noCredential = { ok: true, token: null, adminToken: null, knownTo: [] } as const;
+/** For a request without a token. A user who cannot read `admin.token` gets the response without a proof. */
+function readProof(stateDir: string): { readonly ok: true } & Credential {
+  const read = readToken(stateDir);
+  return { ok: true, token: null, adminToken: read.ok ? read.adminToken : null, knownTo: [] };
+}
 
 const unprovenWarning =
   'latchkey: LATCHKEY_TOKEN is sent without a proof that this is the daemon: there is no admin.token to check with';
@@ -81,13 +87,15 @@ const unprovenWarning =
  *
  * A killed daemon leaves `listen.json` behind, and any program may listen at its address now, or forward to the daemon
  * elsewhere. So the daemon must first prove that it knows the token in `admin.token`, and that it accepted this very
- * connection at the address that was dialled. The token is sent on the same connection.
+ * connection at the address that was dialled. The token is sent on the same connection. The responses to requests without
+ * a token are proven too, if this user can read `admin.token`.
  */
 async function send(endpoint: Endpoint, request: Call, sender: Sender): Promise<CallResult> {
   const { instance, token, adminToken, knownTo } = sender;
   using connection = new Connection(endpoint);
-  if (token === null) return recognize(await call(connection, request, null), instance);
-  const reason = distrust(endpoint, { knownTo, isProven: adminToken !== null });
+  if (token === null && adminToken === null)
+    return recognize(await call(connection, request, null), instance);
+  const reason = token === null ? null : distrust(endpoint, { knownTo, isProven: adminToken !== null });
   if (reason !== null) return { ok: false, sent: false, reason };
   const nonce = randomBytes(24).toString('base64url');
   const probe = { path: '/livez', query: { nonce }, signal: request.signal };
@@ -127,12 +135,15 @@ function recognize(result: CallResult, instance: string): CallResult {
 }
 
 /** Something listens at the address, but did not prove that it is the daemon. */
-function doubted(tried: readonly string[], directory: string): Failure {
+function doubted(
+  tried: readonly string[],
+  { directory, withToken }: { directory: string; withToken: boolean },
+): Failure {
   const lines = [
-    `latchkey: the token was not sent: no proof that the daemon on ${directory} listens there; looked at`,
+    `latchkey: ${withToken ? 'the token was not sent: ' : ''}no proof that the daemon on ${directory} listens there; looked at`,
     ...tried.map((line) => `  ${line}`),
   ];
-  return fail(exitCode.unreachable, lines, tried);
+  return { ...fail(exitCode.unreachable, lines, tried), isUnproven: true };
 }
 
 function adviceToStart(command: string): readonly string[] {
@@ -219,5 +230,5 @@ function formatDirectory({ stateDir, namedBy, file }: Location): string {
 }
 
 function fail(code: number, lines: readonly string[], tried: readonly string[] = []): Failure {
-  return { ok: false, code, lines, tried, isSilent: false, isLocked: false };
+  return { ok: false, code, lines, tried, isSilent: false, isLocked: false, isUnproven: false };
 }

@@ -63,7 +63,8 @@ async function examineDaemon(
 ): Promise<DaemonFindings & { presence: 'running' | 'absent' | 'unknown' }> {
   const ready = await callDaemon(options, { path: '/readyz' }, false);
   if (!ready.ok) {
-    const isAbsent = ready.code === exitCode.unreachable && !ready.isSilent && !ready.isLocked;
+    const { code, isSilent, isLocked, isUnproven } = ready;
+    const isAbsent = code === exitCode.unreachable && !isSilent && !isLocked && !isUnproven;
     const presence = isAbsent ? 'absent' : 'unknown';
     return { presence, findings: [explainAbsence(ready, start)], shownUntil: null };
   }
@@ -79,7 +80,11 @@ async function examineDaemon(
   return { ...running, findings: [finding, ...findings], shownUntil };
 }
 
-function explainAbsence({ code, lines, tried, isSilent, isLocked }: Failure, start: string): Finding {
+const adviceOnUnproven = 'see what listens there, and restart the daemon';
+
+function explainAbsence(failure: Failure, start: string): Finding {
+  const { code, lines, tried, isSilent, isLocked, isUnproven } = failure;
+  if (isUnproven) return warn(joinLines(lines), adviceOnUnproven);
   if (isLocked) {
     const what = ['a process has locked the state directory, and cannot be reached', ...tried].join('; ');
     return fail(what, `see its log, or end its process, then start it: ${start}`);
@@ -119,10 +124,10 @@ async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
     shownUntil: null,
   });
   if (!called.ok) {
-    const isUnproven = called.code === exitCode.unreachable;
-    const advice = isUnproven
-      ? 'see what listens there, and restart the daemon'
-      : 'run this as the user that runs the daemon, or as root';
+    const advice =
+      called.code === exitCode.unreachable
+        ? adviceOnUnproven
+        : 'run this as the user that runs the daemon, or as root';
     return unknown(joinLines(called.lines), advice);
   }
   const read = statusObject.safeParse(called.answer.body);
