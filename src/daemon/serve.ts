@@ -111,8 +111,9 @@ function handleSignals(
   const log = logOf(root, 'daemon');
   let isEnding = false;
   let isWindowClosed = false;
+  const reloadInTurn = inTurn((daemon: Daemon) => reloadInto(daemon, root, reload));
   const stopReloading = onReloadSignal(() => {
-    void starting.then((daemon) => reloadInto(daemon, root, reload), noop);
+    void starting.then(reloadInTurn, noop);
   });
   const skip = ['SIGHUP' as const, 'beforeExit' as const, ...skippedSignals];
   const ending = closeWithGrace({ delay: endMs, skip, logger: undefined }, async ({ err }) => {
@@ -149,7 +150,7 @@ function handleSignals(
   return {
     control: {
       stop: () => (end({ act: 'stop' }), endMs),
-      reload: async () => reloadInto(await starting, root, reload),
+      reload: async () => reloadInTurn(await starting),
     },
     uninstall() {
       stopListening();
@@ -192,6 +193,16 @@ function isExpected(error: unknown): error is Error {
     error instanceof ListenError ||
     error instanceof StorageError
   );
+}
+
+/** Runs each call after the one before: the configuration that was read last is the one that stays. */
+function inTurn<Input, Output>(action: (input: Input) => Promise<Output>): (input: Input) => Promise<Output> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (input) => {
+    const done = last.then(() => action(input));
+    last = done.catch(noop);
+    return done;
+  };
 }
 
 async function reloadInto(
