@@ -1,13 +1,16 @@
 import type { CommandEntry, CommandGroup, Entry } from './command.ts';
 
-/** Every command, in the order of the help. The file of a command has the path of its words: `commands/outbox/retry.ts`. */
+/**
+ * Every command, in the order of the help. The file of a command has the path of its words: `commands/outbox/retry.ts`.
+ * `serve`, `stop` and `reload` are in `commands/daemon/`.
+ */
 export const commands: readonly Entry[] = [
   { name: 'init', load: () => import('./commands/init.ts') },
-  { name: 'serve', load: () => import('./commands/serve.ts') },
+  { name: 'serve', load: () => import('./commands/daemon/serve.ts') },
   { name: 'demo', load: () => import('./commands/demo.ts') },
   { name: 'sandbox', load: () => import('./commands/sandbox.ts') },
-  { name: 'stop', load: () => import('./commands/stop.ts') },
-  { name: 'reload', load: () => import('./commands/reload.ts') },
+  { name: 'stop', load: () => import('./commands/daemon/stop.ts') },
+  { name: 'reload', load: () => import('./commands/daemon/reload.ts') },
   { name: 'status', load: () => import('./commands/status.ts') },
   { name: 'verify', load: () => import('./commands/verify.ts') },
   { name: 'use', load: () => import('./commands/use.ts') },

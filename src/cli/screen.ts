@@ -290,7 +290,7 @@ function fit(
 }
 
 interface ProgressBar {
-  /** Sets the progress, and the text beside the bar. */
+  /** Sets the progress, and the text next to the bar. */
   readonly update: (done: number, note: string) => void;
   readonly setTotal: (total: number) => void;
   readonly stop: () => void;

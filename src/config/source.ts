@@ -129,7 +129,7 @@ function readValue(text: string): { readonly value: unknown } | { readonly error
   return 'value' in yaml ? { value: yaml.value } : { error: yaml[0]?.text ?? 'is not valid YAML' };
 }
 
-/** Names the variable that sets a path, or a part of it. */
+/** Names the variable that sets a path, or a part of the path. */
 function nameOf(variables: readonly Variable[], path: KeyPath): string {
   const near = variables.filter((variable) =>
     variable.path.every((step, index) => index >= path.length || step === String(path[index])),

@@ -19,11 +19,11 @@ export function proofOf(adminToken: string, { nonce, instance, address }: Claim)
 }
 
 export function isProofOf(hmac: string, adminToken: string, claim: Claim): boolean {
-  const [given, expected] = [hmac, proofOf(adminToken, claim)].map((text) => Buffer.from(text)) as [
+  const [received, expected] = [hmac, proofOf(adminToken, claim)].map((text) => Buffer.from(text)) as [
     Buffer,
     Buffer,
   ];
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  return received.length === expected.length && timingSafeEqual(received, expected);
 }
 
 /** One end of a TCP connection. */

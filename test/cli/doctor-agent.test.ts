@@ -89,7 +89,7 @@ test.each<[what: string, status: number, body: string, line: RegExp]>([
     'knows a license key that nobody has',
     200,
     '{"data":{"enabled":true,"product_link":"RGsF","license_key":"KEY","buyer_email":"a@example.com","uses":0,"date":"2026-01-01T00:00:00Z"}}',
-    /^fail {2}the secret of product RGsF: the upstream knows a made-up license key that nobody issued {2}→ /,
+    /^fail {2}the secret of product RGsF: the upstream knows a license key that was made up {2}→ /,
   ],
 ])('doctor reports an upstream that %s', async (_, status, body, line) => {
   await using directory = temporaryDirectory();

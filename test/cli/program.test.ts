@@ -136,7 +136,7 @@ test.each([
   ['--listen=false', '--log-level=debug', '--json'],
   ['--socket', '-', '--upstream-url=http://[::1]:8787/?a=b', '--json=false'],
 ])('serve %s gives the options that yargs reads', async (...argv) => {
-  const { command } = await import('../../src/cli/commands/serve.ts');
+  const { command } = await import('../../src/cli/commands/daemon/serve.ts');
   // yargs reads a line that does not begin with its command.
   const [plain, byYargs] = await Promise.all([
     parseArguments(['serve', '--state-dir', '/x y', ...argv], ['serve'], command),

@@ -169,7 +169,7 @@ interface List<Item> {
 
 type ListArgs<Declared> = Args<Declared & typeof pageOptions>;
 
-/** Declares a command that shows a page of a list, or all of it. */
+/** Declares a command that shows a page of a list, or the whole list. */
 export function defineList<const Declared extends Builder, Item>(
   command: Omit<Command, 'builder' | 'handler'> & {
     readonly builder: Declared;

@@ -17,8 +17,8 @@ export const command = defineCommand({
     seed: textOption('Make the same requests fail each time'),
     'offline-after': textOption('Stop answering after this long'),
     credentials: textOption('File of credentials to use; created if missing', 'file'),
-    'write-config': textOption('Write the configuration of an agent in front of it to this folder', 'folder'),
-    'with-agent': { type: 'boolean', default: false, describe: 'Also run an agent in front of it' },
+    'write-config': textOption('Write the configuration of an agent of the sandbox to this folder', 'folder'),
+    'with-agent': { type: 'boolean', default: false, describe: 'Also run an agent of the sandbox' },
   },
   examples: [
     ['latchkey sandbox --dialect payhip', 'for software that was written for that store'],

@@ -290,10 +290,7 @@ function findingOf(check: CredentialCheck, isUnknownToAll: boolean): Finding {
 
 function explain({ name, outcome }: CredentialCheck): Finding {
   if (outcome.outcome === 'applied') {
-    return fail(
-      `${name}: the upstream knows a made-up license key that nobody issued`,
-      'check upstream.base_url',
-    );
+    return fail(`${name}: the upstream knows a license key that was made up`, 'check upstream.base_url');
   }
   const what = `${name}: ${outcome.detail}`;
   const reason = outcome.outcome === 'not_applied' ? outcome.reason : null;

@@ -1,7 +1,7 @@
-import { type ConfigurationResult, loadConfiguration } from '../../config/load.ts';
-import { defineCommand, textOption } from '../command.ts';
-import { formatSource, configurationError, toLoadOptions } from '../configuration.ts';
-import { formatPath } from '../hint.ts';
+import { type ConfigurationResult, loadConfiguration } from '../../../config/load.ts';
+import { defineCommand, textOption } from '../../command.ts';
+import { formatSource, configurationError, toLoadOptions } from '../../configuration.ts';
+import { formatPath } from '../../hint.ts';
 
 /** The options override file and environment, also after a reload. */
 export const command = defineCommand({
@@ -26,7 +26,7 @@ export const command = defineCommand({
     });
     const loaded = loadConfiguration(options);
     if (!loaded.ok) throw configurationError(loaded.errors);
-    const { serve } = await import('../../daemon/serve.ts');
+    const { serve } = await import('../../../daemon/serve.ts');
     return serve(loaded, async () => rejectOtherFile(loaded.file, loadConfiguration(options)));
   },
 });

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { locateDaemon } from '../../config/load.ts';
-import { readAddress } from '../client/endpoint.ts';
-import { request, type Result } from '../client/request.ts';
-import { CommandError, defineCommand } from '../command.ts';
-import { toLoadOptions } from '../configuration.ts';
-import { exitCode } from '../exit-code.ts';
-import { stopObject } from '../../wire/status.ts';
+import { locateDaemon } from '../../../config/load.ts';
+import { readAddress } from '../../client/endpoint.ts';
+import { request, type Result } from '../../client/request.ts';
+import { CommandError, defineCommand } from '../../command.ts';
+import { toLoadOptions } from '../../configuration.ts';
+import { exitCode } from '../../exit-code.ts';
+import { stopObject } from '../../../wire/status.ts';
 
 /** How often the command looks whether the process has ended, in ms. */
 const pollMs = 50;
@@ -44,7 +44,7 @@ async function endsWithinS(asked: Promise<Result<{ ends_within_s: number }>>): P
 
 /** Waits until the process has released the state directory. Returns false if it has not within the limit. */
 async function hasEnded(stateDir: string, limitMs: number): Promise<boolean> {
-  const { isLocked } = await import('../../store/sqlite/files/lock.ts');
+  const { isLocked } = await import('../../../store/sqlite/files/lock.ts');
   const deadline = performance.now() + limitMs;
   while (readAddress(stateDir).ok || isLocked(stateDir)) {
     if (performance.now() > deadline) return false;

@@ -1,6 +1,6 @@
-import { defineRequest } from '../client/request.ts';
-import { formatFields } from '../format.ts';
-import { reloadObject } from '../../wire/status.ts';
+import { defineRequest } from '../../client/request.ts';
+import { formatFields } from '../../format.ts';
+import { reloadObject } from '../../../wire/status.ts';
 
 export const command = defineRequest({
   command: 'reload',
