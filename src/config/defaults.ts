@@ -101,17 +101,6 @@ export function pipeOf(stateDir: string): string {
   return String.raw`\\.\pipe\latchkey-${hash('sha256', path).slice(0, 32)}`;
 }
 
-/** Whether a path is the name of a named pipe of Windows. */
-export function isPipe(path: string): boolean {
-  return /^\\\\\.\\pipe\\./i.test(path);
-}
-
-/** How long a socket's path can be: in bytes on Linux and macOS, in characters for a named pipe of Windows. */
-export function maxSocketLength(platform: NodeJS.Platform): number {
-  if (platform === 'win32') return 256;
-  return platform === 'darwin' ? 103 : 107;
-}
-
 /** The environment variable that determines a default path; null if the path is not a default. */
 export function variableBehind(path: string, machine: Machine): string | null {
   const stateDir = findStateDirectory(machine);

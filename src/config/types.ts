@@ -1,6 +1,6 @@
 import { posix, win32 } from 'node:path';
 import { z } from 'zod';
-import { isPipe, maxSocketLength } from './defaults.ts';
+import { isPipe, maxSocketLength } from '../domain/socket-path.ts';
 import {
   formatAddress,
   formatDestination,

@@ -3,6 +3,7 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, unlinkSync } from 'node:fs'
 import { connect, createServer, type ListenOptions, type Server } from 'node:net';
 import { dirname } from 'node:path';
 import { platform, umask } from 'node:process';
+import { isPipe, maxSocketLength } from '../domain/socket-path.ts';
 import { isTlsServer } from './entry/connections.ts';
 
 /** A part of Fastify's server: the type declarations of the package must not need Fastify. */
@@ -51,15 +52,10 @@ export function changeCertificate(server: HttpServer, { chain, key }: { chain: s
   if (isTlsServer(tls)) tls.setSecureContext({ cert: chain, key });
 }
 
-const longestPathBytes = platform === 'darwin' ? 103 : 107;
+const maxPathBytes = maxSocketLength(platform);
 const ownerOnly = 0o600;
 const everyone = 0o666;
 const sameOwner = -1;
-
-/** Whether a path is the name of a named pipe of Windows. Such a pipe is no file. */
-export function isPipe(path: string): boolean {
-  return /^\\\\[.?]\\pipe\\/i.test(path);
-}
 
 /**
  * The path of a Unix socket or named pipe, its permission bits, and the id of its group (null: the group of the
@@ -88,8 +84,8 @@ export async function reopenSocket({ server }: HttpServer, place: SocketPlace): 
 }
 
 function checkLength(path: string): void {
-  if (Buffer.byteLength(path) > longestPathBytes) {
-    throw new ListenError('path_too_long', `${path}: a socket's path has at most ${longestPathBytes} bytes`);
+  if (Buffer.byteLength(path) > maxPathBytes) {
+    throw new ListenError('path_too_long', `${path}: a socket's path has at most ${maxPathBytes} bytes`);
   }
 }
 

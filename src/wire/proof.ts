@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
+import { isPipe } from '../domain/socket-path.ts';
 import { parameters, textMatching } from './parameters.ts';
 
 /*
@@ -45,8 +46,7 @@ function formatEnd({ host = '', port = 0 }: TcpEnd): string {
 
 /** The address of a Unix socket, with links in its directory resolved, or of a pipe of Windows. */
 export function socketAddress(path: string): string {
-  const isPipe = /^\\\\[.?]\\pipe\\/i.test(path);
-  return `socket ${isPipe ? path : join(realpathSync(dirname(path)), basename(path))}`;
+  return `socket ${isPipe(path) ? path : join(realpathSync(dirname(path)), basename(path))}`;
 }
 
 export const nonceText = textMatching(

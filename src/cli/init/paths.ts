@@ -5,12 +5,12 @@ import {
   findConfigurationFiles,
   homeDirectory,
   type Machine,
-  maxSocketLength,
   pathsOf,
   stateDirOf,
   systemStateDir,
 } from '../../config/defaults.ts';
 import { localFileName } from '../../config/file/file.ts';
+import { maxSocketLength } from '../../domain/socket-path.ts';
 import type { GlobalOptions } from '../command.ts';
 
 const firstPort = 8787;

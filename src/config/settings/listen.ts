@@ -7,7 +7,7 @@ import {
   instanceHeader,
   requestIdHeader,
 } from '../../domain/header-names.ts';
-import { isPipe, maxSocketLength } from '../defaults.ts';
+import { isPipe, maxSocketLength } from '../../domain/socket-path.ts';
 import type { KeyPath } from '../errors.ts';
 import { isDistinct } from '../file/tree.ts';
 import { rule, section } from '../schema.ts';
