@@ -21,10 +21,12 @@ const floors: Readonly<Record<string, Allowance>> = {
   service: { folders: ['domain'], modules: false },
   store: {
     folders: ['domain'],
-    files: [...writing, 'service/agent/tables.ts', 'service/outbox/tables.ts'],
+    files: [...writing, 'service/agent/tables.ts', 'service/outbox/tables.ts', 'service/lease/tables.ts'],
     modules: true,
   },
   upstream: { folders: ['domain'], files: ['service/ports.ts'], modules: true },
+  // It signs and reads documents, whose shapes are in wire.
+  lease: { folders: ['domain', 'service', 'wire'], modules: true },
   sync: {
     folders: ['domain'],
     // The queues of the outbox, what it hands to the use cases (policy, payload of a coupon), what it tells of itself.

@@ -137,6 +137,8 @@ function appOf(
     },
     writer,
     sync,
+    leaseIssuer: null,
+    leaseHolder: null,
     ...ofProcess,
     digest: sha256,
     log: logOf(log, 'http'),

@@ -1,3 +1,4 @@
+import type { LeaseTerms } from './lease.ts';
 import type { License } from './license.ts';
 
 /** A seller's account. Times are epoch ms. */
@@ -13,6 +14,7 @@ export type Product = {
   createdAt: number;
   /** Epoch ms. The product is no longer sold from then on, but its keys stay valid. Null: it is on sale. */
   archivedAt: number | null;
+  leaseTerms: LeaseTerms;
 };
 
 /** A named set of an account's products. */

@@ -1,2 +1,5 @@
-/** The role of a process and its store. An authority owns licenses; an agent holds snapshots of its upstream's licenses. */
-export type RoleName = 'authority' | 'agent';
+/**
+ * The role of a process and its store. An authority owns licenses; an agent holds snapshots of its upstream's licenses; a
+ * holder has leases for the device that it runs on.
+ */
+export type RoleName = 'authority' | 'agent' | 'holder';

@@ -10,6 +10,7 @@ import type { AgentProducts } from '../service/agent/products.ts';
 import type { CheckoutService, CouponService, LicenseService } from '../service/services.ts';
 import type { ChangeFeed, Writer } from '../service/writer.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
+import type { LeaseHolder, LeaseIssuer } from '../service/lease/ports.ts';
 import type { Status } from '../service/status.ts';
 import type { Lists, OperationLists, AuthorityReader, Awaitable } from '../service/tables.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
@@ -69,6 +70,10 @@ export interface App {
   readonly writer: Writer;
   /** Null on an authority, which has no upstream. */
   readonly sync: SyncControl | null;
+  /** Null on a holder. */
+  readonly leaseIssuer: LeaseIssuer | null;
+  /** Null on an authority or agent. */
+  readonly leaseHolder: LeaseHolder | null;
   readonly credentials: Credentials;
   readonly changes: ChangeFeed;
   /**

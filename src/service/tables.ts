@@ -6,6 +6,7 @@ import type {
   SnapshotReads,
   SnapshotTable,
 } from './agent/tables.ts';
+import type { ActivationReads, ActivationTable, HeldLeaseReads, HeldLeaseTable } from './lease/tables.ts';
 import type { OperationReads, OperationTable, Trace } from './outbox/tables.ts';
 import type { Page } from '../domain/page.ts';
 import type { TenantFilter, Token, Tenant } from '../domain/access/principal.ts';
@@ -56,6 +57,8 @@ export interface Reader {
   audit: AuditReads;
   history: HistoryReads;
   oldCredentials: OldCredentialReads;
+  activations: ActivationReads;
+  heldLeases: HeldLeaseReads;
 }
 
 /** The only handle that writes to a local store; the writer gives it to one use case at a time. */
@@ -79,6 +82,8 @@ export interface Transaction extends Reader {
   audit: AuditTable;
   history: HistoryTable;
   oldCredentials: OldCredentialTable;
+  activations: ActivationTable;
+  heldLeases: HeldLeaseTable;
 }
 
 export type Awaitable<Value> = Value | Promise<Value>;
@@ -95,8 +100,8 @@ type AgentMethod = 'changeKey' | 'renumberCoupon';
 
 export type AuthorityTable<Table> = AwaitableTable<Omit<Table, AgentMethod>>;
 
-/** Tables that only an agent has; its store is always local and synchronous. */
-type AgentTable = 'mirror' | 'snapshots' | 'operations' | 'preload' | 'trace';
+/** Tables that only an agent or a holder has; their stores are always local and synchronous. */
+type AgentTable = 'mirror' | 'snapshots' | 'operations' | 'preload' | 'trace' | 'heldLeases';
 
 type LocalTable = 'changes';
 
@@ -328,7 +333,15 @@ type Listed = 'list' | 'count';
 export type Lists = {
   readonly [
     Name in
-      'accounts' | 'products' | 'collections' | 'purchases' | 'licenses' | 'coupons' | 'tokens' | 'audit'
+      | 'accounts'
+      | 'products'
+      | 'collections'
+      | 'purchases'
+      | 'licenses'
+      | 'coupons'
+      | 'tokens'
+      | 'audit'
+      | 'activations'
   ]: Pick<AuthorityReader[Name], Listed>;
 } & { readonly redemptions: Pick<AuthorityReader['redemptions'], 'listOf'> };
 

@@ -6,6 +6,16 @@ const parameterFault = z
   .object({ parameter: z.string(), code: z.string(), detail: z.string() })
   .meta({ id: 'ParameterFault' });
 
+/** A device that has a seat, in `no_seat_left`. */
+export const seatHolder = z
+  .object({
+    activation_id: z.string(),
+    device_name: z.string().nullable(),
+    last_seen: z.string(),
+    frees_at: z.string(),
+  })
+  .meta({ id: 'SeatHolder' });
+
 // The keys of the table are its codes.
 const codes = Object.keys(problems) as ProblemCode[];
 
@@ -20,6 +30,11 @@ export const problemObject = z
     request_id: z.string(),
     errors: z.array(parameterFault).readonly().optional(),
     reasons: z.array(z.string()).readonly().optional(),
+    holders: z.array(seatHolder).optional(),
+    frees_at: z.string().optional(),
+    last: z.int().optional(),
+    challenge: z.string().optional(),
+    uses: z.object({ recorded: z.int(), returned: z.int() }).optional(),
   })
   .meta({ id: 'Problem' });
 
@@ -37,6 +52,7 @@ export function serializeProblem(problem: Problem, requestId: string): ProblemOb
     request_id: requestId,
     ...(problem.errors !== undefined && { errors: problem.errors }),
     ...(problem.reasons !== undefined && { reasons: problem.reasons }),
+    ...problem.members,
   };
 }
 

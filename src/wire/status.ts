@@ -65,7 +65,7 @@ export const syncObject = z.object({ upstream: upstreamObject, outbox: outboxObj
 /** The schema of `/statusz`, which has no `data` around it. */
 export const statusObject = z
   .object({
-    role: z.enum(['authority', 'agent']),
+    role: z.enum(['authority', 'agent', 'holder']),
     version: z.string(),
     instance: z.string(),
     uptime_s: count,

@@ -153,6 +153,9 @@ async function refuseOtherRole(
       "it is an authority's, and the configuration has an upstream: remove the upstream, or choose another " +
       `state_dir for an agent. To start with an empty store here, move the files away first; the licenses of ${counted(reader.products.count({}), 'product')} ` +
       'are kept in them alone.',
+    holder:
+      "it is a holder's, and the configuration has no leases.issuer: put the issuer back, or choose another state_dir. " +
+      'The key of this device and its leases are in it.',
   };
   throw new StateDirectoryRefused(stateDir, reasons[storedRole]);
 }

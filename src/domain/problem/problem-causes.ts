@@ -107,4 +107,24 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
     'The disk of the state directory is full, sync.max_pending changes are waiting, or the maximum number of preload keys is waiting to be fetched.',
   loop_detected:
     'The request carries the Latchkey-Instance of this very agent: it has called itself instead of its upstream.',
+  activation_not_found:
+    'No activation with this id is known to this issuer, or it belongs to a product of another account.',
+  lease_not_found: 'This device has never asked for a lease of the license key, or has given its seat back.',
+  no_seat_left: 'As many devices as the license has seats have asked for one, and none has given it back.',
+  no_move_left:
+    'A seat can be freed at once three times in 30 days. After that, it is freed when the last lease of its device expires, because its owner could have kept the lease.',
+  out_of_sequence:
+    'The issuer knows another number of the last request of this device: the state of the holder or of the issuer was restored or copied, or an old request was sent again.',
+  activation_blocked: 'The vendor has blocked the key of this device.',
+  not_a_holder: 'The route or command is for a holder, and this process is an authority or an agent.',
+  not_an_issuer: 'The route or command is for an issuer of leases, and this process is a holder.',
+  lease_request_invalid:
+    'The request has the wrong type, algorithm, key, audience or members, its signature is wrong, or its totals are lower than in an earlier request.',
+  lease_invalid:
+    'The file is for another device, issuer or product, is older than what is known here, or its signature is wrong.',
+  not_offered_by_holder: 'Coupons and the catalogue are with the store. A holder has no credential for it.',
+  leases_not_set_up:
+    'The signing directory has no key statement, or no private key that the statement names.',
+  clock_suspect:
+    'The clock has jumped or disagrees with the upstream. A lease that was signed with a wrong clock would be valid for too long.',
 };

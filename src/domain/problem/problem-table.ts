@@ -115,6 +115,16 @@ const table = {
     title: 'No such token',
     remedy: 'List the tokens to see their ids.',
   },
+  activation_not_found: {
+    status: 404,
+    title: 'No such activation',
+    remedy: 'List the activations to see their ids.',
+  },
+  lease_not_found: {
+    status: 404,
+    title: 'No lease for this license key',
+    remedy: 'Activate the license key on this device first: latchkey activate KEY.',
+  },
   route_not_found: {
     status: 404,
     title: 'No such route',
@@ -210,6 +220,37 @@ const table = {
     title: 'PostgreSQL has its own backup tools',
     remedy: 'Use pg_dump, or what your PostgreSQL provider offers.',
   },
+  no_seat_left: {
+    status: 409,
+    title: 'All seats of the license are taken',
+    remedy:
+      'Give the seat of another device back (latchkey deactivate), take it over, wait until one is free, or buy more seats.',
+  },
+  no_move_left: {
+    status: 409,
+    title: 'No more seats of the license can be freed now',
+    remedy: 'Wait until the lease of the other device has expired: the answer says when.',
+  },
+  out_of_sequence: {
+    status: 409,
+    title: 'The request does not follow the last one',
+    remedy: 'Sign another request with the next number and the challenge of this answer.',
+  },
+  activation_blocked: {
+    status: 409,
+    title: 'This device is blocked',
+    remedy: 'Ask the vendor of the software. The license key can still be used on other devices.',
+  },
+  not_a_holder: {
+    status: 409,
+    title: 'This process has no leases',
+    remedy: 'Ask a holder: a Latchkey whose configuration has leases.issuer.',
+  },
+  not_an_issuer: {
+    status: 409,
+    title: 'This process issues no leases',
+    remedy: 'Ask the issuer of the leases.',
+  },
   body_too_large: {
     status: 413,
     title: 'The body is too large',
@@ -225,6 +266,16 @@ const table = {
     status: 422,
     title: 'Parameters are not valid',
     remedy: 'Correct each parameter that errors lists.',
+  },
+  lease_request_invalid: {
+    status: 422,
+    title: 'The signed request is not valid',
+    remedy: 'Sign the request as the detail says. Nothing was changed or counted.',
+  },
+  lease_invalid: {
+    status: 422,
+    title: 'The signed answer is not valid for this device',
+    remedy: 'Use the file that the vendor made for a request of this device.',
   },
   import_rejected: {
     status: 422,
@@ -274,6 +325,21 @@ const serverProblems = {
     status: 501,
     title: 'Coupons are not configured',
     remedy: 'Set upstream.api_key.',
+  },
+  not_offered_by_holder: {
+    status: 501,
+    title: 'A holder does not offer this',
+    remedy: 'Ask the store: a holder only has leases of license keys.',
+  },
+  leases_not_set_up: {
+    status: 503,
+    title: 'Leases are not set up here',
+    remedy: 'Run: latchkey lease setup.',
+  },
+  clock_suspect: {
+    status: 503,
+    title: 'The clock of this machine may be wrong',
+    remedy: 'Set the clock of the machine that issues leases; it signs nothing until then.',
   },
   upstream_unreachable: {
     status: 503,

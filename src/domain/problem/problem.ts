@@ -13,6 +13,8 @@ export type Problem = {
   errors?: readonly ParameterFault[];
   /** All reasons (`QuoteReason`) of `coupon_not_redeemable`. */
   reasons?: readonly string[];
+  /** Further members of the response (RFC 9457, 3.2), by their name on the wire. */
+  members?: Readonly<Record<string, unknown>>;
   /** Whole seconds for `Retry-After`. */
   retryAfterS?: number;
   /** The status of the upstream's response, if the error comes from the upstream. */
@@ -59,6 +61,7 @@ export function failWithFaults(errors: readonly ParameterFault[]): { ok: false; 
  * record.
  */
 const refusals = {
+  activation: ['activation_not_found', 'There is no such activation.'],
   account: ['account_not_found', 'There is no such account.'],
   collection: ['collection_not_found', 'There is no such collection.'],
   coupon: ['coupon_not_found', 'There is no coupon with this id.'],

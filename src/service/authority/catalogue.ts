@@ -1,4 +1,5 @@
 import type { Account, Product, Collection } from '../../domain/catalogue.ts';
+import { defaultLeaseTerms } from '../../domain/lease.ts';
 import {
   notFound,
   done,
@@ -88,7 +89,15 @@ export async function addProduct(
     const detail = 'The secret belongs to another product.';
     return failWithFaults([{ parameter: 'secret', code: 'taken', detail }]);
   }
-  const product = { productKey, accountId, name, recurring, createdAt: context.now, archivedAt: null };
+  const product = {
+    productKey,
+    accountId,
+    name,
+    recurring,
+    createdAt: context.now,
+    archivedAt: null,
+    leaseTerms: defaultLeaseTerms,
+  };
   await transaction.products.add(product, digest);
   return done({ product, secret, oldUntil: null });
 }

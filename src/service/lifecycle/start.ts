@@ -136,7 +136,7 @@ const roleSetting = 'role';
 /** The role of the store's first start; null for a new store. */
 export function roleOf({ settings }: Pick<Reader, 'settings'>): RoleName | null {
   const role = settings.get(roleSetting);
-  return role === 'authority' || role === 'agent' ? role : null;
+  return role === 'authority' || role === 'agent' || role === 'holder' ? role : null;
 }
 
 /**

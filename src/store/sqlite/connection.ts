@@ -38,7 +38,11 @@ const maxLogBytes = 64 * 1024 * 1024;
 const maxDirtyPages = 4000;
 
 /** An authority needs a larger page cache, because imports read again the pages that they have written. */
-const cacheKib: Readonly<Record<RoleName, number>> = { authority: 16 * 1024, agent: 2 * 1024 };
+const cacheKib: Readonly<Record<RoleName, number>> = {
+  authority: 16 * 1024,
+  agent: 2 * 1024,
+  holder: 2 * 1024,
+};
 
 /**
  * Checkpoint after 16 MiB of log. Several commits of an import change the same pages, and a checkpoint writes each page

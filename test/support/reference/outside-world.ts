@@ -7,6 +7,7 @@ export const belowDaemon: readonly string[] = [
   'store',
   'upstream',
   'sync',
+  'lease',
   'wire',
   'http',
   'config',

@@ -1,0 +1,54 @@
+import type { Activation, HeldLease } from '../../domain/lease.ts';
+import type { Page } from '../../domain/page.ts';
+import type { TenantFilter } from '../../domain/access/principal.ts';
+
+/** Undefined members do not filter. */
+export type ActivationFilter = TenantFilter & {
+  productKey?: string | undefined;
+  licenseKey?: string | undefined;
+  state?: Activation['state'] | undefined;
+  /** Only activations whose seat is taken at this instant (epoch ms). */
+  seatAt?: number | undefined;
+  /** Only activations that are marked as copied. */
+  copied?: boolean | undefined;
+};
+
+/** The devices that have asked for seats, at an issuer: an authority or an agent. */
+export interface ActivationReads {
+  get(activationId: string): Activation | null;
+  ofDevice(licenseKey: string, device: string): Activation | null;
+  /** All activations of a license, latest renewal first. */
+  ofLicense(licenseKey: string, limit: number): Activation[];
+  /** How many seats of the license other activations take at an instant (epoch ms). */
+  seatsTaken(licenseKey: string, at: number, exceptActivation: string): number;
+  /** How many seats of the license were freed at once since an instant (epoch ms). */
+  movesSince(licenseKey: string, since: number): number;
+  list(filter: ActivationFilter, page: Page): Activation[];
+  count(filter: ActivationFilter): number;
+  /** For exports: in the order of ids, after an id. */
+  after(filter: ActivationFilter, activationId: string, limit: number): Activation[];
+}
+
+export interface ActivationTable extends ActivationReads {
+  /** Locks the license until the end of the transaction, so that its seats are counted one request after another. */
+  lockLicense(licenseKey: string): void;
+  /** Adds or replaces the activation. */
+  put(activation: Activation): void;
+  /**
+   * Removes the activations of a license without a seat, except the latest `keep` of them, blocked devices, and devices
+   * that have recorded uses.
+   */
+  pruneEnded(licenseKey: string, keep: number, now: number): void;
+  /** Moves activations to another spelling of their license key (on an agent). */
+  changeKey(from: string, to: string): void;
+}
+
+/** The leases of a holder. */
+export interface HeldLeaseReads {
+  get(licenseKey: string): HeldLease | null;
+  all(): HeldLease[];
+}
+export interface HeldLeaseTable extends HeldLeaseReads {
+  put(held: HeldLease): void;
+  remove(licenseKey: string): void;
+}
