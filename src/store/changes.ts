@@ -53,7 +53,15 @@ const anything = (): Change => 'anything';
 /** The tables that verifies read. */
 const effects: {
   readonly [
-    Name in 'accounts' | 'products' | 'licenses' | 'snapshots' | 'tokens' | 'oldCredentials'
+    Name in
+      | 'accounts'
+      | 'products'
+      | 'licenses'
+      | 'snapshots'
+      | 'tokens'
+      | 'oldCredentials'
+      | 'activations'
+      | 'heldLeases'
   ]: Effects<Name>;
 } = {
   accounts: { add: nothing, keyDigest: nothing, setKeyDigest: credentials },
@@ -82,6 +90,14 @@ const effects: {
     setLastUsed: credentials,
   },
   oldCredentials: { put: credentials, remove: credentials, prune: credentials },
+  // Requests wait for changes of an activation.
+  activations: {
+    lockLicense: nothing,
+    put: ({ licenseKey }) => ({ licenseKey }),
+    pruneEnded: nothing,
+    changeKey: (_, licenseKey) => ({ licenseKey }),
+  },
+  heldLeases: { put: ({ licenseKey }) => ({ licenseKey }), remove: (licenseKey) => ({ licenseKey }) },
 };
 
 /** Wraps tables so that `changes` collects their changes. An authority does not have all tables. */

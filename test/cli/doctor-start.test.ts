@@ -1,3 +1,4 @@
+import { defaultLeaseTerms } from '../../src/domain/lease.ts';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { writeFileSync } from 'node:fs';
@@ -32,6 +33,7 @@ function leave(directory: string, role: 'agent' | 'authority', isUsed: boolean):
     name: 'Editor',
     recurring: false,
     archivedAt: null,
+    leaseTerms: defaultLeaseTerms,
     createdAt: 1,
   };
   products.add(product, 'digest');

@@ -1,3 +1,4 @@
+import { defaultLeaseTerms } from '../../src/domain/lease.ts';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -120,7 +121,14 @@ test('collection commands list, rename and change a collection', async () => {
 test('a list says how to continue, and --all shows all of it', async () => {
   await using shop = await openCliShop();
   for (let number = 100; number < 305; number += 1) {
-    const product = { accountId: 'default', name: 'N', recurring: false, createdAt: 0, archivedAt: null };
+    const product = {
+      accountId: 'default',
+      name: 'N',
+      recurring: false,
+      createdAt: 0,
+      archivedAt: null,
+      leaseTerms: defaultLeaseTerms,
+    };
     const productKey = `P${number}`;
     await shop.write(({ products }) => products.add({ ...product, productKey }, `digest-${number}`));
   }
@@ -138,7 +146,14 @@ test('a list says how to continue, and --all shows all of it', async () => {
 
 test('a list continues beyond the largest offset of the daemon', async () => {
   await using shop = await openCliShop();
-  const product = { accountId: 'default', name: 'N', recurring: false, createdAt: 0, archivedAt: null };
+  const product = {
+    accountId: 'default',
+    name: 'N',
+    recurring: false,
+    createdAt: 0,
+    archivedAt: null,
+    leaseTerms: defaultLeaseTerms,
+  };
   await shop.write(async ({ products }) => {
     for (let number = 0; number < 10_150; number += 1) {
       const productKey = `P${String(number).padStart(5, '0')}`;

@@ -1,3 +1,4 @@
+import { defaultLeaseTerms } from '../../src/domain/lease.ts';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Principal, scopes, type Scope } from '../../src/domain/access/principal.ts';
@@ -100,6 +101,7 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
       recurring: false,
       createdAt: 0,
       archivedAt: null,
+      leaseTerms: defaultLeaseTerms,
     };
     await opened.write(async ({ tokens, products }) => {
       await tokens.add(expired, digest(expiredToken));

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
+import type { HeldLease } from '../../src/domain/lease.ts';
 import type { Operation } from '../../src/domain/outbox/operation.ts';
 import { quoteCart, type Redemption } from '../../src/domain/checkout/quote.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
@@ -387,4 +388,38 @@ test('changes are pruned by age, oldest first, in limited batches', async () => 
 test('a reading connection cannot write', async () => {
   await using store = createTestStore();
   expect(() => store.reading.database.exec("INSERT INTO setting VALUES ('a', 'b')")).toThrow(/readonly/);
+});
+
+test('a held lease is stored as a whole, replaced and removed', async () => {
+  await using store = createTestStore();
+  const { heldLeases } = store.writing.transaction;
+  const held: HeldLease = {
+    licenseKey: 'KEY-1',
+    productKey: 'press',
+    activationId: null,
+    document: null,
+    rev: 0,
+    seq: 1,
+    request: { text: 'a.b.c', act: 'take', uses: { recorded: 1, returned: 0 } },
+    uses: { recorded: 2, returned: 1 },
+    confirmedUses: { recorded: 0, returned: 0 },
+    wanted: 'active',
+    createdAt: at,
+  };
+  const answered: HeldLease = {
+    ...held,
+    activationId: 'a',
+    document: { kind: 'lease', text: 'd.e.f' },
+    rev: 5,
+    request: null,
+    confirmedUses: { recorded: 1, returned: 0 },
+    wanted: 'ended',
+  };
+  heldLeases.put(held);
+  expect(heldLeases.get('KEY-1')).toEqual(held);
+  heldLeases.put(answered);
+  heldLeases.put({ ...held, licenseKey: 'KEY-0' });
+  expect(heldLeases.all()).toEqual([{ ...held, licenseKey: 'KEY-0' }, answered]);
+  heldLeases.remove('KEY-0');
+  expect(heldLeases.get('KEY-0')).toBeNull();
 });

@@ -1,3 +1,4 @@
+import { defaultLeaseTerms } from '../../src/domain/lease.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cachedCounts } from '../../src/daemon/store/opened-store.ts';
 import { sellOne, startNode, type AuthorityNode } from '../support/postgres/nodes.ts';
@@ -79,6 +80,7 @@ describe.skipIf(!hasPostgres)('The metrics of an authority on PostgreSQL', () =>
               recurring: false,
               createdAt: 0,
               archivedAt: null,
+              leaseTerms: defaultLeaseTerms,
             },
             'digest',
           );

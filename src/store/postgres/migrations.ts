@@ -14,7 +14,46 @@ import type { Row } from './statements.ts';
 export type Migration = { sql: string; minimum: number };
 
 /** The migrations after the first schema. A released migration is never changed; a later change of the tables is another. */
-const migrations: readonly Migration[] = [];
+const migrations: readonly Migration[] = [
+  // 2: leases.
+  {
+    minimum: 1,
+    sql: `ALTER TABLE latchkey.product
+      ADD COLUMN seats bigint,
+      ADD COLUMN lease_hold_ms bigint NOT NULL DEFAULT 7776000000,
+      ADD COLUMN lease_term_ms bigint NOT NULL DEFAULT 2592000000,
+      ADD COLUMN lease_refresh_ms bigint NOT NULL DEFAULT 86400000,
+      ADD COLUMN lease_email boolean NOT NULL DEFAULT false;
+
+    -- Devices that have asked for seats of a license.
+    CREATE TABLE latchkey.activation (
+      activation_id text COLLATE "C" PRIMARY KEY,
+      license_key text COLLATE "C" NOT NULL,
+      product_key text COLLATE "C" NOT NULL,
+      -- The thumbprint (RFC 7638) of the key of the device.
+      device text COLLATE "C" NOT NULL,
+      device_name text COLLATE "C",
+      state text COLLATE "C" NOT NULL CHECK (state IN ('active', 'ended', 'replaced', 'blocked')),
+      -- The last request that was carried out, and its answer as JSON.
+      seq bigint NOT NULL,
+      digest text COLLATE "C" NOT NULL,
+      answer text COLLATE "C" NOT NULL,
+      rev bigint NOT NULL,
+      expires_at bigint NOT NULL,
+      seat_until bigint NOT NULL,
+      uses_recorded bigint NOT NULL,
+      uses_returned bigint NOT NULL,
+      created_at bigint NOT NULL,
+      renewed_at bigint NOT NULL,
+      -- Instants, as JSON arrays.
+      moved_at text COLLATE "C" NOT NULL,
+      challenged_at text COLLATE "C" NOT NULL,
+      copied_at bigint,
+      UNIQUE (license_key, device)
+    );
+    CREATE INDEX activation_product ON latchkey.activation (product_key);`,
+  },
+];
 
 export function latchkeySchemas(): readonly Migration[] {
   return [{ sql: readSchema('postgres'), minimum: 1 }, ...migrations];

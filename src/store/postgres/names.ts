@@ -17,6 +17,7 @@ const tables = {
   idempotency: 'idempotency',
   setting: 'setting',
   audit: 'audit_event',
+  activation: 'activation',
 } as const;
 
 /** The names of all tables of an authority, without their schema. */

@@ -2,6 +2,7 @@ import type { AuthorityReader, AuthorityTransaction } from '../../service/tables
 import { prepareOn, prepareWritesOn, type Source, type WritingSource } from './statements.ts';
 import * as catalogue from './tables/catalogue.ts';
 import * as access from './tables/access.ts';
+import * as activation from './tables/activation.ts';
 import * as coupon from './tables/coupon.ts';
 import * as license from './tables/license.ts';
 import * as purchase from './tables/purchase.ts';
@@ -22,6 +23,7 @@ export function prepareReader(source: Source): AuthorityReader {
     audit: access.auditReads(prepare),
     history: license.historyReads(prepare),
     oldCredentials: access.oldCredentialReads(prepare),
+    activations: activation.activationReads(prepare),
   };
 }
 
@@ -42,5 +44,6 @@ export function prepareTransaction(source: WritingSource): AuthorityTransaction 
     audit: access.auditTable(prepare),
     history: license.historyTable(prepare),
     oldCredentials: access.oldCredentialTable(prepare),
+    activations: activation.activationTable(prepare),
   };
 }

@@ -4,6 +4,8 @@ import { prepareOn } from './statements.ts';
 import { collectChanges, collectTrace, trackChanges } from '../changes.ts';
 import * as catalogue from './tables/catalogue.ts';
 import * as access from './tables/access.ts';
+import * as activation from './tables/activation.ts';
+import * as heldLease from './tables/held-lease.ts';
 import * as coupon from './tables/coupon.ts';
 import * as license from './tables/license.ts';
 import * as mirror from './tables/mirrored-coupon.ts';
@@ -31,6 +33,8 @@ export function prepareReader(database: DatabaseSync): Reader {
     audit: access.auditReads(prepare),
     history: license.historyReads(prepare),
     oldCredentials: access.oldCredentialReads(prepare),
+    activations: activation.activationReads(prepare),
+    heldLeases: heldLease.heldLeaseReads(prepare),
   };
 }
 
@@ -59,6 +63,8 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     audit: access.auditTable(prepare),
     history,
     oldCredentials: access.oldCredentialTable(prepare),
+    activations: activation.activationTable(prepare),
+    heldLeases: heldLease.heldLeaseTable(prepare),
   };
   return trackChanges(tables, changes);
 }

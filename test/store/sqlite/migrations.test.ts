@@ -1,6 +1,14 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { createTables, migrate, migrateCopy } from '../../../src/store/sqlite/files/migrations.ts';
+import {
+  createTables,
+  migrate,
+  migrateCopy,
+  newestSchema,
+} from '../../../src/store/sqlite/files/migrations.ts';
+import { defaultLeaseTerms } from '../../../src/domain/lease.ts';
+import { openReading } from '../../../src/store/sqlite/connection.ts';
+import { readSchema } from '../../../src/store/schema-file.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 /** Notes and their changes. The second schema adds a column, the third writes the changes in another table. */
@@ -67,4 +75,30 @@ test('a database of the newest schema is not migrated, and no copy of it is made
   const copies: string[] = [];
   migrate(path, { schemas, onMigration: (copy) => copies.push(copy) });
   expect(copies).toEqual([]);
+});
+
+test('a database of the first schema keeps its products, which get the default terms of leases', async () => {
+  await using directory = temporaryDirectory();
+  const path = `${directory.path}/latchkey.db`;
+  {
+    using first = new DatabaseSync(path);
+    createTables(first, [readSchema('sqlite')]);
+    first.exec(`INSERT INTO account (account_id, name, key_digest, created_at) VALUES ('default', 'default', 'a', 1);
+      INSERT INTO product (product_key, account_id, name, recurring, secret_digest, created_at)
+        VALUES ('RGsF', 'default', 'Sample', 0, 'b', 1)`);
+  }
+  migrate(path);
+  using reading = openReading(path);
+  expect(reading.reader.products.get('RGsF')).toEqual({
+    productKey: 'RGsF',
+    accountId: 'default',
+    name: 'Sample',
+    recurring: false,
+    createdAt: 1,
+    archivedAt: null,
+    leaseTerms: defaultLeaseTerms,
+  });
+  expect(reading.reader.activations.count({})).toBe(0);
+  using database = new DatabaseSync(path);
+  expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: newestSchema });
 });

@@ -50,6 +50,9 @@ const walks: readonly RegExp[] = [
   // The products of an account.
   /IN \(SELECT product_key FROM product AS license /,
   /^SELECT count\(\*\) AS count FROM (account|product|collection|token) WHERE \(\?1 IS NULL/,
+  /^SELECT count\(\*\) AS count FROM activation WHERE \(\?1 IS NULL/,
+  // All leases of a holder, at its start and for a person.
+  / FROM held_lease ORDER BY license_key$/,
   /^SELECT count\(\*\) AS count FROM mirrored_coupon WHERE \(\?2 IS NULL/,
   // Once, when the upstream has become another one.
   /^UPDATE license_snapshot SET refresh_at = min\(refresh_at, :at\)/,
@@ -66,6 +69,8 @@ const bounded: ReadonlySet<string> = new Set([
   'SCAN waiting',
   'SCAN products',
   'SCAN outbox_count',
+  // The moves of one activation, at most three.
+  'SCAN moved VIRTUAL TABLE INDEX 1:',
   'SCAN preload_count',
   // Those that change every waiting queue, or every queue that an outage holds up.
   'SCAN outbox USING INDEX outbox_due',
@@ -165,19 +170,22 @@ test('what is open of a key that has a million changes is walked in their order,
   );
 });
 
-test('only what one key shows, the coupons with one code, what one buyer or key bought, what is sold and exported of few products, and what is in doubt elsewhere, is sorted after it was read', async () => {
+test('only what one key shows, the coupons with one code, what one buyer or key bought, what is sold and exported of few products, the devices of one key, and what is in doubt elsewhere, is sorted after it was read', async () => {
   await using store = createTestStore();
   const sorting = statementsOf(store).filter((sql) =>
     planOf(store, sql).some((step) => step.includes('TEMP B-TREE')),
   );
   expect(sorting.toSorted((one, other) => one.length - other.length)).toEqual([
+    expect.stringContaining('DELETE FROM activation'),
     expect.stringContaining('FROM mirrored_coupon WHERE folded_code = ?'),
     expect.stringContaining('FROM license WHERE license_key > ?4 AND product_key IN'),
+    expect.stringContaining('FROM activation WHERE license_key = ? ORDER BY renewed_at'),
     expect.stringContaining('upstream <> ?'),
     expect.stringContaining('FROM license CROSS JOIN purchase'),
     expect.stringContaining('FROM license WHERE product_key IN'),
     expect.stringContaining('WHERE lower(buyer_email) = lower(?2)'),
     expect.stringContaining('WHERE purchase.license_key = ?1'),
+    expect.stringContaining('FROM activation WHERE license_key = ?1'),
     expect.stringContaining('FROM license CROSS JOIN purchase'),
     expect.stringContaining('UNION ALL'),
   ]);

@@ -75,6 +75,8 @@ export async function openApp(
     writer,
     changes: changeFeed,
     cachesResponses: false,
+    leaseIssuer: null,
+    leaseHolder: null,
     sync: null,
     backup,
     credentials:

@@ -1,3 +1,4 @@
+import { defaultLeaseTerms, type Activation } from '../../../src/domain/lease.ts';
 import { join } from 'node:path';
 import type { Account, Product } from '../../../src/domain/catalogue.ts';
 import type { License } from '../../../src/domain/license.ts';
@@ -21,11 +22,39 @@ export const product: Product = {
   recurring: false,
   createdAt: at,
   archivedAt: null,
+  leaseTerms: defaultLeaseTerms,
 };
 
 export function buildLicense(with_: Partial<License> = {}): License {
   const license = { licenseKey: 'KEY-1', productKey: 'press', buyerEmail: 'a@example.com' };
   return { ...license, uses: 0, enabled: true, createdAt: at, ...with_ };
+}
+
+export function buildActivation(with_: Partial<Activation> = {}): Activation {
+  return {
+    activationId: 'a',
+    licenseKey: 'KEY-1',
+    productKey: 'press',
+    device: 'd1',
+    deviceName: 'laptop',
+    state: 'active',
+    seq: 2,
+    digest: 'digest',
+    answer: {
+      kind: 'notice',
+      notice: { activationId: 'a', licenseKey: 'KEY-1', state: 'disabled', rev: at, issuedAt: at },
+    },
+    rev: at,
+    expiresAt: at + 5,
+    seatUntil: at + 10,
+    uses: { recorded: 3, returned: 1 },
+    createdAt: at - 10,
+    renewedAt: at,
+    movedAt: [],
+    challengedAt: [at - 3],
+    copiedAt: null,
+    ...with_,
+  };
 }
 
 export function buildSnapshot(with_: Partial<LicenseSnapshot> = {}): LicenseSnapshot {

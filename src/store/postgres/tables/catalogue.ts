@@ -1,4 +1,5 @@
 import type { Account, Product, Collection } from '../../../domain/catalogue.ts';
+import type { LeaseTerms } from '../../../domain/lease.ts';
 import type {
   AccountReads,
   AccountTable,
@@ -39,7 +40,19 @@ export function accountTable(prepare: WritingPrepare): AwaitableTable<AccountTab
 }
 
 const productColumns = `product_key AS "productKey", account_id AS "accountId", name, recurring,
-  created_at AS "createdAt", archived_at AS "archivedAt"`;
+  created_at AS "createdAt", archived_at AS "archivedAt", seats, lease_hold_ms AS "holdMs", lease_term_ms AS "termMs",
+  lease_refresh_ms AS "refreshMs", lease_email AS "showsEmail"`;
+
+function productFrom({
+  seats,
+  holdMs,
+  termMs,
+  refreshMs,
+  showsEmail,
+  ...product
+}: Omit<Product, 'leaseTerms'> & LeaseTerms): Product {
+  return { ...product, leaseTerms: { seats, holdMs, termMs, refreshMs, showsEmail } };
+}
 
 function productConditions({ tenant, archived }: ProductFilter): Condition[] {
   return [ofAccount(tenant), [(place) => `(archived_at IS NOT NULL) = ${place}`, archived]];
@@ -47,11 +60,12 @@ function productConditions({ tenant, archived }: ProductFilter): Condition[] {
 
 export function productReads(prepare: Prepare): AwaitableTable<ProductReads> {
   const { product } = prepare.names;
-  const listed = prepare.list<Product>({ select: productColumns, from: product, key: ['product_key'] });
+  const listed = prepare.list({ select: productColumns, from: product, key: ['product_key'] }, productFrom);
   return {
-    get: prepare.query<Product>(`SELECT ${productColumns} FROM ${product} WHERE product_key = $1`).first,
-    bySecretDigest: prepare.query<Product>(
+    get: prepare.query(`SELECT ${productColumns} FROM ${product} WHERE product_key = $1`, productFrom).first,
+    bySecretDigest: prepare.query(
       `SELECT ${productColumns} FROM ${product} WHERE secret_digest = $1`,
+      productFrom,
     ).first,
     list: (filter, page) => listed.list(productConditions(filter), page),
     count: (filter) => listed.count(productConditions(filter)),
@@ -61,18 +75,23 @@ export function productReads(prepare: Prepare): AwaitableTable<ProductReads> {
 export function productTable(prepare: WritingPrepare): AwaitableTable<ProductTable> {
   const { product } = prepare.names;
   const add =
-    prepare.write(`INSERT INTO ${product} (product_key, account_id, name, recurring, secret_digest, created_at, archived_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7)`);
+    prepare.write(`INSERT INTO ${product} (product_key, account_id, name, recurring, secret_digest, created_at, archived_at,
+       seats, lease_hold_ms, lease_term_ms, lease_refresh_ms, lease_email)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`);
   const put = prepare.write(
-    `UPDATE ${product} SET name = $2, recurring = $3, archived_at = $4 WHERE product_key = $1`,
+    `UPDATE ${product} SET name = $2, recurring = $3, archived_at = $4, seats = $5, lease_hold_ms = $6,
+       lease_term_ms = $7, lease_refresh_ms = $8, lease_email = $9 WHERE product_key = $1`,
   );
+  const valuesOf = ({ seats, holdMs, termMs, refreshMs, showsEmail }: LeaseTerms) =>
+    [seats, holdMs, termMs, refreshMs, showsEmail] as const;
   return {
     ...productReads(prepare),
-    add: ({ productKey, accountId, name, recurring, createdAt, archivedAt }, digest) =>
-      add(productKey, accountId, name, recurring, digest, createdAt, archivedAt),
+    add: ({ productKey, accountId, name, recurring, createdAt, archivedAt, leaseTerms }, digest) =>
+      add(productKey, accountId, name, recurring, digest, createdAt, archivedAt, ...valuesOf(leaseTerms)),
     secretDigest: prepare.column<string>(`SELECT secret_digest FROM ${product} WHERE product_key = $1`).first,
     setSecretDigest: prepare.write(`UPDATE ${product} SET secret_digest = $2 WHERE product_key = $1`),
-    put: ({ productKey, name, recurring, archivedAt }) => put(productKey, name, recurring, archivedAt),
+    put: ({ productKey, name, recurring, archivedAt, leaseTerms }) =>
+      put(productKey, name, recurring, archivedAt, ...valuesOf(leaseTerms)),
   };
 }
 

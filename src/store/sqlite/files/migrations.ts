@@ -6,7 +6,61 @@ import { openReadOnly, storeTemporaryFilesNextTo, syncFully } from '../connectio
 import { createFile } from './private-file.ts';
 
 /** The migrations after the first schema. A released migration is never changed; a later change of the tables is another. */
-const migrations: readonly string[] = [];
+const migrations: readonly string[] = [
+  // 2: leases.
+  `ALTER TABLE product ADD COLUMN seats INTEGER;
+  ALTER TABLE product ADD COLUMN lease_hold_ms INTEGER NOT NULL DEFAULT 7776000000;
+  ALTER TABLE product ADD COLUMN lease_term_ms INTEGER NOT NULL DEFAULT 2592000000;
+  ALTER TABLE product ADD COLUMN lease_refresh_ms INTEGER NOT NULL DEFAULT 86400000;
+  ALTER TABLE product ADD COLUMN lease_email INTEGER NOT NULL DEFAULT 0 CHECK (lease_email IN (0, 1));
+
+  -- Devices that have asked for seats of a license, at an issuer.
+  CREATE TABLE activation (
+    activation_id TEXT PRIMARY KEY NOT NULL,
+    license_key TEXT NOT NULL,
+    product_key TEXT NOT NULL,
+    -- The thumbprint (RFC 7638) of the key of the device.
+    device TEXT NOT NULL,
+    device_name TEXT,
+    state TEXT NOT NULL CHECK (state IN ('active', 'ended', 'replaced', 'blocked')),
+    -- The last request that was carried out, and its answer as JSON.
+    seq INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    rev INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    seat_until INTEGER NOT NULL,
+    uses_recorded INTEGER NOT NULL,
+    uses_returned INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    renewed_at INTEGER NOT NULL,
+    -- Instants, as JSON arrays.
+    moved_at TEXT NOT NULL,
+    challenged_at TEXT NOT NULL,
+    copied_at INTEGER,
+    UNIQUE (license_key, device)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX activation_product ON activation (product_key);
+
+  -- The leases of a holder, and its requests to the issuer.
+  CREATE TABLE held_lease (
+    license_key TEXT PRIMARY KEY NOT NULL,
+    product_key TEXT NOT NULL,
+    activation_id TEXT,
+    document_kind TEXT CHECK (document_kind IN ('lease', 'notice')),
+    document TEXT CHECK ((document IS NULL) = (document_kind IS NULL)),
+    rev INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    -- The signed request that is repeated until it is answered, as JSON.
+    request TEXT,
+    uses_recorded INTEGER NOT NULL,
+    uses_returned INTEGER NOT NULL,
+    confirmed_recorded INTEGER NOT NULL,
+    confirmed_returned INTEGER NOT NULL,
+    wanted TEXT NOT NULL CHECK (wanted IN ('active', 'ended')),
+    created_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;`,
+];
 
 /** The number of the newest schema that this version knows. `user_version` of a database has the number of its schema. */
 export const newestSchema: number = 1 + migrations.length;

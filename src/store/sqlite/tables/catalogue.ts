@@ -1,4 +1,5 @@
 import type { Account, Product, Collection } from '../../../domain/catalogue.ts';
+import type { LeaseTerms } from '../../../domain/lease.ts';
 import type {
   AccountReads,
   AccountTable,
@@ -39,11 +40,28 @@ export function accountTable(prepare: Prepare): AccountTable {
   };
 }
 
-type ProductRow = Omit<Product, 'recurring'> & { recurring: Bit };
+type ProductRow = Omit<Product, 'recurring' | 'leaseTerms'> &
+  Omit<LeaseTerms, 'showsEmail'> & { recurring: Bit; showsEmail: Bit };
 
 const selectProduct = `SELECT product_key AS productKey, account_id AS accountId, name, recurring,
-  created_at AS createdAt, archived_at AS archivedAt FROM product`;
-const productFrom = (row: ProductRow): Product => ({ ...row, recurring: row.recurring === 1 });
+  created_at AS createdAt, archived_at AS archivedAt, seats, lease_hold_ms AS holdMs, lease_term_ms AS termMs,
+  lease_refresh_ms AS refreshMs, lease_email AS showsEmail FROM product`;
+
+function productFrom({
+  seats,
+  holdMs,
+  termMs,
+  refreshMs,
+  showsEmail,
+  recurring,
+  ...row
+}: ProductRow): Product {
+  return {
+    ...row,
+    recurring: recurring === 1,
+    leaseTerms: { seats, holdMs, termMs, refreshMs, showsEmail: showsEmail === 1 },
+  };
+}
 
 export function productReads(prepare: Prepare): ProductReads {
   const condition = `${ofAccount} AND (?2 IS NULL OR (archived_at IS NOT NULL) = ?2)`;
@@ -64,16 +82,22 @@ export function productReads(prepare: Prepare): ProductReads {
 
 export function productTable(prepare: Prepare): ProductTable {
   const add =
-    prepare.change(`INSERT INTO product (product_key, account_id, name, recurring, secret_digest, created_at, archived_at)
-     VALUES (:productKey, :accountId, :name, :recurring, :secretDigest, :createdAt, :archivedAt)`);
+    prepare.change(`INSERT INTO product (product_key, account_id, name, recurring, secret_digest, created_at, archived_at,
+       seats, lease_hold_ms, lease_term_ms, lease_refresh_ms, lease_email)
+     VALUES (:productKey, :accountId, :name, :recurring, :secretDigest, :createdAt, :archivedAt,
+       :seats, :holdMs, :termMs, :refreshMs, :showsEmail)`);
+  const put =
+    prepare.change(`UPDATE product SET name = :name, recurring = :recurring, archived_at = :archivedAt,
+       seats = :seats, lease_hold_ms = :holdMs, lease_term_ms = :termMs, lease_refresh_ms = :refreshMs,
+       lease_email = :showsEmail
+     WHERE product_key = :productKey`);
   const setSecretDigest = prepare.change(
     'UPDATE product SET secret_digest = :secretDigest WHERE product_key = :productKey',
   );
   return {
     ...productReads(prepare),
-    add: (product, secretDigest) => add({ ...product, secretDigest }),
-    put: prepare.change(`UPDATE product SET name = :name, recurring = :recurring, archived_at = :archivedAt
-     WHERE product_key = :productKey`),
+    add: ({ leaseTerms, ...product }, secretDigest) => add({ ...product, ...leaseTerms, secretDigest }),
+    put: ({ leaseTerms, ...product }) => put({ ...product, ...leaseTerms }),
     secretDigest: prepare.column<string>('SELECT secret_digest FROM product WHERE product_key = ?').first,
     setSecretDigest: (productKey, secretDigest) => setSecretDigest({ productKey, secretDigest }),
   };

@@ -1,3 +1,4 @@
+import { defaultLeaseTerms } from '../../../../src/domain/lease.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { adminToken, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
@@ -221,7 +222,10 @@ const known = [
 async function addKnown({ write }: Pick<TestApp, 'write'>): Promise<void> {
   const product = { productKey: 'ONE', accountId: 'default', name: 'One', recurring: false };
   await write(async ({ products, coupons }) => {
-    await products.add({ ...product, createdAt: 0, archivedAt: null }, 'digest');
+    await products.add(
+      { ...product, createdAt: 0, archivedAt: null, leaseTerms: defaultLeaseTerms },
+      'digest',
+    );
     for (const each of known) await coupons.add('default', each);
   });
 }

@@ -1,3 +1,4 @@
+import { defaultLeaseTerms } from '../../../../src/domain/lease.ts';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../../../support/app/http-app.ts';
@@ -19,6 +20,7 @@ beforeAll(async () => {
     recurring: false,
     createdAt: 0,
     archivedAt: null,
+    leaseTerms: defaultLeaseTerms,
   };
   const accountId = await otherAccount();
   await opened.write(({ products }) => products.add({ ...theirs, accountId }, 'digest'));
