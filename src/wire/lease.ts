@@ -23,18 +23,24 @@ export type DocumentType = keyof typeof documentTypes;
 export const maxDocumentBytes: number = 8 * 1024;
 
 const seconds = z.int().min(0);
-const base64url = (length: number) => z.string().regex(new RegExp(`^[A-Za-z0-9_-]{${length}}$`));
-const thumbprint = base64url(43);
+/** 32 bytes in base64url. The last character has two unused bits, which must be 0, so that each value has one spelling. */
+const bytes32 = z.string().regex(/^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/, 'must be 32 bytes in base64url');
+const thumbprint = bytes32;
 
 /** The public part of a P-256 key, with exactly these members. */
 export const publicJwk = z.strictObject({
   kty: z.literal('EC'),
   crv: z.literal('P-256'),
-  x: base64url(43),
-  y: base64url(43),
+  x: bytes32,
+  y: bytes32,
 });
 
 export type PublicJwk = z.infer<typeof publicJwk>;
+
+/** A private P-256 key in a file. Other programs add members such as `kid` or `alg`, which do not matter. */
+export const privateJwk = z.object({ ...publicJwk.shape, d: bytes32 });
+
+export type PrivateJwk = z.infer<typeof privateJwk>;
 
 /** The header of a document that a root or a signing key has signed. */
 export const keyHeader = z.strictObject({ alg: z.literal('ES256'), typ: z.string(), kid: thumbprint });
@@ -54,6 +60,14 @@ export const statementClaims = z.strictObject({
 
 export type StatementClaims = z.infer<typeof statementClaims>;
 
+/** The signing keys of an issuer. A root key signs a statement with a higher version to replace it. */
+export type KeyStatement = {
+  issuer: string;
+  version: number;
+  /** `notAfter` (epoch ms): no lease that the key signs expires later. */
+  keys: readonly { jwk: PublicJwk; notAfter: number }[];
+};
+
 export const leaseClaims = z.strictObject({
   iss: issuer,
   aud: z.string().min(1),
@@ -62,7 +76,7 @@ export const leaseClaims = z.strictObject({
   issued_at: seconds,
   refresh_at: seconds,
   rev: z.int().min(1),
-  license: licenseObject,
+  license: z.strictObject(licenseObject.shape),
   seats: z.strictObject({ limit: z.int().min(1), taken: z.int().min(0) }).nullable(),
   cnf: z.strictObject({ jkt: thumbprint }),
   nonce: nonce.optional(),
@@ -98,9 +112,35 @@ export const requestClaims = z.strictObject({
 
 export type RequestClaims = z.infer<typeof requestClaims>;
 
-export const proofClaims = z.strictObject({ aud: z.string().min(1), nonce, lease_hash: z.string() });
+export const proofClaims = z.strictObject({ aud: z.string().min(1), nonce, lease_hash: bytes32 });
 
 export type ProofClaims = z.infer<typeof proofClaims>;
+
+/** A device has its key. `leaseHash`: SHA-256 of the signed part of its lease, in base64url. */
+export type Proof = { productKey: string; nonce: string; leaseHash: string };
+
+/** The claims of each type of document, with their members in this order. */
+export const documentClaims = {
+  keys: statementClaims,
+  lease: leaseClaims,
+  notice: noticeClaims,
+  request: requestClaims,
+  proof: proofClaims,
+} as const;
+
+export type DocumentClaims = { [Type in DocumentType]: z.infer<(typeof documentClaims)[Type]> };
+
+export function serializeStatement({ issuer: iss, version, keys }: KeyStatement): StatementClaims {
+  return { iss, version, keys: keys.map(({ jwk, notAfter }) => ({ jwk, not_after: secondsOf(notAfter) })) };
+}
+
+export function parseStatementClaims({ iss, version, keys }: StatementClaims): KeyStatement {
+  return {
+    issuer: iss,
+    version,
+    keys: keys.map(({ jwk, not_after: notAfter }) => ({ jwk, notAfter: notAfter * 1000 })),
+  };
+}
 
 export function serializeLease(lease: Lease, iss: string): LeaseClaims {
   return {
@@ -127,6 +167,47 @@ export function serializeNotice(notice: Notice, iss: string): NoticeClaims {
     rev: notice.rev,
     issued_at: secondsOf(notice.issuedAt),
   };
+}
+
+export function parseLeaseClaims(claims: LeaseClaims): Lease {
+  const { license } = claims;
+  return {
+    activationId: claims.sub,
+    productKey: claims.aud,
+    license: {
+      licenseKey: license.license_key,
+      enabled: license.enabled,
+      productKey: license.product_link,
+      buyerEmail: license.buyer_email,
+      uses: license.uses,
+      createdAt: Date.parse(license.date),
+    },
+    expiresAt: claims.exp * 1000,
+    issuedAt: claims.issued_at * 1000,
+    refreshAt: claims.refresh_at * 1000,
+    rev: claims.rev,
+    seats: claims.seats,
+    device: claims.cnf.jkt,
+    nonce: claims.nonce ?? null,
+  };
+}
+
+export function parseNoticeClaims(claims: NoticeClaims): Notice {
+  return {
+    activationId: claims.sub,
+    licenseKey: claims.license_key,
+    state: claims.state,
+    rev: claims.rev,
+    issuedAt: claims.issued_at * 1000,
+  };
+}
+
+export function serializeProof({ productKey, nonce: value, leaseHash }: Proof): ProofClaims {
+  return { aud: productKey, nonce: value, lease_hash: leaseHash };
+}
+
+export function parseProofClaims(claims: ProofClaims): Proof {
+  return { productKey: claims.aud, nonce: claims.nonce, leaseHash: claims.lease_hash };
 }
 
 export function parseRequestClaims(claims: RequestClaims): LeaseRequest {
