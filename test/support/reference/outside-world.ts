@@ -23,9 +23,8 @@ export const outsideAllowed: Readonly<Record<string, string>> = {
   'config/file/windows-rights.ts process': 'runs the programs of the system that show access rights',
   'store/sqlite/files/open.ts process': 'only Node knows the version of its SQLite',
   'store/sqlite/connection.ts process': 'macOS needs another pragma for a durable commit',
-  'store/sqlite/files/database-file.ts process': 'Windows flushes only a directory that is open for writing',
   'store/sqlite/files/private-file.ts process':
-    'Windows replaces no open file, and has no flag against links',
+    'Windows replaces no open file, has no flag against links, and flushes only a directory that is open for writing',
   'http/listen.ts node:process': 'a socket must never exist with a wider mode',
   'http/entry/request-state.ts randomUUID': 'creates ids for requests without an id',
   'http/entry/server-response.ts setImmediate': 'waits for the end of an event loop turn, not for a time',

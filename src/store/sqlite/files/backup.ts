@@ -14,9 +14,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { StorageError } from '../../../service/ports.ts';
 import { storageFault, DatabaseRefused, StateDirectoryUnusable, isCorruption } from '../faults.ts';
 import { checkpoint, openReadOnly, syncFully } from '../connection.ts';
-import { beginsAsDatabase, findDatabase, syncDirectory } from './database-file.ts';
+import { beginsAsDatabase, findDatabase } from './database-file.ts';
 import { migrateCopy } from './migrations.ts';
-import { renameOver } from './private-file.ts';
+import { renameOver, syncDirectory } from './private-file.ts';
 import { databaseIn, stateFiles } from './state-directory.ts';
 
 /**

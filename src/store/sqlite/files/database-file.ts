@@ -1,10 +1,10 @@
-import { closeSync, existsSync, fsyncSync, openSync, readSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { syncFully } from '../connection.ts';
 import { DatabaseRefused, restoreAdvice } from '../faults.ts';
 import { createTables } from './migrations.ts';
-import { createFile, renameOver } from './private-file.ts';
+import { createFile, renameOver, syncDirectory } from './private-file.ts';
 
 /** "LTCH" in the header of our databases (https://sqlite.org/fileformat.html#application_id). */
 const applicationId = 0x4c_54_43_48;
@@ -84,15 +84,4 @@ export function createDatabase(path: string): void {
   }
   renameOver(draft, path);
   syncDirectory(dirname(path));
-}
-
-/** Makes a new file name survive a power cut. */
-export function syncDirectory(directory: string): void {
-  // Windows flushes only what is open for writing.
-  const handle = openSync(directory, process.platform === 'win32' ? 'r+' : 'r');
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
 }

@@ -120,6 +120,17 @@ export function makeDirectory(path: string, mode: number = 0o777): void {
   }
 }
 
+/** Makes a new file name survive a power cut. */
+export function syncDirectory(directory: string): void {
+  // Windows flushes only what is open for writing.
+  const handle = openSync(directory, process.platform === 'win32' ? 'r+' : 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
 function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : null;
 }
