@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { AddressOptions } from './address.ts';
 import {
   credentialHeader,
@@ -10,10 +10,19 @@ import {
   AgentUnavailableError,
   ConfigurationError,
   isProblem,
+  LeaseError,
   ProblemError,
   type ProblemCode,
 } from './error.ts';
 import { LastKnown, type LastKnownOptions } from './last-known.ts';
+import {
+  checkTrust,
+  leaseRefusals,
+  readDocuments,
+  verifyLease,
+  type LeaseTrust,
+  type LeaseVerdict,
+} from './lease.ts';
 import { isMs, RetryingTransport, type CallOptions, type RetryOptions } from './retry.ts';
 import type { Request } from './transport.ts';
 import type { Cart, ChangedLicense, Quote, Redemption, Undetermined, Verdict } from './types.ts';
@@ -30,6 +39,13 @@ import {
 export interface ConnectOptions extends AddressOptions, CredentialOptions {
   /** Stores verdicts in a file, for the time when the agent itself is down. Default: nothing is stored. */
   readonly lastKnown?: LastKnownOptions | undefined;
+  /** What `lease` trusts. The calls then need no secret: a holder asks for none. */
+  readonly leases?: LeaseTrust | undefined;
+}
+
+export interface LeaseOptions extends CallOptions {
+  /** Whether the issuer has to sign the nonce now. If it cannot be reached, the device has signed it: see `nonceSignedBy`. */
+  readonly fresh?: boolean | undefined;
 }
 
 export interface ChangeOptions extends CallOptions {
@@ -46,6 +62,8 @@ export interface ChangeOptions extends CallOptions {
 const noSuchKey: readonly ProblemCode[] = ['license_not_found', 'parameters_invalid', 'headers_too_large'];
 const readDeadlineMs = 5_000;
 const changeDeadlineMs = 15_000;
+/** How long a holder waits for the issuer, in seconds. */
+const issuerWaitS = 5;
 
 /**
  * Makes a client of the agent on this machine. The first call looks for the agent, and so does every call after the
@@ -63,11 +81,14 @@ export class LatchkeyClient {
   readonly #options: ConnectOptions;
   readonly #transport: RetryingTransport;
   readonly #lastKnown: LastKnown | null;
+  /** The highest version of a key statement that was seen. */
+  #keysVersion = 0;
 
   constructor(options: ConnectOptions) {
     this.#options = options;
     this.#transport = new RetryingTransport(options);
-    const { lastKnown } = options;
+    const { lastKnown, leases } = options;
+    if (leases !== undefined) checkTrust(leases);
     const scope = credentialScope(options, process.env);
     this.#lastKnown = lastKnown === undefined ? null : new LastKnown(lastKnown, scope);
   }
@@ -84,6 +105,42 @@ export class LatchkeyClient {
   async verify(licenseKey: string, options: CallOptions = {}): Promise<Verdict> {
     const verdict = await this.#verify(licenseKey, options);
     return (await this.#lastKnown?.resolve(licenseKey, verdict)) ?? verdict;
+  }
+
+  /**
+   * Asks a holder for the lease of a license key, with a fresh nonce, and checks it with the root keys of the vendor
+   * (`connect({ leases })`). A program that only answers on the holder's port, or repeats a recorded answer, gets the verdict
+   * `undetermined`.
+   *
+   * @example
+   * const latchkey = connect({ leases: { issuer, product, roots } });
+   * const said = await latchkey.lease('WTKP4-66NL5-HMKQW-GFSCZ');
+   * if (said.verdict === 'valid') console.log(said.license.uses, said.expiresAt);
+   */
+  async lease(licenseKey: string, { fresh = false, ...options }: LeaseOptions = {}): Promise<LeaseVerdict> {
+    const trust = this.#options.leases;
+    if (trust === undefined) throw new ConfigurationError('Give connect() the option leases.');
+    const nonce = randomBytes(32).toString('base64url');
+    const { method, headers, ...rest } = this.#request(
+      'GET',
+      leasePath(licenseKey, trust, nonce),
+      'productSecret',
+    );
+    const prefer = fresh ? { prefer: `wait=${issuerWaitS}` } : {};
+    const deadlineMs = readDeadlineMs + (fresh ? issuerWaitS * 1000 : 0);
+    try {
+      const { value: documents } = await this.#send(
+        { method, headers: { ...headers, ...prefer }, ...rest },
+        readOptions({ deadlineMs, ...withoutUndefined(options) }, false),
+        readDocuments,
+      );
+      const minKeysVersion = Math.max(this.#keysVersion, trust.minKeysVersion ?? 0);
+      const verdict = verifyLease({ ...trust, ...documents, minKeysVersion, licenseKey, nonce });
+      this.#keysVersion = Math.max(this.#keysVersion, verdict.keysVersion);
+      return verdict;
+    } catch (error) {
+      return leaseFailure(error);
+    }
   }
 
   /**
@@ -200,6 +257,24 @@ export class LatchkeyClient {
     const text = typeof body === 'string' || body === null ? body : JSON.stringify(body);
     return { method, path, headers, body: text };
   }
+}
+
+function leasePath(licenseKey: string, { product }: LeaseTrust, nonce: string): string {
+  return `/agent/v1/lease?${licenseForm(licenseKey)}&${new URLSearchParams({ product_key: product, nonce }).toString()}`;
+}
+
+/** The verdict if there is no lease that can be believed. Throws the mistakes of the program itself. */
+function leaseFailure(error: unknown): LeaseVerdict {
+  if (error instanceof LeaseError) {
+    return { verdict: 'undetermined', reason: error.code === 'expired' ? 'expired' : 'not_proven', error };
+  }
+  if (isProblem(error)) {
+    const refusal = leaseRefusals[error.code];
+    if (refusal !== undefined) return { verdict: 'refused', reason: refusal, isSigned: false, error };
+  }
+  const reason = undeterminedReason(error);
+  if (reason === null) throw error;
+  return { verdict: 'undetermined', reason, error: error as AgentUnavailableError | ProblemError };
 }
 
 /** Plain JavaScript may pass a value that is not a string. Without this check, the key would be "undefined". */

@@ -18,11 +18,12 @@ export interface CredentialOptions {
 export type CredentialKind = 'productSecret' | 'apiKey';
 
 /**
- * Gives the credential header for a kind of route. The header is empty for a socket, which may have a grant.
+ * Gives the credential header for a kind of route. The header is empty for a socket, which may have a grant, and for a
+ * holder, where the license key is the credential.
  * Throws a `ConfigurationError` if there is no credential.
  */
 export function credentialHeader(
-  options: AddressOptions & CredentialOptions,
+  options: AddressOptions & CredentialOptions & { readonly leases?: object | undefined },
   kind: CredentialKind,
   environment: Environment,
 ): Record<string, string> {
@@ -34,7 +35,7 @@ export function credentialHeader(
   if (variable !== undefined) return { [name]: checked(variable, 'LATCHKEY_TOKEN', oneLine) };
   const file = nonEmpty(environment['LATCHKEY_TOKEN_FILE']);
   if (file !== undefined) return { [name]: checked(readToken(file), 'LATCHKEY_TOKEN_FILE', oneLine) };
-  if (isSocketNamed(options, environment)) return {};
+  if (options.leases !== undefined || isSocketNamed(options, environment)) return {};
   throw new ConfigurationError(`Give connect() a token or ${kind === 'apiKey' ? 'an' : 'a'} ${kind}.`);
 }
 

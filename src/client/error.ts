@@ -22,6 +22,8 @@ export type ProblemCode =
   | 'operation_not_found'
   | 'act_not_found'
   | 'token_not_found'
+  | 'activation_not_found'
+  | 'lease_not_found'
   | 'route_not_found'
   | 'method_not_allowed'
   | 'request_timeout'
@@ -41,9 +43,17 @@ export type ProblemCode =
   | 'idempotency_key_in_use'
   | 'backup_running'
   | 'backed_up_by_the_database'
+  | 'no_seat_left'
+  | 'no_move_left'
+  | 'out_of_sequence'
+  | 'activation_blocked'
+  | 'not_a_holder'
+  | 'not_an_issuer'
   | 'body_too_large'
   | 'unsupported_media_type'
   | 'parameters_invalid'
+  | 'lease_request_invalid'
+  | 'lease_invalid'
   | 'import_rejected'
   | 'product_is_recurring'
   | 'order_reused'
@@ -53,6 +63,9 @@ export type ProblemCode =
   | 'headers_too_large'
   | 'internal_error'
   | 'coupons_not_configured'
+  | 'not_offered_by_holder'
+  | 'leases_not_set_up'
+  | 'clock_suspect'
   | 'upstream_unreachable'
   | 'verdict_expired'
   | 'starting'
@@ -109,6 +122,42 @@ export class AgentUnavailableError extends LatchkeyError {
   readonly isTemporary: boolean = true;
 }
 
+/** Why a lease is not to be believed. */
+export type LeaseErrorCode =
+  /** A document is not one that an issuer or a device signs. */
+  | 'malformed'
+  /** Another document was sent in place of this one. */
+  | 'wrong_type'
+  | 'wrong_issuer'
+  | 'wrong_product'
+  | 'wrong_license'
+  /** Another device has signed the proof. */
+  | 'wrong_device'
+  /** The nonce of the program was not signed: the answer may be a recorded one. */
+  | 'wrong_nonce'
+  /** The key that has signed is not known. */
+  | 'unknown_key'
+  | 'bad_signature'
+  /** The key statement is older than one that this program has seen. */
+  | 'old_keys'
+  /** The document is valid for longer than the key that has signed it. */
+  | 'outlives_key'
+  /** The lease has expired by the clock of this machine. */
+  | 'expired';
+
+/** What was answered does not prove that the license is valid, or that it is not. `code` is the one reason. */
+export class LeaseError extends LatchkeyError {
+  readonly isTemporary: boolean;
+  readonly code: LeaseErrorCode;
+
+  constructor(code: LeaseErrorCode, message: string) {
+    super(message);
+    this.code = code;
+    // The holder may have a newer lease soon.
+    this.isTemporary = code === 'expired';
+  }
+}
+
 /** An error in one parameter of a request. */
 export interface ParameterFault {
   readonly parameter: string;
@@ -147,6 +196,8 @@ const temporary: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'idempotency_key_in_use',
   'upstream_unreachable',
   'verdict_expired',
+  'leases_not_set_up',
+  'clock_suspect',
 ]);
 
 /** Whether the same request may succeed a moment later. */

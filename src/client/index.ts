@@ -9,10 +9,28 @@
  * const verdict = await latchkey.verify('WTKP4-66NL5-HMKQW-GFSCZ');
  * if (verdict.verdict === 'refused') process.exit(1);
  */
-export { connect, LatchkeyClient, type ChangeOptions, type ConnectOptions } from './client.ts';
+export {
+  connect,
+  LatchkeyClient,
+  type ChangeOptions,
+  type ConnectOptions,
+  type LeaseOptions,
+} from './client.ts';
 export { type AddressOptions } from './address.ts';
 export { type CredentialOptions } from './credential.ts';
+export {
+  verifyLease,
+  type LeaseCheck,
+  type LeaseDocuments,
+  type LeaseTrust,
+  type LeaseVerdict,
+  type SignedRefusal,
+  type UndeterminedLease,
+  type UnsignedRefusal,
+  type ValidLease,
+} from './lease.ts';
 export { type CallOptions } from './retry.ts';
+export { type PublicKey } from './signed-document.ts';
 export {
   type Cart,
   type CartItem,
@@ -36,7 +54,9 @@ export {
   ConfigurationError,
   isProblem,
   LatchkeyError,
+  LeaseError,
   ProblemError,
+  type LeaseErrorCode,
   type ParameterFault,
   type ProblemCode,
   type ProblemDetails,

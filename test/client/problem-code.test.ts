@@ -24,9 +24,11 @@ it('exactly the problems that mean "not now" are temporary errors', () => {
     (code) => new ProblemError({ code, ...about }).isTemporary,
   );
   expect(temporary.toSorted()).toEqual([
+    'clock_suspect',
     'draining',
     'idempotency_key_in_use',
     'internal_error',
+    'leases_not_set_up',
     'outcome_unknown',
     'rate_limited',
     'request_timeout',

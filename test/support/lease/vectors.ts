@@ -1,0 +1,233 @@
+import type { LeaseErrorCode } from '../../../src/client/error.ts';
+import {
+  answerWith,
+  day,
+  issuer,
+  keysVersion,
+  noticeWith,
+  partsOf,
+  product,
+  signedBy,
+  withClaims,
+  type Case,
+  type Expected,
+  type Keys,
+  type LeaseAnswer,
+  type Members,
+  type Parts,
+  type State,
+} from './answer.ts';
+import { newTestKey, signDraft, tamper, withOtherSignature, type Draft, type Jwk } from './documents.ts';
+import { wrongCases } from './wrong-answers.ts';
+
+/*
+ * Answers of a holder, good and bad, each with what a program must conclude. The tests of `latchkey/client` and of the
+ * programs in `examples/clients` use the same answers.
+ */
+
+export interface LeaseVector {
+  readonly name: string;
+  /** As the user types it in. */
+  readonly typed: string;
+  readonly expected: Expected;
+  /** Whether only a program that parses JSON strictly refuses the answer. The issuer never signs such a document. */
+  readonly isForStrictParsers?: true;
+  readonly answer: (nonce: string) => LeaseAnswer;
+}
+
+export interface LeaseVectors {
+  readonly issuer: string;
+  readonly product: string;
+  readonly roots: readonly Jwk[];
+  readonly minKeysVersion: number;
+  readonly vectors: readonly LeaseVector[];
+}
+
+/** Makes the answers for a clock, in epoch ms. */
+export function makeLeaseVectors(nowMs: number): LeaseVectors {
+  const now = Math.floor(nowMs / 1000);
+  const keys: Keys = {
+    root: newTestKey(),
+    otherRoot: newTestKey(),
+    signing: newTestKey(),
+    ending: newTestKey(),
+    device: newTestKey(),
+    stranger: newTestKey(),
+  };
+  const cases = [
+    ...validCases(keys, now),
+    ...noticeCases(keys),
+    ...wrongCases(keys, now),
+    ...tamperedCases(keys, now),
+  ];
+  return {
+    issuer,
+    product,
+    roots: [keys.root.jwk, keys.otherRoot.jwk],
+    minKeysVersion: keysVersion,
+    vectors: cases.map(({ name, typed: typedKey, answer, ...rest }, index) => {
+      const licenseKey = licenseKeyOf(index);
+      return {
+        name,
+        ...rest,
+        typed: typedKey?.(licenseKey) ?? licenseKey,
+        answer: (nonce) => answer(partsOf(keys, { licenseKey, nonce, now })),
+      };
+    }),
+  };
+}
+
+/** A key in the generated format. */
+function licenseKeyOf(index: number): string {
+  const letters = Array.from(String(index).padStart(5, '0'), (digit) => 'ABCDEFGHJK'.charAt(Number(digit)));
+  return `WTKP4-66NL5-HMKQW-${letters.join('')}`;
+}
+
+function validCases({ otherRoot }: Keys, now: number): Case[] {
+  const lease = (claims: Members) => (parts: Parts) =>
+    answerWith(parts, { lease: withClaims(parts.lease, claims) });
+  return [
+    { name: 'a lease and its proof', expected: 'valid', answer: (parts) => answerWith(parts) },
+    {
+      name: 'a key statement of the second root key',
+      expected: 'valid',
+      answer: (parts) => answerWith(parts, { statement: signedBy(parts.statement, otherRoot) }),
+    },
+    {
+      name: 'a newer key statement',
+      expected: 'valid',
+      answer: (parts) => answerWith(parts, { statement: withClaims(parts.statement, { version: 9 }) }),
+    },
+    {
+      name: 'a lease with an older nonce, and a proof',
+      expected: 'valid',
+      answer: lease({ nonce: 'AAAAAAAAAAAAAAAAAAAAAA' }),
+    },
+    {
+      name: 'a lease into which the issuer has signed the nonce, without a proof',
+      expected: 'valid',
+      answer(parts) {
+        const { keys, lease: signed } = lease({ nonce: parts.nonce })(parts);
+        return { keys, lease: signed };
+      },
+    },
+    { name: 'a lease without a limit of seats', expected: 'valid', answer: lease({ seats: null }) },
+    {
+      name: 'a lease that was issued two days ahead of this clock',
+      expected: 'valid',
+      answer: lease({ issued_at: now + 2 * day }),
+    },
+    {
+      name: 'a lease with the other valid signature',
+      expected: 'valid',
+      answer(parts) {
+        const answer = answerWith(parts);
+        return { ...answer, lease: withOtherSignature(answer.lease) };
+      },
+    },
+    {
+      name: 'a license key that was typed in small letters, with spaces',
+      expected: 'valid',
+      typed: (licenseKey) => `  ${licenseKey.toLowerCase()} `,
+      answer: (parts) => answerWith(parts),
+    },
+  ];
+}
+
+function noticeCases({ stranger, device }: Keys): Case[] {
+  const states: State[] = ['disabled', 'ended', 'blocked', 'replaced'];
+  const notice = (change: (draft: Draft) => Draft) => (parts: Parts) =>
+    noticeWith(parts, change(parts.notice));
+  return [
+    ...states.map((state) => ({
+      name: `a notice with the state ${state}`,
+      expected: state,
+      answer: notice((draft) => withClaims(draft, { state })),
+    })),
+    {
+      name: 'a notice with another state',
+      expected: 'malformed',
+      answer: notice((draft) => withClaims(draft, { state: 'active' })),
+    },
+    {
+      name: 'a notice for another license key',
+      expected: 'wrong_license',
+      answer: notice((draft) => withClaims(draft, { license_key: 'ANOTHER-KEY' })),
+    },
+    {
+      name: 'a notice of another issuer',
+      expected: 'wrong_issuer',
+      answer: notice((draft) => withClaims(draft, { iss: 'https://other.example.com' })),
+    },
+    {
+      name: 'a notice that a stranger has signed',
+      expected: 'bad_signature',
+      answer: notice((draft) => ({ ...draft, key: stranger })),
+    },
+    {
+      name: 'a notice that the device has signed',
+      expected: 'unknown_key',
+      answer: notice((draft) => signedBy(draft, device)),
+    },
+    {
+      name: 'a lease in place of a notice',
+      expected: 'wrong_type',
+      answer: (parts) => ({ notice: signDraft(parts.lease), keys: signDraft(parts.statement) }),
+    },
+  ];
+}
+
+/** Each member of each document changed after it was signed, and single bytes of it. */
+function tamperedCases(keys: Keys, now: number): Case[] {
+  const sample = partsOf(keys, { licenseKey: 'KEY', nonce: 'nonce', now });
+  const drafts = {
+    keys: sample.statement,
+    lease: sample.lease,
+    proof: { header: { alg: '', typ: '', jwk: {} }, claims: { aud: '', nonce: '', lease_hash: '' } },
+    notice: sample.notice,
+  };
+  return Object.entries(drafts).flatMap(([document, draft]) => {
+    const answer = document === 'notice' ? noticeWith : answerWith;
+    const cases: Case[] = [];
+    for (const part of ['header', 'claims'] as const) {
+      for (const member of Object.keys(draft[part])) {
+        cases.push({
+          name: `the ${document} document with another ${member} than was signed`,
+          expected: faultOf(document, part, member),
+          answer: (parts) =>
+            replace(answer(parts), document, (text) => tamper(text, part, otherValue(member))),
+        });
+      }
+    }
+    return cases;
+  });
+}
+
+function replace(answer: LeaseAnswer, document: string, change: (text: string) => string): LeaseAnswer {
+  return { ...answer, [document]: change((answer as unknown as Record<string, string>)[document] ?? '') };
+}
+
+/** What is found out first if a member was changed after the document was signed. */
+function faultOf(document: string, part: 'header' | 'claims', member: string): LeaseErrorCode {
+  if (part === 'claims') return 'bad_signature';
+  if (member === 'typ') return 'wrong_type';
+  if (member === 'kid') return 'unknown_key';
+  return member === 'jwk' && document === 'proof' ? 'wrong_device' : 'malformed';
+}
+
+/** Gives a member a value of the same kind. */
+function otherValue(member: string): (members: Members) => Members {
+  return (members) => ({ ...members, [member]: changed(members[member]) });
+}
+
+function changed(value: unknown): unknown {
+  if (typeof value === 'number') return value + 1;
+  if (typeof value === 'string')
+    return value.endsWith('A') ? `${value.slice(0, -1)}E` : `${value.slice(0, -1)}A`;
+  if (typeof value === 'boolean') return !value;
+  if (Array.isArray(value)) return value.slice(1);
+  const entries = Object.entries(value as Members);
+  return Object.fromEntries(
+    entries.map(([name, inner]) => [name, name === 'kty' || name === 'crv' ? inner : changed(inner)]),
+  );
+}
