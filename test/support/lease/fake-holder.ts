@@ -44,7 +44,7 @@ export async function startHolderWith(
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
     const reply: Reply = (() => {
       if (pathname === '/agent/v1/lease') {
-        asked.push({ query: searchParams, prefer: request.headers.prefer as string | undefined });
+        asked.push({ query: searchParams, prefer: request.headers['prefer'] as string | undefined });
         return answer(searchParams.get('license_key') ?? '', searchParams.get('nonce') ?? '');
       }
       if (request.method === 'PUT') counted.push(new URLSearchParams(body).get('license_key') ?? '');
