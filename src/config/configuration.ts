@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { RoleName } from '../domain/role.ts';
 import { rule, section } from './schema.ts';
 import { freshness } from './settings/freshness.ts';
+import { leases } from './settings/leases.ts';
 import { limits } from './settings/limits.ts';
 import { listen } from './settings/listen.ts';
 import { store } from './settings/store.ts';
@@ -61,6 +62,7 @@ export const settings = section(
       listen,
       upstream,
       products,
+      leases: leases.prefault({}),
       freshness: freshness.prefault({}),
       sync: sync.prefault({}),
       limits: limits.prefault({}),
@@ -76,22 +78,36 @@ export const settings = section(
       ),
     )
     .refine(
-      (input) => input.upstream !== null || input.products.length === 0,
+      (input) => input.leases.issuer === null || (input.upstream === null && input.store.postgres === null),
       rule(
-        ['products', 'upstream'],
-        'are only for an agent: set upstream.base_url, or remove them (an authority keeps its products in its own store)',
+        ['leases', 'upstream', 'store'],
+        'has an issuer, which makes this process a holder: remove upstream and store, or leases.issuer',
+      ),
+    )
+    .refine(
+      (input) => roleOf(input) !== 'authority' || input.products.length === 0,
+      rule(
+        ['products', 'upstream', 'leases'],
+        'are only for an agent or a holder: set upstream.base_url or leases.issuer, or remove them (an authority keeps its products in its own store)',
+      ),
+    )
+    .refine(
+      (input) => roleOf(input) !== 'holder' || input.products.length > 0,
+      rule(
+        ['products', 'upstream', 'leases'],
+        'must have at least one product: a holder serves their license keys',
       ),
     )
     .refine(
       (input) =>
-        input.upstream === null ||
+        roleOf(input) === 'authority' ||
         input.listen.sockets.every(
           ({ grant }) =>
             grant === null ||
             grant.product === null ||
             input.products.some(({ key }) => key === grant.product),
         ),
-      rule(['listen', 'products', 'upstream'], 'a socket grants a product that is not in products'),
+      rule(['listen', 'products', 'upstream', 'leases'], 'a socket grants a product that is not in products'),
     ),
 );
 
@@ -102,8 +118,18 @@ export const settings = section(
  * "switched off" or "not given". Paths are absolute.
  */
 export type Configuration = z.output<typeof settings> & {
-  /** An agent has an upstream, an authority has none. */
   readonly role: RoleName;
 };
+
+/** An agent has an upstream, a holder has an issuer of leases, an authority has neither. */
+export function roleOf(input: {
+  readonly upstream: unknown;
+  readonly leases: { readonly issuer: string | null };
+}): RoleName {
+  if (input.upstream !== null) return 'agent';
+  return input.leases.issuer === null ? 'authority' : 'holder';
+}
+
+export type LeaseSettings = Configuration['leases'];
 
 export type UpstreamSettings = NonNullable<Configuration['upstream']>;

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { collectErrors, describeIssue } from './schema.ts';
-import { type Configuration, settings } from './configuration.ts';
+import { type Configuration, roleOf, settings } from './configuration.ts';
 import { type Raw, readSources, type Sources, type NamedBy } from './source.ts';
 import { type ConfigError, formatKey } from './errors.ts';
 import { readCertificates, readTlsFiles, type TlsSettings } from './file/certificates.ts';
@@ -10,6 +10,7 @@ import { type Environment, homeDirectory } from './defaults.ts';
 import { checkLocalFile, checkWindowsFile, type LocalFile, localFileName } from './file/file.ts';
 import { checkRights } from './file/windows-rights.ts';
 import { readNamedFile } from './file/named-file.ts';
+import { readRootKey } from './file/root-key.ts';
 import { readSecretFiles } from './file/secret-file.ts';
 import { type Tree, isTree, valueAt } from './file/tree.ts';
 import { containsSecret, warnOfPlainHttp, warnOfReadableFiles } from './warnings.ts';
@@ -80,13 +81,15 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
     // Nothing is known about a secret whose file could not be read.
     ...collectErrors(parsed.error, raw.originOf).filter(({ key }) => !unread.has(`${key}_file`)),
     ...secrets.errors,
+    ...checkProductSecrets(secrets.tree, raw),
     ...checkCaFiles(parsed.data, raw, sources),
+    ...checkRootKeys(parsed.data, raw, sources),
     ...checkTlsFiles(parsed.data?.listen.tls ?? null, raw, sources),
     ...checkSocketsHere(parsed.data, raw, sources),
   ];
   if (!parsed.success || allErrors.length > 0) return { ok: false, errors: allErrors };
   const configuration: Configuration = {
-    role: parsed.data.upstream === null ? 'authority' : 'agent',
+    role: roleOf(parsed.data),
     ...parsed.data,
   };
   const fileWithSecrets = containsSecret(raw.file.tree) ? raw.file.path : null;
@@ -107,6 +110,22 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
   };
 }
 
+/** An agent needs the secret of each product, and a holder must not have one. */
+function checkProductSecrets(tree: Tree, { originOf }: Raw): ConfigError[] {
+  const isAgent = isTree(tree['upstream']);
+  const isHolder = valueAt(tree, ['leases', 'issuer']) !== undefined;
+  const { products } = tree;
+  if (!Array.isArray(products) || isAgent === isHolder) return [];
+  return products.flatMap((product: unknown, index): ConfigError[] => {
+    if (!isTree(product) || 'secret' in product === isAgent) return [];
+    const at = ['products', index, 'secret'];
+    const text = isAgent
+      ? 'is missing'
+      : 'must not be given: a holder has no secret, so that whoever owns this machine cannot read one';
+    return [{ key: formatKey(at), text, origin: originOf(at) }];
+  });
+}
+
 /** Reports unusable certificates now; they are used when connections are opened. */
 function checkCaFiles(
   configuration: Omit<Configuration, 'role'> | undefined,
@@ -116,10 +135,25 @@ function checkCaFiles(
   const files = [
     { at: ['upstream', 'ca_file'], path: configuration?.upstream?.caFile ?? null },
     { at: ['store', 'postgres', 'ca_file'], path: configuration?.store.postgres?.caFile ?? null },
+    { at: ['leases', 'ca_file'], path: configuration?.leases.caFile ?? null },
   ];
   return files.flatMap(({ at, path }) => {
     const read = path === null ? null : readCertificates(path, readFile);
     if (read === null || read.ok) return [];
+    return [{ key: formatKey(at), text: read.text, origin: raw.originOf(at) }];
+  });
+}
+
+/** Reports unusable root keys now; a holder reads them again when it starts. */
+function checkRootKeys(
+  configuration: Omit<Configuration, 'role'> | undefined,
+  raw: Raw,
+  { readFile }: Sources,
+): ConfigError[] {
+  return (configuration?.leases.roots ?? []).flatMap((path, index) => {
+    const read = readRootKey(path, readFile);
+    if (read.ok) return [];
+    const at = ['leases', 'roots', index];
     return [{ key: formatKey(at), text: read.text, origin: raw.originOf(at) }];
   });
 }
@@ -187,6 +221,7 @@ export interface Location {
   /** Whether the data is in a database (`store.postgres`) instead of the state directory. */
   readonly hasDatabase: boolean;
   readonly hasUpstream: boolean;
+  readonly hasIssuer: boolean;
   readonly namedBy: NamedBy;
   readonly file: string | null;
   readonly searchedPaths: readonly string[];
@@ -215,6 +250,9 @@ export function parseLocation(sources: Sources): LocationResult {
   const { state_dir: stateDir, listen: listeners } = parsed.data;
   const hasDatabase = isTree(valueAt(raw.tree, ['store', 'postgres']));
   const hasUpstream = isTree(valueAt(raw.tree, ['upstream']));
-  const location = { stateDir, ...listeners, hasDatabase, hasUpstream, namedBy, file, searchedPaths };
-  return { ok: true, location };
+  const hasIssuer = typeof valueAt(raw.tree, ['leases', 'issuer']) === 'string';
+  return {
+    ok: true,
+    location: { stateDir, ...listeners, hasDatabase, hasUpstream, hasIssuer, namedBy, file, searchedPaths },
+  };
 }

@@ -4,6 +4,7 @@ import { isPipe, maxSocketLength } from '../domain/socket-path.ts';
 import {
   formatAddress,
   formatDestination,
+  isLoopback,
   parseAddress,
   parseDestination,
   parseHost,
@@ -93,7 +94,20 @@ export function optional<T extends z.ZodType>(type: T) {
   return type.nullable().prefault(null);
 }
 
+/** A text that `false` switches off; the value is false then, because null means that the setting is not given. */
+export function orText<T extends z.ZodType>(type: T) {
+  const expected = `${String(type.meta()?.['expected'])}, or false`;
+  return z.union([z.literal(false), type], `must be ${expected}`).meta({ ...type.meta(), expected });
+}
+
 export const text = textual({ expected: 'text (in quotes if it is true, false or null)' }, (input) => input);
+
+/** One line of at most so many characters. */
+export function shortText(maxLength: number) {
+  return textual({ expected: `one line of at most ${maxLength} characters` }, (input) =>
+    input.length <= maxLength && !/\p{Cc}/u.test(input) ? input : undefined,
+  );
+}
 
 /** Relative paths are made absolute before they are parsed (file/file.ts), with the rules of their platform. */
 function isAbsolute(path: string): boolean {
@@ -165,6 +179,13 @@ export const baseUrl = textual(
 
 export const proxyUrl = textual({ expected: 'an http or https URL' }, parseProxyUrl, formatProxyUrl);
 
+export const issuerUrl = textual(
+  {
+    expected: 'an https URL without user, query or fragment; http only for this machine',
+  },
+  parseIssuerUrl,
+);
+
 export const duration = textual(
   {
     expected: 'a duration, 0 or above, such as 500ms, 30s, 15m, 24h or 7d, at most 1000000d',
@@ -218,6 +239,14 @@ function parseBaseUrl(input: string): string | undefined {
   if (url === undefined || url.username !== '' || url.password !== '' || /[?#]/.test(input)) return undefined;
   const base = url.href.replace(/(?<!\/)\/+$/, '');
   return base.endsWith('/api/v2') ? undefined : base;
+}
+
+/** Without slashes at its end. The documents of leases contain the URL in this form. */
+function parseIssuerUrl(input: string): string | undefined {
+  const url = parseHttpUrl(input);
+  if (url === undefined || url.username !== '' || url.password !== '' || /[?#]/.test(input)) return undefined;
+  if (url.protocol === 'http:' && !isLoopback(url.hostname.replace(/^\[(.*)\]$/, '$1'))) return undefined;
+  return url.href.replace(/(?<!\/)\/+$/, '');
 }
 
 /** An origin as browsers write it: in lower case, and without the default port of its scheme. */

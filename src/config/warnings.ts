@@ -15,8 +15,11 @@ export function isPlainToOthers(baseUrl: string): boolean {
 
 /** Whether a file contains a secret: one of a key for secrets, or the password of the proxy. */
 export function containsSecret(tree: unknown): boolean {
-  const proxy = valueAt(tree, ['upstream', 'proxy']);
-  return (URL.parse(String(proxy))?.password ?? '') !== '' || hasSecretKey(settings, normalized(tree));
+  const proxies = ['upstream', 'leases'].map((section) => valueAt(tree, [section, 'proxy']));
+  return (
+    proxies.some((proxy) => (URL.parse(String(proxy))?.password ?? '') !== '') ||
+    hasSecretKey(settings, normalized(tree))
+  );
 }
 
 function hasSecretKey(type: z.ZodType, value: unknown): boolean {

@@ -56,7 +56,7 @@ export class LiveConfiguration {
   readonly productIds = (): readonly string[] => this.products.configured.map(({ id }) => id);
 
   secretOf(productId: string): string | null {
-    return this.#settingsOf(productId)?.secret.reveal() ?? null;
+    return this.#settingsOf(productId)?.secret?.reveal() ?? null;
   }
 
   productName(productId: string): string | null {
@@ -129,7 +129,9 @@ export class LiveConfiguration {
 }
 
 function configuredProducts({ products }: Configuration): ConfiguredProduct[] {
-  return products.map(({ key, secret }) => ({ productKey: key, secretDigest: sha256(secret.reveal()) }));
+  return products.flatMap(({ key, secret }) =>
+    secret === null ? [] : [{ productKey: key, secretDigest: sha256(secret.reveal()) }],
+  );
 }
 
 type Reload = NonNullable<SettingMeta['reload']>;
@@ -139,8 +141,8 @@ type Reload = NonNullable<SettingMeta['reload']>;
  * keep theirs until a restart. The role stays as well.
  */
 export function reloadedConfiguration(running: Configuration, requested: Configuration): Configuration {
-  const { role, upstream, products } = running;
-  const ofThisRole = requested.role === role ? requested : { ...requested, upstream, products };
+  const { role, upstream, products, leases } = running;
+  const ofThisRole = requested.role === role ? requested : { ...requested, upstream, products, leases };
   const values = reloadPart(settings, 'applies', { running, requested: ofThisRole });
   return { ...(values as Configuration), role };
 }

@@ -47,6 +47,17 @@ test('without any configuration the process is an authority with the documented 
       misses: 2,
       failed_rate: 5,
     },
+    leases: {
+      issuer: null,
+      roots: [],
+      activate: 'on_verify',
+      device_key_file: null,
+      device_name: null,
+      timeout: '10s',
+      ca_file: null,
+      proxy: null,
+      signing_dir: null,
+    },
     history: { keep: '90d' },
     metrics: { open: false },
     log: { level: 'info', format: 'json' },
@@ -136,7 +147,7 @@ freshness: { fresh: 24h, stale: 7d, grace: 14d, refresh: 6h, unknown: 60s, gone:
   });
   expect(configuration.upstream?.baseUrl).toBe('https://api.example.com/shop');
   expect(configuration.upstream?.apiKey?.reveal()).toBe('key-1');
-  expect(configuration.products.map(({ key, secret }) => [key, secret.reveal()])).toEqual([
+  expect(configuration.products.map(({ key, secret }) => [key, secret?.reveal()])).toEqual([
     ['RGsF', 'secret-1'],
   ]);
 });

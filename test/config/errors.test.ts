@@ -142,7 +142,10 @@ test.each([
     `${agent}products: [{ key: A, secret: a }, { key: B, secret: a }]`,
     'products: the same secret is given twice',
   ],
-  ['products: [{ key: A, secret: a }]', 'products: are only for an agent: set upstream.base_url'],
+  [
+    'products: [{ key: A, secret: a }]',
+    'products: are only for an agent or a holder: set upstream.base_url or leases.issuer',
+  ],
   [
     `${agent}store: { postgres: { url: "postgres://a@localhost/b" } }`,
     'store: is only for an authority: remove it, since an agent keeps its data in state_dir',

@@ -64,7 +64,7 @@ test('an environment variable contains plain text, or lists and mappings as YAML
   expect(configuration.sync.rate).toBe(0.5);
   expect(configuration.upstream?.baseUrl).toBe('http://localhost:1/x');
   expect(configuration.upstream?.apiKey?.reveal()).toBe('*: #1');
-  expect(configuration.products[0]?.secret.reveal()).toBe('0012');
+  expect(configuration.products[0]?.secret?.reveal()).toBe('0012');
 });
 
 test('an environment variable can set a single item of a list by its position', () => {
@@ -77,7 +77,7 @@ test('an environment variable can set a single item of a list by its position', 
     },
     files: { '/work/b.secret': 'two' },
   });
-  expect(products.map(({ key, secret }) => [key, secret.reveal()])).toEqual([
+  expect(products.map(({ key, secret }) => [key, secret?.reveal()])).toEqual([
     ['A', 'one'],
     ['B', 'two'],
   ]);
@@ -86,7 +86,7 @@ test('an environment variable can set a single item of a list by its position', 
 test('a variable for a list item wins over the variable for the whole list', () => {
   const parts = { LATCHKEY_PRODUCTS__0__SECRET: 'of its own', LATCHKEY_PRODUCTS: '[{ key: A, secret: a }]' };
   const environment = { LATCHKEY_UPSTREAM__BASE_URL: 'http://localhost', ...parts };
-  expect(configurationOf({ environment }).products[0]?.secret.reveal()).toBe('of its own');
+  expect(configurationOf({ environment }).products[0]?.secret?.reveal()).toBe('of its own');
 });
 
 test('an environment variable can change the eleventh item of a list in the file', () => {
@@ -96,7 +96,7 @@ test('an environment variable can change the eleventh item of a list in the file
     environment: { LATCHKEY_PRODUCTS__10__SECRET: 'ten', LATCHKEY_PRODUCTS__2__SECRET: 'two' },
   });
   expect(products).toHaveLength(11);
-  expect([products[2], products[10]].map((item) => item?.secret.reveal())).toEqual(['two', 'ten']);
+  expect([products[2], products[10]].map((item) => item?.secret?.reveal())).toEqual(['two', 'ten']);
 });
 
 test.each([
@@ -113,7 +113,7 @@ test('text that looks like a number is not changed', () => {
     text: 'upstream: { base_url: "http://localhost" }\nlisten: { socket_mode: 0660 }\nproducts: [{ key: 1e5, secret: 00123456789012345678901 }]',
   });
   expect(products[0]?.key).toBe('1e5');
-  expect(products[0]?.secret.reveal()).toBe('00123456789012345678901');
+  expect(products[0]?.secret?.reveal()).toBe('00123456789012345678901');
   expect(listen.socketMode).toBe(0o660);
 });
 

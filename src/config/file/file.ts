@@ -123,20 +123,30 @@ function parseFile(
 const pathKeys: ReadonlySet<string> = new Set(
   settingsOf(settings)
     .filter(({ type }) => metaOf(type).isPath === true)
-    .map(({ path }) => path.at(-1) ?? ''),
+    // The items of a list of paths have the key of the list.
+    .map(({ path }) => path.findLast((step) => step !== '[]') ?? ''),
 );
 
-/** Makes the relative paths in a value absolute, starting from `folder`. */
-export function anchorPaths(value: unknown, folder: string, platform: NodeJS.Platform): unknown {
-  if (Array.isArray(value)) return value.map((item) => anchorPaths(item, folder, platform));
+/**
+ * Makes the relative paths in a value absolute, starting from `folder`. `isPath`: the value belongs to the key of a path,
+ * or of a list of paths.
+ */
+export function anchorPaths(
+  value: unknown,
+  folder: string,
+  platform: NodeJS.Platform,
+  isPath = false,
+): unknown {
+  if (typeof value === 'string')
+    return isPath && value !== '' ? pathsOf(platform).resolve(folder, value) : value;
+  if (Array.isArray(value)) return value.map((item) => anchorPaths(item, folder, platform, isPath));
   if (!isTree(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [
-      key,
-      pathKeys.has(key) && typeof item === 'string' && item !== ''
-        ? pathsOf(platform).resolve(folder, item)
-        : anchorPaths(item, folder, platform),
-    ]),
+    Object.entries(value).map(([key, item]) => {
+      // An item of a list from the environment has its position as a key.
+      const isPathHere = pathKeys.has(key) || (isPath && /^\d+$/.test(key));
+      return [key, anchorPaths(item, folder, platform, isPathHere)];
+    }),
   );
 }
 

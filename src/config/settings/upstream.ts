@@ -87,7 +87,7 @@ const agent = section(
 
 export const upstream = optional(agent).meta({
   description:
-    'The server from which an agent reads licenses and to which it sends changes. Without this section, the process is an authority with its own store.',
+    'The server from which an agent reads licenses and to which it sends changes. Without this section, the process is an authority with its own store, or a holder if `leases.issuer` is given.',
   reload: 'restart',
 });
 
@@ -98,7 +98,10 @@ const product = section(
       description:
         'The display name: used as `product_name` in the dialect `payhip` until the upstream provides one.',
     }),
-    secret: secret.meta({ description: 'The secret of the product at the upstream.' }),
+    secret: optional(secret).meta({
+      description:
+        'The secret of the product at the upstream. An agent needs the secret or its file; a holder must not have one.',
+    }),
     secret_file: secretFile('secret'),
   }),
 );
@@ -108,13 +111,13 @@ export const products = z
   .refine((value) => isDistinct(value.map(({ key }) => key)), 'the same key is given twice')
   // A request that carries a secret means one product, and a renamed product is recognized by its secret.
   .refine(
-    (value) => isDistinct(value.map((each) => comparable(each.secret))),
+    (value) => isDistinct(value.flatMap((each) => (each.secret === null ? [] : [comparable(each.secret)]))),
     'the same secret is given twice',
   )
   .prefault([])
   .meta({
     description:
-      'The products of the upstream whose license keys an agent serves. An authority keeps its products in its own store.',
+      'The products of the upstream or the issuer whose license keys an agent or a holder serves. An authority keeps its products in its own store.',
   });
 
 /** The mask stands for a secret whose file could not be read: it equals no other secret. */

@@ -232,7 +232,7 @@ async function tryDialect(
 ): Promise<CredentialCheck[]> {
   const { apiKey } = upstream;
   const secretOf = (productKey: string): string | null =>
-    products.find(({ key }) => key === productKey)?.secret.reveal() ?? null;
+    products.find(({ key }) => key === productKey)?.secret?.reveal() ?? null;
   const speech = speechSettings(upstream, dialect);
   await using client = plainUpstream(
     { ...settings, ...speech, self: null, apiKey: () => apiKey?.reveal() ?? null, secretOf },
