@@ -150,6 +150,15 @@ export type Activation = {
   copiedAt: number | null;
 };
 
+/**
+ * A signed document of the issuer at a holder, and what of its content the holder needs. `license`: of the lease, or of the
+ * last lease before the notice; null: there was none.
+ */
+export type HeldDocument = { text: string; issuedAt: number } & (
+  | { kind: 'lease'; license: License; refreshAt: number; expiresAt: number }
+  | { kind: 'notice'; license: License | null; state: NoticeState }
+);
+
 /** A lease and its requests at the holder, one row for each license key. */
 export type HeldLease = {
   licenseKey: string;
@@ -157,7 +166,7 @@ export type HeldLease = {
   /** Null until the issuer has answered. */
   activationId: string | null;
   /** The last signed document of the issuer; null: none yet. */
-  document: { kind: 'lease' | 'notice'; text: string } | null;
+  document: HeldDocument | null;
   rev: number;
   /** The number of the last request that was signed. */
   seq: number;

@@ -17,8 +17,17 @@ export { createCoupon, deleteCoupon, endCoupon, updateCoupon } from './authority
 export { importCoupons, importLicenses, importPurchases } from './authority/import.ts';
 export { changeLicense, addPurchase, refundPurchase } from './authority/license.ts';
 export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout.ts';
+export {
+  bindIssuer,
+  countHeldUse,
+  endHeldLease,
+  holdLease,
+  recordLeaseAnswer,
+  recordLeaseRefusal,
+  storeLeaseRequest,
+} from './lease/held-lease.ts';
 export { markTime } from './lifecycle/current-run.ts';
-export { restore, startAgent, startAuthority } from './lifecycle/start.ts';
+export { restore, startAgent, startAuthority, startHolder } from './lifecycle/start.ts';
 export { queueCoupon, recordCouponResponse, recordCouponListing } from './outbox/coupon-creation.ts';
 export { decideOperation } from './outbox/decision.ts';
 export { queueChange } from './outbox/license-change.ts';

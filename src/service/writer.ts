@@ -81,6 +81,7 @@ export async function afterCommit<Value, Otherwise = Value>(
 const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'startAuthority',
   'startAgent',
+  'startHolder',
   'markTime',
   'pruneIdempotency',
   'pruneOperations',
@@ -95,6 +96,10 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'recordCouponResponse',
   'recordCouponListing',
   'bindUpstream',
+  'bindIssuer',
+  'storeLeaseRequest',
+  'recordLeaseAnswer',
+  'recordLeaseRefusal',
   'storeFinalResponse',
 ]);
 

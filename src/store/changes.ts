@@ -97,7 +97,11 @@ const effects: {
     pruneEnded: nothing,
     changeKey: (_, licenseKey) => ({ licenseKey }),
   },
-  heldLeases: { put: ({ licenseKey }) => ({ licenseKey }), remove: (licenseKey) => ({ licenseKey }) },
+  heldLeases: {
+    // Responses have the key as the issuer spells it.
+    put: ({ licenseKey, document }) => ({ licenseKey: document?.license?.licenseKey ?? licenseKey }),
+    remove: (licenseKey) => ({ licenseKey }),
+  },
 };
 
 /** Wraps tables so that `changes` collects their changes. An authority does not have all tables. */

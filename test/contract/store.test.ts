@@ -409,7 +409,14 @@ test('a held lease is stored as a whole, replaced and removed', async () => {
   const answered: HeldLease = {
     ...held,
     activationId: 'a',
-    document: { kind: 'lease', text: 'd.e.f' },
+    document: {
+      kind: 'lease',
+      text: 'd.e.f',
+      issuedAt: at,
+      refreshAt: at + 1,
+      expiresAt: at + 2,
+      license: buildLicense({ licenseKey: 'KEY-1' }),
+    },
     rev: 5,
     request: null,
     confirmedUses: { recorded: 1, returned: 0 },
@@ -420,6 +427,7 @@ test('a held lease is stored as a whole, replaced and removed', async () => {
   heldLeases.put(answered);
   heldLeases.put({ ...held, licenseKey: 'KEY-0' });
   expect(heldLeases.all()).toEqual([{ ...held, licenseKey: 'KEY-0' }, answered]);
+  expect(heldLeases.count()).toBe(2);
   heldLeases.remove('KEY-0');
   expect(heldLeases.get('KEY-0')).toBeNull();
 });

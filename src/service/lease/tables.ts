@@ -47,6 +47,7 @@ export interface ActivationTable extends ActivationReads {
 export interface HeldLeaseReads {
   get(licenseKey: string): HeldLease | null;
   all(): HeldLease[];
+  count(): number;
 }
 export interface HeldLeaseTable extends HeldLeaseReads {
   put(held: HeldLease): void;

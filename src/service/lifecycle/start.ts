@@ -75,6 +75,16 @@ export async function startAgent(
   return done({ instance });
 }
 
+/** A copy or a restored store keeps its leases and its requests: the key of the device, not the store, is its identity. */
+export async function startHolder(
+  transaction: Transaction,
+  command: StartStore,
+  context: Context,
+): Promise<Result<StartedStore>> {
+  const { instance } = await startStore(transaction, 'holder', command, context);
+  return done({ instance });
+}
+
 async function startStore(
   transaction: AuthorityTransaction,
   role: RoleName,

@@ -47,8 +47,8 @@ const migrations: readonly string[] = [
     license_key TEXT PRIMARY KEY NOT NULL,
     product_key TEXT NOT NULL,
     activation_id TEXT,
-    document_kind TEXT CHECK (document_kind IN ('lease', 'notice')),
-    document TEXT CHECK ((document IS NULL) = (document_kind IS NULL)),
+    -- The signed document and what of it is needed to answer, as JSON.
+    document TEXT,
     rev INTEGER NOT NULL,
     seq INTEGER NOT NULL,
     -- The signed request that is repeated until it is answered, as JSON.

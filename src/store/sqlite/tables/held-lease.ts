@@ -3,7 +3,7 @@ import type { HeldLeaseReads, HeldLeaseTable } from '../../../service/lease/tabl
 import type { Prepare } from '../statements.ts';
 
 const select = `SELECT license_key AS licenseKey, product_key AS productKey, activation_id AS activationId,
-  document_kind AS documentKind, document, rev, seq, request, uses_recorded AS recorded, uses_returned AS returned,
+  document, rev, seq, request, uses_recorded AS recorded, uses_returned AS returned,
   confirmed_recorded AS confirmedRecorded, confirmed_returned AS confirmedReturned, wanted, created_at AS createdAt
   FROM held_lease`;
 
@@ -11,7 +11,6 @@ type Row = Pick<
   HeldLease,
   'licenseKey' | 'productKey' | 'activationId' | 'rev' | 'seq' | 'wanted' | 'createdAt'
 > & {
-  documentKind: 'lease' | 'notice' | null;
   document: string | null;
   request: string | null;
   recorded: number;
@@ -25,7 +24,6 @@ function fromRow(row: Row): HeldLease {
     licenseKey,
     productKey,
     activationId,
-    documentKind,
     document,
     rev,
     seq,
@@ -37,7 +35,7 @@ function fromRow(row: Row): HeldLease {
     licenseKey,
     productKey,
     activationId,
-    document: documentKind === null || document === null ? null : { kind: documentKind, text: document },
+    document: document === null ? null : (JSON.parse(document) as HeldLease['document']),
     rev,
     seq,
     request: request === null ? null : (JSON.parse(request) as HeldLease['request']),
@@ -49,17 +47,19 @@ function fromRow(row: Row): HeldLease {
 }
 
 export function heldLeaseReads(prepare: Prepare): HeldLeaseReads {
+  const count = prepare.count('SELECT count(*) AS count FROM held_lease');
   return {
     get: prepare.query(`${select} WHERE license_key = ?`, fromRow).first,
     all: prepare.query(`${select} ORDER BY license_key`, fromRow).all,
+    count: () => count(),
   };
 }
 
 export function heldLeaseTable(prepare: Prepare): HeldLeaseTable {
   const put = prepare.change(`INSERT OR REPLACE INTO held_lease (license_key, product_key, activation_id,
-       document_kind, document, rev, seq, request, uses_recorded, uses_returned, confirmed_recorded,
+       document, rev, seq, request, uses_recorded, uses_returned, confirmed_recorded,
        confirmed_returned, wanted, created_at)
-     VALUES (:licenseKey, :productKey, :activationId, :documentKind, :document, :rev, :seq, :request, :recorded,
+     VALUES (:licenseKey, :productKey, :activationId, :document, :rev, :seq, :request, :recorded,
        :returned, :confirmedRecorded, :confirmedReturned, :wanted, :createdAt)`);
   const remove = prepare.change('DELETE FROM held_lease WHERE license_key = :licenseKey');
   return {
@@ -68,8 +68,7 @@ export function heldLeaseTable(prepare: Prepare): HeldLeaseTable {
       put({
         ...same,
         ...uses,
-        documentKind: document?.kind ?? null,
-        document: document?.text ?? null,
+        document: document === null ? null : JSON.stringify(document),
         request: request === null ? null : JSON.stringify(request),
         confirmedRecorded: confirmedUses.recorded,
         confirmedReturned: confirmedUses.returned,

@@ -1,0 +1,177 @@
+import type { HeldDocument, HeldLease, LeaseAct, NoticeState, UseTotals } from './lease.ts';
+import { maxGrowth } from './lease.ts';
+import type { License } from './license.ts';
+
+/* The rules of a holder: what it answers from a lease, which request follows, and what an answer changes. */
+
+/** What a holder can say about a license key. `state`: of the last notice. */
+export type HeldVerdict =
+  | { verdict: 'answer'; license: License; freshness: 'fresh' | 'grace'; until: number }
+  /** The lease has expired. */
+  | { verdict: 'expired' }
+  /** There is no lease, and no notice either. */
+  | { verdict: 'none' }
+  | { verdict: 'over'; state: Exclude<NoticeState, 'disabled'> };
+
+/** `now`: epoch ms. `until`: until when the answer stays the same if nothing is written. */
+export function heldVerdict(held: HeldLease, now: number): HeldVerdict {
+  const { document } = held;
+  // The user has given the seat back.
+  if (document === null || held.wanted === 'ended') return { verdict: 'none' };
+  if (document.kind === 'notice') {
+    const { state } = document;
+    if (state !== 'disabled') return { verdict: 'over', state };
+    return { verdict: 'answer', license: licenseOf(held), freshness: 'fresh', until: Infinity };
+  }
+  const { refreshAt, expiresAt } = document;
+  if (now >= expiresAt) return { verdict: 'expired' };
+  const freshness = now < refreshAt ? 'fresh' : 'grace';
+  const until = freshness === 'fresh' ? Math.min(refreshAt, expiresAt) - 1 : expiresAt - 1;
+  return { verdict: 'answer', license: licenseOf(held), freshness, until };
+}
+
+/** The license with the uses that the issuer has not confirmed. */
+export function licenseOf(held: HeldLease): License {
+  const { document, productKey, licenseKey, createdAt } = held;
+  const last = document?.license ?? {
+    licenseKey,
+    productKey,
+    buyerEmail: '',
+    uses: 0,
+    enabled: false,
+    createdAt,
+  };
+  const pending = growth(held.confirmedUses, held.uses);
+  return { ...last, enabled: document?.kind === 'lease', uses: usesAfter(last.uses, pending) };
+}
+
+/** How many uses and undone uses the issuer has not confirmed. */
+export function pendingUses({ uses, confirmedUses }: HeldLease): number {
+  const { recorded, returned } = growth(confirmedUses, uses);
+  return recorded + returned;
+}
+
+/** The totals of the next request: all, or as many as one request may add. */
+export function totalsToSend({ uses, confirmedUses }: HeldLease): UseTotals {
+  const { recorded, returned } = growth(confirmedUses, uses);
+  const sentRecorded = Math.min(recorded, maxGrowth);
+  const sentReturned = Math.min(returned, maxGrowth - sentRecorded);
+  return {
+    recorded: confirmedUses.recorded + sentRecorded,
+    returned: confirmedUses.returned + sentReturned,
+  };
+}
+
+/** When the next request is due by itself (epoch ms); Infinity: not before something happens. */
+export function dueAt(held: HeldLease): number {
+  const { document, request, wanted } = held;
+  if (request !== null && request.act !== 'renew') return 0;
+  if (wanted === 'ended') return document?.kind === 'lease' || pendingUses(held) > 0 ? 0 : Infinity;
+  if (held.activationId !== null && pendingUses(held) > 0) return 0;
+  return document?.kind === 'lease' ? document.refreshAt : Infinity;
+}
+
+/** The request that follows by itself once it is due; null: none. */
+export function nextAct(held: HeldLease): LeaseAct | null {
+  const { document, wanted } = held;
+  if (wanted === 'ended') return document?.kind === 'lease' || pendingUses(held) > 0 ? 'end' : null;
+  return document === null ? null : 'renew';
+}
+
+/** The request that may bring a lease; null: there is a valid one. `now`: epoch ms. */
+export function actForLease(held: HeldLease, now: number): LeaseAct | null {
+  const found = heldVerdict(held, now);
+  if (found.verdict === 'answer' && held.document?.kind === 'lease') return null;
+  return found.verdict === 'expired' ? 'renew' : 'take';
+}
+
+/** A signed document that the issuer has just sent. */
+export type ReceivedDocument = { document: HeldDocument; activationId: string; rev: number };
+
+/** The row after an answer to its request (`answered`: the text of that request; null: unknown, it came as a file). */
+export function afterAnswer(
+  held: HeldLease,
+  answered: string | null,
+  { document, activationId, rev }: ReceivedDocument,
+): HeldLease {
+  const confirmed = answered === null || held.request?.text === answered ? afterRequest(held) : held;
+  if (rev <= held.rev) return { ...confirmed, activationId: held.activationId ?? activationId };
+  const license = document.license ?? confirmed.document?.license ?? null;
+  const kept: HeldDocument = document.kind === 'lease' ? document : { ...document, license };
+  return { ...confirmed, document: kept, activationId, rev };
+}
+
+/**
+ * The row after a refusal of its request. `isRecorded`: the issuer has recorded the request, and with it the totals of uses;
+ * otherwise, the next request has the same number.
+ */
+export function afterRefusal(held: HeldLease, isRecorded: boolean): HeldLease {
+  return isRecorded ? afterRequest(held) : { ...held, seq: held.seq - 1, request: null };
+}
+
+/** The row after the issuer has recorded its request. */
+function afterRequest(held: HeldLease): HeldLease {
+  const { request, document, confirmedUses } = held;
+  if (request === null) return held;
+  const added = growth(confirmedUses, request.uses);
+  const license = document?.license ?? null;
+  const counted = license === null ? null : { ...license, uses: usesAfter(license.uses, added) };
+  return {
+    ...held,
+    request: null,
+    confirmedUses: request.uses,
+    document: document === null || counted === null ? document : { ...document, license: counted },
+  };
+}
+
+/**
+ * The totals after the issuer has answered `out_of_sequence` with its own totals. What it has not confirmed here is added to
+ * its totals. An issuer that was restored from a backup has lower totals than it had confirmed, and gets the difference
+ * again; one that has never seen this device (`last` 0) does not.
+ */
+export function continuedTotals(
+  { uses, confirmedUses }: HeldLease,
+  issuer: { last: number; uses: UseTotals },
+): Pick<HeldLease, 'uses' | 'confirmedUses'> {
+  const pending = growth(confirmedUses, uses);
+  const base =
+    issuer.last === 0
+      ? issuer.uses
+      : {
+          recorded: Math.max(issuer.uses.recorded, confirmedUses.recorded),
+          returned: Math.max(issuer.uses.returned, confirmedUses.returned),
+        };
+  return {
+    uses: { recorded: base.recorded + pending.recorded, returned: base.returned + pending.returned },
+    confirmedUses: issuer.uses,
+  };
+}
+
+function growth(from: UseTotals, to: UseTotals): UseTotals {
+  return {
+    recorded: Math.max(0, to.recorded - from.recorded),
+    returned: Math.max(0, to.returned - from.returned),
+  };
+}
+
+/** Uses are recorded before they are taken back, as the issuer does. */
+function usesAfter(uses: number, { recorded, returned }: UseTotals): number {
+  return Math.max(0, uses + recorded - returned);
+}
+
+const dayMs = 86_400_000;
+const warningDays = [1, 7, 14] as const;
+/** A renewal may be late by this many ms without a warning. */
+const lateMs = 3_600_000;
+
+/**
+ * For how many days or fewer a lease that could not be renewed is still valid: 14, 7 or 1; null: there is nothing to warn
+ * of. A lease that is shorter than the warning time is not warned of.
+ */
+export function warningOf({ document, wanted }: HeldLease, now: number): number | null {
+  if (document?.kind !== 'lease' || wanted === 'ended') return null;
+  const { issuedAt, refreshAt, expiresAt } = document;
+  if (now < refreshAt + lateMs || now >= expiresAt) return null;
+  const days = warningDays.find((each) => expiresAt - now <= each * dayMs);
+  return days !== undefined && days * dayMs < expiresAt - issuedAt ? days : null;
+}

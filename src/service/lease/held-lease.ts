@@ -1,0 +1,212 @@
+import {
+  afterAnswer,
+  afterRefusal,
+  heldVerdict,
+  licenseOf,
+  pendingUses,
+  type ReceivedDocument,
+} from '../../domain/held-lease.ts';
+import type { HeldLease, UseTotals } from '../../domain/lease.ts';
+import { countAfter } from '../../domain/license.ts';
+import { done, failWith, notFound, type Result } from '../../domain/problem/problem.ts';
+import { recordChange } from '../access/records.ts';
+import type { Context } from '../ports.ts';
+import type { Reader, Transaction } from '../tables.ts';
+
+/** How many license keys one holder keeps. A caller can send millions of wrong ones. */
+export const maxHeldLeases = 10_000;
+
+const noUses: UseTotals = { recorded: 0, returned: 0 };
+
+/** Begins to hold a lease for a license key, or begins again after the seat was given back. */
+export function holdLease(
+  transaction: Transaction,
+  { licenseKey, productKey }: Pick<HeldLease, 'licenseKey' | 'productKey'>,
+  { now }: Context,
+): Result<HeldLease> {
+  const { heldLeases } = transaction;
+  const before = heldLeases.get(licenseKey);
+  if (before?.wanted === 'active') return { ...done(before), unchanged: true };
+  if (before === null && heldLeases.count() >= maxHeldLeases) {
+    const detail = `This holder has ${maxHeldLeases} license keys, which is its limit.`;
+    return failWith('rate_limited', detail, { retryAfterS: 3600 });
+  }
+  const held: HeldLease =
+    before === null
+      ? {
+          licenseKey,
+          productKey,
+          activationId: null,
+          document: null,
+          rev: 0,
+          seq: 0,
+          request: null,
+          uses: noUses,
+          confirmedUses: noUses,
+          wanted: 'active',
+          createdAt: now,
+        }
+      : { ...before, wanted: 'active' };
+  heldLeases.put(held);
+  return done(held);
+}
+
+/** Remembers that the user has given the seat back. The request that tells the issuer follows. */
+export function endHeldLease(
+  { heldLeases }: Transaction,
+  { licenseKey }: { licenseKey: string },
+): Result<HeldLease> {
+  const before = heldLeases.get(licenseKey);
+  if (before === null) return notHeld();
+  if (before.wanted === 'ended') return { ...done(before), unchanged: true };
+  const held: HeldLease = { ...before, wanted: 'ended' };
+  heldLeases.put(held);
+  return done(held);
+}
+
+export type StoreLeaseRequest = {
+  licenseKey: string;
+  seq: number;
+  request: NonNullable<HeldLease['request']>;
+  /** The request that this request replaces; null: none is stored. */
+  replaced: string | null;
+  /** Present after the issuer has sent its own totals. */
+  totals?: Pick<HeldLease, 'uses' | 'confirmedUses'>;
+};
+
+/** Stores a signed request before it is sent. Changes nothing if another request was stored meanwhile. */
+export function storeLeaseRequest(
+  { heldLeases }: Transaction,
+  { licenseKey, seq, request, replaced, totals }: StoreLeaseRequest,
+): Result<HeldLease> {
+  const before = heldLeases.get(licenseKey);
+  if (before === null) return notHeld();
+  if ((before.request?.text ?? null) !== replaced) return { ...done(before), unchanged: true };
+  const held: HeldLease = { ...before, ...totals, seq, request };
+  heldLeases.put(held);
+  return done(held);
+}
+
+const statementSetting = 'lease_statement';
+
+/** The key statement with the highest version that the issuer has sent; null: none yet. */
+export function heldStatement({
+  settings,
+}: Pick<Reader, 'settings'>): { version: number; text: string } | null {
+  const stored = settings.get(statementSetting) ?? '';
+  return stored === '' ? null : (JSON.parse(stored) as { version: number; text: string });
+}
+
+export type RecordLeaseAnswer = {
+  licenseKey: string;
+  /** The request that was answered; null: the answer came as a file. */
+  answered: string | null;
+  received: ReceivedDocument;
+  statement: { version: number; text: string };
+};
+
+/** Records a lease or notice of the issuer, whose signatures were checked. */
+export function recordLeaseAnswer(
+  transaction: Transaction,
+  { licenseKey, answered, received, statement }: RecordLeaseAnswer,
+): Result<HeldLease> {
+  const { heldLeases, settings } = transaction;
+  const before = heldLeases.get(licenseKey);
+  if (before === null) return notHeld();
+  if (statement.version > (heldStatement(transaction)?.version ?? 0))
+    settings.set(statementSetting, JSON.stringify(statement));
+  const held = afterAnswer(before, answered, received);
+  heldLeases.put(held);
+  return done(held);
+}
+
+/**
+ * Records a refusal of the issuer. `isRecorded`: the issuer has recorded the request. A key that the issuer does not know is
+ * forgotten if nothing is known of it here either. Null: it was forgotten.
+ */
+export function recordLeaseRefusal(
+  { heldLeases }: Transaction,
+  command: { licenseKey: string; answered: string; isRecorded: boolean; isUnknownKey: boolean },
+): Result<HeldLease | null> {
+  const { licenseKey, answered, isRecorded, isUnknownKey } = command;
+  const before = heldLeases.get(licenseKey);
+  if (before?.request?.text !== answered) return { ...done(before), unchanged: true };
+  const held = afterRefusal(before, isRecorded);
+  if (isUnknownKey && held.seq === 0 && held.document === null && pendingUses(held) === 0) {
+    heldLeases.remove(licenseKey);
+    return done(null);
+  }
+  heldLeases.put(held);
+  return done(held);
+}
+
+/** Counts a use, or takes one back. The issuer gets the total with the next request. */
+export function countHeldUse(
+  transaction: Transaction,
+  { licenseKey, productKeys, trigger }: CountHeldUse,
+  context: Context,
+): Result<HeldLease> {
+  const { heldLeases, history } = transaction;
+  const held = heldLeases.get(licenseKey);
+  if (held === null || !productKeys.includes(held.productKey)) return notFound('license');
+  if (heldVerdict(held, context.now).verdict !== 'answer') {
+    return failWith('verdict_expired', 'The lease has ended, and no other lease has arrived.');
+  }
+  const before = licenseOf(held);
+  const counted = countAfter(before.uses, trigger);
+  if (counted === before.uses) return { ...done(held), unchanged: true };
+  const { recorded, returned } = held.uses;
+  const uses =
+    trigger === 'usage' ? { recorded: recorded + 1, returned } : { recorded, returned: returned + 1 };
+  const changed: HeldLease = { ...held, uses };
+  heldLeases.put(changed);
+  recordChange(history, { change: trigger, before, after: { ...before, uses: counted } }, context);
+  return done(changed);
+}
+
+export type CountHeldUse = {
+  licenseKey: string;
+  /** The products that the caller can see. */
+  productKeys: readonly string[];
+  trigger: 'usage' | 'decrease';
+};
+
+const issuerSetting = 'lease_issuer';
+
+/**
+ * Binds the store to the issuer of the configuration. Another issuer knows nothing of the requests and leases of the one
+ * before: each license key needs a lease again, and uses that were not sent are sent to the new issuer. Returns the number
+ * of these license keys.
+ */
+export function bindIssuer(
+  { heldLeases, settings }: Transaction,
+  { issuer }: { issuer: string },
+): Result<{ forgotten: number }> {
+  const before = settings.get(issuerSetting);
+  if (before === issuer) return { ...done({ forgotten: 0 }), unchanged: true };
+  settings.set(issuerSetting, issuer);
+  if (before === null) return done({ forgotten: 0 });
+  settings.set(statementSetting, '');
+  const all = heldLeases.all();
+  for (const held of all) {
+    const { uses, confirmedUses } = held;
+    heldLeases.put({
+      ...held,
+      activationId: null,
+      document: null,
+      rev: 0,
+      seq: 0,
+      request: null,
+      uses: {
+        recorded: uses.recorded - confirmedUses.recorded,
+        returned: uses.returned - confirmedUses.returned,
+      },
+      confirmedUses: noUses,
+    });
+  }
+  return done({ forgotten: all.length });
+}
+
+function notHeld(): Result<never> {
+  return failWith('lease_not_found', 'This device has no lease for the license key.');
+}
