@@ -53,6 +53,8 @@ const walks: readonly RegExp[] = [
   /^SELECT count\(\*\) AS count FROM activation WHERE \(\?1 IS NULL/,
   // All leases of a holder, at its start and for a person.
   / FROM held_lease ORDER BY license_key$/,
+  // At a new license key, whose lease takes a request to the issuer.
+  /^SELECT count\(\*\) AS count FROM held_lease$/,
   /^SELECT count\(\*\) AS count FROM mirrored_coupon WHERE \(\?2 IS NULL/,
   // Once, when the upstream has become another one.
   /^UPDATE license_snapshot SET refresh_at = min\(refresh_at, :at\)/,

@@ -20,17 +20,7 @@ type Row = Pick<
 };
 
 function fromRow(row: Row): HeldLease {
-  const {
-    licenseKey,
-    productKey,
-    activationId,
-    document,
-    rev,
-    seq,
-    request,
-    wanted,
-    createdAt,
-  } = row;
+  const { licenseKey, productKey, activationId, document, rev, seq, request, wanted, createdAt } = row;
   return {
     licenseKey,
     productKey,
