@@ -63,7 +63,7 @@ export type RootKey = {
 export type SetUp = {
   readonly statement: KeyStatement;
   readonly kid: string;
-  readonly roots: readonly RootKey[];
+  readonly roots: readonly [RootKey, RootKey];
 };
 
 /**
@@ -85,16 +85,14 @@ export async function setUp(
   }
   const own: Ownership = { ...ownership, owner: null };
   makePrivateDirectory(rootsDirectory, own);
-  const numbers = [1, 2];
-  const isNew = numbers.every((number) => !existsSync(join(rootsDirectory, `root-${number}.jwk`)));
-  const opened = await Promise.all(numbers.map((number) => openRoot(rootsDirectory, number)));
-  const [first, second] = opened;
-  if (first === undefined || second === undefined || first.pair.kid === second.pair.kid) {
+  const isNew = ![1, 2].some((number) => existsSync(join(rootsDirectory, `root-${number}.jwk`)));
+  const [first, second] = [await openRoot(rootsDirectory, 1), await openRoot(rootsDirectory, 2)];
+  if (first.pair.kid === second.pair.kid) {
     throw new SigningFilesRefused(`${rootsDirectory} has the same root key twice.`);
   }
-  for (const root of opened) writeRoot(root, own);
+  for (const root of [first, second]) writeRoot(root, own);
   makePrivateDirectory(directory, ownership);
-  for (const { pair, publicFile } of opened) {
+  for (const { pair, publicFile } of [first, second]) {
     writePrivateFile(join(directory, basename(publicFile)), formatKey(pair.jwk), ownership);
   }
   const key = await makeSigningKey(directory, ownership);
@@ -106,13 +104,11 @@ export async function setUp(
   };
   const text = await signDocument('keys', serializeStatement(statement), first.pair);
   writePrivateFile(join(directory, signingFiles.statement), `${text}\n`, ownership);
-  const roots = opened.map(({ pair, privateFile, publicFile }) => ({
-    kid: pair.kid,
-    jwk: pair.jwk,
-    privateFile,
-    publicFile,
-  }));
-  return { statement, kid: key.kid, roots };
+  return { statement, kid: key.kid, roots: [nameRoot(first), nameRoot(second)] };
+}
+
+function nameRoot({ pair, privateFile, publicFile }: OpenRoot): RootKey {
+  return { kid: pair.kid, jwk: pair.jwk, privateFile, publicFile };
 }
 
 type OpenRoot = {

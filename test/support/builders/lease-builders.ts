@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { DocumentClaims } from '../../../src/wire/lease.ts';
 import { newKey, readPrivateKey, type KeyPair } from '../../../src/lease/documents.ts';
+import { setUp, type Ownership, type SetUp } from '../../../src/lease/signing-files.ts';
 
 export const leaseIssuer = 'https://licenses.example.com';
 
@@ -53,4 +56,25 @@ export function documentClaims(device: KeyPair, signing: KeyPair): DocumentClaim
     },
     proof: { aud: 'RGsF', nonce: 'AAAAAAAAAAAAAAAAAAAAAA', lease_hash: signing.kid },
   };
+}
+
+/** Files get the rights of their modes, and belong to this user. */
+export const ownFiles: Ownership = { owner: null, restrict: () => {} };
+
+/** Sets an issuer up below a directory: its signing directory is `signing`, its root keys are in `roots`. */
+export async function setUpIssuer(
+  parent: string,
+  now: number,
+): Promise<SetUp & { directory: string; rootsDirectory: string; rootKeys: readonly [KeyPair, KeyPair] }> {
+  const [directory, rootsDirectory] = [join(parent, 'signing'), join(parent, 'roots')];
+  const made = await setUp({ directory, rootsDirectory, issuer: leaseIssuer }, now, ownFiles);
+  const [first, second] = made.roots;
+  const rootKeys = [await readKeyFile(first.privateFile), await readKeyFile(second.privateFile)] as const;
+  return { ...made, directory, rootsDirectory, rootKeys };
+}
+
+export async function readKeyFile(path: string): Promise<KeyPair> {
+  const pair = await readPrivateKey(readFileSync(path, 'utf8'));
+  if (pair === null) throw new Error(`${path} has no private key`);
+  return pair;
 }
