@@ -180,7 +180,7 @@ const status: Status = {
   version: '1.0.0',
   instance: 'i',
   uptimeMs: 1,
-  listeners: { tcp: null, socket: null, sockets: [], lost: [], tls: null },
+  listeners: { tcp: null, socket: null, sockets: [], public: null, lost: [], tls: null },
   upstream: {
     state: 'up',
     since: 0,

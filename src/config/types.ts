@@ -5,9 +5,11 @@ import {
   formatAddress,
   formatDestination,
   isLoopback,
+  formatRange,
   parseAddress,
   parseDestination,
   parseHost,
+  parseRange,
 } from './value/address.ts';
 import { mask, Secret } from './value/secret.ts';
 import { formatDuration, formatSize, parseDuration, parseSize } from './value/unit.ts';
@@ -141,6 +143,12 @@ export const destination = textual(
   { expected: 'an address or name, with or without a port, such as 203.0.113.7:443' },
   parseDestination,
   formatDestination,
+);
+
+export const addressRange = textual(
+  { expected: 'an address or a range of addresses, such as 10.0.0.0/8 or 2001:db8::/32' },
+  parseRange,
+  formatRange,
 );
 
 export const host = textual({ expected: 'a host name or address, without scheme, port or path' }, parseHost);

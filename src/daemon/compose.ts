@@ -63,6 +63,8 @@ export async function compose(
     // Where `prepare` changes the server, each request must pass the whole server. Other nodes change licenses too.
     cachesResponses: local !== null && prepare === undefined,
     control,
+    leaseIssuer: null,
+    leaseHolder: null,
     prove: (nonce, address) => proofOf(store.adminToken, { nonce, instance: store.instance, address }),
   });
   const maintenance = {
@@ -107,7 +109,7 @@ function appOf(
   store: OpenedStore,
   { licenseService, couponService, checkout, credentials, productName, sync, upstream }: Role,
   daemon: Daemon,
-  ofProcess: Pick<App, 'backup' | 'cachesResponses' | 'control' | 'prove'>,
+  ofProcess: Pick<App, 'backup' | 'cachesResponses' | 'control' | 'prove' | 'leaseIssuer' | 'leaseHolder'>,
 ): App {
   const { instance, current, reader, local, node, writer, clock, log, metrics, changes } = store;
   const { role, stateDir, listen } = current.configuration;
@@ -137,8 +139,6 @@ function appOf(
     },
     writer,
     sync,
-    leaseIssuer: null,
-    leaseHolder: null,
     ...ofProcess,
     digest: sha256,
     log: logOf(log, 'http'),

@@ -7,6 +7,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { formatReason } from '../config/errors.ts';
 import type { Principal } from '../domain/access/principal.ts';
 import type { App, ServerSettings } from '../http/app.ts';
+import { Proxies } from '../http/entry/client-address.ts';
 import { Connections } from '../http/entry/connections.ts';
 import { isPipe } from '../domain/socket-path.ts';
 import { listenTcp, listenSocket, reopenSocket, type SocketPlace } from '../http/listen.ts';
@@ -24,7 +25,12 @@ import { socketAddress } from '../wire/proof.ts';
 const lingerMs = 500;
 
 /** Where this process listens: `http://127.0.0.1:8787` or `https://…`, and the paths of its Unix sockets. */
-export type Addresses = { tcp: string | null; socket: string | null; sockets: readonly string[] };
+export type Addresses = {
+  tcp: string | null;
+  socket: string | null;
+  sockets: readonly string[];
+  public: string | null;
+};
 
 /** The open listeners of a process. */
 export interface Listeners extends AsyncDisposable {
@@ -51,28 +57,31 @@ export async function openListeners(
   const connections: Connections[] = [];
   const certificate = listen.tls === null ? null : new Certificate(listen.tls, app.log);
   const sockets = new UnixSockets(app.log);
-  const open: Open = (listener, principal = null, address) => {
-    const tls = listener === 'tcp' ? (certificate?.identity ?? null) : null;
-    const settings: ServerSettings = { ...listen, listener, limits, tls, principal, socketAddress: address };
-    const ofListener = new Connections(limits.connections);
+  const open: Open = (settings) => {
+    const ofListener = new Connections(settings.limits?.connections ?? limits.connections);
     connections.push(ofListener);
-    const server = buildServer(app, settings, ofListener);
+    const defaults = {
+      ...listen,
+      listener: 'tcp',
+      limits,
+      tls: null,
+      principal: null,
+      public: undefined,
+    } as const;
+    const server = buildServer(app, { ...defaults, ...settings }, ofListener);
     prepare(server);
     opening.defer(() => close(server, ofListener));
     return server;
   };
-  const tcpServer = listen.tcp === null ? null : open('tcp');
+  const tcpServer = listen.tcp === null ? null : open({ tls: certificate?.identity ?? null });
   const tcp = tcpServer === null || listen.tcp === null ? null : await listenTcp(tcpServer, listen.tcp);
   await listenOnSockets(listen, app, sockets, open);
+  const publicAddress = await listenPublicly(listen.public, { app, limits, open });
   const addresses = { tcp, socket: listen.socket };
   // Closed before the servers: a connection to a socket that was created again belongs to its server.
   opening.use(sockets);
   const file = join(stateDir, stateFiles.addresses);
-  const listenJson = (): string => {
-    // Commands trust this certificate and no other.
-    const presented = certificate === null ? {} : { certificate: certificate.identity.leaf.toString() };
-    return `${JSON.stringify({ ...addresses, ...presented, instance: app.instance })}\n`;
-  };
+  const listenJson = (): string => formatListenJson(addresses, certificate, app);
   const writeListenJson = (): void => replaceFile(file, listenJson());
   writeListenJson();
   opening.defer(() => {
@@ -80,7 +89,7 @@ export async function openListeners(
   });
   const opened = opening.move();
   return {
-    addresses: { ...addresses, sockets: listen.sockets.map(({ path }) => path) },
+    addresses: { ...addresses, sockets: listen.sockets.map(({ path }) => path), public: publicAddress },
     certificateEnd: () => certificate?.notAfter ?? null,
     lost: () => sockets.lost,
     check: () =>
@@ -98,16 +107,39 @@ export async function openListeners(
   };
 }
 
+/** The text of `listen.json`. */
+function formatListenJson(
+  addresses: Pick<Addresses, 'tcp' | 'socket'>,
+  certificate: Certificate | null,
+  { instance }: App,
+): string {
+  // Commands trust this certificate and no other.
+  const presented = certificate === null ? {} : { certificate: certificate.identity.leaf.toString() };
+  return `${JSON.stringify({ ...addresses, ...presented, instance })}\n`;
+}
+
 /** The id of a product that the configuration names by its key. */
 function idOf({ products }: App, productKey: string | null): string | null {
   return productKey === null ? null : (products?.idOf(productKey) ?? productKey);
 }
 
-type Open = (
-  listener: 'tcp' | 'socket',
-  principal?: Principal | null,
-  socketAddress?: () => string,
-) => FastifyInstance;
+type Open = (settings: Partial<ServerSettings>) => FastifyInstance;
+
+/** Opens the listener for the devices of customers, and returns its address; null if there is none. */
+async function listenPublicly(
+  settings: Configuration['listen']['public'],
+  { app, limits, open }: { app: App; limits: Configuration['limits']; open: Open },
+): Promise<string | null> {
+  if (settings === null) return null;
+  const { address, proxies, connections } = settings;
+  const issuerHost = (): string | null => app.leaseIssuer?.host() ?? null;
+  const server = open({
+    limits: { ...limits, connections },
+    allowedOrigins: [],
+    public: { proxies: new Proxies(proxies), issuerHost },
+  });
+  return await listenTcp(server, address);
+}
 
 async function listenOnSockets(
   { socket, socketMode, sockets }: Configuration['listen'],
@@ -117,10 +149,7 @@ async function listenOnSockets(
 ): Promise<void> {
   const listenOn = async (place: SocketPlace, principal: Principal | null): Promise<void> => {
     let address = '';
-    await unixSockets.listen(
-      open('socket', principal, () => address),
-      place,
-    );
+    await unixSockets.listen(open({ listener: 'socket', principal, socketAddress: () => address }), place);
     // Now and not later: another user may change where a link leads.
     address = socketAddress(place.path);
   };

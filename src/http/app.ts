@@ -15,6 +15,7 @@ import type { Status } from '../service/status.ts';
 import type { Lists, OperationLists, AuthorityReader, Awaitable } from '../service/tables.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Dialect, ProductName } from './dialects.ts';
+import type { Proxies } from './entry/client-address.ts';
 import type { ExportOrder, ExportPage } from '../wire/bulk/export.ts';
 
 /**
@@ -167,4 +168,13 @@ export type ServerSettings = {
   readonly principal: Principal | null;
   /** The address of the socket or pipe that it listens on (wire/proof.ts); absent: TCP. */
   readonly socketAddress?: (() => string) | undefined;
+  /** Absent: the listener serves every route. */
+  readonly public?: PublicListener | undefined;
+};
+
+/** What is different at `listen.public`. */
+export type PublicListener = {
+  readonly proxies: Proxies;
+  /** The host name of the issuer, which a `Host` may have; null until `lease setup` was run. */
+  issuerHost(): string | null;
 };

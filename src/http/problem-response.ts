@@ -7,7 +7,7 @@ import type { App } from './app.ts';
 import { type RefusalForm, specification } from './dialects.ts';
 import { challenge } from './entry/admission.ts';
 import { isClosing } from './entry/connections.ts';
-import { pathOf } from './entry/request.ts';
+import { onlyDocuments, pathOf } from './entry/request.ts';
 import { ProblemError } from './problem-error.ts';
 import { logResponse } from './entry/request-state.ts';
 import { serializeErrorLine } from '../wire/log.ts';
@@ -80,11 +80,10 @@ export function hangUpFor(request: FastifyRequest): FastifyContextConfig['hangUp
 /** Sends the problem of an error. */
 export function sendError(app: App, error: unknown, reply: FastifyReply): FastifyReply {
   const { id, routeOptions } = reply.request;
-  const isImport = routeOptions.config.csvMember !== undefined;
+  const isForeign = codeOf(error) === foreignType;
   const problem =
-    isImport && codeOf(error) === foreignType
-      ? foreignImport
-      : problemOf(app, error, { id, hasLeft: reply.raw.destroyed });
+    (isForeign ? foreignTypeProblem(routeOptions.config) : null) ??
+    problemOf(app, error, { id, hasLeft: reply.raw.destroyed });
   // Fastify would close the connection, and a client that is still sending would not get the response.
   const staysOpen = reply.raw.shouldKeepAlive && !isClosing(reply.raw);
   if (problem.code === 'body_too_large' && staysOpen) reply.removeHeader('connection');
@@ -108,6 +107,13 @@ const unexpected = failWith('internal_error', 'The log says more, under the requ
 const callerLeft = failWith('malformed_request', 'The caller left before the answer.').problem;
 
 const foreignType = 'FST_ERR_CTP_INVALID_MEDIA_TYPE';
+
+/** The problem of a body whose type the route does not read; null: the usual problem. */
+function foreignTypeProblem({ csvMember, route }: FastifyContextConfig): Problem | null {
+  if (route?.takesDocument === true) return onlyDocuments().problem;
+  return csvMember === undefined ? null : foreignImport;
+}
+
 const foreignImport = failWith('unsupported_media_type', 'Send application/json or text/csv.').problem;
 
 const frameworkProblems: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {

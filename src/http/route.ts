@@ -28,8 +28,10 @@ export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {
   /** Aborts if the caller disconnects. */
   signal: AbortSignal;
   routes: readonly Route[];
-  /** The address of the connection (wire/proof.ts). */
-  reachedAt: () => string;
+  /** The address of the connection (wire/proof.ts); null at the public listener, which tells no address of this machine. */
+  reachedAt: () => string | null;
+  /** The address of the client, behind the proxies of the public listener. */
+  clientAddress: string;
 };
 
 type PathNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
@@ -86,6 +88,10 @@ type RouteFacts = {
    * the path with its query.
    */
   respondNow?(app: App, principal: Principal, target: string): RouteResponse | null;
+  /** `listen.public` serves the route, too. */
+  isPublic?: boolean;
+  /** The body is a signed document (`application/jwt`) and not a set of parameters. */
+  takesDocument?: boolean;
   /** The route also works while the process starts and drains. */
   always?: boolean;
   /** The connection stays open after this request, although the route needs no credential. */
@@ -148,6 +154,7 @@ export const tags = {
   'Import and export': 'Import from and export to other stores.',
   Outbox: 'Changes that wait for the upstream of an agent, and decisions about them.',
   Sync: "An agent's traffic with its upstream.",
+  Leases: 'Signed proofs that a license is valid on a device, and the devices that have a seat.',
   Tokens: 'Credentials with limited scopes.',
   Audit: 'The permanent record of administrative changes.',
   Server: 'Health, status, metrics and backups of this process.',

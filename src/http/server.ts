@@ -15,6 +15,7 @@ import {
   type UnknownRoute,
 } from './entry/gate.ts';
 import { Connections } from './entry/connections.ts';
+import { maxDocumentBytes } from '../wire/lease.ts';
 import { readBodies, handleOnce, readRequest } from './entry/request.ts';
 import type { App, Pipeline, ServerSettings } from './app.ts';
 import { attachResponseCache } from './response-cache/attach.ts';
@@ -30,7 +31,8 @@ export function buildServer(
   settings: ServerSettings,
   connections: Connections = new Connections(settings.limits.connections),
 ): FastifyInstance {
-  const routes = routesOf(app.dialect);
+  const isPublic = settings.public !== undefined;
+  const routes = routesOf(app.dialect).filter((route) => !isPublic || route.isPublic === true);
   const unknownRoute: UnknownRoute = (request, reply) => unknownRouteProblem(routes, request, reply);
   const names = credentialNames(app, settings);
   const origins = new Origins(settings.allowedOrigins);
@@ -73,9 +75,9 @@ export function buildServer(
     );
   });
   // The server works the same without this line and its folder.
-  attachResponseCache(server, { app, pipeline });
+  if (!isPublic) attachResponseCache(server, { app, pipeline });
   for (const route of routes) addRoute(server, { app, settings, routes, connections, broken }, route);
-  addReferencePage(server, unknownRoute);
+  if (!isPublic) addReferencePage(server, unknownRoute);
   origins.answerPreflights(server, routes, {
     credentialNames: [...names.apiKey, ...names.productSecret, 'authorization'],
     unknownRoute,
@@ -144,7 +146,10 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   const { path: url, csvMember } = route;
   // Not by a route of its own for HEAD, as fastify makes it: that takes a quarter of the time to make a server.
   const method = route.method === 'GET' ? ['GET', 'HEAD'] : route.method;
-  const bodyLimit = Math.max(settings.limits.bodyBytes, route.bodyBytes ?? 0);
+  const bodyLimit =
+    route.takesDocument === true
+      ? maxDocumentBytes
+      : Math.max(settings.limits.bodyBytes, route.bodyBytes ?? 0);
   const isCutOff = route.isVerdict === true && settings.unknown === 'reset';
   const hangUp = (response: ServerResponse): void => connections.hangUp(response);
   const config = { csvMember, route, ...(isCutOff && { hangUp }) };

@@ -59,6 +59,7 @@ export type Status = {
     tcp: string | null;
     socket: string | null;
     sockets: readonly string[];
+    public: string | null;
     /** Sockets whose files were removed, so that no client can connect. */
     lost: readonly string[];
     tls: { notAfter: number } | null;

@@ -243,3 +243,11 @@ export function serializeRequest(request: LeaseRequest, aud: string): RequestCla
 function secondsOf(epochMs: number): number {
   return Math.floor(epochMs / 1000);
 }
+
+/** The answer to a request: a lease or a notice, and the key statement that verifies it. */
+export const signedAnswerObject = z
+  .object({ lease: z.string().optional(), notice: z.string().optional(), keys: z.string() })
+  .meta({ id: 'SignedAnswer', description: 'It has either a lease or a notice.' });
+
+/** The answer to `GET /lease/v1/keys`. */
+export const keysObject = z.object({ keys: z.string() }).meta({ id: 'SigningKeys' });

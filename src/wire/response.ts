@@ -16,6 +16,9 @@ export const seatHolder = z
   })
   .meta({ id: 'SeatHolder' });
 
+/** The uses that the issuer has counted, in `out_of_sequence`. */
+const useTotals = z.object({ recorded: z.int(), returned: z.int() }).meta({ id: 'UseTotals' });
+
 // The keys of the table are its codes.
 const codes = Object.keys(problems) as ProblemCode[];
 
@@ -34,7 +37,7 @@ export const problemObject = z
     frees_at: z.string().optional(),
     last: z.int().optional(),
     challenge: z.string().optional(),
-    uses: z.object({ recorded: z.int(), returned: z.int() }).optional(),
+    uses: useTotals.optional(),
   })
   .meta({ id: 'Problem' });
 

@@ -74,6 +74,7 @@ export const statusObject = z
         tcp: z.string().nullable(),
         socket: z.string().nullable(),
         sockets: z.array(z.string()).readonly().describe('The sockets of `listen.sockets`.'),
+        public: z.string().nullable().describe('The listener for the devices of customers.'),
         lost: z
           .array(z.string())
           .readonly()

@@ -36,6 +36,7 @@ const status = {
     socket: '/run/l.sock',
     sockets: ['/run/till.sock'],
     lost: [],
+    public: null,
     tls: null,
   },
   upstream: {
@@ -112,6 +113,7 @@ test('status of an idle agent is short', async () => {
     socket: null,
     sockets: [],
     lost: [],
+    public: null,
     tls: { not_after: '2024-03-22T13:24:05+00:00' },
   };
   daemon.answer({ body: { ...status, upstream, outbox, listeners, preload: null, records: null } });

@@ -53,6 +53,7 @@ function accessOf({ access }: Route): Access {
 test('the HTTP reference lists every route with its access, and no other route', () => {
   const written = [
     ...routesIn('License and coupon routes'),
+    ...routesIn('Leases'),
     ...routesIn('Coupons at checkout'),
     ...routesIn('Health and status'),
     ...routesIn('Admin routes', '/admin/v1', ['any', 'admin']),

@@ -13,6 +13,8 @@ import { isDistinct } from '../file/tree.ts';
 import { rule, section } from '../schema.ts';
 import {
   address,
+  addressRange,
+  count,
   duration,
   headerName,
   host,
@@ -126,6 +128,24 @@ export const endpoints = {
   }),
 };
 
+const publicListener = section(
+  z.strictObject({
+    address: address.meta({
+      description:
+        'Address and port of the listener, which speaks plain HTTP; port 0 picks a free one. The proxy of your web server adds TLS.',
+    }),
+    proxies: z.array(addressRange).prefault([]).meta({
+      description:
+        'Addresses of the proxies in front of the listener. The client of a request is then the last address of `X-Forwarded-For` that is not a proxy.',
+    }),
+    connections: count.prefault(16_384).meta({
+      description:
+        'The maximum number of open connections; each device that waits for a change has one. Use this instead of `limits.connections`.',
+      unit: 'connections',
+    }),
+  }),
+);
+
 const longestDrainDelayMs = 600_000;
 
 export const listen = section(
@@ -154,6 +174,10 @@ export const listen = section(
       header_aliases: headerAliases.prefault({}).meta({
         description:
           'Additional names for the headers that carry credentials, for software that sends different ones.',
+      }),
+      public: optional(publicListener).meta({
+        description:
+          'A listener for the devices of your customers. It serves `/lease/v1` and `/livez` and nothing else, and accepts the host name of the issuer. If omitted, there is none.',
       }),
       drain_delay: duration.prefault('0s').meta({
         description:
@@ -204,7 +228,8 @@ export const listen = section(
       rule(['sockets', 'socket'], 'has the same path twice'),
     ),
 ).meta({
-  description: 'Where callers reach this process. Every listener serves the same routes.',
+  description:
+    'Where callers reach this process. Every listener except `listen.public` serves the same routes.',
   reload: 'restart',
 });
 

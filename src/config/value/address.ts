@@ -41,6 +41,25 @@ export function formatDestination({ host, port }: Destination): string {
   return port === null ? host : formatAddress({ host, port });
 }
 
+/** The addresses whose first `prefix` bits are those of `address`. */
+export interface AddressRange {
+  readonly address: string;
+  readonly prefix: number;
+}
+
+/** Reads `10.0.0.0/8` or `2001:db8::/32`; a single address is a range, too. */
+export function parseRange(text: string): AddressRange | undefined {
+  const [, address = '', digits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const version = isIP(address);
+  const bits = version === 4 ? 32 : 128;
+  const prefix = Number(digits ?? bits);
+  return version === 0 || prefix > bits || address.includes('%') ? undefined : { address, prefix };
+}
+
+export function formatRange({ address, prefix }: AddressRange): string {
+  return `${address}/${prefix}`;
+}
+
 /** Whether only this machine can reach the host; the only name that counts is `localhost`. */
 export function isLoopback(host: string): boolean {
   const version = isIP(host);

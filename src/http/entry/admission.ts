@@ -36,7 +36,7 @@ import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 
 type AdmissionParts = {
   app: App;
-  settings: Pick<ServerSettings, 'principal'>;
+  settings: Pick<ServerSettings, 'principal' | 'public'>;
   broken: { refusalOf(request: IncomingMessage): ProblemError | undefined };
 };
 
@@ -72,8 +72,8 @@ async function checkAccess(
 ): Promise<void> {
   const requestState = stateOf(reply.request);
   if (route.access === 'anyone' || route.isOpen?.(app) === true) {
-    // Connections are kept open only for callers with a credential.
-    if (!staysOpen(route, reply)) closeBehind(reply);
+    // Connections are kept open only for callers with a credential, and for the devices of customers.
+    if (settings.public === undefined && !staysOpen(route, reply)) closeBehind(reply);
   } else {
     const knownCredential = await authorize(route.access, requestState.head, app, settings.principal);
     requestState.knownCredential = knownCredential;
@@ -209,17 +209,19 @@ export class NamedRateLimiter implements RateLimiter {
   readonly #buckets = new LRUCache<string, Bucket>(cacheSize);
   readonly #perSecond: () => number;
   readonly #monotonic: () => number;
+  readonly #burst: number;
 
-  /** `perSecond` is called each time; 0: no limit. `monotonic`: monotonic ms. */
-  constructor(perSecond: () => number, monotonic: () => number) {
+  /** `perSecond` is called each time; 0: no limit. `monotonic`: monotonic ms. `burst`: at least the tokens of a second. */
+  constructor(perSecond: () => number, monotonic: () => number, burst = 1) {
     this.#perSecond = perSecond;
     this.#monotonic = monotonic;
+    this.#burst = burst;
   }
 
   take(name: string): number {
     const perSecond = this.#perSecond();
     if (perSecond === 0) return 0;
-    const rate: Rate = { perSecond, burst: Math.max(1, perSecond) };
+    const rate: Rate = { perSecond, burst: Math.max(this.#burst, perSecond) };
     const bucket = bucketAt(this.#buckets.get(name), rate, this.#monotonic());
     const waitMs = waitOf(bucket, rate);
     if (waitMs === 0) this.#buckets.set(name, spend(bucket));

@@ -292,14 +292,20 @@ type Waiting = { response: ServerResponse; controller: AbortController; prefersT
 type Requester = { credential: string; waitMs: number };
 
 /**
- * Null: the request does not count as waiting for the upstream. An authority has no upstream, and a request to a route
+ * Null: the request does not count as waiting. An authority has no upstream, and a request to a route
  * for operators only counts as work.
  */
 export function requesterOf(
   { role }: Pick<App, 'role'>,
-  { operatorOnly }: Pick<Route, 'operatorOnly'>,
-  { principal, waitMs }: { principal: Principal | null; waitMs: number },
+  { operatorOnly, takesDocument }: Pick<Route, 'operatorOnly' | 'takesDocument'>,
+  {
+    principal,
+    waitMs,
+    clientAddress,
+  }: { principal: Principal | null; waitMs: number; clientAddress: string },
 ): Requester | null {
+  // Devices have no credential. All of them prefer to wait, so they may use every connection.
+  if (takesDocument === true && waitMs > 0) return { credential: clientAddress, waitMs: 0 };
   if (role !== 'agent' || principal === null || operatorOnly === true) return null;
   return { credential: principal.credential, waitMs };
 }

@@ -80,12 +80,14 @@ function readQuery(
   return readPairs(query, { malformed: 'malformed_request', maximum });
 }
 
-function checkHost(hosts: readonly string[], { listener, allowedHosts }: ServerSettings): void {
+function checkHost(hosts: readonly string[], settings: ServerSettings): void {
+  const { listener, allowedHosts, public: publicListener } = settings;
   const [host] = hosts;
   const groups = host === undefined ? undefined : hostPattern.exec(host)?.groups;
   if (groups === undefined || hosts.length > 1) throw malformed('Exactly one well-formed Host is needed.');
   const name = (groups['v6'] ?? groups['name'] ?? '').toLowerCase();
   if (listener === 'socket' || loopbackPattern.test(name) || allowedHosts.includes(name)) return;
+  if (publicListener !== undefined && name === publicListener.issuerHost()) return;
   throw new ProblemError('host_forbidden', 'This host is neither loopback nor in listen.allowed_hosts.');
 }
 

@@ -58,6 +58,7 @@ export type Head = {
   readonly authorization: readonly string[];
   readonly idempotencyKey: readonly string[];
   readonly prefer: readonly string[];
+  readonly forwardedFor: readonly string[];
   /** The instance ids of the agents that sent the request. */
   readonly instance: readonly string[];
   /** Whether two lines of one header carry different credentials. Equal lines count as one. */
@@ -94,6 +95,7 @@ export function headReader({
     ['authorization', 'authorization'],
     [idempotencyKeyHeader.toLowerCase(), 'idempotencyKey'],
     ['prefer', 'prefer'],
+    ['x-forwarded-for', 'forwardedFor'],
     [instanceHeader.toLowerCase(), 'instance'],
   ]);
   const carriers = new Set([...apiKey, ...productSecret, 'authorization']);
@@ -112,6 +114,7 @@ export function headReader({
       authorization: [],
       idempotencyKey: [],
       prefer: [],
+      forwardedFor: [],
       instance: [],
     };
     const credentials = new Map<string, string>();

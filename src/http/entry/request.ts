@@ -59,10 +59,15 @@ export async function readRequest(
   }
   const path = pathOf(request.url);
   const waitMs = readWait(state.head.prefer);
+  const { remoteAddress = 'socket' } = request.raw.socket;
+  const clientAddress =
+    settings.public?.proxies.clientOf(remoteAddress, state.head.forwardedFor) ?? remoteAddress;
   return done({
     app,
     routes,
-    reachedAt: () => settings.socketAddress?.() ?? tcpAddressOf(request.raw.socket),
+    reachedAt: () =>
+      settings.public === undefined ? (settings.socketAddress?.() ?? tcpAddressOf(request.raw.socket)) : null,
+    clientAddress,
     principal,
     path: named,
     query: query.values,
@@ -75,7 +80,7 @@ export async function readRequest(
     },
     waitMs,
     isAgent: state.head.instance.length > 0,
-    signal: connections.signalFor(reply.raw, requesterOf(app, route, { principal, waitMs })),
+    signal: connections.signalFor(reply.raw, requesterOf(app, route, { principal, waitMs, clientAddress })),
   });
 }
 
@@ -177,6 +182,7 @@ export async function handleOnce(
 const form = 'application/x-www-form-urlencoded';
 const json = 'application/json';
 const csv = 'text/csv';
+const jwt = 'application/jwt';
 const isJson = /^\s*application\/json\s*(?:;|$)/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -191,6 +197,7 @@ export function readBodies(server: FastifyInstance, { parameters: maximum }: Htt
     server.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body: Buffer, callback) => {
       let result: RawParameters | Error;
       try {
+        if (request.routeOptions.config.route?.takesDocument === true) throw onlyDocuments();
         result = readParameters(request.headers['content-type'] ?? '', body, maximum);
       } catch (error) {
         result = error as Error;
@@ -199,6 +206,29 @@ export function readBodies(server: FastifyInstance, { parameters: maximum }: Htt
     });
   }
   acceptCsv(server);
+  acceptDocuments(server);
+}
+
+/** The name of a signed document among the parameters of a route. */
+export const documentName = 'document';
+
+/** Reads a signed document if the route takes one. */
+function acceptDocuments(server: FastifyInstance): void {
+  server.addContentTypeParser(jwt, { parseAs: 'buffer' }, (request, body: Buffer, callback) => {
+    const takesDocument = request.routeOptions.config.route?.takesDocument === true;
+    try {
+      if (!takesDocument)
+        throw new ProblemError('unsupported_media_type', 'Signed documents are not read here.');
+      callback(null, new Map([[documentName, decodeText(body)]]));
+    } catch (error) {
+      callback(null, error);
+    }
+  });
+}
+
+/** The problem of a body of another type where a signed document is expected. */
+export function onlyDocuments(): ProblemError {
+  return new ProblemError('unsupported_media_type', `Send ${jwt}.`);
 }
 
 /** Reads a body that is a form or a JSON object; throws a problem if it is neither. */

@@ -36,7 +36,13 @@ export function requestOf(route: Route): Partial<ZodOpenApiOperationObject> {
   };
 }
 
+const preferChange = z.string().optional().meta({
+  description:
+    '`wait=N` lets a renewal that is not due wait up to N seconds, 30 at most, for a change of its license (RFC 7240).',
+});
+
 function writeHeaders(route: Route): z.ZodObject {
+  if (route.takesDocument === true) return z.object({ Prefer: preferChange });
   return z.object({
     [idempotencyKeyHeader]: keepsResponses(route) ? keptUnderKey : notKept,
     ...(route.isVerdict === true && { Prefer: prefer }),
@@ -44,9 +50,11 @@ function writeHeaders(route: Route): z.ZodObject {
 }
 
 function bodyOf(
-  { isBodyInQuery = false, csvMember }: Route,
+  { isBodyInQuery = false, csvMember, takesDocument }: Route,
   schema: z.ZodObject,
 ): ZodOpenApiRequestBodyObject {
+  if (takesDocument === true)
+    return { required: true, content: { 'application/jwt': { schema: z.string() } } };
   return {
     required: !isBodyInQuery && !schema.safeParse({}).success,
     content: {

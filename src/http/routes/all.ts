@@ -9,6 +9,7 @@ import { couponRoutes } from './api/coupon.ts';
 import { exportRoutes } from './admin/export.ts';
 import { firstVersionRoutes } from './api/first-version.ts';
 import { importRoutes } from './admin/import.ts';
+import { leaseRoutes } from './lease.ts';
 import { licenseRoutes } from './api/license.ts';
 import { outboxRoutes } from './admin/outbox.ts';
 import { syncRoutes } from './admin/sync.ts';
@@ -36,6 +37,7 @@ const sameEverywhere: readonly Route[] = [
   ...exportRoutes,
   ...outboxRoutes,
   ...syncRoutes,
+  ...leaseRoutes,
   ...tokenRoutes,
   ...auditRoutes,
   ...processRoutes,

@@ -26,6 +26,7 @@ const live = route({
   tag: 'Server',
   summary: 'Whether the process works; if not, restart it',
   access: 'anyone',
+  isPublic: true,
   always: true,
   query: livenessQuery,
   // A command sends its token on the connection that the proof is about.
@@ -34,8 +35,8 @@ const live = route({
   handle({ app, query: { nonce }, reachedAt }) {
     const reasons = app.liveness();
     const status = reasons.length === 0 ? 200 : 503;
-    if (nonce === undefined) return bare(status, health(status, reasons));
     const address = reachedAt();
+    if (nonce === undefined || address === null) return bare(status, health(status, reasons));
     return bare(status, { ...health(status, reasons), proof: { address, hmac: app.prove(nonce, address) } });
   },
 });

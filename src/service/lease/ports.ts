@@ -21,11 +21,12 @@ export type IssuerStatus = {
 export interface LeaseIssuer {
   /**
    * Answers a request document. With `waitMs`, a renewal waits until its license or activation changes; null: nothing has
-   * changed, nothing was carried out, and the holder repeats the same document.
+   * changed, nothing was carried out, and the holder repeats the same document. `clientAddress`: failures and new seats
+   * are limited for each address.
    */
   answer(
     document: string,
-    options: { waitMs: number; signal: AbortSignal },
+    options: { waitMs: number; signal: AbortSignal; clientAddress: string },
   ): Promise<Result<SignedAnswer | null>>;
   /** The key statement. */
   statement(): Promise<Result<string>>;
@@ -40,6 +41,10 @@ export interface LeaseIssuer {
   ): Promise<Result<SignedAnswer>>;
   /** Null until `lease setup` was run. */
   status(): Promise<IssuerStatus | null>;
+  /** The host name of the issuer; null until `lease setup` was run. */
+  host(): string | null;
+  /** Ends all waits, now and later: the requests are answered as if their time were over. */
+  stopWaiting(): void;
 }
 
 /** What a program gets from its holder. */

@@ -75,7 +75,7 @@ beforeEach(async () => {
 });
 afterEach(() => opened[Symbol.asyncDispose]());
 
-test.each(bodies.filter(({ type }) => type !== 'text/csv'))(
+test.each(bodies.filter(({ type }) => type !== 'text/csv' && type !== 'application/jwt'))(
   'a body in which all texts have their maximum length is not too large: $method $url, $type',
   async ({ method, url, type, schema }) => {
     const headers = { authorization: `Bearer ${adminToken}`, 'content-type': type };
@@ -86,7 +86,12 @@ test.each(bodies.filter(({ type }) => type !== 'text/csv'))(
 
 test('the OpenAPI description has bodies as forms and JSON, and texts in queries', () => {
   const types = new Set(bodies.map(({ type }) => type));
-  expect([...types].sort()).toEqual(['application/json', 'application/x-www-form-urlencoded', 'text/csv']);
+  expect([...types].sort()).toEqual([
+    'application/json',
+    'application/jwt',
+    'application/x-www-form-urlencoded',
+    'text/csv',
+  ]);
   expect(queries.length).toBeGreaterThan(20);
 });
 

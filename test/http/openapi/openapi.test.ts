@@ -122,11 +122,20 @@ test.each(named)('%s: the document describes the path, the query and the headers
   expect(parametersIn('header', operation)).toEqual(
     route.method === 'GET'
       ? []
-      : [['Idempotency-Key', false], ...(route.isVerdict === true ? [['Prefer', false]] : [])],
+      : [
+          ...(route.takesDocument === true ? [] : [['Idempotency-Key', false]]),
+          ...(route.isVerdict === true || route.takesDocument === true ? [['Prefer', false]] : []),
+        ],
   );
 });
 
-test.each(named.filter(([, { body }]) => body !== undefined))(
+test('the body of a request for a lease is a signed document', () => {
+  const { requestBody } = operationOf({ method: 'POST', path: '/lease/v1' });
+  expect(requestBody).toMatchObject({ required: true });
+  expect(Object.keys(requestBody?.content ?? {})).toEqual(['application/jwt']);
+});
+
+test.each(named.filter(([, { body, takesDocument }]) => body !== undefined && takesDocument !== true))(
   '%s: an empty body is refused because of the members that the document requires',
   (_, route) => {
     const content = operationOf(route).requestBody?.content ?? {};
@@ -318,9 +327,11 @@ test('a license and a coupon have the members of the specification', () => {
   );
 });
 
-test('only three routes need no credential', () => {
+test('only the routes of devices and three others need no credential', () => {
   const open = routes.filter(({ access }) => access === 'anyone').map(({ path }) => path);
   expect(open.toSorted((one, other) => one.localeCompare(other))).toEqual([
+    '/lease/v1',
+    '/lease/v1/keys',
     '/livez',
     '/openapi.json',
     '/readyz',

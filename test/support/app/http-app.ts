@@ -184,7 +184,7 @@ export const authorityStatus: Status = {
   version: '0.0.0',
   instance: 'b7f0e6f2-1111-7222-8333-444455556666',
   uptimeMs: 61_900,
-  listeners: { tcp: 'http://127.0.0.1:8787', socket: null, sockets: [], lost: [], tls: null },
+  listeners: { tcp: 'http://127.0.0.1:8787', socket: null, sockets: [], lost: [], public: null, tls: null },
   upstream: null,
   outbox: null,
   preload: null,

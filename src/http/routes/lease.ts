@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { failWith, type Result } from '../../domain/problem/problem.ts';
+import { keysObject, signedAnswerObject } from '../../wire/lease.ts';
+import { parameters } from '../../wire/parameters.ts';
+import { enveloped } from '../../wire/response.ts';
+import { noContent, ok } from '../response.ts';
+import { route, type Route } from '../route.ts';
+
+const ask = route({
+  method: 'POST',
+  path: '/lease/v1',
+  operationId: 'askForLease',
+  tag: 'Leases',
+  summary: 'Take or give back the seat of a device, or renew its lease; the body is signed by the device',
+  access: 'anyone',
+  isPublic: true,
+  takesDocument: true,
+  // Devices repeat renewals so often that a log line for each would hide all others.
+  readsOnly: true,
+  refusals: [
+    'lease_request_invalid',
+    'license_not_found',
+    'no_seat_left',
+    'no_move_left',
+    'out_of_sequence',
+    'activation_blocked',
+    'rate_limited',
+    'not_an_issuer',
+    'leases_not_set_up',
+    'clock_suspect',
+    'storage_failed',
+    'storage_unavailable',
+    'upstream_unreachable',
+    'verdict_expired',
+  ],
+  // An empty body is a document that cannot be read.
+  body: parameters({ document: z.string().default('') }),
+  answers: { 200: enveloped(signedAnswerObject), 204: null },
+  async handle({ app, body: { document }, waitMs, signal, clientAddress }) {
+    if (app.leaseIssuer === null) return notAnIssuer();
+    const answered = await app.leaseIssuer.answer(document, { waitMs, signal, clientAddress });
+    if (!answered.ok) return answered;
+    return answered.value === null ? noContent() : ok(answered.value);
+  },
+});
+
+const keys = route({
+  method: 'GET',
+  path: '/lease/v1/keys',
+  operationId: 'getSigningKeys',
+  tag: 'Leases',
+  summary: 'The keys that sign leases, in a statement that a root key of the vendor has signed',
+  access: 'anyone',
+  isPublic: true,
+  refusals: ['not_an_issuer', 'leases_not_set_up'],
+  answers: { 200: enveloped(keysObject) },
+  async handle({ app }) {
+    if (app.leaseIssuer === null) return notAnIssuer();
+    const statement = await app.leaseIssuer.statement();
+    return statement.ok ? ok({ keys: statement.value }) : statement;
+  },
+});
+
+export function notAnIssuer(): Result<never> {
+  return failWith('not_an_issuer', 'A holder has leases for its own device only.');
+}
+
+/** What the holders on the machines of customers ask for (src/http/README.md, Leases). */
+export const leaseRoutes: readonly Route[] = [ask, keys];
