@@ -99,6 +99,8 @@ const total = z.int().min(0);
 
 export const requestClaims = z.strictObject({
   aud: issuer,
+  /** Random. Without it, two copies of a device could sign the same request, and each would get the answer of the other. */
+  jti: nonce,
   act: z.enum(['take', 'renew', 'end']),
   product_key: z.string().min(1).max(200),
   license_key: z.string().min(1).max(maxLicenseKeyLength),
@@ -224,10 +226,12 @@ export function parseRequestClaims(claims: RequestClaims): LeaseRequest {
   };
 }
 
-export function serializeRequest(request: LeaseRequest, aud: string): RequestClaims {
+/** `jti`: random, for example 16 bytes in base64url. */
+export function serializeRequest(request: LeaseRequest, aud: string, jti: string): RequestClaims {
   const { act, seq, uses } = request;
   return {
     aud,
+    jti,
     act,
     product_key: request.productKey,
     license_key: request.licenseKey,

@@ -46,6 +46,7 @@ export function documentClaims(device: KeyPair, signing: KeyPair): DocumentClaim
     },
     request: {
       aud: leaseIssuer,
+      jti: 'BBBBBBBBBBBBBBBBBBBBBB',
       act: 'renew',
       product_key: 'RGsF',
       license_key: '85DB562A-C11D4B06-A2335A6B-8C079166',
