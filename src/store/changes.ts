@@ -90,10 +90,10 @@ const effects: {
     setLastUsed: credentials,
   },
   oldCredentials: { put: credentials, remove: credentials, prune: credentials },
-  // Requests wait for changes of an activation.
+  // Requests wait for the end of an activation. A renewal would wake the waiting requests of all devices of the license.
   activations: {
     lockLicense: nothing,
-    put: ({ licenseKey }) => ({ licenseKey }),
+    put: ({ licenseKey, state }) => (state === 'active' ? null : { licenseKey }),
     pruneEnded: nothing,
     changeKey: (_, licenseKey) => ({ licenseKey }),
   },

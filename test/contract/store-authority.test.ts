@@ -4,7 +4,7 @@ import { licenseAfter, type License, type LicenseTrigger } from '../../src/domai
 import { quoteCart, type Redemption } from '../../src/domain/checkout/quote.ts';
 import { engines, type AuthorityStore, type Engine } from '../support/app/authority-store.ts';
 import { buildCart, buildCoupon } from '../support/builders/coupon-builders.ts';
-import type { Activation } from '../../src/domain/lease.ts';
+import { movesWithinMs, type Activation } from '../../src/domain/lease.ts';
 import type { ActivationFilter } from '../../src/service/lease/tables.ts';
 import {
   account,
@@ -478,7 +478,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     expect(await activations.movesSince('KEY-1', at - 5)).toBe(3);
   });
 
-  test('only the oldest devices without a seat are removed, and never a blocked device or one that recorded uses', async () => {
+  test('only the oldest devices without a seat are removed, and never a blocked device or one whose move counts', async () => {
     await using store = await engine.open();
     await catalogue(store);
     const { activations } = store.reader;
@@ -492,7 +492,9 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
       await put('b', { ...gone, renewedAt: at - 8 });
       await put('c', { ...gone, renewedAt: at - 7 });
       await put('blocked', { ...gone, state: 'blocked', renewedAt: 0 });
-      await put('counted', { ...gone, uses: { recorded: 1, returned: 1 }, renewedAt: 0 });
+      await put('lapsed', { seatUntil: at - 1, renewedAt: 0 });
+      await put('moved', { ...gone, movedAt: [at - movesWithinMs + 1], renewedAt: 0 });
+      await put('moved before', { ...gone, movedAt: [at - movesWithinMs], renewedAt: 0 });
       await put('active', { renewedAt: 0 });
       await put('seated', { ...gone, seatUntil: at + 1, renewedAt: 0 });
       await transaction.activations.pruneEnded('KEY-1', 2, at);
@@ -503,7 +505,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
       'b',
       'blocked',
       'c',
-      'counted',
+      'moved',
       'seated',
     ]);
   });

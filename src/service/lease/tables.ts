@@ -36,10 +36,13 @@ export interface ActivationTable extends ActivationReads {
   put(activation: Activation): void;
   /**
    * Removes the activations of a license without a seat, except the latest `keep` of them, blocked devices, and devices
-   * that have recorded uses.
+   * whose seat was freed at once within `movesWithinMs`, because such moves count.
    */
   pruneEnded(licenseKey: string, keep: number, now: number): void;
-  /** Moves activations to another spelling of their license key (on an agent). */
+  /**
+   * Moves activations to another spelling of their license key (on an agent). A device that has an activation of both
+   * spellings keeps the one whose seat is taken for longer.
+   */
   changeKey(from: string, to: string): void;
 }
 

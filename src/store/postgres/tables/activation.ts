@@ -1,4 +1,4 @@
-import type { Activation } from '../../../domain/lease.ts';
+import { movesWithinMs, type Activation } from '../../../domain/lease.ts';
 import type { ActivationFilter, ActivationReads, ActivationTable } from '../../../service/lease/tables.ts';
 import type { AwaitableTable, AuthorityTable } from '../../../service/tables.ts';
 import type { Names } from '../names.ts';
@@ -89,8 +89,9 @@ export function activationTable(prepare: WritingPrepare): AuthorityTable<Activat
   );
   const pruneEnded = prepare.write(`DELETE FROM ${activation} WHERE activation_id IN (
        SELECT activation_id FROM ${activation}
-       WHERE license_key = $1 AND state <> 'blocked' AND state <> 'active' AND seat_until <= $3
-         AND uses_recorded = 0
+       WHERE license_key = $1 AND state <> 'blocked' AND seat_until <= $3 AND NOT EXISTS (
+         SELECT 1 FROM json_array_elements_text(moved_at::json) AS moved (at)
+         WHERE moved.at::bigint > $3 - ${movesWithinMs})
        ORDER BY renewed_at DESC, created_at DESC, activation_id DESC OFFSET $2::bigint)`);
   return {
     ...activationReads(prepare),

@@ -1,4 +1,4 @@
-import type { Activation } from '../../../domain/lease.ts';
+import { movesWithinMs, type Activation } from '../../../domain/lease.ts';
 import type { ActivationFilter, ActivationReads, ActivationTable } from '../../../service/lease/tables.ts';
 import { afterText, bit, type Prepare } from '../statements.ts';
 
@@ -96,12 +96,16 @@ export function activationTable(prepare: Prepare): ActivationTable {
        challenged_at = excluded.challenged_at, copied_at = excluded.copied_at`);
   const pruneEnded = prepare.change(`DELETE FROM activation WHERE activation_id IN (
        SELECT activation_id FROM activation
-       WHERE license_key = :licenseKey AND state <> 'blocked' AND state <> 'active' AND seat_until <= :now
-         AND uses_recorded = 0
+       WHERE license_key = :licenseKey AND state <> 'blocked' AND seat_until <= :now
+         AND NOT EXISTS (SELECT 1 FROM json_each(moved_at) AS moved WHERE moved.value > :now - ${movesWithinMs})
        ORDER BY renewed_at DESC, created_at DESC, activation_id DESC LIMIT -1 OFFSET :keep)`);
-  const changeKey = prepare.change(
-    'UPDATE OR IGNORE activation SET license_key = :to WHERE license_key = :from',
-  );
+  // A device that has an activation of both keys keeps the one whose seat is taken for longer.
+  const removeShorter = prepare.change(`DELETE FROM activation WHERE license_key = :from AND EXISTS (
+       SELECT 1 FROM activation AS other WHERE other.license_key = :to AND other.device = activation.device
+         AND other.seat_until >= activation.seat_until)`);
+  const removeSame = prepare.change(`DELETE FROM activation WHERE license_key = :to AND EXISTS (
+       SELECT 1 FROM activation AS other WHERE other.license_key = :from AND other.device = activation.device)`);
+  const changeKey = prepare.change('UPDATE activation SET license_key = :to WHERE license_key = :from');
   return {
     ...activationReads(prepare),
     // One connection writes, so transactions run one after another.
@@ -116,6 +120,8 @@ export function activationTable(prepare: Prepare): ActivationTable {
       });
     },
     pruneEnded: (licenseKey, keep, now) => void pruneEnded({ licenseKey, keep, now }),
-    changeKey: (from, to) => void changeKey({ from, to }),
+    changeKey: (from, to) => {
+      for (const change of [removeShorter, removeSame, changeKey]) change({ from, to });
+    },
   };
 }
