@@ -8,6 +8,8 @@ import type { Token } from '../domain/access/principal.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import { counted } from '../domain/text.ts';
 import type { ImportReport } from './authority/import.ts';
+import type { Activation } from '../domain/lease.ts';
+import type { AnsweredRequest, LeaseCommand } from './lease/answer.ts';
 
 const byName: typeof useCases = useCases;
 
@@ -51,8 +53,10 @@ type Audited = { act: string; subject: string; detail?: string };
 
 type ValueOf<Name extends UseCaseName> = CommandResult<Name> extends Result<infer Value> ? Value : never;
 
-/** The audit entry of each use case that a person starts. */
-const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: CommandOf<Name>) => Audited } = {
+/** The audit entry of each use case that a person starts; null: no person has started it. */
+const audited: {
+  [Name in UseCaseName]?: (value: ValueOf<Name>, command: CommandOf<Name>) => Audited | null;
+} = {
   addAccount: ({ account }) => ({ act: 'account.add', subject: account.accountId, detail: account.name }),
   rollApiKey: ({ account, oldUntil }) => ({
     act: 'account.roll_key',
@@ -128,6 +132,10 @@ const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command
   }),
   retryNow: () => ({ act: 'sync.now', subject: 'upstream' }),
   pauseSync: (_, { isPaused }) => ({ act: isPaused ? 'sync.pause' : 'sync.resume', subject: 'upstream' }),
+  endActivation: (activation) => ({ act: 'activation.end', ...activationOf(activation) }),
+  blockActivation: (activation) => ({ act: 'activation.block', ...activationOf(activation) }),
+  answerLeaseRequest: signedFile,
+  answerAgentLeaseRequest: signedFile,
   recordProcessAct: (_, { act, detail }) => ({ act: `process.${act}`, subject: 'process', detail }),
   restore: ({ instance, unfinished }) => ({
     act: 'store.restore',
@@ -135,6 +143,21 @@ const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command
     detail: `${counted(unfinished, 'unfinished operation')} to read back`,
   }),
 };
+
+function activationOf({ activationId, productKey, deviceName }: Activation): Omit<Audited, 'act'> {
+  const device = deviceName === null ? '' : `, device ${deviceName}`;
+  return { subject: activationId, detail: `product ${productKey}${device}` };
+}
+
+/** A lease for a machine without a network. */
+function signedFile({ answer, activationId }: AnsweredRequest, { isFile }: LeaseCommand): Audited | null {
+  if (!isFile || answer.kind === 'refused') return null;
+  const detail =
+    answer.kind === 'lease'
+      ? `a lease until ${formatDatetime(answer.lease.expiresAt)}`
+      : `a notice: ${answer.notice.state}`;
+  return { act: 'lease.sign', subject: activationId, detail };
+}
 
 function endOfOld(until: number | null): string {
   return until === null ? '' : `the old one until ${formatDatetime(until)}`;
@@ -159,8 +182,9 @@ function auditEntry<Name extends UseCaseName>(
   { now, actor }: Context,
 ): AuditEntry | null {
   // The compiler cannot see that a name, its command and its value belong together.
-  const describe = audited[name] as ((value: unknown, command: CommandOf<Name>) => Audited) | undefined;
+  const describe = audited[name] as
+    ((value: unknown, command: CommandOf<Name>) => Audited | null) | undefined;
   if (describe === undefined || !result.ok || result.unchanged === true) return null;
-  const { act, subject, detail = '' } = describe(result.value, command);
-  return { at: now, actor, act, subject, detail };
+  const described = describe(result.value, command);
+  return described === null ? null : { at: now, actor, detail: '', ...described };
 }

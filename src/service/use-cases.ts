@@ -26,6 +26,9 @@ export {
   recordLeaseRefusal,
   storeLeaseRequest,
 } from './lease/held-lease.ts';
+export { blockActivation, endActivation } from './lease/activation.ts';
+export { answerAgentLeaseRequest } from './lease/agent-request.ts';
+export { answerLeaseRequest } from './lease/request.ts';
 export { markTime } from './lifecycle/current-run.ts';
 export { restore, startAgent, startAuthority, startHolder } from './lifecycle/start.ts';
 export { queueCoupon, recordCouponResponse, recordCouponListing } from './outbox/coupon-creation.ts';

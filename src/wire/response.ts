@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { type Problem, problemTypePrefix } from '../domain/problem/problem.ts';
+import { type Problem, problemTypePrefix, type SeatHolder } from '../domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../domain/problem/problem-table.ts';
+import { formatDatetime } from '../domain/time.ts';
 
 const parameterFault = z
   .object({ parameter: z.string(), code: z.string(), detail: z.string() })
@@ -18,6 +19,14 @@ export const seatHolder = z
 
 /** The uses that the issuer has counted, in `out_of_sequence`. */
 const useTotals = z.object({ recorded: z.int(), returned: z.int() }).meta({ id: 'UseTotals' });
+function serializeHolder(holder: SeatHolder): z.infer<typeof seatHolder> {
+  return {
+    activation_id: holder.activationId,
+    device_name: holder.deviceName,
+    last_seen: formatDatetime(holder.lastSeenAt),
+    frees_at: formatDatetime(holder.freesAt),
+  };
+}
 
 // The keys of the table are its codes.
 const codes = Object.keys(problems) as ProblemCode[];
@@ -55,6 +64,8 @@ export function serializeProblem(problem: Problem, requestId: string): ProblemOb
     request_id: requestId,
     ...(problem.errors !== undefined && { errors: problem.errors }),
     ...(problem.reasons !== undefined && { reasons: problem.reasons }),
+    ...(problem.holders !== undefined && { holders: problem.holders.map(serializeHolder) }),
+    ...(problem.freesAt !== undefined && { frees_at: formatDatetime(problem.freesAt) }),
     ...problem.members,
   };
 }

@@ -6,6 +6,15 @@ export const problemTypePrefix = 'urn:latchkey:problem:';
 /** One fault of one parameter, an element of `errors` in an error response. */
 export type ParameterFault = { parameter: string; code: string; detail: string };
 
+/** A device that has a seat of a license. Times are epoch ms. */
+export type SeatHolder = {
+  activationId: string;
+  deviceName: string | null;
+  lastSeenAt: number;
+  /** When its seat is free, if it does not renew. */
+  freesAt: number;
+};
+
 /** An expected error: a code of the table, and details of this case. */
 export type Problem = {
   code: ProblemCode;
@@ -13,6 +22,10 @@ export type Problem = {
   errors?: readonly ParameterFault[];
   /** All reasons (`QuoteReason`) of `coupon_not_redeemable`. */
   reasons?: readonly string[];
+  /** Devices that have the seats, for `no_seat_left`. */
+  holders?: readonly SeatHolder[];
+  /** When the seat of `no_move_left` is free (epoch ms). */
+  freesAt?: number;
   /** Further members of the response (RFC 9457, 3.2), by their name on the wire. */
   members?: Readonly<Record<string, unknown>>;
   /** Whole seconds for `Retry-After`. */

@@ -115,7 +115,7 @@ async function recognizePlace(
 const logKeySetting = 'log_key';
 
 /** The secret for hashes of license keys in the log. */
-export async function logKey({ settings }: AuthorityReader): Promise<string> {
+export async function logKey({ settings }: Pick<AuthorityReader, 'settings'>): Promise<string> {
   const secret = await settings.get(logKeySetting);
   if (secret === null) throw new Error('the store was never started');
   return secret;

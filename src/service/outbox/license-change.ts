@@ -1,3 +1,4 @@
+import type { UseTotals } from '../../domain/lease.ts';
 import type { LicenseTrigger } from '../../domain/license.ts';
 import {
   addLocalChange,
@@ -73,6 +74,36 @@ export function queueChange(
   transaction.snapshots.setLocal(before.licenseKey, changed.local);
   recordChange(transaction.history, { change: trigger, before, after: changed.local }, context);
   return done({ snapshot: changed, operationId: operation.id });
+}
+
+/**
+ * Records many uses of a license at once, in the order `recorded`, `returned`, and the operations that will deliver them.
+ * The history gets one entry for each of the two.
+ */
+export function queueUses(
+  transaction: Transaction,
+  { snapshot, growth, maxPending }: { snapshot: LicenseSnapshot; growth: UseTotals; maxPending: number },
+  context: Context,
+): Result<LicenseSnapshot> {
+  const { recorded, returned } = growth;
+  const room = refuseWhenFull(transaction, maxPending, recorded + returned);
+  if (!room.ok) return room;
+  const { productId } = snapshot;
+  const { licenseKey } = snapshot.license;
+  let { local } = snapshot;
+  for (const [kind, count] of [
+    ['usage', recorded],
+    ['decrease', returned],
+  ] as const) {
+    const before = localLicense({ ...snapshot, local });
+    for (let left = count; left > 0; left -= 1) {
+      const operation = enqueue(transaction, { kind, subject: licenseKey, productId }, context);
+      local = addLocalChange(local, operation);
+    }
+    if (count > 0) recordChange(transaction.history, { change: kind, before, after: local }, context);
+  }
+  if (recorded + returned > 0) transaction.snapshots.setLocal(licenseKey, local);
+  return done({ ...snapshot, local });
 }
 
 /**

@@ -129,9 +129,9 @@ export function queueOfOperation(operation: Operation): QueueName {
 type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productId'> &
   Partial<Pick<Operation, 'seenEnabled' | 'payload'>>;
 
-/** Refuses a change if `sync.max_pending` operations wait: an accepted operation is never dropped for space. */
-export function refuseWhenFull(transaction: Transaction, maxPending: number): Result<null> {
-  if (transaction.operations.unfinished() < maxPending) return done(null);
+/** Refuses changes above `sync.max_pending` waiting operations: an accepted operation is never dropped for space. */
+export function refuseWhenFull(transaction: Transaction, maxPending: number, changes = 1): Result<null> {
+  if (changes === 0 || transaction.operations.unfinished() + changes <= maxPending) return done(null);
   return failWith(
     'storage_full',
     'The outbox is full (sync.max_pending): changes are taken again once the upstream has taken some.',

@@ -228,6 +228,7 @@ function adoptSpelling(
   // The key was known under the alias only, or under both names.
   operations.moveToSubject(requestedKey, upstreamKey);
   transaction.history.changeKey(requestedKey, upstreamKey);
+  transaction.activations.changeKey(requestedKey, upstreamKey);
   snapshots.remove(requestedKey);
   snapshots.moveAliases(requestedKey, upstreamKey);
   // If it was known under both, its count may contain uses that were counted under the alias.

@@ -67,6 +67,10 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
   storeTokenUses: ({ uses }) => ({ tokens: [uses.map(({ tokenId }) => tokenId)] }),
   pruneOldCredentials: nothing,
   pruneHistory: nothing,
+  // These lock the license themselves: its spelling, or the license of an activation, is read first.
+  answerLeaseRequest: nothing,
+  endActivation: nothing,
+  blockActivation: nothing,
 };
 
 /**

@@ -3,6 +3,7 @@ import type { WriterContext } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import type { CommandOf, TransactionOf, UseCaseName } from '../../../src/service/writer.ts';
 import { buildCart } from '../builders/coupon-builders.ts';
+import { buildRequest } from '../builders/activation-builders.ts';
 import { at } from '../builders/store-builders.ts';
 
 /** The use cases that only need an authority's tables, and so run on any engine. */
@@ -134,6 +135,19 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   storeTokenUses: { uses: [{ tokenId: 'admin.token', at }] },
   pruneOldCredentials: { verifiedNow: at },
   pruneHistory: { before: at, limit: 1 },
+  answerLeaseRequest: {
+    signedRequest: {
+      request: buildRequest({ licenseKey: 'TAKEN-OVER' }),
+      device: 'device',
+      digest: digest('request'),
+    },
+    keyNotAfter: at + 400 * 86_400_000,
+    until: null,
+    isFile: true,
+    accountId: 'default',
+  },
+  endActivation: { activationId: 'of answerLeaseRequest', accountId: 'default' },
+  blockActivation: { activationId: 'of answerLeaseRequest', accountId: null },
 };
 export const authorityUseCases: readonly AuthorityUseCase[] = Object.keys(
   authorityCommands,
