@@ -52,7 +52,8 @@ const floors: Readonly<Record<string, Allowance>> = {
   // It runs in other people's programs, on older Nodes.
   client: { folders: [], modules: true },
   cli: {
-    folders: ['domain', 'config', 'wire'],
+    // The commands for the signing keys of leases work on files, without a daemon.
+    folders: ['domain', 'config', 'wire', 'lease'],
     // One maker of directories; the lock of a state directory, which says whether a daemon that cannot be reached runs.
     files: ['store/sqlite/files/lock.ts', 'store/sqlite/files/private-file.ts'],
     modules: true,

@@ -56,7 +56,7 @@ export interface CommandEntry {
 export interface CommandGroup {
   readonly name: string;
   readonly describe: string;
-  readonly commands: readonly CommandEntry[];
+  readonly commands: readonly Entry[];
 }
 
 export type Entry = CommandEntry | CommandGroup;

@@ -86,6 +86,25 @@ export const commands: readonly Entry[] = [
     pause: () => import('./commands/sync/pause.ts'),
     resume: () => import('./commands/sync/resume.ts'),
   }),
+  group(
+    'lease',
+    'Set up leases, and sign and install key statements',
+    {
+      setup: () => import('./commands/lease/setup.ts'),
+    },
+    [
+      group('statement', 'Sign, install and show key statements', {
+        sign: () => import('./commands/lease/statement/sign.ts'),
+        install: () => import('./commands/lease/statement/install.ts'),
+        show: () => import('./commands/lease/statement/show.ts'),
+      }),
+    ],
+  ),
+  group('signing-key', 'Add, list and retire the keys that sign leases', {
+    add: () => import('./commands/signing-key/add.ts'),
+    list: () => import('./commands/signing-key/list.ts'),
+    retire: () => import('./commands/signing-key/retire.ts'),
+  }),
   { name: 'preload', load: () => import('./commands/preload.ts') },
   { name: 'backup', load: () => import('./commands/backup.ts') },
   { name: 'restore', load: () => import('./commands/restore.ts') },
@@ -125,6 +144,8 @@ function group(
   name: string,
   describe: string,
   modules: Readonly<Record<string, CommandEntry['load']>>,
+  groups: readonly CommandGroup[] = [],
 ): CommandGroup {
-  return { name, describe, commands: Object.entries(modules).map(([each, load]) => ({ name: each, load })) };
+  const entries = Object.entries(modules).map(([each, load]) => ({ name: each, load }));
+  return { name, describe, commands: [...entries, ...groups] };
 }

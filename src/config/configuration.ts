@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { z } from 'zod';
 import type { RoleName } from '../domain/role.ts';
 import { rule, section } from './schema.ts';
@@ -128,6 +129,14 @@ export function roleOf(input: {
 }): RoleName {
   if (input.upstream !== null) return 'agent';
   return input.leases.issuer === null ? 'authority' : 'holder';
+}
+
+/** Where an issuer has its signing keys and its key statement. */
+export function signingDirectoryOf(input: {
+  readonly stateDir: string;
+  readonly leases: { readonly signingDir: string | null };
+}): string {
+  return input.leases.signingDir ?? join(input.stateDir, 'signing');
 }
 
 export type LeaseSettings = Configuration['leases'];

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { collectErrors, describeIssue } from './schema.ts';
-import { type Configuration, roleOf, settings } from './configuration.ts';
+import { type Configuration, roleOf, settings, signingDirectoryOf } from './configuration.ts';
 import { type Raw, readSources, type Sources, type NamedBy } from './source.ts';
 import { type ConfigError, formatKey } from './errors.ts';
 import { readCertificates, readTlsFiles, type TlsSettings } from './file/certificates.ts';
@@ -222,6 +222,8 @@ export interface Location {
   readonly hasDatabase: boolean;
   readonly hasUpstream: boolean;
   readonly hasIssuer: boolean;
+  /** Where an issuer has its signing keys. */
+  readonly signingDir: string;
   readonly namedBy: NamedBy;
   readonly file: string | null;
   readonly searchedPaths: readonly string[];
@@ -231,7 +233,11 @@ export type LocationResult =
   | { readonly ok: true; readonly location: Location }
   | { readonly ok: false; readonly errors: readonly ConfigError[] };
 
-const schema = z.object({ state_dir: types.path, listen: z.object(endpoints) });
+const schema = z.object({
+  state_dir: types.path,
+  listen: z.object(endpoints),
+  leases: z.object({ signing_dir: types.optional(types.path) }).prefault({}),
+});
 
 /**
  * Reads only where the daemon listens: secrets are not needed, and other settings may have errors.
@@ -247,12 +253,22 @@ export function parseLocation(sources: Sources): LocationResult {
   if (!parsed.success) return { ok: false, errors: collectErrors(parsed.error, raw.originOf) };
   const { stateNamedBy: namedBy } = raw;
   const { path: file, searchedPaths } = raw.file;
-  const { state_dir: stateDir, listen: listeners } = parsed.data;
+  const { state_dir: stateDir, listen: listeners, leases } = parsed.data;
   const hasDatabase = isTree(valueAt(raw.tree, ['store', 'postgres']));
   const hasUpstream = isTree(valueAt(raw.tree, ['upstream']));
   const hasIssuer = typeof valueAt(raw.tree, ['leases', 'issuer']) === 'string';
   return {
     ok: true,
-    location: { stateDir, ...listeners, hasDatabase, hasUpstream, hasIssuer, namedBy, file, searchedPaths },
+    location: {
+      stateDir,
+      ...listeners,
+      hasDatabase,
+      hasUpstream,
+      hasIssuer,
+      signingDir: signingDirectoryOf({ stateDir, leases: { signingDir: leases.signing_dir } }),
+      namedBy,
+      file,
+      searchedPaths,
+    },
   };
 }

@@ -30,6 +30,7 @@ import {
 } from './documents.ts';
 import {
   keyLifetimeMs,
+  listKeys,
   readSigningDirectory,
   signerOf,
   signingFiles,
@@ -175,13 +176,13 @@ export async function retireKey(
   return { ...base, keys };
 }
 
-/** Takes over a signed statement, and removes the private keys that it no longer lists. Returns the thumbprints of those. */
+/** Takes over a signed statement, and removes the private keys that it no longer lists. `kid`: the key that signs now. */
 export async function installStatement(
   text: string,
   directory: string,
   now: number,
   ownership: Ownership,
-): Promise<{ statement: KeyStatement; removed: readonly string[] }> {
+): Promise<{ statement: KeyStatement; kid: string; removed: readonly string[] }> {
   const before = await readSigningDirectory(directory);
   if (before.roots.length === 0) {
     throw new SigningFilesRefused(`${directory} has no public root key (root-1.pub.jwk): it is not set up`);
@@ -190,19 +191,21 @@ export async function installStatement(
   if (!read.ok) throw new SigningFilesRefused(read.problem.detail);
   const statement = read.value;
   if (before.statement !== null) checkSuccessor(statement, before.statement);
-  const listed = new Map(statement.keys.map(({ jwk, notAfter }) => [thumbprintOf(jwk), notAfter]));
-  const keys = before.keys.map((key) => ({ ...key, notAfter: listed.get(key.kid) ?? null }));
-  if (signerOf({ ...before, statement: { ...statement, text }, keys }, now) === null) {
+  const pairs = before.keys.flatMap(({ pair }) => (pair === null ? [] : [pair]));
+  const next = { ...before, statement: { ...statement, text }, keys: listKeys(statement, pairs) };
+  const signer = signerOf(next, now);
+  if (signer === null) {
     throw new SigningFilesRefused(
       'none of its keys could sign here: each has ended, or has no private key here',
     );
   }
   writePrivateFile(join(directory, signingFiles.statement), `${text}\n`, ownership);
   const retired = before.keys.filter(
-    ({ kid, notAfter, pair }) => notAfter !== null && pair !== null && !listed.has(kid),
+    ({ kid, notAfter, pair }) =>
+      notAfter !== null && pair !== null && !statement.keys.some(({ jwk }) => thumbprintOf(jwk) === kid),
   );
   for (const { kid } of retired) rmSync(join(directory, `${kid}.jwk`));
-  return { statement, removed: retired.map(({ kid }) => kid) };
+  return { statement, kid: signer.key.kid, removed: retired.map(({ kid }) => kid) };
 }
 
 function checkSuccessor(next: KeyStatement, installed: KeyStatement): void {
@@ -216,6 +219,11 @@ function checkSuccessor(next: KeyStatement, installed: KeyStatement): void {
       `its version is ${next.version}, and version ${installed.version} is installed: it must be higher`,
     );
   }
+}
+
+/** The version of the next statement. */
+export async function nextVersion(directory: string): Promise<number> {
+  return (await readInstalled(directory)).statement.version + 1;
 }
 
 /** Reads a draft that people may have changed. Throws `SigningFilesRefused` with a sentence that says what is wrong. */

@@ -109,7 +109,8 @@ async function readInstalled(
   return null;
 }
 
-function listKeys(statement: KeyStatement | null, pairs: readonly KeyPair[]): SigningKey[] {
+/** Of keys with the same end, the statement lists the newer key last. */
+export function listKeys(statement: KeyStatement | null, pairs: readonly KeyPair[]): readonly SigningKey[] {
   const listed = (statement?.keys ?? []).map(({ jwk, notAfter }) => {
     const kid = thumbprintOf(jwk);
     return { kid, notAfter, pair: pairs.find((pair) => pair.kid === kid) ?? null };
@@ -117,7 +118,7 @@ function listKeys(statement: KeyStatement | null, pairs: readonly KeyPair[]): Si
   const names = new Set(listed.map(({ kid }) => kid));
   const others = pairs.filter(({ kid }) => !names.has(kid));
   return [
-    ...listed.toSorted((one, other) => other.notAfter - one.notAfter),
+    ...listed.toReversed().toSorted((one, other) => other.notAfter - one.notAfter),
     ...others.map((pair) => ({ kid: pair.kid, notAfter: null, pair })),
   ];
 }

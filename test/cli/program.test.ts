@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { globalOptions } from '../../src/cli/command.ts';
+import { type CommandEntry, type Entry, globalOptions } from '../../src/cli/command.ts';
 import { parseArguments } from '../../src/cli/command-line.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { newestSchema } from '../../src/store/sqlite/files/migrations.ts';
@@ -111,7 +111,9 @@ test.each([
 });
 
 test('the name in the list of commands is the one in the module, and no option has the name of a global option', async () => {
-  const entries = commands.flatMap((entry) => ('commands' in entry ? entry.commands : [entry]));
+  const commandsIn = (entry: Entry): readonly CommandEntry[] =>
+    'commands' in entry ? entry.commands.flatMap(commandsIn) : [entry];
+  const entries = commands.flatMap(commandsIn);
   const reserved = new Set([...Object.keys(globalOptions), 'warn']);
   const wrong = entries.map(async ({ name, load }) => {
     const { command } = await load();

@@ -10,7 +10,10 @@ export async function commandsBook(): Promise<string> {
   const groups = pages.filter((page) => page.commands.length > 0);
   const below = (group: Page): readonly Page[] => {
     const words = group.usage.replace('<command>', '');
-    return pages.filter((page) => page !== group && page.usage.startsWith(words));
+    const here = pages.filter((page) => page !== group && page.usage.startsWith(words));
+    // A group in a group has a section of its own.
+    const inner = here.filter((page) => page.commands.length > 0);
+    return here.filter((page) => ![...inner, ...inner.flatMap(below)].includes(page));
   };
   const inGroups = new Set([...groups, ...groups.flatMap(below)]);
   const single = pages.filter((page) => !inGroups.has(page));

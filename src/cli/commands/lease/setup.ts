@@ -1,0 +1,114 @@
+import { basename, resolve } from 'node:path';
+import { issuerUrl } from '../../../config/types.ts';
+import { formatDatetime } from '../../../domain/time.ts';
+import type { SetUp } from '../../../lease/signing-files.ts';
+import { CommandError, defineCommand, textOption, UsageError } from '../../command.ts';
+import { formatFields, instant, type Shown, whole } from '../../format.ts';
+import { formatPath } from '../../hint.ts';
+import { changeKeys, createStateDirectory, isWithin, locateSigningDirectory } from './signing-directory.ts';
+
+/** Works without a daemon, and a running daemon needs no restart. */
+export const command = defineCommand({
+  command: 'setup',
+  describe: 'Make root keys and the first signing key of an issuer, and say what to do next',
+  builder: {
+    issuer: {
+      ...textOption('Base URL at which holders reach this issuer; https, or http for this machine'),
+      demandOption: true,
+    },
+    roots: {
+      ...textOption(
+        'Directory for the root keys; created if missing. Root keys in it are used again',
+        'folder',
+      ),
+      demandOption: true,
+    },
+  },
+  examples: [
+    ['latchkey lease setup --issuer https://licenses.example.com --roots ./roots', 'at the issuer, once'],
+  ],
+  handler: async (args, output) => {
+    const issuer = issuerUrl.safeParse(args.issuer);
+    if (!issuer.success) {
+      throw new UsageError(
+        '--issuer must be an https URL without user, query or fragment; http only for this machine',
+      );
+    }
+    const place = locateSigningDirectory(args);
+    const rootsDirectory = resolve(args.roots);
+    if ([place.stateDir, place.directory].some((directory) => isWithin(rootsDirectory, directory))) {
+      throw new CommandError([
+        `latchkey: ${rootsDirectory} is in the state directory: root keys are kept offline, so choose another directory`,
+      ]);
+    }
+    const { setUp } = await import('../../../lease/signing-files.ts');
+    const made = await changeKeys('leases were not set up', async () => {
+      createStateDirectory(place);
+      const where = { directory: place.directory, rootsDirectory, issuer: issuer.data };
+      return await setUp(where, Date.now(), place.ownership);
+    });
+    return await output.result(toJson(made, place.directory), explain(made, place.directory, rootsDirectory));
+  },
+});
+
+function toJson({ statement, kid, roots }: SetUp, directory: string): object {
+  return {
+    issuer: statement.issuer,
+    version: statement.version,
+    kid,
+    not_after: endOf(statement),
+    signing_dir: directory,
+    roots: roots.map((root) => ({
+      kid: root.kid,
+      file: root.privateFile,
+      public_file: root.publicFile,
+      jwk: root.jwk,
+    })),
+  };
+}
+
+function endOf({ keys }: SetUp['statement']): string {
+  return formatDatetime(keys[0]?.notAfter ?? 0);
+}
+
+function explain({ statement, kid, roots }: SetUp, directory: string, rootsDirectory: string): Shown {
+  const [first, second] = roots;
+  const publicFiles = roots.map(({ publicFile }) => basename(publicFile));
+  return [
+    formatFields({
+      issuer: statement.issuer,
+      'signing key': whole(kid),
+      until: instant(endOf(statement)),
+      directory,
+      'root keys': roots.map(({ privateFile }) => formatPath(privateFile)).join(', '),
+    }),
+    [
+      `1. Move ${formatPath(rootsDirectory)} to two places offline, such as two USB sticks, and delete it here. Anyone with`,
+      '   a root key can sign licenses in your name. You need one of the two again to add the next signing',
+      `   key, before ${endOf(statement).slice(0, 10)}. Only ${publicFiles.join(' and ')} are public.`,
+    ].join('\n'),
+    [
+      '2. In the configuration of the issuer, an address for your TLS proxy:',
+      '  listen:',
+      '    public: { address: 127.0.0.1:8790 }',
+      `   Restart the daemon for this setting. Then ${statement.issuer}/lease/v1/keys answers.`,
+    ].join('\n'),
+    [
+      `3. The configuration of each holder, with ${publicFiles.join(' and ')} beside it:`,
+      '  leases:',
+      `    issuer: ${statement.issuer}`,
+      `    roots: [${publicFiles.map((name) => `./${name}`).join(', ')}]`,
+      '  products:',
+      '    - key: PRODUCT_KEY',
+    ].join('\n'),
+    [
+      '4. Compile into the program, which reads them from no file and no environment variable:',
+      `  issuer: ${JSON.stringify(statement.issuer)}`,
+      `  roots: [`,
+      `    ${JSON.stringify(first.jwk)},`,
+      `    ${JSON.stringify(second.jwk)}`,
+      '  ]',
+    ].join('\n'),
+    'Before the signing key ends, add the next key: latchkey signing-key add. The guide: examples/guides/leases.md',
+  ];
+}
