@@ -3,6 +3,7 @@ import { type Configuration, type UpstreamSettings, settings } from '../config/c
 import type { Tree } from '../config/file/tree.ts';
 import { keysOf, metaOf } from '../config/schema.ts';
 import type { SettingMeta } from '../config/types.ts';
+import { defaultLeaseTerms, type LeaseTerms } from '../domain/lease.ts';
 import { noProducts, type ConfiguredProduct, type ProductList } from '../domain/agent/product.ts';
 import type { UpstreamCredentials } from '../service/access/credential.ts';
 import type { AgentCheckoutParts, AgentCouponParts } from '../service/agent/coupon.ts';
@@ -61,6 +62,14 @@ export class LiveConfiguration {
 
   productName(productId: string): string | null {
     return this.#settingsOf(productId)?.name ?? null;
+  }
+
+  /** The lease settings of a product of an agent that issues leases. */
+  leaseTermsOf(productId: string): LeaseTerms {
+    const settingsOfProduct = this.#settingsOf(productId);
+    if (settingsOfProduct === undefined) return defaultLeaseTerms;
+    const { seats, holdMs, termMs, refreshMs, leaseEmail: showsEmail } = settingsOfProduct;
+    return { seats, holdMs, termMs, refreshMs, showsEmail };
   }
 
   #settingsOf(productId: string): Configuration['products'][number] | undefined {

@@ -31,6 +31,15 @@ export const defaultLeaseTerms: Readonly<LeaseTerms> = {
   showsEmail: false,
 };
 
+/** The limits of these settings. `refreshMs` is also less than `termMs`. */
+export const leaseTermLimits = {
+  maxSeats: 1_000_000,
+  maxHoldMs: 1_000 * dayMs,
+  minTermMs: 60_000,
+  maxTermMs: 400 * dayMs,
+  minRefreshMs: 10_000,
+} as const;
+
 /** How often seats of a license can be freed at once within `movesWithinMs`. */
 export const maxMoves = 3;
 export const movesWithinMs: number = 30 * dayMs;

@@ -26,7 +26,7 @@ test('a configuration with leases.issuer is that of a holder', () => {
     proxy: null,
     signingDir: null,
   });
-  expect(products).toEqual([{ key: 'RGsF', name: null, secret: null }]);
+  expect(products).toMatchObject([{ key: 'RGsF', name: null, secret: null }]);
 });
 
 test('the root keys of a holder can be given by environment variables, from the working directory', () => {

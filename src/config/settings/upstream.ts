@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { leaseTermLimits } from '../../domain/lease.ts';
 import { dialectNames, apiKeyHeaders, credentialHeaders } from '../../domain/header-names.ts';
 import { isDistinct } from '../file/tree.ts';
 import { rule, section } from '../schema.ts';
@@ -16,6 +17,8 @@ import {
   wait,
 } from '../types.ts';
 import { mask, type Secret } from '../value/secret.ts';
+import { formatDuration } from '../value/unit.ts';
+import { leaseTerms } from './lease-terms.ts';
 
 const headers = section(
   z
@@ -91,19 +94,36 @@ export const upstream = optional(agent).meta({
   reload: 'restart',
 });
 
+const { maxSeats, maxHoldMs, minTermMs, maxTermMs, minRefreshMs } = leaseTermLimits;
+
 const product = section(
-  z.strictObject({
-    key: text.meta({ description: 'The key of the product.' }),
-    name: optional(text).meta({
-      description:
-        'The display name: used as `product_name` in the dialect `payhip` until the upstream provides one.',
-    }),
-    secret: optional(secret).meta({
-      description:
-        'The secret of the product at the upstream. An agent needs the secret or its file; a holder must not have one.',
-    }),
-    secret_file: secretFile('secret'),
-  }),
+  z
+    .strictObject({
+      key: text.meta({ description: 'The key of the product.' }),
+      name: optional(text).meta({
+        description:
+          'The display name: used as `product_name` in the dialect `payhip` until the upstream provides one.',
+      }),
+      secret: optional(secret).meta({
+        description:
+          'The secret of the product at the upstream. An agent needs the secret or its file; a holder must not have one.',
+      }),
+      secret_file: secretFile('secret'),
+      ...leaseTerms,
+    })
+    .refine(
+      ({ seats }) => seats === null || seats <= maxSeats,
+      rule(['seats'], `must be at most ${maxSeats}`),
+    )
+    .refine(({ hold }) => hold <= maxHoldMs, rule(['hold'], `must be at most ${formatDuration(maxHoldMs)}`))
+    .refine(
+      ({ term }) => term >= minTermMs && term <= maxTermMs,
+      rule(['term'], `must be ${formatDuration(minTermMs)} to ${formatDuration(maxTermMs)}`),
+    )
+    .refine(
+      ({ refresh, term }) => refresh >= minRefreshMs && refresh < term,
+      rule(['refresh', 'term'], `must be at least ${formatDuration(minRefreshMs)} and less than term`),
+    ),
 );
 
 export const products = z
