@@ -1,9 +1,11 @@
 import { promises as files } from 'node:fs';
+import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { version } from '../config/version.ts';
 import { TokenUses } from '../service/access/credential.ts';
 import type { CacheableResponse, LicenseService } from '../service/services.ts';
 import { Daemon } from './daemon.ts';
+import { lazyLeaseIssuer } from './lease-issuer.ts';
 import { openListeners } from './listeners.ts';
 import { logOf } from './log.ts';
 import { runMaintenance } from './maintenance.ts';
@@ -63,7 +65,7 @@ export async function compose(
     // Where `prepare` changes the server, each request must pass the whole server. Other nodes change licenses too.
     cachesResponses: local !== null && prepare === undefined,
     control,
-    leaseIssuer: null,
+    leaseIssuer: issuerOf(store, role),
     leaseHolder: null,
     prove: (nonce, address) => proofOf(store.adminToken, { nonce, instance: store.instance, address }),
   });
@@ -102,6 +104,21 @@ async function buildRole(
   if (current.configuration.role === 'authority') return authorityRole({ ...parts, ...local });
   const { agentRole } = await import('./role/agent.ts');
   return agentRole({ ...parts, ...local });
+}
+
+/** The issuer of leases; null on a holder. */
+function issuerOf(store: OpenedStore, { leaseDesk: desk }: Role): App['leaseIssuer'] {
+  if (desk === null) return null;
+  const { current, metrics, node, log } = store;
+  const { leases, stateDir } = current.configuration;
+  return lazyLeaseIssuer({
+    ...store,
+    directory: leases.signingDir ?? join(stateDir, 'signing'),
+    desk,
+    log: logOf(log, 'lease'),
+    isShared: node !== null,
+    count: (result) => metrics.countLeaseRequest(result),
+  });
 }
 
 /** Builds the dependencies of the routes. */

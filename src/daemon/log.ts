@@ -82,7 +82,7 @@ export class BufferedLines {
 }
 
 /** The log of one part of the process. Every line names the part. */
-export function logOf(log: Log, part: 'daemon' | 'http' | 'store' | 'sync'): Log {
+export function logOf(log: Log, part: 'daemon' | 'http' | 'lease' | 'store' | 'sync'): Log {
   return {
     debug: (fields, message) => log.debug({ ...fields, part }, message),
     info: (fields, message) => log.info({ ...fields, part }, message),

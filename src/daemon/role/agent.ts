@@ -6,8 +6,11 @@ import { agentCheckoutService, agentCouponService } from '../../service/agent/co
 import { agentLicenseService } from '../../service/agent/license.ts';
 import { lastProductName } from '../../service/agent/products.ts';
 import type { LocalLists, Reader } from '../../service/tables.ts';
+import { queueOf } from '../../domain/outbox/operation.ts';
 import { isPaused, retryAfterUntil } from '../../service/outbox/queue.ts';
 import type { Log, SyncControl } from '../../service/ports.ts';
+import type { LeaseDesk } from '../../service/lease/services.ts';
+import type { LicenseService } from '../../service/services.ts';
 import type { Writer } from '../../service/writer.ts';
 import { KeyedMutex } from '../../sync/waiting.ts';
 import { Sync } from '../../sync/sync.ts';
@@ -24,14 +27,15 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
   const sync = new Sync({ ...parts, upstream, mutex: new KeyedMutex(), settings: () => current.sync() });
   if (isPaused(reader)) sync.limiter.pause();
   const isConfigured = (): boolean => current.upstream.apiKey !== null;
+  const licenseService = agentLicenseService({
+    ...parts,
+    fetcher: sync.fetcher,
+    deliveries: sync.push,
+    productIds: current.productIds,
+    settings: current.licenseSettings,
+  });
   return {
-    licenseService: agentLicenseService({
-      ...parts,
-      fetcher: sync.fetcher,
-      deliveries: sync.push,
-      productIds: current.productIds,
-      settings: current.licenseSettings,
-    }),
+    licenseService,
     couponService: agentCouponService({
       ...parts,
       fetcher: sync.coupons,
@@ -52,6 +56,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     productName: (productId) => lastProductName(reader, productId) ?? current.productName(productId),
     upstream: sync.limiter,
     sync: syncControl(parts, sync),
+    leaseDesk: () => leaseDesk(parts, sync, licenseService),
     async bind() {
       await bind(parts);
       sync.limiter.waitUntil(retryAfterUntil(reader));
@@ -68,6 +73,24 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
       await sync.run(signal);
     },
   };
+}
+
+async function leaseDesk(
+  parts: RoleParts & { reader: Reader },
+  sync: Sync,
+  licenseService: LicenseService,
+): Promise<LeaseDesk> {
+  const { agentLeaseDesk } = await import('../../service/lease/services.ts');
+  const { current } = parts;
+  return agentLeaseDesk({
+    ...parts,
+    licenseService,
+    fetcher: sync.fetcher,
+    productIdOf: (productKey) => current.products.idOf(productKey),
+    termsOf: (productId) => current.leaseTermsOf(productId),
+    settings: current.licenseSettings,
+    wake: (licenseKey) => sync.push.wake({ subject: licenseKey, queue: queueOf.usage }),
+  });
 }
 
 /** Records the configured upstream and products in the store, and logs the consequences for stored changes. */

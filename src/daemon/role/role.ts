@@ -20,6 +20,7 @@ import type { Lists, AuthorityReader, Awaitable } from '../../service/tables.ts'
 import type { Product } from '../../domain/catalogue.ts';
 import { type Log, type SyncControl, type Clock, StorageError } from '../../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
+import type { LeaseDesk } from '../../service/lease/services.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 import { type PersistentClock, isSameDigest, sha256 } from '../system/machine.ts';
@@ -43,6 +44,8 @@ export type Role = {
   } | null;
   /** Null on an authority. */
   sync: SyncControl | null;
+  /** Loads what decides about requests for leases; null on a holder. */
+  leaseDesk: (() => Promise<LeaseDesk>) | null;
   /** Records the configuration in the store: at the start, before any request is answered, and after a reload. */
   bind(): Promise<void>;
   /** Runs the loops until the signal. Rejects if the store fails. */
@@ -82,6 +85,10 @@ export function authorityRole({
     productName: async (productKey) => (await reader.products.get(productKey))?.name ?? null,
     upstream: null,
     sync: null,
+    leaseDesk: async () => {
+      const { authorityLeaseDesk } = await import('../../service/lease/services.ts');
+      return authorityLeaseDesk(reader, writer, clock);
+    },
     bind: () => Promise.resolve(),
     async run(signal) {
       if (!signal.aborted) await once(signal, 'abort');

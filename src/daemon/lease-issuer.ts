@@ -1,0 +1,127 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { NamedRateLimiter } from '../http/entry/admission.ts';
+import { networkOf } from '../http/entry/client-address.ts';
+import type { Issuer } from '../lease/issuer.ts';
+import { failWith, type Result } from '../domain/problem/problem.ts';
+import type { LeaseIssuer } from '../service/lease/ports.ts';
+import type { LeaseDesk } from '../service/lease/services.ts';
+import type { Log } from '../service/ports.ts';
+import type { ChangeFeed } from '../service/writer.ts';
+import type { PersistentClock } from './system/machine.ts';
+
+type Parts = {
+  /** The signing directory. */
+  directory: string;
+  desk: () => Promise<LeaseDesk>;
+  clock: PersistentClock;
+  changes: ChangeFeed;
+  log: Log;
+  /** Whether other nodes change licenses, too. */
+  isShared: boolean;
+  count: (result: string) => void;
+};
+
+/** How many failures and requests for seats an address may send. Whole offices start their machines at the same time. */
+const perAddress = { perSecond: 2, burst: 200 };
+/** How many of them one license key may have. */
+const perLicense = { perSecond: 1, burst: 60 };
+/** How soon (ms) a waiting request sees the change of another node. */
+const lookAgainMs = 5_000;
+
+/** An issuer that loads its modules at the first request after `lease setup`: most processes have no leases. */
+export function lazyLeaseIssuer(parts: Parts): LeaseIssuer {
+  const statement = new StatementHost(join(parts.directory, 'statement.jwt'));
+  let loading: Promise<Issuer> | null = null;
+  let isStopped = false;
+  const load = async (): Promise<Issuer> => {
+    const issuer = await (loading ??= loadIssuer(parts));
+    if (isStopped) issuer.stopWaiting();
+    return issuer;
+  };
+  const use = async <Value>(ask: (issuer: Issuer) => Promise<Result<Value>>): Promise<Result<Value>> => {
+    if (loading === null && statement.host() === null) return notSetUp();
+    return await ask(await load());
+  };
+  return {
+    answer: async (document, options) => await use((issuer) => issuer.answer(document, options)),
+    statement: async () => await use((issuer) => issuer.statement()),
+    sign: async (...request) => await use((issuer) => issuer.sign(...request)),
+    async status() {
+      if (loading === null && statement.host() === null) return null;
+      return await (await load()).status();
+    },
+    host: () => statement.host(),
+    stopWaiting() {
+      isStopped = true;
+      loading?.then((issuer) => issuer.stopWaiting()).catch(() => undefined);
+    },
+  };
+}
+
+async function loadIssuer({ directory, desk, clock, changes, log, isShared, count }: Parts): Promise<Issuer> {
+  const [{ Issuer: LoadedIssuer }, { SigningKeys }, { WaitingRequests }, loadedDesk] = await Promise.all([
+    import('../lease/issuer.ts'),
+    import('../lease/signing-keys.ts'),
+    import('../lease/waiting.ts'),
+    desk(),
+  ]);
+  const monotonic = (): number => clock.monotonic();
+  const ofAddress = new NamedRateLimiter(() => perAddress.perSecond, monotonic, perAddress.burst);
+  return new LoadedIssuer({
+    keys: new SigningKeys(directory, log),
+    desk: loadedDesk,
+    waiting: new WaitingRequests({ clock, changes, lookAgainMs: isShared ? lookAgainMs : null }),
+    now: () => clock.now(),
+    isClockSuspect: () => clock.status().suspect,
+    limits: {
+      perAddress: { take: (address) => ofAddress.take(networkOf(address)) },
+      perLicense: new NamedRateLimiter(() => perLicense.perSecond, monotonic, perLicense.burst),
+    },
+    count,
+  });
+}
+
+function notSetUp(): Result<never> {
+  return failWith('leases_not_set_up', 'Leases are not set up here.');
+}
+
+/** The host name of the issuer in an installed key statement, read again when its file has changed. */
+class StatementHost {
+  readonly #path: string;
+  #stamp = '';
+  #host: string | null = null;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  host(): string | null {
+    const stamp = stampOf(this.#path);
+    if (stamp !== this.#stamp) {
+      this.#stamp = stamp;
+      this.#host = stamp === '' ? null : hostIn(this.#path);
+    }
+    return this.#host;
+  }
+}
+
+function stampOf(path: string): string {
+  try {
+    const { ino, size, mtimeMs } = statSync(path);
+    return [ino, size, mtimeMs].join();
+  } catch {
+    return '';
+  }
+}
+
+/** Not verified: the host name only decides whether a request is for this server. */
+function hostIn(path: string): string | null {
+  try {
+    const [, payload = ''] = readFileSync(path, 'utf8').split('.');
+    const { iss } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { iss: string };
+    return new URL(iss).hostname.replaceAll(/^\[|\]$/g, '');
+  } catch {
+    return null;
+  }
+}

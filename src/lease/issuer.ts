@@ -1,0 +1,178 @@
+import { problems } from '../domain/problem/problem-table.ts';
+import { done, failWith, type Result } from '../domain/problem/problem.ts';
+import type { LeaseAnswer, SignedRequest } from '../domain/lease.ts';
+import type { IssuerStatus, LeaseIssuer, SignedAnswer } from '../service/lease/ports.ts';
+import type { LeaseDesk } from '../service/lease/services.ts';
+import type { WriteOptions } from '../service/ports.ts';
+import { serializeLease, serializeNotice } from '../wire/lease.ts';
+import { readRequest, signDocument } from './documents.ts';
+import type { Signer, SigningKeys } from './signing-keys.ts';
+import type { WaitingRequests } from './waiting.ts';
+
+type Limit = {
+  /** Takes a token and returns 0. Without a token, returns how many ms to wait for the next. */
+  take(name: string): number;
+};
+
+export type IssuerParts = {
+  keys: Pick<SigningKeys, 'current'>;
+  desk: LeaseDesk;
+  waiting: WaitingRequests;
+  now: () => number;
+  isClockSuspect: () => boolean;
+  /** Limits of failures and of requests for new seats. */
+  limits: { perAddress: Limit; perLicense: Limit };
+  /** Counts an answered request: `lease`, `notice`, `unchanged` or the code of a problem. */
+  count: (result: string) => void;
+};
+
+type AnswerOptions = Parameters<LeaseIssuer['answer']>[1];
+
+const noWriteOptions: WriteOptions = { actor: null, requestId: null, idempotency: null };
+
+/** Answers the signed requests of devices: signs what the use cases decide. */
+export class Issuer implements Pick<LeaseIssuer, 'answer' | 'statement' | 'sign' | 'status' | 'stopWaiting'> {
+  readonly #parts: IssuerParts;
+
+  constructor(parts: IssuerParts) {
+    this.#parts = parts;
+  }
+
+  async answer(document: string, options: AnswerOptions): Promise<Result<SignedAnswer | null>> {
+    const answered = await this.#answer(document, options);
+    this.#parts.count(resultOf(answered));
+    return answered;
+  }
+
+  async #answer(document: string, options: AnswerOptions): Promise<Result<SignedAnswer | null>> {
+    const { clientAddress } = options;
+    const signer = await this.#signer();
+    if (!signer.ok) return signer;
+    const read = await readRequest(document, signer.value.issuer);
+    if (!read.ok) return this.#limitFailure(read, clientAddress, null);
+    const { act, licenseKey } = read.value.request;
+    const isKnown = await this.#parts.desk.isKnown(read.value);
+    if (act !== 'take' && isKnown) {
+      const renewed = await this.#carryOut(read.value, signer.value, options);
+      return renewed.ok ? renewed : this.#limitFailure(renewed, clientAddress, licenseKey);
+    }
+    return (
+      this.#limited(clientAddress, licenseKey) ?? (await this.#carryOut(read.value, signer.value, options))
+    );
+  }
+
+  async #carryOut(
+    signedRequest: SignedRequest,
+    signer: Signer,
+    { waitMs, signal, clientAddress }: AnswerOptions,
+  ): Promise<Result<SignedAnswer | null>> {
+    const { desk } = this.#parts;
+    const prepared = await desk.prepare(signedRequest, { requester: `address:${clientAddress}`, signal });
+    if (!prepared.ok) return prepared;
+    if (waitMs > 0 && (await this.#hasWaited(signedRequest, { waitMs, signal }))) return done(null);
+    const command = { signedRequest, keyNotAfter: signer.notAfter, until: null, isFile: false };
+    const answered = await desk.answer(command, null, noWriteOptions);
+    return answered.ok ? await sign(answered.value.answer, signer) : answered;
+  }
+
+  async statement(): Promise<Result<string>> {
+    const signer = await this.#current();
+    return signer.ok ? done(signer.value.statement) : signer;
+  }
+
+  async sign(
+    document: string,
+    { until, accountId }: { until: number | null; accountId: string | null },
+    writeOptions: WriteOptions,
+  ): Promise<Result<SignedAnswer>> {
+    const signer = await this.#signer();
+    if (!signer.ok) return signer;
+    const { issuer, notAfter: keyNotAfter } = signer.value;
+    const read = await readRequest(document, issuer);
+    if (!read.ok) return read;
+    const { desk } = this.#parts;
+    const { signal } = new AbortController();
+    const prepared = await desk.prepare(read.value, { requester: null, signal, isConfirmed: until !== null });
+    if (!prepared.ok) return prepared;
+    const command = { signedRequest: read.value, keyNotAfter, until, isFile: true };
+    const answered = await desk.answer(command, accountId, writeOptions);
+    return answered.ok ? await sign(answered.value.answer, signer.value) : answered;
+  }
+
+  async status(): Promise<IssuerStatus | null> {
+    const signer = await this.#current();
+    if (!signer.ok) return null;
+    const { issuer, version, notAfter, key } = signer.value;
+    return { issuer, version, kid: key.kid, notAfter, waiting: this.#parts.waiting.count };
+  }
+
+  stopWaiting(): void {
+    this.#parts.waiting.stop();
+  }
+
+  /** What signs now. Fails while the clock may be wrong. */
+  async #signer(): Promise<Result<Signer>> {
+    const signer = await this.#current();
+    return signer.ok && this.#parts.isClockSuspect()
+      ? failWith('clock_suspect', 'This issuer signs nothing until its clock is right.')
+      : signer;
+  }
+
+  async #current(): Promise<Result<Signer>> {
+    return await this.#parts.keys.current(this.#parts.now());
+  }
+
+  /** Whether the request has waited and nothing has changed. */
+  async #hasWaited(
+    signedRequest: SignedRequest,
+    { waitMs, signal }: Pick<AnswerOptions, 'waitMs' | 'signal'>,
+  ): Promise<boolean> {
+    const { desk, waiting, now } = this.#parts;
+    const endsAt = now() + waitMs;
+    for (;;) {
+      const since = waiting.generation;
+      const wait = await desk.mayWait(signedRequest);
+      if (wait === null) return false;
+      const forMs = Math.min(endsAt, wait.until) - now();
+      const end = await waiting.wait(wait.licenseKey, { forMs, since, signal });
+      // If nothing has changed, a lease is due when its wait is over.
+      if (end === 'over') return now() < wait.until;
+    }
+  }
+
+  /** The problem of a caller that asks too often; null: there is none. */
+  #limited(clientAddress: string, licenseKey: string | null): Result<never> | null {
+    const { perAddress, perLicense } = this.#parts.limits;
+    const waitMs = Math.max(
+      perAddress.take(clientAddress),
+      licenseKey === null ? 0 : perLicense.take(licenseKey),
+    );
+    if (waitMs === 0) return null;
+    const detail = 'Too many requests from this address or for this license key fail, or ask for seats.';
+    return failWith('rate_limited', detail, { retryAfterS: Math.ceil(waitMs / 1000) });
+  }
+
+  /** The same failure, or the problem of a caller whose requests fail too often. */
+  #limitFailure(failure: Result<never>, clientAddress: string, licenseKey: string | null): Result<never> {
+    // A failure of this server or of the upstream is not the caller's.
+    if (failure.ok || problems[failure.problem.code].status >= 500) return failure;
+    return this.#limited(clientAddress, licenseKey) ?? failure;
+  }
+}
+
+async function sign(
+  answer: LeaseAnswer,
+  { issuer, key, statement: keys }: Signer,
+): Promise<Result<SignedAnswer>> {
+  if (answer.kind === 'refused') return { ok: false, problem: answer.problem };
+  if (answer.kind === 'notice') {
+    return done({ notice: await signDocument('notice', serializeNotice(answer.notice, issuer), key), keys });
+  }
+  return done({ lease: await signDocument('lease', serializeLease(answer.lease, issuer), key), keys });
+}
+
+function resultOf(answered: Result<SignedAnswer | null>): string {
+  if (!answered.ok) return answered.problem.code;
+  if (answered.value === null) return 'unchanged';
+  return 'lease' in answered.value ? 'lease' : 'notice';
+}

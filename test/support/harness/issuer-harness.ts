@@ -1,0 +1,208 @@
+import { join } from 'node:path';
+import { AdvancingTime } from '../../../src/daemon/sandbox/advancing-time.ts';
+import { embeddedConfiguration, readAdminToken } from '../../../src/daemon/sandbox/server.ts';
+import type { Daemon } from '../../../src/daemon/daemon.ts';
+import { startDaemon } from '../../../src/daemon/start.ts';
+import type { LeaseAct, UseTotals } from '../../../src/domain/lease.ts';
+import { signDocument, type KeyPair } from '../../../src/lease/documents.ts';
+import type { LeaseClaims, NoticeClaims, RequestClaims } from '../../../src/wire/lease.ts';
+import { keyPair, leaseIssuer, setUpIssuer } from '../builders/lease-builders.ts';
+import { storeOfProject } from '../app/app-store.ts';
+import { httpClient, type HttpClient, type HttpResponse } from '../network/raw-http.ts';
+import { silent } from '../silent-log.ts';
+import { temporaryDirectory } from '../temporary.ts';
+import { startPlainUpstream, type PlainUpstream } from './plain-upstream.ts';
+
+export type IssuerRole = 'authority' | 'agent';
+
+export const issuedProduct = 'editor';
+export const otherProduct = 'player';
+export const issuedKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
+/** A license key of another product. */
+export const otherKey = 'AAAAA-BBBBB-CCCCC-EEEEE';
+
+/** The answer to a request for a lease: its claims, or the problem. */
+export type LeaseReply = {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  lease: LeaseClaims | null;
+  notice: NoticeClaims | null;
+  problem: Readonly<Record<string, unknown>>;
+};
+
+type Terms = { seats?: number; hold?: string; term?: string; refresh?: string; lease_email?: boolean };
+
+/** A running issuer with a license of the product `editor`, and its public listener. */
+export class RunningIssuer implements AsyncDisposable {
+  readonly role: IssuerRole;
+  readonly time = new AdvancingTime();
+  readonly #opened = new AsyncDisposableStack();
+  #stateDir = '';
+  daemon!: Daemon;
+  upstream: PlainUpstream | null = null;
+  /** The public listener. */
+  devices!: HttpClient;
+  #admin!: HttpClient;
+  issuer = leaseIssuer;
+
+  constructor(role: IssuerRole) {
+    this.role = role;
+  }
+
+  async start({ terms = {}, listen = {} }: { terms?: Terms; listen?: object } = {}): Promise<this> {
+    const directory = this.#opened.use(temporaryDirectory()).path;
+    this.#stateDir = join(directory, 'state');
+    const { wall } = this.time.read();
+    await setUpIssuer(this.#stateDir, wall);
+    this.daemon = await startDaemon(embeddedConfiguration(await this.#configuration(terms, listen)), {
+      log: silent,
+      time: this.time,
+    });
+    this.#opened.defer(() => this.daemon.stop());
+    this.devices = this.#opened.use(httpClient({ tcp: this.daemon.addresses.public ?? '' }));
+    this.#admin = this.#opened.use(httpClient({ tcp: this.daemon.addresses.tcp ?? '' }));
+    if (this.role === 'authority') await this.#sell(terms);
+    return this;
+  }
+
+  async #configuration(terms: Terms, listen: object): Promise<Record<string, unknown>> {
+    const common = {
+      state_dir: this.#stateDir,
+      listen: {
+        tcp: '127.0.0.1:0',
+        socket: false,
+        public: { address: '127.0.0.1:0', proxies: ['127.0.0.1'] },
+        ...listen,
+      },
+    };
+    if (this.role === 'authority') return { ...common, ...storeOfProject() };
+    const products = [issuedProduct, otherProduct].map((productKey) => ({
+      productKey,
+      secret: `secret-of-${productKey}`,
+    }));
+    const buyerEmail = 'ada@example.com';
+    const upstream = await startPlainUpstream({
+      apiKey: 'api-key',
+      products,
+      licenses: [
+        { licenseKey: issuedKey, productKey: issuedProduct, buyerEmail },
+        { licenseKey: otherKey, productKey: otherProduct, buyerEmail },
+      ],
+    });
+    this.upstream = this.#opened.use(upstream);
+    return {
+      ...common,
+      upstream: { base_url: upstream.url },
+      products: [
+        { key: issuedProduct, secret: `secret-of-${issuedProduct}`, ...terms },
+        { key: otherProduct, secret: `secret-of-${otherProduct}` },
+      ],
+    };
+  }
+
+  async #sell(terms: Terms): Promise<void> {
+    for (const [product_key, license_key] of [
+      [issuedProduct, issuedKey],
+      [otherProduct, otherKey],
+    ]) {
+      await this.admin('POST', '/products', { name: product_key, product_key, ...terms });
+      await this.admin('POST', '/purchases', { product_key, license_key, buyer_email: 'ada@example.com' });
+    }
+  }
+
+  /** Calls an admin route with the admin token; throws unless it succeeds. */
+  async admin(method: 'GET' | 'POST' | 'PUT', path: string, json?: object): Promise<unknown> {
+    const response = await this.tryAdmin(method, path, json);
+    if (response.status >= 300) throw new Error(JSON.stringify(response.body));
+    return (response.body as { data: unknown }).data;
+  }
+
+  async tryAdmin(method: 'GET' | 'POST' | 'PUT', path: string, json?: object): Promise<HttpResponse> {
+    const headers = { authorization: `Bearer ${readAdminToken(this.#stateDir)}` };
+    const send = { GET: this.#admin.get, POST: this.#admin.post, PUT: this.#admin.put }[method];
+    return await send(`/admin/v1${path}`, { headers, ...(json !== undefined && { json }) });
+  }
+
+  async device(name = 'laptop'): Promise<TestDevice> {
+    return new TestDevice(this, await keyPair(), name);
+  }
+
+  async post(
+    document: string,
+    headers: Record<string, string> = {},
+    signal?: AbortSignal,
+  ): Promise<LeaseReply> {
+    const response = await this.devices.post('/lease/v1', {
+      headers: { 'content-type': 'application/jwt', ...headers },
+      body: document,
+      ...(signal !== undefined && { signal }),
+    });
+    return replyOf(response);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#opened.disposeAsync();
+  }
+}
+
+function replyOf({ status, headers, body }: HttpResponse): LeaseReply {
+  const data = (body as { data?: { lease?: string; notice?: string } }).data ?? {};
+  return {
+    status,
+    headers,
+    lease: data.lease === undefined ? null : (claimsIn(data.lease) as LeaseClaims),
+    notice: data.notice === undefined ? null : (claimsIn(data.notice) as NoticeClaims),
+    problem: status >= 400 ? (body as Record<string, unknown>) : {},
+  };
+}
+
+/** The claims of a document, without a look at its signature. */
+export function claimsIn(document: string): unknown {
+  return JSON.parse(Buffer.from(document.split('.')[1] ?? '', 'base64url').toString());
+}
+
+/** A device with a key of its own, which numbers its requests. */
+export class TestDevice {
+  readonly #issuer: RunningIssuer;
+  readonly key: KeyPair;
+  readonly name: string;
+  seq = 0;
+  uses: UseTotals = { recorded: 0, returned: 0 };
+
+  constructor(issuer: RunningIssuer, key: KeyPair, name: string) {
+    this.#issuer = issuer;
+    this.key = key;
+    this.name = name;
+  }
+
+  claims(act: LeaseAct, changes: Partial<RequestClaims> = {}): RequestClaims {
+    return {
+      aud: this.#issuer.issuer,
+      jti: Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('base64url'),
+      act,
+      product_key: issuedProduct,
+      license_key: issuedKey,
+      seq: this.seq + 1,
+      device_name: this.name,
+      uses: this.uses,
+      ...changes,
+    };
+  }
+
+  /** The next request, signed. It is not sent. */
+  async sign(act: LeaseAct, changes: Partial<RequestClaims> = {}): Promise<string> {
+    return await signDocument('request', this.claims(act, changes), this.key);
+  }
+
+  async ask(
+    act: LeaseAct,
+    changes: Partial<RequestClaims> = {},
+    headers: Record<string, string> = {},
+  ): Promise<LeaseReply> {
+    const reply = await this.#issuer.post(await this.sign(act, changes), headers);
+    if (reply.status === 200 || refusalsThatCount.has(String(reply.problem['code']))) this.seq += 1;
+    return reply;
+  }
+}
+
+const refusalsThatCount = new Set(['no_seat_left', 'no_move_left', 'activation_blocked']);
