@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, isIP } from 'node:net';
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Configuration } from '../../config/configuration.ts';
+import { type Configuration, signingDirectoryOf } from '../../config/configuration.ts';
 import { type Finding, fail, ok, warn } from '../../config/finding.ts';
 import { formatReason } from '../../config/errors.ts';
 import { formatAddress } from '../../config/value/address.ts';
@@ -57,8 +57,19 @@ export async function examine({
     ...(configuration.store.postgres === null
       ? examineLocalStore(configuration, { presence, hint, start })
       : await examineSharedStore(configuration)),
+    ...(configuration.role === 'holder' ? [] : await examineSigningDirectory(configuration, hint)),
     ...(configuration.role === 'agent' ? await examineUpstreamOf(configuration, instance) : []),
   ];
+}
+
+/** Loads the library for signatures only if leases are used. */
+async function examineSigningDirectory(
+  configuration: Configuration,
+  hint: DoctorInput['hint'],
+): Promise<readonly Finding[]> {
+  if (!existsSync(signingDirectoryOf(configuration))) return [];
+  const { examineSigningKeys } = await import('./signing-keys.ts');
+  return await examineSigningKeys(configuration, hint);
 }
 
 function examineLocalStore(
@@ -230,9 +241,11 @@ function examineModes(directory: string, files: readonly string[]): Finding[] {
     isOpen(directory, groupBits | otherBits)
       ? fail(`${name} is accessible to other users`, `chmod ${ownerOnly.toString(8)} ${directory}`)
       : ok(`${name} is accessible only to its owner`),
-    ...open.map((file) =>
-      fail(`${join(directory, file)} can be read by other users`, `chmod 0600 ${join(directory, file)}`),
-    ),
+    ...open.map((file) => {
+      const path = join(directory, file);
+      const mode = statSync(path).isDirectory() ? ownerOnly.toString(8).padStart(4, '0') : '0600';
+      return fail(`${path} can be read by other users`, `chmod ${mode} ${path}`);
+    }),
   ];
 }
 
