@@ -4,6 +4,7 @@ import type { Context, WriterContext } from './ports.ts';
 import type { Awaitable, AuditEntry } from './tables.ts';
 import type { CommandOf, CommandResult, TransactionOf, UseCaseName, WriteRequest } from './writer.ts';
 import { formatDatetime } from '../domain/time.ts';
+import type { Product } from '../domain/catalogue.ts';
 import type { Token } from '../domain/access/principal.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import { counted } from '../domain/text.ts';
@@ -74,10 +75,10 @@ const audited: {
     subject: collectionId,
     detail: name,
   }),
-  updateProduct: ({ productKey, name, recurring, archivedAt }) => ({
+  updateProduct: (product, { leaseTerms = {} }) => ({
     act: 'product.update',
-    subject: productKey,
-    detail: [name, recurring ? 'recurring' : 'once', archivedAt === null ? 'on sale' : 'archived'].join(', '),
+    subject: product.productKey,
+    detail: productDetail(product, Object.keys(leaseTerms).length > 0),
   }),
   updateCollection: ({ collectionId, name, productKeys }) => ({
     act: 'collection.update',
@@ -157,6 +158,17 @@ function signedFile({ answer, activationId }: AnsweredRequest, { isFile }: Lease
       ? `a lease until ${formatDatetime(answer.lease.expiresAt)}`
       : `a notice: ${answer.notice.state}`;
   return { act: 'lease.sign', subject: activationId, detail };
+}
+
+/** `showsTerms`: the terms of leases were changed. */
+function productDetail({ name, recurring, archivedAt, leaseTerms }: Product, showsTerms: boolean): string {
+  const facts = [name, recurring ? 'recurring' : 'once', archivedAt === null ? 'on sale' : 'archived'];
+  if (!showsTerms) return facts.join(', ');
+  const { seats, holdMs, termMs, refreshMs, showsEmail } = leaseTerms;
+  const [hold, term, refresh] = [holdMs, termMs, refreshMs].map((ms) => `${ms / 1000} s`);
+  const seatText = seats === null ? 'any number of seats' : counted(seats, 'seat');
+  const email = showsEmail ? ['with the e-mail address'] : [];
+  return [...facts, seatText, `hold ${hold}, term ${term}, refresh ${refresh}`, ...email].join(', ');
 }
 
 function endOfOld(until: number | null): string {

@@ -52,6 +52,11 @@ const product = {
   name: 'Editor',
   recurring: false,
   archived: false,
+  seats: 3,
+  lease_hold_s: 7_776_000,
+  lease_term_s: 2_592_000,
+  lease_refresh_s: 86_400,
+  lease_email: false,
 };
 const collection = {
   collection_id: 'tools',

@@ -2,7 +2,17 @@ import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
 import type { Product } from '../domain/catalogue.ts';
 import type { ProductWithSecret } from '../service/authority/catalogue.ts';
-import { boolean, identifier, name, newIdentifier, secret, instant, parameters } from './parameters.ts';
+import { leaseTermLimits, type LeaseTerms } from '../domain/lease.ts';
+import {
+  boolean,
+  identifier,
+  integer,
+  name,
+  newIdentifier,
+  secret,
+  instant,
+  parameters,
+} from './parameters.ts';
 import { pageShape } from './page.ts';
 
 export const productObject = z
@@ -12,6 +22,11 @@ export const productObject = z
     name: z.string(),
     recurring: z.boolean(),
     archived: z.boolean(),
+    seats: z.int().nullable().describe('Devices that may use a license at the same time; null: any number.'),
+    lease_hold_s: z.int(),
+    lease_term_s: z.int(),
+    lease_refresh_s: z.int(),
+    lease_email: z.boolean(),
     secret: z.string().optional(),
     old_secret_until: instant.optional(),
   })
@@ -32,6 +47,46 @@ export const productQuery = parameters({
   ...pageShape('products'),
 });
 
+const seatsError = `out_of_range: must be from 1 to ${leaseTermLimits.maxSeats}, or unlimited`;
+
+/** The lease terms of a product. A term that is missing is the default, or stays as it is. */
+const leaseTermsShape = {
+  seats: z
+    .union([z.literal('unlimited').transform(() => null), integer(1, leaseTermLimits.maxSeats)], seatsError)
+    .optional(),
+  lease_hold_s: integer(0, leaseTermLimits.maxHoldMs / 1000).optional(),
+  lease_term_s: integer(leaseTermLimits.minTermMs / 1000, leaseTermLimits.maxTermMs / 1000).optional(),
+  lease_refresh_s: integer(leaseTermLimits.minRefreshMs / 1000, leaseTermLimits.maxTermMs / 1000).optional(),
+  lease_email: boolean.optional(),
+};
+
+type LeaseTermsSent = {
+  seats?: number | null | undefined;
+  leaseHoldS?: number | undefined;
+  leaseTermS?: number | undefined;
+  leaseRefreshS?: number | undefined;
+  leaseEmail?: boolean | undefined;
+};
+
+/** Splits the parameters of a product into its lease terms and the others. */
+export function withLeaseTerms<Sent extends LeaseTermsSent>({
+  seats,
+  leaseHoldS,
+  leaseTermS,
+  leaseRefreshS,
+  leaseEmail,
+  ...others
+}: Sent): Omit<Sent, keyof LeaseTermsSent> & { leaseTerms: Partial<LeaseTerms> } {
+  const leaseTerms = {
+    ...(seats !== undefined && { seats }),
+    ...(leaseHoldS !== undefined && { holdMs: leaseHoldS * 1000 }),
+    ...(leaseTermS !== undefined && { termMs: leaseTermS * 1000 }),
+    ...(leaseRefreshS !== undefined && { refreshMs: leaseRefreshS * 1000 }),
+    ...(leaseEmail !== undefined && { showsEmail: leaseEmail }),
+  };
+  return { ...others, leaseTerms };
+}
+
 export const productParameters = parameters(
   {
     name,
@@ -39,13 +94,14 @@ export const productParameters = parameters(
     account_id: identifier.optional(),
     product_key: newIdentifier.optional(),
     secret: secret.optional(),
+    ...leaseTermsShape,
   },
   { id: 'NewProduct' },
 );
 
-/** `PUT /admin/v1/products/{product_key}`: a request without all members is refused. */
+/** `PUT /admin/v1/products/{product_key}`: only lease terms may be missing, and then stay as they are. */
 export const productChange = parameters(
-  { name, recurring: boolean, archived: boolean },
+  { name, recurring: boolean, archived: boolean, ...leaseTermsShape },
   { unknown: 'refused', id: 'ProductChange' },
 );
 
@@ -56,6 +112,11 @@ export function serializeProduct(product: Product): ProductObject {
     name: product.name,
     recurring: product.recurring,
     archived: product.archivedAt !== null,
+    seats: product.leaseTerms.seats,
+    lease_hold_s: product.leaseTerms.holdMs / 1000,
+    lease_term_s: product.leaseTerms.termMs / 1000,
+    lease_refresh_s: product.leaseTerms.refreshMs / 1000,
+    lease_email: product.leaseTerms.showsEmail,
   };
 }
 

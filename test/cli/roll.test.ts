@@ -1,3 +1,4 @@
+import type { ProductObject } from '../../src/wire/product.ts';
 import { expect, test } from 'vitest';
 import { latchkey } from '../support/process/command-line.ts';
 import { startFakeDaemon } from '../support/process/fake-daemon.ts';
@@ -18,7 +19,18 @@ test('product roll prints when the old secret ends only with --keep-old', async 
   await using daemon = await startFakeDaemon();
   const roll = async (...argv: string[]): Promise<string> =>
     (await latchkey('product', 'roll', 'P', ...argv, '--state-dir', daemon.stateDir)).out;
-  const product = { product_key: 'P', account_id: 'a', name: 'P', recurring: false, archived: false };
+  const product: ProductObject = {
+    product_key: 'P',
+    account_id: 'a',
+    name: 'P',
+    recurring: false,
+    archived: false,
+    seats: null,
+    lease_hold_s: 0,
+    lease_term_s: 600,
+    lease_refresh_s: 60,
+    lease_email: false,
+  };
   daemon.answer({ body: { data: { ...product, secret: 'new' } } });
   expect(await roll()).toMatch(/^secret +new\n\n/m);
   const until = '2026-01-02T00:00:00+00:00';

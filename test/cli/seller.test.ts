@@ -91,13 +91,37 @@ test('product commands rename, archive and unarchive a product one at a time', a
   await shop.run('product', 'add', 'Editor', '--key', 'ED', '--recurring');
   await shop.run('product', 'archive', 'ED');
   await shop.run('product', 'update', 'ED', '--name', 'Editor 2');
-  const product = { product_key: 'ED', account_id: 'default', name: 'Editor 2', recurring: true };
+  const product = {
+    product_key: 'ED',
+    account_id: 'default',
+    name: 'Editor 2',
+    recurring: true,
+    seats: null,
+    lease_hold_s: 7_776_000,
+    lease_term_s: 2_592_000,
+    lease_refresh_s: 86_400,
+    lease_email: false,
+  };
   expect(await shop.read('product', 'show', 'ED')).toEqual({ ...product, archived: true });
   const issue = ['license', 'issue', '--product', 'ED', '--email', 'b@example.com'];
   expect((await shop.run(...issue)).err).toContain('product_archived');
   await shop.run('product', 'update', 'ED', '--recurring', 'false');
   await shop.run('product', 'unarchive', 'ED');
   expect(await shop.read('product', 'show', 'ED')).toEqual({ ...product, recurring: false, archived: false });
+  await shop.run('product', 'update', 'ED', '--seats', '3', '--hold', '0', '--lease-email', 'true');
+  await shop.run('product', 'update', 'ED', '--term', '1h', '--refresh', '5m', '--lease-email', 'false');
+  expect(await shop.read('product', 'show', 'ED')).toMatchObject({
+    seats: 3,
+    lease_hold_s: 0,
+    lease_term_s: 3600,
+    lease_refresh_s: 300,
+    lease_email: false,
+  });
+  expect((await shop.run('product', 'show', 'ED')).out).toMatch(/leases last +1h/);
+  expect((await shop.run('product', 'update', 'ED', '--seats', 'many')).err).toContain(
+    '1000000, or unlimited',
+  );
+  expect(await shop.run('product', 'update', 'ED', '--hold', 'long')).toMatchObject({ code: 2 });
   expect(await shop.run('product', 'update', 'ED')).toMatchObject({ code: 2 });
   expect((await shop.run('product', 'archive', 'none')).err).toContain('product_not_found');
 });

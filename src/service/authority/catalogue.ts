@@ -1,5 +1,5 @@
 import type { Account, Product, Collection } from '../../domain/catalogue.ts';
-import { defaultLeaseTerms } from '../../domain/lease.ts';
+import { defaultLeaseTerms, type LeaseTerms } from '../../domain/lease.ts';
 import {
   notFound,
   done,
@@ -67,6 +67,8 @@ type NewProduct = {
   productKey: string | null;
   /** Null: generate one. Otherwise callers of an existing store already use it. */
   secret: string | null;
+  /** Terms that are missing are the default. */
+  leaseTerms?: Partial<LeaseTerms>;
 };
 
 export async function addProduct(
@@ -76,6 +78,8 @@ export async function addProduct(
 ): Promise<Result<ProductWithSecret>> {
   const { accountId, name, recurring } = command;
   if ((await transaction.accounts.get(accountId)) === null) return failWithFaults([unknownAccount]);
+  const terms = changedTerms(defaultLeaseTerms, command.leaseTerms);
+  if (!terms.ok) return terms;
   const productKey = command.productKey ?? newIdentifier(context.random);
   if ((await transaction.products.get(productKey)) !== null) {
     return failWith('product_key_taken', 'There already is a product with this key.');
@@ -96,7 +100,7 @@ export async function addProduct(
     recurring,
     createdAt: context.now,
     archivedAt: null,
-    leaseTerms: defaultLeaseTerms,
+    leaseTerms: terms.value,
   };
   await transaction.products.add(product, digest);
   return done({ product, secret, oldUntil: null });
@@ -117,18 +121,36 @@ export async function rollProductSecret(
   return done({ product, secret, oldUntil });
 }
 
-type ProductChange = { productKey: string; name: string; recurring: boolean; archived: boolean };
+/** The terms with the changes; a fault if the result refreshes a lease only after it has expired. */
+function changedTerms(terms: LeaseTerms, changes: Partial<LeaseTerms> = {}): Result<LeaseTerms> {
+  const changed = { ...terms, ...changes };
+  if (changed.refreshMs < changed.termMs) return done(changed);
+  const parameter = changes.refreshMs === undefined ? 'lease_term_s' : 'lease_refresh_s';
+  const detail = 'lease_refresh_s must be less than lease_term_s.';
+  return failWithFaults([{ parameter, code: 'out_of_range', detail }]);
+}
+
+type ProductChange = {
+  productKey: string;
+  name: string;
+  recurring: boolean;
+  archived: boolean;
+  /** Terms that are missing stay as they are. */
+  leaseTerms?: Partial<LeaseTerms>;
+};
 
 /** Updates a product. An archived product is no longer sold; its keys keep working. */
 export async function updateProduct(
   { products }: AuthorityTransaction,
-  { productKey, name, recurring, archived }: ProductChange,
+  { productKey, name, recurring, archived, leaseTerms }: ProductChange,
   { now }: Context,
 ): Promise<Result<Product>> {
   const product = await products.get(productKey);
   if (product === null) return notFound('product');
+  const terms = changedTerms(product.leaseTerms, leaseTerms);
+  if (!terms.ok) return terms;
   const archivedAt = archived ? (product.archivedAt ?? now) : null;
-  const changed = { ...product, name, recurring, archivedAt };
+  const changed = { ...product, name, recurring, archivedAt, leaseTerms: terms.value };
   await products.put(changed);
   return done(changed);
 }

@@ -27,7 +27,10 @@ export function valuesOf(schema: Schema, words: readonly string[]): fc.Arbitrary
   switch (type) {
     case 'integer':
       return fc.oneof(
-        fc.integer({ min: schema.minimum ?? -2, max: Math.min(schema.maximum ?? 20, 20) }),
+        fc.integer({
+          min: schema.minimum ?? -2,
+          max: Math.min(schema.maximum ?? Infinity, (schema.minimum ?? 0) + 20),
+        }),
         fc.maxSafeInteger().filter((number) => number >= (schema.minimum ?? number)),
       );
     case 'number':

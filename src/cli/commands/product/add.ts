@@ -1,7 +1,7 @@
 import { defineRequest } from '../../client/request.ts';
 import { positional, textOption } from '../../command.ts';
 import { readSecret } from '../../values.ts';
-import { newSecretView, productsPath } from './product.ts';
+import { leaseTermsOptions, newSecretView, productsPath, readLeaseTerms } from './product.ts';
 
 export const command = defineRequest({
   command: 'add <name>',
@@ -12,15 +12,23 @@ export const command = defineRequest({
     account: textOption('Account id', 'account'),
     key: textOption('Product key of an existing store'),
     'secret-file': textOption('File with its secret from an existing store', 'file'),
+    ...leaseTermsOptions,
   },
   examples: [
     ['latchkey product add "My editor"', 'creates a key and a secret'],
     ['latchkey product add "My editor" --key RGsF --secret-file rgsf.secret', 'keeps what callers know'],
   ],
-  request: ({ name, recurring, account, key, secretFile }) => ({
+  request: ({ name, recurring, account, key, secretFile, ...terms }) => ({
     method: 'POST',
     path: productsPath,
-    json: { name, recurring, account_id: account, product_key: key, secret: readSecret(secretFile) },
+    json: {
+      name,
+      recurring,
+      account_id: account,
+      product_key: key,
+      secret: readSecret(secretFile),
+      ...readLeaseTerms(terms),
+    },
   }),
   view: newSecretView,
 });

@@ -13,6 +13,7 @@ import {
   productObject,
   productParameters,
   productQuery,
+  withLeaseTerms,
 } from '../../../wire/product.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
@@ -41,8 +42,9 @@ export const productRoutes: readonly Route[] = [
         accountId = principal.tenant.accountId,
         productKey = null,
         secret = null,
-      } = body;
-      const command = { name, recurring, accountId, productKey, secret };
+        leaseTerms,
+      } = withLeaseTerms(body);
+      const command = { name, recurring, accountId, productKey, secret, leaseTerms };
       const added = await app.writer.write('addProduct', command, writeOptions);
       return added.ok ? created(serializeProductSecret(added.value)) : added;
     },
@@ -91,14 +93,18 @@ export const productRoutes: readonly Route[] = [
     path: '/admin/v1/products/:id',
     operationId: 'updateProduct',
     tag: 'Products',
-    summary: 'Rename a product, archive it or put it on sale again',
+    summary: 'Rename a product, archive it or put it on sale again, change the terms of its leases',
     access,
     authorityOnly,
     owned: 'product',
     body: productChange,
     answers: { 200: enveloped(productObject) },
     async handle({ app, path: { id }, body, writeOptions }) {
-      const changed = await app.writer.write('updateProduct', { productKey: id, ...body }, writeOptions);
+      const changed = await app.writer.write(
+        'updateProduct',
+        { productKey: id, ...withLeaseTerms(body) },
+        writeOptions,
+      );
       return changed.ok ? ok(serializeProduct(changed.value)) : changed;
     },
   }),

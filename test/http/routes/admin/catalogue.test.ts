@@ -13,6 +13,8 @@ afterAll(() => opened[Symbol.asyncDispose]());
 const headers = { authorization: `Bearer ${adminToken}` };
 const post = (path: string, payload?: object): Promise<LightMyRequestResponse> =>
   server.inject({ method: 'POST', url: `/admin/v1/${path}`, headers, ...(payload && { payload }) });
+const put = (path: string, payload: object): Promise<LightMyRequestResponse> =>
+  server.inject({ method: 'PUT', url: `/admin/v1/${path}`, headers, payload });
 const get = (path: string): Promise<LightMyRequestResponse> =>
   server.inject({ url: `/admin/v1/${path}`, headers });
 const codeOf = (answer: LightMyRequestResponse): string => answer.json<{ code: string }>().code;
@@ -29,6 +31,11 @@ test('a product is created as requested, and its secret is shown once', async ()
     name: 'Taken over',
     recurring: true,
     archived: false,
+    seats: null,
+    lease_hold_s: 90 * 86_400,
+    lease_term_s: 30 * 86_400,
+    lease_refresh_s: 86_400,
+    lease_email: false,
   };
   const made = await post('products', {
     name: 'Taken over',
@@ -47,6 +54,43 @@ test('a product is created as requested, and its secret is shown once', async ()
   expect([rolled.statusCode, rolled.json<{ data: { secret: string } }>().data.secret]).toEqual([
     200,
     expect.stringMatching(/^lk_prod_/),
+  ]);
+});
+
+test('the lease terms of a product are set, changed one by one, and kept by a request that names none', async () => {
+  const made = await post('products', { name: 'Leased', product_key: 'LEASED', seats: 3, lease_hold_s: 0 });
+  expect(made.json()).toMatchObject({ data: { seats: 3, lease_hold_s: 0, lease_term_s: 2_592_000 } });
+  const facts = { name: 'Leased', recurring: false, archived: false };
+  const changed = { lease_term_s: 600, lease_refresh_s: 60, lease_email: true };
+  expect((await put('products/LEASED', { ...facts, ...changed })).json()).toMatchObject({
+    data: { seats: 3, lease_hold_s: 0, ...changed },
+  });
+  expect((await put('products/LEASED', facts)).json()).toMatchObject({ data: { seats: 3, ...changed } });
+  const unlimited = await put('products/LEASED', { ...facts, seats: 'unlimited' });
+  expect(unlimited.json()).toMatchObject({ data: { seats: null, ...changed } });
+  const [latest] = (await get('audit?act=product.update')).json<{ data: { acts: { detail: string }[] } }>()
+    .data.acts;
+  expect(latest?.detail).toBe(
+    'Leased, once, on sale, any number of seats, hold 0 s, term 600 s, refresh 60 s, with the e-mail address',
+  );
+});
+
+test.each([
+  ['seats', { seats: 0 }],
+  ['seats', { seats: 'all' }],
+  ['seats', { seats: 1_000_001 }],
+  ['lease_hold_s', { lease_hold_s: -1 }],
+  ['lease_term_s', { lease_term_s: 59 }],
+  ['lease_term_s', { lease_term_s: 401 * 86_400 }],
+  ['lease_refresh_s', { lease_refresh_s: 9 }],
+  ['lease_refresh_s', { lease_term_s: 600, lease_refresh_s: 600 }],
+  ['lease_term_s', { lease_term_s: 600 }],
+  ['lease_email', { lease_email: 'perhaps' }],
+] as const)('a product with the wrong %s is refused: %o', async (parameter, terms) => {
+  const refused = await post('products', { name: 'Wrong', ...terms });
+  expect([refused.statusCode, refused.json<{ errors: { parameter: string }[] }>().errors]).toEqual([
+    422,
+    [expect.objectContaining({ parameter })],
   ]);
 });
 
