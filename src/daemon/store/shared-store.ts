@@ -85,12 +85,12 @@ export async function openSharedStore(
   const writer = resources.use(
     new DatabaseWriter(postgresWriter, { database, clock, time: databaseTime, log: storeLog }),
   );
-  resources.use(listenForNotifications(postgres, { names, clock, cache, log: storeLog }));
+  const changes = new ChangeFeed();
+  resources.use(listenForNotifications(postgres, { names, clock, cache, changes, log: storeLog }));
   const { instance, log } = await wait.until(() =>
     startUsing(configuration, { writer, reader, log: options.log }),
   );
   const adminToken = ensureSecretFile(configuration.stateDir, 'adminToken', 'lk_tok');
-  const changes = new ChangeFeed();
   const node = {
     cache,
     licenses: cachedCounts(reader, { clock, isReadable: () => isReadable(writer) }),
@@ -136,15 +136,24 @@ function listenForNotifications(
     names,
     clock,
     cache,
+    changes,
     log,
-  }: Pick<Database, 'names'> & { clock: PersistentClock; cache: NodeCache; log: Log },
+  }: Pick<Database, 'names'> & {
+    clock: PersistentClock;
+    cache: NodeCache;
+    changes: ChangeFeed;
+    log: Log;
+  },
 ): Notices {
   return new Notices({
     address: directAddressOf(postgres),
     names,
     clock,
     random: systemRandom,
-    onNotice: () => cache.clear(),
+    onNotice(licenseKey) {
+      if (licenseKey === null) cache.clear();
+      changes.announce([licenseKey === null ? 'anything' : { licenseKey }]);
+    },
     onHearing: logListening(log),
   });
 }

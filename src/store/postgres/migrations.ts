@@ -51,7 +51,20 @@ const migrations: readonly Migration[] = [
       copied_at bigint,
       UNIQUE (license_key, device)
     );
-    CREATE INDEX activation_product ON latchkey.activation (product_key);`,
+    CREATE INDEX activation_product ON latchkey.activation (product_key);
+
+    -- Requests for leases wait at any node for a change of their license or activation. The channel is that of names.ts.
+    CREATE FUNCTION latchkey.announce_license() RETURNS trigger LANGUAGE plpgsql AS $body$
+    BEGIN
+      PERFORM pg_notify(
+        'latchkey_' || left(encode(sha256(convert_to(TG_TABLE_SCHEMA, 'UTF8')), 'hex'), 24), NEW.license_key
+      );
+      RETURN NULL;
+    END $body$;
+    CREATE TRIGGER license_enabled AFTER UPDATE OF enabled ON latchkey.license
+      FOR EACH ROW WHEN (OLD.enabled <> NEW.enabled) EXECUTE FUNCTION latchkey.announce_license();
+    CREATE TRIGGER activation_state AFTER UPDATE OF state ON latchkey.activation
+      FOR EACH ROW WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION latchkey.announce_license();`,
   },
 ];
 

@@ -15,8 +15,11 @@ export type NoticeParts = {
   names: Pick<Names, 'channel'>;
   clock: Pick<Clock, 'sleep'>;
   random: Pick<Random, 'fraction'>;
-  /** Called when another node has changed cached records, or may have before this node listened. */
-  onNotice: () => unknown;
+  /**
+   * Called when a node has changed records: the license with this key, or credentials and products (null). Called with
+   * null as well when this node begins to listen, because it may have missed notices of any kind.
+   */
+  onNotice: (licenseKey: string | null) => unknown;
   /** Called with the error when listening fails, and with null when it works again. */
   onHearing: (error: unknown) => unknown;
 };
@@ -57,13 +60,13 @@ export class Notices implements AsyncDisposable {
     const lost = new AbortController();
     client.on('error', (error) => lost.abort(error));
     client.on('end', () => lost.abort());
-    client.on('notification', () => onNotice());
+    client.on('notification', ({ payload = '' }) => onNotice(payload === '' ? null : payload));
     const ending = AbortSignal.any([signal, lost.signal]);
     try {
       await client.connect();
       await client.query(`SET idle_session_timeout = 0; LISTEN ${names.channel}`);
       // This node has missed earlier notices.
-      onNotice();
+      onNotice(null);
       this.#report(null);
       while (!ending.aborted) {
         await clock.sleep(checkMs, ending).catch(() => undefined);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../../../src/store/postgres/database.ts';
-import { migrate } from '../../../src/store/postgres/migrations.ts';
+import { defaultLeaseTerms } from '../../../src/domain/lease.ts';
+import { latchkeySchemas, migrate, type Migration } from '../../../src/store/postgres/migrations.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
 
 /** A first schema. */
@@ -53,6 +54,30 @@ describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => 
     expect(await store.query(`SELECT version, minimum FROM older_notes.schema_version`)).toEqual([
       { version: 3, minimum: 1 },
     ]);
+  });
+
+  test('of the first version gets the tables of leases, and its products the default terms', async () => {
+    await using database = new Database(server.settings({ schema: 'first_version' }));
+    const [first] = latchkeySchemas();
+    await migrate(database, [first as Migration]);
+    await database.query(`INSERT INTO first_version.account VALUES ('default', 'default', 'a', 1)`);
+    const addProduct = (key: string): Promise<unknown> =>
+      database.query(
+        `INSERT INTO first_version.product
+        (product_key, account_id, name, recurring, secret_digest, created_at) VALUES ($1, 'default', 'P', false, $1, 1)`,
+        [key],
+      );
+    await addProduct('before');
+    await migrate(database);
+    // A node of the first version goes on during the update, and adds a product in its own way.
+    await migrate(database, [first as Migration]);
+    await addProduct('after');
+    const products = await database.reader.products.list({}, { limit: 5, offset: 0 });
+    expect(products.map(({ productKey, leaseTerms }) => [productKey, leaseTerms])).toEqual([
+      ['after', defaultLeaseTerms],
+      ['before', defaultLeaseTerms],
+    ]);
+    expect(await database.reader.activations.count({})).toBe(0);
   });
 
   test('is refused, and left as it is, if a preview wrote it', async () => {

@@ -3,6 +3,7 @@ import { PersistentClock } from '../../../src/daemon/system/machine.ts';
 import { Notices } from '../../../src/store/postgres/notices.ts';
 import { startFaultProxy } from '../../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
+import { buildActivation } from '../../support/builders/store-builders.ts';
 import { writerOn } from '../../support/postgres/postgres-writer.ts';
 
 describe.skipIf(!hasPostgres)('notices between the nodes of an authority', () => {
@@ -66,6 +67,49 @@ describe.skipIf(!hasPostgres)('notices between the nodes of an authority', () =>
     await writer.write('issueToken', { ...token, isAgent: false });
     await expect.poll(() => count).toBe(2);
     expect(own).toEqual(['changed']);
+  });
+
+  test('name the license that was disabled or enabled, or one of whose devices has lost its seat', async () => {
+    await using database = await server.store();
+    const writer = writerOn(database);
+    await writer.write('startAuthority', { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: 'key' });
+    const product = {
+      accountId: 'default',
+      name: 'Press',
+      recurring: false,
+      productKey: 'press',
+      secret: null,
+    };
+    await writer.write('addProduct', product);
+    const sale = { productKey: 'press', buyerEmail: 'a@example.com', soldAt: null, uses: 0, enabled: true };
+    expect(await writer.write('addPurchase', { ...sale, licenseKey: 'KÄY' })).toMatchObject({ ok: true });
+    const heard: (string | null)[] = [];
+    await using _ = new Notices({
+      address: server.address,
+      names: database.names,
+      clock: new PersistentClock(null),
+      random: { fraction: () => 0.5 },
+      onNotice: (licenseKey) => heard.push(licenseKey),
+      onHearing: () => undefined,
+    });
+    await expect.poll(() => heard).toEqual([null]);
+    const tenant = { accountId: 'default', productKey: null };
+    for (const trigger of ['usage', 'disable', 'disable', 'enable'] as const) {
+      await writer.write('changeLicense', { tenant, licenseKey: 'KÄY', trigger });
+    }
+    await expect.poll(() => heard).toEqual([null, 'KÄY', 'KÄY']);
+    const activation = buildActivation({ licenseKey: 'KEY-1', productKey: 'press' });
+    for (const state of ['active', 'active', 'ended', 'ended', 'blocked'] as const) {
+      await database.query(
+        `INSERT INTO ${database.names.activation} (activation_id, license_key, product_key, device, state, seq, digest,
+           answer, rev, expires_at, seat_until, uses_recorded, uses_returned, created_at, renewed_at, moved_at,
+           challenged_at)
+         VALUES ($1, $2, $3, $4, $5, 1, '', '{}', 1, 1, 1, 0, 0, 1, 1, '[]', '[]')
+         ON CONFLICT (activation_id) DO UPDATE SET state = excluded.state, renewed_at = 2`,
+        [activation.activationId, activation.licenseKey, activation.productKey, activation.device, state],
+      );
+    }
+    await expect.poll(() => heard.slice(3)).toEqual(['KEY-1', 'KEY-1']);
   });
 
   test('are listened for again on another connection when nothing comes on the one before', async () => {
