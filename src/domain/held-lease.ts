@@ -175,3 +175,23 @@ export function warningOf({ document, wanted }: HeldLease, now: number): number 
   const days = warningDays.find((each) => expiresAt - now <= each * dayMs);
   return days !== undefined && days * dayMs < expiresAt - issuedAt ? days : null;
 }
+
+/** The state of a lease in one word, for people. `waiting`: a request is unanswered; `none`: the issuer has refused. */
+export function heldState(held: HeldLease, now: number): HeldState {
+  if (held.wanted === 'ended') return held.document?.kind === 'lease' ? 'waiting' : 'ended';
+  const found = heldVerdict(held, now);
+  switch (found.verdict) {
+    case 'answer':
+      return found.license.enabled ? 'active' : 'disabled';
+    case 'expired':
+      return 'expired';
+    case 'over':
+      return found.state;
+    case 'none':
+      return held.request === null ? 'none' : 'waiting';
+    default:
+      return found satisfies never;
+  }
+}
+
+export type HeldState = NoticeState | 'active' | 'expired' | 'waiting' | 'none';

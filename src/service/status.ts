@@ -48,6 +48,20 @@ export type StorageState = 'ok' | 'full' | 'damaged' | 'unavailable' | 'slow' | 
 
 export type RecordCounts = { fresh: number; stale: number; grace: number; expired: number; disabled: number };
 
+/** The leases of a holder. Times are epoch ms. */
+export type HolderStatus = {
+  issuer: string;
+  /** The thumbprint of the key of this device. */
+  device: string;
+  lastSuccessAt: number | null;
+  lastError: string | null;
+  lastErrorAt: number | null;
+  /** When the first lease ends; null: there is no valid lease. */
+  nextEnd: number | null;
+  /** Uses that the issuer has not confirmed. */
+  pendingUses: number;
+};
+
 /** The content of `/statusz`. */
 export type Status = {
   role: RoleName;
@@ -68,6 +82,8 @@ export type Status = {
   outbox: OutboxStatus | null;
   /** Null on an authority. */
   preload: PreloadProgress | null;
+  /** Null unless this is a holder. */
+  leases: HolderStatus | null;
   storage: StorageState;
   /** Null: not read from the database since the start. */
   records: RecordCounts | null;

@@ -133,15 +133,18 @@ type SendResult = {
 
 /** Sends requests to one upstream. */
 export interface Transport extends AsyncDisposable {
-  /** Sends one request and reads its whole response within the timeout; never repeats it, never rejects. */
-  send(request: Dispatcher.DispatchOptions, signal: AbortSignal): Promise<SendResult>;
+  /**
+   * Sends one request and reads its whole response within `timeoutMs` (default: the timeout of the settings); never repeats
+   * it, never rejects.
+   */
+  send(request: Dispatcher.DispatchOptions, signal: AbortSignal, timeoutMs?: number): Promise<SendResult>;
 }
 
 /** Sends requests over keep-alive connections to the base URL. The HTTP client is loaded for the first request. */
 export function networkTransport(settings: ConnectionSettings): Transport {
   let opening: Promise<Connections> | null = null;
   return {
-    async send(request, signal) {
+    async send(request, signal, timeoutMs = settings.timeoutMs) {
       let connections: Connections;
       try {
         opening ??= open(settings);
@@ -153,7 +156,7 @@ export function networkTransport(settings: ConnectionSettings): Transport {
         return { exchange, discard: () => undefined };
       }
       const { current } = connections;
-      const exchange = await dispatch(current, request, { signal, timeoutMs: settings.timeoutMs });
+      const exchange = await dispatch(current, request, { signal, timeoutMs });
       return { exchange, discard: () => connections.discard(current) };
     },
     [Symbol.asyncDispose]: async () => (await opening?.catch(() => null))?.[Symbol.asyncDispose](),

@@ -49,7 +49,11 @@ export const keyHeader = z.strictObject({ alg: z.literal('ES256'), typ: z.string
 export const deviceHeader = z.strictObject({ alg: z.literal('ES256'), typ: z.string(), jwk: publicJwk });
 
 const issuer = z.string().min(1).max(500);
-const nonce = z.string().regex(/^[A-Za-z0-9_-]{16,128}$/);
+/** Base64url of at least 12 bytes, or a UUID. */
+export const nonceText = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{16,128}$/, 'malformed: must be 16 to 128 letters, digits, - and _');
+const nonce = nonceText;
 const activationId = z.string().min(1).max(100);
 
 export const statementClaims = z.strictObject({

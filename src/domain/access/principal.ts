@@ -52,6 +52,9 @@ export const productSecretScopes: readonly Scope[] = ['verify', 'use', 'manage']
 /** Some license routes accept an API key, too. */
 export const apiKeyScopes: readonly Scope[] = ['coupons:read', 'coupons:write', ...productSecretScopes];
 
+/** On a holder, the license key itself is a credential. */
+export const licenseKeyScopes: readonly Scope[] = ['verify', 'use'];
+
 /** The scopes that a token for one product may have. Coupons belong to the account; `admin` is not limited to a product. */
 export const productTokenScopes: readonly Scope[] = ['verify', 'use', 'manage', 'sell', 'ops'];
 

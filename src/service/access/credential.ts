@@ -3,6 +3,7 @@ import {
   defaultAccountId,
   type Principal,
   apiKeyScopes,
+  licenseKeyScopes,
   productSecretScopes,
   scopes,
   type Scope,
@@ -107,6 +108,32 @@ export function agentCredentials(
       return isServed ? knownCredential : null;
     },
   };
+}
+
+/** On a holder, a credential is a token; the license key of a request is one as well (http/entry/admission.ts). */
+export function tokenCredentials(parts: CredentialParts): Credentials {
+  return credentials(parts, () => null);
+}
+
+const licensePrefix = 'license:';
+
+/** The name of the credential that a license key is. `hash`: of the key. */
+export function licenseCredential(hash: string): string {
+  return `${licensePrefix}${hash}`;
+}
+
+/** The principal of a request whose credential is its license key, on a holder. */
+export function licensePrincipal(credential: string): Principal {
+  return {
+    credential,
+    scopes: licenseKeyScopes,
+    tenant: { accountId: defaultAccountId, productKey: null },
+    isOperator: false,
+  };
+}
+
+export function isLicensePrincipal({ credential }: Principal): boolean {
+  return credential.startsWith(licensePrefix);
 }
 
 /** Looks a secret up among the tokens first, then among the other credentials of the role. */

@@ -57,6 +57,8 @@ export type HeldLeaseStatus = {
   lease: { expiresAt: number; refreshAt: number } | null;
   /** Why the last request got no lease; null: it got one. */
   lastError: string | null;
+  /** When this was the state (epoch ms). */
+  now: number;
 };
 
 /** Has leases for this device. `productKey`: null if the caller names none and a single product is configured. */

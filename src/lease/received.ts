@@ -1,0 +1,118 @@
+import type { ReceivedDocument } from '../domain/held-lease.ts';
+import type { LeaseRequest } from '../domain/lease.ts';
+import { done, failWith, type Result } from '../domain/problem/problem.ts';
+import type { SignedAnswer } from '../service/lease/ports.ts';
+import type { Random } from '../service/ports.ts';
+import {
+  parseRequestClaims,
+  requestClaims,
+  serializeProof,
+  serializeRequest,
+  type KeyStatement,
+  type PublicJwk,
+} from '../wire/lease.ts';
+import {
+  readLease,
+  readNotice,
+  readStatement,
+  signDocument,
+  signedPartDigest,
+  type KeyPair,
+} from './documents.ts';
+
+/** An answer of the issuer whose signatures are right. */
+export type ReceivedAnswer = {
+  received: ReceivedDocument;
+  productKey: string | null;
+  licenseKey: string;
+  /** The nonce in a lease. */
+  nonce: string | null;
+  statement: { version: number; text: string };
+};
+
+/** Whose documents are accepted. */
+type Trust = { issuer: string; roots: readonly PublicJwk[]; random: Pick<Random, 'bytes'> };
+
+/** Signs the documents of this device, and reads those of its issuer. */
+export class DeviceDocuments {
+  readonly #device: KeyPair;
+  readonly #issuer: string;
+  readonly #roots: readonly PublicJwk[];
+  readonly #random: Pick<Random, 'bytes'>;
+  /** The statement that was read last: each answer has one, and it changes about once a year. */
+  #read: { text: string; statement: KeyStatement } | null = null;
+
+  constructor(device: KeyPair, { issuer, roots, random }: Trust) {
+    this.#device = device;
+    this.#random = random;
+    this.#issuer = issuer;
+    this.#roots = roots;
+  }
+
+  /** The thumbprint of the key of this device. */
+  get device(): string {
+    return this.#device.kid;
+  }
+
+  async signRequest(request: LeaseRequest): Promise<string> {
+    const jti = Buffer.from(this.#random.bytes(16)).toString('base64url');
+    return await signDocument('request', serializeRequest(request, this.#issuer, jti), this.#device);
+  }
+
+  /** Proves to a program that asks with a nonce that this process has the key that the lease names. */
+  async prove(lease: { text: string; productKey: string }, nonce: string): Promise<string> {
+    const leaseHash = signedPartDigest(lease.text, 'base64url');
+    const claims = serializeProof({ productKey: lease.productKey, nonce, leaseHash });
+    return await signDocument('proof', claims, this.#device);
+  }
+
+  /** Checks the key statement of an answer, or of `GET /lease/v1/keys`. `known`: the version of the newest known statement. */
+  async readStatement(text: string, known: number): Promise<Result<KeyStatement>> {
+    if (this.#read?.text !== text) {
+      const read = await readStatement(text, this.#roots);
+      if (!read.ok) return read;
+      this.#read = { text, statement: read.value };
+    }
+    const { statement } = this.#read;
+    if (statement.issuer !== this.#issuer)
+      return invalid(`The issuer of the key statement is ${statement.issuer}, and not ${this.#issuer}.`);
+    if (statement.version < known)
+      return invalid(`The key statement has version ${statement.version}; version ${known} is known here.`);
+    return done(statement);
+  }
+
+  /** Checks an answer: signatures, issuer, and that a lease is for this device. */
+  async readAnswer(answer: SignedAnswer, knownVersion: number): Promise<Result<ReceivedAnswer>> {
+    const { keys } = answer;
+    const read = await this.readStatement(keys, knownVersion);
+    if (!read.ok) return read;
+    const statement = { version: read.value.version, text: keys };
+    if ('notice' in answer) {
+      const notice = await readNotice(answer.notice, read.value);
+      if (!notice.ok) return notice;
+      const { activationId, licenseKey, state, rev, issuedAt } = notice.value;
+      const document = { kind: 'notice', text: answer.notice, state, issuedAt, license: null } as const;
+      const received = { document, activationId, rev };
+      return done({ received, productKey: null, licenseKey, nonce: null, statement });
+    }
+    const lease = await readLease(answer.lease, read.value);
+    if (!lease.ok) return lease;
+    const { activationId, device, license, nonce, productKey, rev, issuedAt, refreshAt, expiresAt } =
+      lease.value;
+    if (device !== this.device) return invalid('The lease is for another device.');
+    const document = { kind: 'lease', text: answer.lease, license, issuedAt, refreshAt, expiresAt } as const;
+    const received = { document, activationId, rev };
+    return done({ received, productKey, licenseKey: license.licenseKey, nonce, statement });
+  }
+}
+
+/** The request in a document that this device has signed itself. */
+export function requestIn(document: string): LeaseRequest {
+  const [, payload = ''] = document.split('.');
+  const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString());
+  return parseRequestClaims(requestClaims.parse(claims));
+}
+
+function invalid(detail: string): Result<never> {
+  return failWith('lease_invalid', detail);
+}
