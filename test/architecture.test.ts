@@ -28,8 +28,8 @@ const floors: Readonly<Record<string, Allowance>> = {
   lease: {
     // It signs and reads documents, whose shapes are in wire.
     folders: ['domain', 'service', 'wire'],
-    // Private keys are files, written as durably as those of the store.
-    files: ['store/sqlite/files/private-file.ts'],
+    // Private keys are files, written as durably as those of the store. Agents and holders wait in the same way.
+    files: ['store/sqlite/files/private-file.ts', 'sync/waiting.ts'],
     modules: true,
   },
   sync: {

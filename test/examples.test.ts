@@ -212,6 +212,7 @@ const status: Status = {
     oldestAgeMs: 1,
   },
   preload: null,
+  leases: null,
   storage: 'ok',
   records: { fresh: 1, stale: 1, grace: 1, expired: 1, disabled: 1 },
   clock: { now: 0, suspect: false, highWater: 0 },

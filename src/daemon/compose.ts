@@ -66,7 +66,8 @@ export async function compose(
     cachesResponses: local !== null && prepare === undefined,
     control,
     leaseIssuer: issuerOf(store, role),
-    leaseHolder: null,
+    leaseHolder: role.holder?.leases ?? null,
+    licenseCredential: role.holder?.credentialOf ?? null,
     prove: (nonce, address) => proofOf(store.adminToken, { nonce, instance: store.instance, address }),
   });
   const maintenance = {
@@ -77,7 +78,10 @@ export async function compose(
     tokenUses,
     historyKeepMs: () => current.configuration.history.keepMs,
     lastSuccessAt: () => role.upstream?.status().lastSuccessAt ?? null,
-    onSleep: () => role.upstream?.probeNow(),
+    onSleep: () => {
+      role.upstream?.probeNow();
+      role.holder?.retryNow();
+    },
     checkStoreFile: () => damageWatch?.checkFile(),
     checkListeners: () => daemon.checkListeners(),
   };
@@ -95,13 +99,17 @@ export async function compose(
   return daemon;
 }
 
-/** An authority does not load the sync loops and the client of the upstream. */
+/** Each role loads its own modules only. */
 async function buildRole(
   { current, reader, local, node, adminToken }: OpenedStore,
   parts: RoleParts,
 ): Promise<Role> {
   if (node !== null) return nodeRole({ ...parts, reader, adminToken, ...node });
   if (current.configuration.role === 'authority') return authorityRole({ ...parts, ...local });
+  if (current.configuration.role === 'holder') {
+    const { holderRole } = await import('./role/holder.ts');
+    return await holderRole({ ...parts, ...local });
+  }
   const { agentRole } = await import('./role/agent.ts');
   return agentRole({ ...parts, ...local });
 }
@@ -126,7 +134,10 @@ function appOf(
   store: OpenedStore,
   { licenseService, couponService, checkout, credentials, productName, sync, upstream }: Role,
   daemon: Daemon,
-  ofProcess: Pick<App, 'backup' | 'cachesResponses' | 'control' | 'prove' | 'leaseIssuer' | 'leaseHolder'>,
+  ofProcess: Pick<
+    App,
+    'backup' | 'cachesResponses' | 'control' | 'prove' | 'leaseIssuer' | 'leaseHolder' | 'licenseCredential'
+  >,
 ): App {
   const { instance, current, reader, local, node, writer, clock, log, metrics, changes } = store;
   const { role, stateDir, listen } = current.configuration;
@@ -167,19 +178,25 @@ function appOf(
     status: () => daemon.status(),
     readiness: () => daemon.readiness(),
     liveness: () => daemon.liveness(),
-    metrics: {
-      isOpen: () => current.configuration.metrics.open,
-      expose: async () =>
-        await metrics.expose({
-          status: await daemon.status(),
-          freeBytes: await freeBytesIn(stateDir),
-          productKeys: current.products.configured.map(({ productKey }) => productKey),
-          database: node?.connections() ?? null,
-        }),
-      begin: () => metrics.begin(),
-      countResponse: (...response) => metrics.countResponse(...response),
-      countUnrouted: (status) => metrics.countUnrouted(status),
-    },
+    metrics: appMetrics(store, daemon),
+  };
+}
+
+/** The metrics of this process, for the routes. */
+function appMetrics({ current, metrics, node }: OpenedStore, daemon: Daemon): App['metrics'] {
+  const { stateDir } = current.configuration;
+  return {
+    isOpen: () => current.configuration.metrics.open,
+    expose: async () =>
+      await metrics.expose({
+        status: await daemon.status(),
+        freeBytes: await freeBytesIn(stateDir),
+        productKeys: current.products.configured.map(({ productKey }) => productKey),
+        database: node?.connections() ?? null,
+      }),
+    begin: () => metrics.begin(),
+    countResponse: (...response) => metrics.countResponse(...response),
+    countUnrouted: (status) => metrics.countUnrouted(status),
   };
 }
 

@@ -213,6 +213,7 @@ type ProcessState = { listeners: Status['listeners']; startedAt: number; storage
 async function statusOf(parts: DaemonParts, state: ProcessState): Promise<Status> {
   const { instance, current, clock, metrics } = parts;
   const agent = agentOf(parts);
+  const holder = parts.role.holder?.status() ?? null;
   return {
     role: current.configuration.role,
     version,
@@ -223,7 +224,8 @@ async function statusOf(parts: DaemonParts, state: ProcessState): Promise<Status
     outbox: agent === null ? null : outboxStatus(agent, clock),
     preload: agent === null ? null : agent.reader.preload.progress(),
     storage: state.storage,
-    records: agent === null ? await licenseCounts(parts) : recordCounts(agent, parts),
+    leases: holder?.leases ?? null,
+    records: holder?.records ?? (agent === null ? await licenseCounts(parts) : recordCounts(agent, parts)),
     clock: { now: clock.now(), ...clock.status() },
     totals: metrics.totals(),
   };

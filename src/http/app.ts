@@ -75,6 +75,8 @@ export interface App {
   readonly leaseIssuer: LeaseIssuer | null;
   /** Null on an authority or agent. */
   readonly leaseHolder: LeaseHolder | null;
+  /** On a holder, the name of the credential that a license key is; null: a license key is no credential. */
+  readonly licenseCredential: ((licenseKey: string) => string) | null;
   readonly credentials: Credentials;
   readonly changes: ChangeFeed;
   /**

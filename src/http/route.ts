@@ -90,6 +90,8 @@ type RouteFacts = {
   respondNow?(app: App, principal: Principal, target: string): RouteResponse | null;
   /** `listen.public` serves the route, too. */
   isPublic?: boolean;
+  /** With `Prefer: wait` and a nonce, the response has a lease that is newer than the nonce. */
+  prefersNewLease?: boolean;
   /** The body is a signed document (`application/jwt`) and not a set of parameters. */
   takesDocument?: boolean;
   /** The route also works while the process starts and drains. */

@@ -83,6 +83,7 @@ export function licenseKeyText(maximum?: number) {
 export const licenseParameters = parameters(
   {
     license_key: licenseKeyText(),
+    product_key: identifier.optional().describe('Only for a holder of leases that has several products.'),
   },
   { id: 'LicenseKey' },
 );

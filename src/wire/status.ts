@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { formatDatetime } from '../domain/time.ts';
-import type { OutboxStatus, Status, UpstreamStatus } from '../service/status.ts';
+import type { HolderStatus, OutboxStatus, Status, UpstreamStatus } from '../service/status.ts';
 import { oneOf, instant, parameters } from './parameters.ts';
 import { proofObject } from './proof.ts';
 
@@ -62,6 +62,20 @@ export type OutboxObject = z.infer<typeof outboxObject>;
 /** The response of `/admin/v1/sync/…`: two parts of `/statusz`. */
 export const syncObject = z.object({ upstream: upstreamObject, outbox: outboxObject }).meta({ id: 'Sync' });
 
+const leasesObject = z
+  .object({
+    issuer: z.string(),
+    device: z.string().describe('The thumbprint of the key of this device.'),
+    last_success_at: instant.nullable(),
+    last_error: z.string().nullable(),
+    last_error_at: instant.nullable(),
+    next_end: instant.nullable().describe('When the first lease ends; null: there is no valid lease.'),
+    pending_uses: count.describe('Uses that the issuer has not confirmed.'),
+  })
+  .meta({ id: 'HeldLeases' });
+
+export type LeasesObject = z.infer<typeof leasesObject>;
+
 /** The schema of `/statusz`, which has no `data` around it. */
 export const statusObject = z
   .object({
@@ -93,6 +107,7 @@ export const statusObject = z
       .meta({ id: 'PreloadProgress' })
       .nullable()
       .describe('License keys to fetch in advance; `failed` are those that the upstream does not know.'),
+    leases: leasesObject.nullable().describe('Null unless this is a holder.'),
     storage: z
       .enum(['ok', 'full', 'damaged', 'unavailable', 'slow', 'read_only', 'refused'])
       .describe(
@@ -123,6 +138,7 @@ export function serializeStatus(status: Status): StatusObject {
     listeners: serializeListeners(status.listeners),
     ...serializeSync(status),
     preload: status.preload,
+    leases: status.leases && serializeLeases(status.leases),
     storage: status.storage,
     records: status.records,
     clock: {
@@ -131,6 +147,19 @@ export function serializeStatus(status: Status): StatusObject {
       high_water: formatDatetime(status.clock.highWater),
     },
     totals: status.totals,
+  };
+}
+
+function serializeLeases(leases: HolderStatus): LeasesObject {
+  const { issuer, device, lastSuccessAt, lastError, lastErrorAt, nextEnd, pendingUses } = leases;
+  return {
+    issuer,
+    device,
+    last_success_at: lastSuccessAt === null ? null : formatDatetime(lastSuccessAt),
+    last_error: lastError,
+    last_error_at: lastErrorAt === null ? null : formatDatetime(lastErrorAt),
+    next_end: nextEnd === null ? null : formatDatetime(nextEnd),
+    pending_uses: pendingUses,
   };
 }
 

@@ -57,6 +57,7 @@ export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists
     upstream: sync.limiter,
     sync: syncControl(parts, sync),
     leaseDesk: () => leaseDesk(parts, sync, licenseService),
+    holder: null,
     async bind() {
       await bind(parts);
       sync.limiter.waitUntil(retryAfterUntil(reader));

@@ -19,8 +19,9 @@ import {
 import type { Lists, AuthorityReader, Awaitable } from '../../service/tables.ts';
 import type { Product } from '../../domain/catalogue.ts';
 import { type Log, type SyncControl, type Clock, StorageError } from '../../service/ports.ts';
-import type { UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
 import type { LeaseDesk } from '../../service/lease/services.ts';
+import type { LeaseHolder } from '../../service/lease/ports.ts';
+import type { HolderStatus, RecordCounts, UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 import { type PersistentClock, isSameDigest, sha256 } from '../system/machine.ts';
@@ -46,6 +47,15 @@ export type Role = {
   sync: SyncControl | null;
   /** Loads what decides about requests for leases; null on a holder. */
   leaseDesk: (() => Promise<LeaseDesk>) | null;
+  /** Null unless this is a holder. */
+  holder: {
+    leases: LeaseHolder;
+    /** The name of the credential that a license key is. */
+    credentialOf: (licenseKey: string) => string;
+    status(): { leases: HolderStatus; records: RecordCounts };
+    /** Tries again at once, because the machine slept or the configuration changed. */
+    retryNow(): void;
+  } | null;
   /** Records the configuration in the store: at the start, before any request is answered, and after a reload. */
   bind(): Promise<void>;
   /** Runs the loops until the signal. Rejects if the store fails. */
@@ -89,6 +99,7 @@ export function authorityRole({
       const { authorityLeaseDesk } = await import('../../service/lease/services.ts');
       return authorityLeaseDesk(reader, writer, clock);
     },
+    holder: null,
     bind: () => Promise.resolve(),
     async run(signal) {
       if (!signal.aborted) await once(signal, 'abort');

@@ -80,6 +80,7 @@ async function loadModules(role: Configuration['role']): Promise<typeof MetricsO
     import('../metrics.ts'),
     import('../compose.ts'),
     role === 'agent' ? import('../role/agent.ts') : null,
+    role === 'holder' ? import('../role/holder.ts') : null,
   ]);
   return metricsOf;
 }
@@ -106,10 +107,13 @@ async function startStore(
     adminTokenDigest: sha256(adminToken),
     place: placeOfDirectory(stateDir),
   };
-  const started =
-    role === 'agent'
-      ? await writer.write('startAgent', { ...store, reconcileAfterMs: sync.reconcileAfterMs })
-      : await writer.write('startAuthority', { ...store, apiKeyDigest: await firstApiKey(stateDir, reader) });
+  const starting = {
+    agent: () => writer.write('startAgent', { ...store, reconcileAfterMs: sync.reconcileAfterMs }),
+    holder: () => writer.write('startHolder', store),
+    authority: async () =>
+      await writer.write('startAuthority', { ...store, apiKeyDigest: await firstApiKey(stateDir, reader) }),
+  };
+  const started = await starting[role]();
   if (!started.ok) throw new Error(started.problem.detail);
   return { instance: started.value.instance, adminToken };
 }

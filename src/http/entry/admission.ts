@@ -11,6 +11,7 @@ import {
 import { credentialHeaders } from '../../domain/header-names.ts';
 import type { App, RateLimiter, RateLimiters, ServerSettings } from '../app.ts';
 import { closeBehind } from './connections.ts';
+import { unnamed } from './license-credential.ts';
 import { type Head, stateOf } from './request-state.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Access, Owned, Route } from '../route.ts';
@@ -75,6 +76,7 @@ async function checkAccess(
     // Connections are kept open only for callers with a credential, and for the devices of customers.
     if (settings.public === undefined && !staysOpen(route, reply)) closeBehind(reply);
   } else {
+    if (app.role === 'holder' && route.access.credential === 'api_key') throw notOffered();
     const knownCredential = await authorize(route.access, requestState.head, app, settings.principal);
     requestState.knownCredential = knownCredential;
     requestState.principal = knownCredential.principal;
@@ -85,6 +87,14 @@ async function checkAccess(
   if (route.authorityOnly === true && app.role === 'agent') {
     throw new ProblemError('not_the_authority', 'Ask the upstream for this.');
   }
+  if (route.authorityOnly === true && app.role === 'holder') throw notOffered();
+}
+
+function notOffered(): ProblemError {
+  return new ProblemError(
+    'not_offered_by_holder',
+    'A holder has leases of license keys, and nothing else of the store.',
+  );
 }
 
 /** Refuses a body that was cut off, or that would have to be decoded first. */
@@ -116,14 +126,24 @@ type Rule = Exclude<Access, 'anyone'>;
 async function authorize(
   { credential, scope }: Rule,
   head: Head,
-  { credentials, dialect, digest, rates }: Pick<App, 'credentials' | 'dialect' | 'digest' | 'rates'>,
+  {
+    credentials,
+    dialect,
+    digest,
+    rates,
+    licenseCredential,
+  }: Pick<App, 'credentials' | 'dialect' | 'digest' | 'rates' | 'licenseCredential'>,
   socketPrincipal: Principal | null,
 ): Promise<KnownCredential> {
-  const [first, ...more] = sentSecrets(head, credential);
+  // A holder knows no secret of a product. It ignores the one that existing software sends.
+  const takesLicenseKey = licenseCredential !== null && credential === 'product_secret';
+  const [first, ...more] = sentSecrets(head, takesLicenseKey ? 'bearer' : credential);
   if (more.length > 0) throw new ProblemError('malformed_request', 'Send one credential only.');
   const ofSocket = socketPrincipal === null ? null : lasting(socketPrincipal);
   const sent = first === undefined ? null : { kind: first.kind, digest: digest(first.secret) };
   const knownCredential = sent === null ? ofSocket : await credentials.find(sent);
+  // The license key is in the body, which is read later.
+  if (sent === null && knownCredential === null && takesLicenseKey) return lasting(unnamed);
   if (sent === null && knownCredential === null) {
     throw new ProblemError(
       'credentials_missing',
@@ -147,13 +167,13 @@ function expected(credential: Rule['credential'], { apiKeyHeaders }: App['dialec
 }
 
 /** The different credentials of the kind that a route accepts, and Bearer tokens. The other kind is ignored. */
-function sentSecrets(head: Head, credential: Rule['credential']): SentSecret[] {
+function sentSecrets(head: Head, credential: Rule['credential'] | 'bearer'): SentSecret[] {
   const sent: SentSecret[] = [];
   const add = (kind: CredentialKind, values: readonly string[]): void => {
     for (const secret of new Set(values)) if (secret !== '') sent.push({ kind, secret });
   };
-  if (credential !== 'product_secret') add('api_key', head.apiKey);
-  if (credential !== 'api_key') add('product_secret', head.productSecret);
+  if (credential === 'api_key' || credential === 'any') add('api_key', head.apiKey);
+  if (credential === 'product_secret' || credential === 'any') add('product_secret', head.productSecret);
   add('bearer', head.authorization.map(bearerToken));
   return sent;
 }
@@ -304,7 +324,7 @@ export async function tenantForLicense(
   { isOperator, tenant }: Principal,
   licenseKey: string | null,
 ): Promise<Tenant> {
-  if (!isOperator || role === 'agent' || licenseKey === null) return tenant;
+  if (!isOperator || role !== 'authority' || licenseKey === null) return tenant;
   const license = await reader.licenses.get(await storedLicenseKey(reader, licenseKey));
   const product = license === null ? null : await reader.products.get(license.productKey);
   return product === null ? tenant : { accountId: product.accountId, productKey: null };
@@ -337,7 +357,7 @@ export async function productFaults(
   productKey: string | undefined,
 ): Promise<ParameterFault[]> {
   // All products of an agent belong to one account. An operator can access every product.
-  if (principal.isOperator || productKey === undefined || role === 'agent') return [];
+  if (principal.isOperator || productKey === undefined || role !== 'authority') return [];
   const product = await reader.products.get(productKey);
   return product !== null && reaches(principal, product) ? [] : [foreignProduct()];
 }

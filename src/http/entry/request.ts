@@ -13,6 +13,7 @@ import type { RouteResponse } from '../response.ts';
 import type { App, HttpLimits, ServerSettings } from '../app.ts';
 import { type Connections, requesterOf, readWait } from './connections.ts';
 import { checkOwner } from './admission.ts';
+import { nameByLicense } from './license-credential.ts';
 import { stateOf } from './request-state.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Route, RouteRequest } from '../route.ts';
@@ -43,10 +44,11 @@ export async function readRequest(
 ): Promise<Result<AnyRequest>> {
   const { request } = reply;
   const state = stateOf(request);
-  const { principal } = state;
   const named = namesIn(request.params as Readonly<Record<string, string>>);
   const query = read(route.query, state.query);
   const body = read(route.body, bodyOf(route, request));
+  nameByLicense(app, state, [body.values, query.values, { licenseKey: named['key'] }]);
+  const { principal } = state;
   const faults = [
     ...faultsOf(query),
     ...faultsOf(body),
@@ -388,10 +390,8 @@ function decode(text: string, malformed: PairsLimits['malformed']): string {
 
 /** The problem of a parameter that is sent twice. A long name is cut. */
 function duplicate(name: string): ProblemError {
-  return new ProblemError(
-    'duplicate_parameter',
-    `${name.slice(0, 64).toWellFormed()} is given more than once.`,
-  );
+  const detail = `${name.slice(0, 64).toWellFormed()} is given more than once.`;
+  return new ProblemError('duplicate_parameter', detail);
 }
 
 /** The problem of a request with more parameters than `limits.parameters`. */

@@ -31,6 +31,7 @@ export function requestOf(route: Route): Partial<ZodOpenApiOperationObject> {
       ...(path !== null && { path }),
       ...(query !== undefined && { query }),
       ...(method !== 'GET' && { header: writeHeaders(route) }),
+      ...(route.prefersNewLease === true && { header: z.object({ Prefer: preferNewLease }) }),
     },
     ...(body !== undefined && { requestBody: bodyOf(route, body.schema) }),
   };
@@ -39,6 +40,11 @@ export function requestOf(route: Route): Partial<ZodOpenApiOperationObject> {
 const preferChange = z.string().optional().meta({
   description:
     '`wait=N` lets a renewal that is not due wait up to N seconds, 30 at most, for a change of its license (RFC 7240).',
+});
+
+const preferNewLease = z.string().optional().meta({
+  description:
+    '`wait=N` with a nonce waits up to N seconds, 30 at most, for a lease into which the issuer has signed the nonce (RFC 7240).',
 });
 
 function writeHeaders(route: Route): z.ZodObject {
@@ -92,6 +98,7 @@ const described: Readonly<Record<string, z.ZodType>> = {
   }),
   'redemptions/:order': z.string().meta({ description: 'The order that redeemed a coupon.' }),
   'licenses/:key': z.string().meta({ description: 'A license key, in any spelling.' }),
+  'activations/:key': z.string().meta({ description: 'A license key, in any spelling.' }),
   'outbox/:id': z.string().meta({ description: 'The id of an operation.' }),
   'tokens/:id': z.string().meta({ description: 'The id of a token.' }),
   'audit/:id': z.int().min(0).meta({ description: 'The id of an event in the audit log.' }),

@@ -133,7 +133,8 @@ export function refusalsOf(route: Route): readonly ProblemCode[] {
     ...requestProblems,
     ...(isAnyones ? [] : credentialProblems),
     ...(route.operatorOnly === true ? (['operator_only'] as const) : []),
-    ...(route.authorityOnly === true ? (['not_the_authority'] as const) : []),
+    ...(route.authorityOnly === true ? (['not_the_authority', 'not_offered_by_holder'] as const) : []),
+    ...(!isAnyones && access.credential === 'api_key' ? (['not_offered_by_holder'] as const) : []),
     ...(route.always === true ? [] : (['starting', 'draining'] as const)),
     ...(isAnyones ? [] : (['storage_failed', 'storage_unavailable'] as const)),
     ...((query ?? body) ? (['parameters_invalid'] as const) : []),
@@ -150,10 +151,21 @@ export function keepsResponses({ method, answersSecret, readsOnly, repeats }: Ro
   return method !== 'GET' && answersSecret !== true && readsOnly !== true && repeats !== true;
 }
 
+/** The last four come from a holder. */
+const verdictProblems = [
+  'license_not_found',
+  'upstream_unreachable',
+  'verdict_expired',
+  'lease_not_found',
+  'no_seat_left',
+  'activation_blocked',
+  'lease_request_invalid',
+] as const;
+
 /** Problems of an agent whose upstream is unavailable. */
 function upstreamProblems({ headers = [], isVerdict, access }: Route): readonly ProblemCode[] {
   if (!headers.includes('provenance')) return [];
-  if (isVerdict === true) return ['license_not_found', 'upstream_unreachable', 'verdict_expired'];
+  if (isVerdict === true) return [...verdictProblems];
   return access === 'anyone' ? [] : ['upstream_unreachable', 'coupons_not_configured'];
 }
 

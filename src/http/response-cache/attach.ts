@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import type { KnownCredential } from '../../service/access/credential.ts';
+import { isLicensePrincipal, type KnownCredential } from '../../service/access/credential.ts';
 import { presentAge, type RouteResponse, type CacheableLicense } from '../response.ts';
 import type { App, Pipeline, Readiness } from '../app.ts';
 import { requestIdFrom } from '../entry/request-state.ts';
@@ -104,13 +104,22 @@ class ResponseCache {
       const answer = known.route.respondNow?.(this.#app, known.knownCredential.principal, url);
       if (answer?.cacheable === undefined) return null;
       const body = JSON.stringify(answer.body);
-      const response = responseOf(known, { ...answer, cacheable: answer.cacheable }, body);
+      const named = { ...known, knownCredential: this.#named(known.knownCredential, answer.cacheable) };
+      const response = responseOf(named, { ...answer, cacheable: answer.cacheable }, body);
       this.#responses.set(keyOf(fingerprint, url), url, response, this.#responses.generation);
       return response;
     } catch {
       // The pipeline meets the same error of the store and reports it.
       return null;
     }
+  }
+
+  /** On a holder, the credential of a request may be its license key. */
+  #named(knownCredential: KnownCredential, { licenseKey }: CacheableLicense): KnownCredential {
+    const { licenseCredential } = this.#app;
+    const { principal } = knownCredential;
+    if (licenseCredential === null || !isLicensePrincipal(principal)) return knownCredential;
+    return { ...knownCredential, principal: { ...principal, credential: licenseCredential(licenseKey) } };
   }
 
   /** Caches a response that the pipeline is about to send, if its handler allows it. */

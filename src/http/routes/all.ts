@@ -9,6 +9,7 @@ import { couponRoutes } from './api/coupon.ts';
 import { exportRoutes } from './admin/export.ts';
 import { firstVersionRoutes } from './api/first-version.ts';
 import { importRoutes } from './admin/import.ts';
+import { agentLeaseRoutes } from './agent-lease.ts';
 import { leaseRoutes } from './lease.ts';
 import { licenseRoutes } from './api/license.ts';
 import { outboxRoutes } from './admin/outbox.ts';
@@ -38,6 +39,7 @@ const sameEverywhere: readonly Route[] = [
   ...outboxRoutes,
   ...syncRoutes,
   ...leaseRoutes,
+  ...agentLeaseRoutes,
   ...tokenRoutes,
   ...auditRoutes,
   ...processRoutes,

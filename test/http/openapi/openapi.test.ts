@@ -121,7 +121,9 @@ test.each(named)('%s: the document describes the path, the query and the headers
   );
   expect(parametersIn('header', operation)).toEqual(
     route.method === 'GET'
-      ? []
+      ? route.prefersNewLease === true
+        ? [['Prefer', false]]
+        : []
       : [
           ...(route.takesDocument === true ? [] : [['Idempotency-Key', false]]),
           ...(route.isVerdict === true || route.takesDocument === true ? [['Prefer', false]] : []),
@@ -285,7 +287,7 @@ test('optional parameters may be empty in a form or a query, and null in JSON', 
   const list = operationOf({ method: 'GET', path: '/admin/v1/purchases' }).parameters ?? [];
   for (const parameter of list) expect(parameter).toHaveProperty('allowEmptyValue', true);
   const key = operationOf({ method: 'GET', path: '/api/v2/license/verify' }).parameters ?? [];
-  expect(key.map((each) => 'allowEmptyValue' in each)).toEqual([false]);
+  expect(key.map((each) => 'allowEmptyValue' in each)).toEqual([false, true]);
 });
 
 test('the document contains no artifacts of this program', () => {

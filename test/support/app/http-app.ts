@@ -77,6 +77,7 @@ export async function openApp(
     cachesResponses: false,
     leaseIssuer: null,
     leaseHolder: null,
+    licenseCredential: null,
     sync: null,
     backup,
     credentials:
@@ -188,6 +189,7 @@ export const authorityStatus: Status = {
   upstream: null,
   outbox: null,
   preload: null,
+  leases: null,
   storage: 'ok',
   records: { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 },
   clock: {

@@ -30,7 +30,7 @@ async function targetOf(
 
 async function isReachable(app: App, principal: Principal, productKey: string): Promise<boolean> {
   const { accountId } = principal.tenant;
-  if (app.products !== null) return reaches(principal, { accountId, productKey });
+  if (app.role !== 'authority') return reaches(principal, { accountId, productKey });
   const product = await app.reader.products.get(productKey);
   return product !== null && reaches(principal, product);
 }

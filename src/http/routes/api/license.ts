@@ -97,12 +97,14 @@ function responseOf(
   return presented instanceof Promise ? presented.then(finish) : finish(presented);
 }
 
-/** The target of a caller that sends only a license key. */
+/** The target of a caller that sends only a license key, or at a holder also its product. */
 async function targetOf(
   { app, principal }: Pick<FromCaller, 'app' | 'principal'>,
-  { licenseKey }: Pick<LicenseTarget, 'licenseKey'>,
+  { licenseKey, productKey }: Pick<LicenseTarget, 'licenseKey'> & { productKey?: string | undefined },
 ): Promise<LicenseTarget> {
-  return { tenant: await tenantForLicense(app, principal, licenseKey), licenseKey };
+  const tenant = await tenantForLicense(app, principal, licenseKey);
+  if (app.role !== 'holder' || tenant.productKey !== null) return { tenant, licenseKey };
+  return { tenant: { ...tenant, productKey: productKey ?? null }, licenseKey };
 }
 
 /** A target with nothing but a license key that needs no decoding. */

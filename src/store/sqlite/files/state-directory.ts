@@ -9,6 +9,8 @@ export const stateFiles = {
   backup: 'backup.new',
   adminToken: 'admin.token',
   apiKey: 'api.key',
+  /** The key of this device, at a holder. */
+  deviceKey: 'device.jwk',
   addresses: 'listen.json',
 } as const;
 

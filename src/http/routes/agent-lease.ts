@@ -1,0 +1,173 @@
+import { failWith, notFound, type Result } from '../../domain/problem/problem.ts';
+import { parseLicenseKey } from '../../domain/license.ts';
+import type { HeldLeaseStatus, LeaseHolder } from '../../service/lease/ports.ts';
+import {
+  activateParameters,
+  heldLeaseList,
+  heldLeaseObject,
+  installParameters,
+  leaseQuery,
+  leaseRequestObject,
+  leaseRequestParameters,
+  programAnswerObject,
+  serializeHeldLease,
+} from '../../wire/holder/held-lease.ts';
+import { enveloped } from '../../wire/response.ts';
+import { ok, type RouteResponse } from '../response.ts';
+import type { App } from '../app.ts';
+import { route, type Route } from '../route.ts';
+
+const verifies = { credential: 'product_secret', scope: 'verify' } as const;
+const uses = { credential: 'product_secret', scope: 'use' } as const;
+
+const noSeat = [
+  'license_not_found',
+  'no_seat_left',
+  'no_move_left',
+  'activation_blocked',
+  'lease_request_invalid',
+  'upstream_unreachable',
+] as const;
+
+const show = route({
+  method: 'GET',
+  path: '/agent/v1/lease',
+  operationId: 'getLease',
+  tag: 'Leases',
+  summary: 'The lease of a license key on this device; with a nonce also a proof, or a newer lease',
+  refusals: [...noSeat, 'not_a_holder', 'lease_not_found', 'verdict_expired'],
+  access: verifies,
+  prefersNewLease: true,
+  query: leaseQuery,
+  answers: { 200: enveloped(programAnswerObject) },
+  handle: ({ app, query, principal, waitMs, signal }) =>
+    withKey(app, query.licenseKey, async (holder, licenseKey) => {
+      const { nonce = null } = query;
+      const productKey = principal.tenant.productKey ?? query.productKey ?? null;
+      const shown = await holder.show({ licenseKey, productKey, nonce, waitMs }, signal);
+      if (!shown.ok) return shown;
+      if ('notice' in shown.value) return ok(shown.value);
+      const { lease, proof, keys } = shown.value;
+      return ok({ lease, ...(proof !== null && { proof }), keys });
+    }),
+});
+
+const activate = route({
+  method: 'POST',
+  path: '/agent/v1/activations',
+  operationId: 'activateLicense',
+  tag: 'Leases',
+  summary: 'Take a seat of a license key for this device, or take over the seat of another device',
+  refusals: [...noSeat, 'not_a_holder', 'lease_not_found'],
+  access: uses,
+  repeats: true,
+  body: activateParameters,
+  answers: { 200: enveloped(heldLeaseObject) },
+  handle: ({ app, body, principal, signal }) =>
+    withKey(app, body.licenseKey, async (holder, licenseKey) => {
+      const productKey = principal.tenant.productKey ?? body.productKey ?? null;
+      return present(
+        await holder.activate({ licenseKey, productKey, replaces: body.replaces ?? null }, signal),
+      );
+    }),
+});
+
+const deactivate = route({
+  method: 'DELETE',
+  path: '/agent/v1/activations/:key',
+  operationId: 'deactivateLicense',
+  tag: 'Leases',
+  summary: 'Give the seat of this device back, now or as soon as the issuer answers',
+  refusals: [...noSeat, 'not_a_holder', 'lease_not_found'],
+  access: uses,
+  repeats: true,
+  answers: { 200: enveloped(heldLeaseObject) },
+  handle: ({ app, path: { key }, signal }) =>
+    withKey(app, parseLicenseKey(key), async (holder, licenseKey) =>
+      present(await holder.deactivate(licenseKey, signal)),
+    ),
+});
+
+const list = route({
+  method: 'GET',
+  path: '/agent/v1/activations',
+  operationId: 'listHeldLeases',
+  tag: 'Leases',
+  summary: 'List the leases of this device',
+  refusals: ['not_a_holder'],
+  access: { credential: 'any', scope: 'ops' },
+  operatorOnly: true,
+  answers: { 200: enveloped(heldLeaseList) },
+  handle({ app: { leaseHolder } }) {
+    if (leaseHolder === null) return notAHolder();
+    return ok({ activations: leaseHolder.list().map(serializeHeldLease) });
+  },
+});
+
+const request = route({
+  method: 'POST',
+  path: '/agent/v1/lease/request',
+  operationId: 'makeLeaseRequest',
+  tag: 'Leases',
+  summary: 'Sign a request for a lease, to be taken to the vendor as a file',
+  refusals: ['not_a_holder', 'lease_not_found', 'license_not_found', 'rate_limited'],
+  access: uses,
+  repeats: true,
+  body: leaseRequestParameters,
+  answers: { 200: enveloped(leaseRequestObject) },
+  handle: ({ app, body, principal }) =>
+    withKey(app, body.licenseKey, async (holder, licenseKey) => {
+      const { end = false, replaces = null } = body;
+      const productKey = principal.tenant.productKey ?? body.productKey ?? null;
+      const signed = await holder.requestFile({
+        licenseKey,
+        productKey,
+        act: end ? 'end' : 'take',
+        replaces,
+      });
+      return signed.ok ? ok({ request: signed.value }) : signed;
+    }),
+});
+
+const install = route({
+  method: 'PUT',
+  path: '/agent/v1/lease',
+  operationId: 'installLease',
+  tag: 'Leases',
+  summary: 'Take over the answer of the vendor to a request that was taken there as a file',
+  refusals: ['not_a_holder', 'lease_not_found', 'lease_invalid'],
+  access: uses,
+  repeats: true,
+  bodyBytes: 320 * 1024,
+  body: installParameters,
+  answers: { 200: enveloped(heldLeaseObject) },
+  async handle({ app: { leaseHolder }, body: { lease, notice, keys } }) {
+    if (leaseHolder === null) return notAHolder();
+    if (lease !== undefined) return present(await leaseHolder.install({ lease, keys }));
+    if (notice !== undefined) return present(await leaseHolder.install({ notice, keys }));
+    return failWith('lease_invalid', 'The answer has neither a lease nor a notice.');
+  },
+});
+
+async function withKey(
+  { leaseHolder }: App,
+  licenseKey: string | null,
+  act: (holder: LeaseHolder, licenseKey: string) => Promise<Result<RouteResponse>>,
+): Promise<Result<RouteResponse>> {
+  if (leaseHolder === null) return notAHolder();
+  return licenseKey === null ? notFound('license') : await act(leaseHolder, licenseKey);
+}
+
+function present(held: Result<HeldLeaseStatus>): Result<RouteResponse> {
+  return held.ok ? ok(serializeHeldLease(held.value)) : held;
+}
+
+function notAHolder(): Result<never> {
+  return failWith(
+    'not_a_holder',
+    'Only a holder has leases of its own: leases.issuer is not configured here.',
+  );
+}
+
+/** What programs and people ask the holder on their machine for (src/http/README.md, Leases). */
+export const agentLeaseRoutes: readonly Route[] = [show, install, request, list, activate, deactivate];

@@ -1,0 +1,292 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { HeldLease, Lease, LeaseTerms, Notice } from '../../../src/domain/lease.ts';
+import type { Result } from '../../../src/domain/problem/problem.ts';
+import { problems } from '../../../src/domain/problem/problem-table.ts';
+import { readRequest, signDocument, type KeyPair } from '../../../src/lease/documents.ts';
+import type { LearningClock } from '../../../src/lease/exchanges.ts';
+import { Holder, type HolderSettings } from '../../../src/lease/holder.ts';
+import { DeviceDocuments } from '../../../src/lease/received.ts';
+import { heldLicenseService } from '../../../src/service/lease/held-license.ts';
+import { mayWait } from '../../../src/service/lease/waiting.ts';
+import type { SignedAnswer } from '../../../src/service/lease/ports.ts';
+import type { LicenseService } from '../../../src/service/services.ts';
+import type { IssuerReply } from '../../../src/wire/holder/issuer-reply.ts';
+import { serializeLease, serializeNotice, serializeStatement } from '../../../src/wire/lease.ts';
+import { serializeProblem } from '../../../src/wire/response.ts';
+import { keyPair, leaseIssuer } from '../builders/lease-builders.ts';
+import { IssuingAuthority } from './lease-harness.ts';
+import { Harness, key, productKey, valueOf } from './service-harness.ts';
+import type { VirtualClock, VirtualTime } from './virtual-clock.ts';
+
+/** The keys of a vendor, and the rules of an authority, behind a network that a test can cut. */
+export class FakeIssuer implements AsyncDisposable {
+  readonly authority = new IssuingAuthority();
+  readonly root: KeyPair;
+  readonly signing: KeyPair;
+  readonly time: VirtualTime;
+  version = 1;
+  /** `away`: nothing arrives. `lost`: requests arrive, and no answer does. */
+  network: 'up' | 'away' | 'lost' = 'up';
+  /** Changes an answer on its way. */
+  tamper: (answer: SignedAnswer) => SignedAnswer = (answer) => answer;
+  /** The documents that have arrived, with the seconds of `Prefer: wait`. */
+  readonly received: { document: string; waitS: number }[] = [];
+  /** How many requests are under way. */
+  open = 0;
+
+  private constructor(time: VirtualTime, root: KeyPair, signing: KeyPair) {
+    this.time = time;
+    this.root = root;
+    this.signing = signing;
+  }
+
+  static async start(time: VirtualTime, terms: Partial<LeaseTerms> = {}): Promise<FakeIssuer> {
+    const issuer = new FakeIssuer(time, await keyPair(), await keyPair());
+    await issuer.authority.open(terms);
+    return issuer;
+  }
+
+  /** Time has passed. */
+  #now(): void {
+    const passed = this.time.monotonic - this.#at;
+    this.#at = this.time.monotonic;
+    this.authority.pass(passed);
+  }
+  #at = 0;
+
+  async statement(): Promise<string> {
+    const notAfter = this.authority.keyNotAfter;
+    const claims = {
+      issuer: leaseIssuer,
+      version: this.version,
+      keys: [{ jwk: this.signing.jwk, notAfter }],
+    };
+    return await signDocument('keys', serializeStatement(claims), this.root);
+  }
+
+  async send(
+    document: string,
+    { waitS, signal }: { waitS: number; signal: AbortSignal },
+  ): Promise<IssuerReply> {
+    if (this.network === 'away') return { kind: 'failed', sent: false, detail: 'the network is cut' };
+    this.open += 1;
+    try {
+      this.received.push({ document, waitS });
+      const reply = await this.#answer(document, waitS, signal);
+      return this.network === 'lost' ? { kind: 'failed', sent: true, detail: 'the answer is lost' } : reply;
+    } finally {
+      this.open -= 1;
+    }
+  }
+
+  async #answer(document: string, waitS: number, signal: AbortSignal): Promise<IssuerReply> {
+    const read = await readRequest(document, leaseIssuer);
+    if (!read.ok) return refusal(read);
+    const until = this.time.monotonic + waitS * 1000;
+    const clock = this.time.clock();
+    for (;;) {
+      this.#now();
+      if (waitS === 0 || (await mayWait(this.authority.store, read.value, this.authority.now)) === null)
+        break;
+      if (this.time.monotonic >= until)
+        return { kind: 'answered', status: 204, body: null, retryAfterS: null };
+      await clock.sleep(100, signal).catch(() => undefined);
+      if (signal.aborted) return { kind: 'failed', sent: true, detail: 'aborted' };
+    }
+    this.#now();
+    const answered = await this.authority.answer(read.value);
+    if (!answered.ok) return refusal(answered);
+    const { answer } = answered.value;
+    if (answer.kind === 'refused') return refusal({ ok: false, problem: answer.problem });
+    const signed =
+      answer.kind === 'lease' ? await this.lease(answer.lease) : await this.notice(answer.notice);
+    return { kind: 'answered', status: 200, body: { data: this.tamper(signed) }, retryAfterS: null };
+  }
+
+  async lease(lease: Lease): Promise<SignedAnswer> {
+    const claims = serializeLease(lease, leaseIssuer);
+    return { lease: await signDocument('lease', claims, this.signing), keys: await this.statement() };
+  }
+
+  async notice(notice: Notice): Promise<SignedAnswer> {
+    const claims = serializeNotice(notice, leaseIssuer);
+    return { notice: await signDocument('notice', claims, this.signing), keys: await this.statement() };
+  }
+
+  /** Answers a request that came as a file. */
+  async answerFile(document: string, until: number | null = null): Promise<SignedAnswer> {
+    const request = valueOf(await readRequest(document, leaseIssuer));
+    const { answer } = valueOf(await this.authority.answer(request, { until, isFile: true }));
+    if (answer.kind === 'refused') throw new Error(answer.problem.code);
+    return answer.kind === 'lease' ? await this.lease(answer.lease) : await this.notice(answer.notice);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.authority[Symbol.asyncDispose]();
+  }
+}
+
+function refusal({ problem }: Extract<Result<never>, { ok: false }>): IssuerReply {
+  const { status } = problems[problem.code];
+  return {
+    kind: 'answered',
+    status,
+    body: serializeProblem(problem, 'r'),
+    retryAfterS: problem.retryAfterS ?? null,
+  };
+}
+
+/** Its methods, which a spread does not copy. */
+function clockOf(clock: VirtualClock): Pick<LearningClock, 'now' | 'monotonic' | 'sleep' | 'learn'> {
+  return {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    sleep: (ms, signal) => clock.sleep(ms, signal),
+    learn: (date) => clock.learn(date),
+  };
+}
+
+const tenant = { accountId: 'default', productKey: null };
+
+/** A holder in this thread, on a store of its own. */
+export class HeldDevice extends Harness {
+  readonly issuer: FakeIssuer;
+  readonly time: VirtualTime;
+  readonly device: KeyPair;
+  clock: VirtualClock;
+  settings: HolderSettings = { activate: 'on_verify', productKeys: [productKey], misses: 1000 };
+  name: string | null = 'laptop';
+  readonly lines: Record<string, unknown>[] = [];
+  #running: {
+    holder: Holder;
+    service: LicenseService;
+    lifetime: AbortController;
+    loop: Promise<void>;
+  } | null = null;
+
+  private constructor(issuer: FakeIssuer, device: KeyPair) {
+    super();
+    this.issuer = issuer;
+    this.time = issuer.time;
+    this.device = device;
+    this.clock = this.time.clock();
+  }
+
+  static async start(issuer: FakeIssuer, settings: Partial<HolderSettings> = {}): Promise<HeldDevice> {
+    const device = new HeldDevice(issuer, await keyPair());
+    device.settings = { ...device.settings, ...settings };
+    return await device.run();
+  }
+
+  /** Starts the process on its store. Without `loop`, nothing happens by itself. */
+  async run({ loop = false }: { loop?: boolean } = {}): Promise<this> {
+    const log =
+      (level: string) =>
+      (fields: Record<string, unknown>, message: string): void => {
+        this.lines.push({ ...fields, level, message });
+      };
+    valueOf(await this.writer.write('startHolder', { adminTokenDigest: 'd', place: 'here' }));
+    valueOf(await this.writer.write('bindIssuer', { issuer: leaseIssuer }));
+    const lifetime = new AbortController();
+    const { store: reader, clock } = this;
+    // The writer of the harness has a manual clock.
+    const writer = {
+      write: (async (...args: Parameters<typeof this.writer.write>) => {
+        this.now = this.clock.now();
+        this.monotonic = this.clock.monotonic();
+        return await this.writer.write(...args);
+      }) as typeof this.writer.write,
+    };
+    const documents = new DeviceDocuments(this.device, {
+      issuer: leaseIssuer,
+      roots: [this.issuer.root.jwk],
+      random: { bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) },
+    });
+    const holder = new Holder({
+      reader,
+      writer,
+      clock: { ...clockOf(clock), mark: () => ({ at: clock.now(), isConfirmed: true }) },
+      log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+      documents,
+      send: (document, options) => this.issuer.send(document, options),
+      deviceName: () => this.name,
+      settings: () => this.settings,
+      fraction: () => 1,
+      lifetime: lifetime.signal,
+    });
+    const productKeys = (): readonly string[] => this.settings.productKeys;
+    const service = heldLicenseService({ reader, writer, clock, leases: holder, productKeys });
+    const running = loop ? holder.renewals.run(lifetime.signal) : Promise.resolve();
+    this.#running = { holder, service, lifetime, loop: running };
+    return this;
+  }
+
+  /** Ends the process as a crash does. */
+  async crash(): Promise<void> {
+    const { lifetime, loop } = this.#parts;
+    lifetime.abort(new Error('crashed'));
+    await loop.catch(() => undefined);
+    this.reopen();
+    this.#running = null;
+  }
+
+  get #parts() {
+    if (this.#running === null) throw new Error('the holder does not run');
+    return this.#running;
+  }
+
+  get holder(): Holder {
+    return this.#parts.holder;
+  }
+
+  get service(): LicenseService {
+    return this.#parts.service;
+  }
+
+  get signal(): AbortSignal {
+    return this.#parts.lifetime.signal;
+  }
+
+  get held(): HeldLease {
+    const held = this.store.heldLeases.get(key);
+    if (held === null) throw new Error('nothing is held');
+    return held;
+  }
+
+  /** What a verify says, in one line. */
+  async verify(licenseKey = key): Promise<string> {
+    const verified = await this.service.verify(tenant, licenseKey, this.signal);
+    if (!verified.ok) return verified.problem.code;
+    const { license, provenance } = verified.value;
+    return `${license.enabled ? 'enabled' : 'disabled'} ${license.uses} ${provenance.freshness}`;
+  }
+
+  async change(trigger: 'usage' | 'decrease' | 'enable' | 'disable', licenseKey = key): Promise<string> {
+    const request = { tenant, licenseKey, trigger, actor: 'a', idempotency: null, waitMs: 0 };
+    const changed = await this.service.change(request, this.signal);
+    return changed.ok ? String(changed.value.license.uses) : changed.problem.code;
+  }
+
+  async activate(licenseKey = key, replaces: string | null = null) {
+    return await this.holder.activate({ licenseKey, productKey: null, replaces }, this.signal);
+  }
+
+  /** Lets time pass in small steps, in which signatures are made: they need turns of the event loop. */
+  async pass_(ms: number, stepMs = 1_000): Promise<void> {
+    for (let passed = 0; passed < ms; passed += stepMs) {
+      await this.time.advance(Math.min(stepMs, ms - passed));
+      await this.settle();
+    }
+  }
+
+  /** Waits until nothing but time can change something. */
+  async settle(): Promise<void> {
+    for (let turns = 0; turns < 40; turns += 1) await turn();
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    this.#running?.lifetime.abort(new Error('over'));
+    await this.#running?.loop.catch(() => undefined);
+    await super[Symbol.asyncDispose]();
+  }
+}
