@@ -21,8 +21,11 @@ type AnswerAgentLeaseRequest = LeaseCommand & {
   maxPending: number;
 };
 
-/** A license that was confirmed within this time (ms) is certain enough for a lease that is longer than `freshness.grace`. */
-const justNowMs = 60_000;
+/**
+ * A license that was confirmed within this time (ms) is certain enough for a lease that is longer than `freshness.grace`.
+ * The upstream dates its confirmation, and its clock may differ by 10 minutes.
+ */
+const justNowMs = 15 * 60_000;
 
 /**
  * Answers a request of a device at an agent, from what the upstream last said about the license. No lease is longer than

@@ -52,6 +52,8 @@ const migrations: readonly Migration[] = [
       UNIQUE (license_key, device)
     );
     CREATE INDEX activation_product ON latchkey.activation (product_key);
+    -- The seats of a license are counted at each renewal.
+    CREATE INDEX activation_seat ON latchkey.activation (license_key, seat_until) INCLUDE (activation_id);
 
     -- Requests for leases wait at any node for a change of their license or activation. The channel is that of names.ts.
     CREATE FUNCTION latchkey.announce_license() RETURNS trigger LANGUAGE plpgsql AS $body$

@@ -41,6 +41,8 @@ const migrations: readonly string[] = [
     UNIQUE (license_key, device)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX activation_product ON activation (product_key);
+  -- The seats of a license are counted at each renewal.
+  CREATE INDEX activation_seat ON activation (license_key, seat_until);
 
   -- The leases of a holder, and its requests to the issuer.
   CREATE TABLE held_lease (
