@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startSandbox, type Sandbox } from '../../src/testing.ts';
+import { startFakeHolder } from '../support/lease/fake-holder.ts';
+import { makeLeaseVectors } from '../support/lease/vectors.ts';
 import { installClient } from '../support/process/installed-client.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
 
@@ -70,4 +72,28 @@ it('the Electron example shows each verdict, also without an agent or with a wro
   expect(await show('VALID', 'not-the-secret')).toBe('undetermined: unknown');
   await sandbox.agent.stop();
   expect(await show('VALID')).toBe('valid (last known)');
+});
+
+it('the Electron example with root keys concludes from each answer of a holder, good or bad, what it must', async () => {
+  const made = makeLeaseVectors(Date.now());
+  const file = join(directory.path, 'lease.js');
+  const source = readFileSync(file, 'utf8');
+  expect(source.split('roots: []')).toHaveLength(2);
+  writeFileSync(file, source.replace('roots: []', `roots: ${JSON.stringify(made.roots)}`));
+  await using holder = await startFakeHolder(made);
+  const seen = join(directory.path, 'versions');
+  const states = ['disabled', 'ended', 'blocked', 'replaced'];
+  const wrong: string[] = [];
+  for (const { name, typed, expected } of made.vectors) {
+    writeFileSync(seen, String(made.minKeysVersion));
+    const { stdout } = await run(process.execPath, [join(directory.path, 'play.js'), typed], {
+      env: { LATCHKEY_URL: holder.url, LATCHKEY_LAST_KNOWN: seen },
+    });
+    const other = states.includes(expected)
+      ? `refused: ${expected}`
+      : `undetermined: ${expected === 'expired' ? 'expired' : 'not_proven'}`;
+    const wanted = expected === 'valid' ? 'valid, uses: 1' : other;
+    if (stdout.trim() !== wanted) wrong.push(`${name}: ${stdout.trim()}, not ${wanted}`);
+  }
+  expect(wrong).toEqual([]);
 });

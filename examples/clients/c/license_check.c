@@ -1,6 +1,7 @@
 /* Checks a license key when it starts, and counts a use: license_check LICENSE-KEY
-   Needs libcurl and cJSON (Debian: libcurl4-openssl-dev, libcjson-dev). */
+   Needs libcurl, cJSON and OpenSSL 3 (Debian: libcurl4-openssl-dev, libcjson-dev, libssl-dev). */
 #define _POSIX_C_SOURCE 200809L
+#include "lease.h"
 #include <curl/curl.h>
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -31,9 +32,19 @@ static size_t collect(char *data, size_t size, size_t count, void *into) {
   return size * count;
 }
 
-/* One request: a use under an idempotency key, or without one a look. Gives the status, 0 when there is no
+enum { random_size = 33 };
+
+static void make_random(char into[random_size]) {
+  unsigned char random[16];
+  FILE *source = fopen("/dev/urandom", "rb");
+  if (source == NULL || fread(random, sizeof random, 1, source) != 1) exit(70);
+  fclose(source);
+  for (size_t index = 0; index < sizeof random; index++) snprintf(into + 2 * index, 3, "%02x", random[index]);
+}
+
+/* One request: a use under an idempotency key, a lease with a nonce, or without both a look. Gives the status, 0 when there is no
    answer that can be read; the caller frees `answer`. */
-static long call(const char *key, const char *idempotency_key, cJSON **answer) {
+static long call(const char *key, const char *idempotency_key, const char *nonce, cJSON **answer) {
   CURL *curl = curl_easy_init();
   if (curl == NULL) return 0;
   const char *base = environment("LATCHKEY_URL", "http://127.0.0.1:8787");
@@ -48,7 +59,9 @@ static long call(const char *key, const char *idempotency_key, cJSON **answer) {
   snprintf(header, sizeof header, "product-secret-key: %s", environment("LATCHKEY_SECRET", ""));
   struct curl_slist *headers = curl_slist_append(NULL, header);
   headers = curl_slist_append(headers, "Accept: application/problem+json, application/json");
-  if (idempotency_key == NULL) {
+  if (nonce != NULL) {
+    snprintf(url, sizeof url, "%s/agent/v1/lease?%s&product_key=%s&nonce=%s", base, form, lease_product, nonce);
+  } else if (idempotency_key == NULL) {
     snprintf(url, sizeof url, "%s/api/v2/license/verify?%s", base, form);
   } else {
     snprintf(url, sizeof url, "%s/api/v2/license/usage", base);
@@ -76,7 +89,7 @@ static long call(const char *key, const char *idempotency_key, cJSON **answer) {
 
 static const char *verify(const char *key) {
   cJSON *answer;
-  const long status = call(key, NULL, &answer);
+  const long status = call(key, NULL, NULL, &answer);
   const cJSON *enabled = cJSON_GetObjectItem(cJSON_GetObjectItem(answer, "data"), "enabled");
   const char *code = cJSON_GetStringValue(cJSON_GetObjectItem(answer, "code"));
   const char *verdict = "undetermined";
@@ -87,19 +100,44 @@ static const char *verify(const char *key) {
   return verdict;
 }
 
+/* What the vendor has signed for this device: another program on the port cannot say it. */
+static const char *leased(const char *key) {
+  const char *path = environment("LATCHKEY_LAST_KNOWN", "last-known"), *reason = "", *verdict;
+  char nonce[random_size];
+  make_random(nonce);
+  /* The version of the keys that was seen last. Keys that the vendor has retired have a lower one. */
+  double seen = 0, version = 0;
+  FILE *file = fopen(path, "r");
+  if (file != NULL) {
+    if (fscanf(file, "%lf", &seen) != 1) seen = 0;
+    fclose(file);
+  }
+  cJSON *answer;
+  const long status = call(key, NULL, nonce, &answer);
+  const char *code = cJSON_GetStringValue(cJSON_GetObjectItem(answer, "code"));
+  if (status == 404 && code != NULL && strcmp(code, "license_not_found") == 0)
+    verdict = "refused: not found";
+  else if (status == 409 && code != NULL && strcmp(code, "no_seat_left") == 0)
+    verdict = "refused: no seat left";
+  else if ((verdict = lease_check(cJSON_GetObjectItem(answer, "data"), key, nonce, seen, &version, &reason)) == NULL) {
+    fprintf(stderr, "not proven: %s\n", reason);
+    verdict = "undetermined";
+  } else if ((file = fopen(path, "w")) != NULL) {
+    fprintf(file, "%.0f", version);
+    fclose(file);
+  }
+  cJSON_Delete(answer);
+  return verdict;
+}
+
 /* All retries send the same idempotency key, so that the use counts once. */
 static void count_use(const char *key) {
-  char idempotency_key[33] = "";
-  unsigned char random[16];
-  FILE *source = fopen("/dev/urandom", "rb");
-  if (source == NULL || fread(random, sizeof random, 1, source) != 1) exit(70);
-  fclose(source);
-  for (size_t index = 0; index < sizeof random; index++)
-    snprintf(idempotency_key + 2 * index, 3, "%02x", random[index]);
+  char idempotency_key[random_size];
+  make_random(idempotency_key);
   struct timespec wait = {0, 100000000};
   for (const time_t end = time(NULL) + deadline_s; time(NULL) < end; nanosleep(&wait, NULL)) {
     cJSON *answer;
-    const long status = call(key, idempotency_key, &answer);
+    const long status = call(key, idempotency_key, NULL, &answer);
     const cJSON *uses = cJSON_GetObjectItem(cJSON_GetObjectItem(answer, "data"), "uses");
     const int is_counted = status == 200 && cJSON_IsNumber(uses);
     const int is_refused = status > 200 && status < 500 && status != 408 && status != 409 && status != 429;
@@ -141,7 +179,7 @@ int main(int count, char **arguments) {
     return 2;
   }
   curl_global_init(CURL_GLOBAL_DEFAULT);
-  const char *verdict = remembered(verify(arguments[1]));
+  const char *verdict = lease_has_roots() ? leased(arguments[1]) : remembered(verify(arguments[1]));
   puts(verdict);
   if (strcmp(verdict, "valid") == 0) count_use(arguments[1]);
   curl_global_cleanup();

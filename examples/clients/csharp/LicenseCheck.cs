@@ -26,7 +26,7 @@ public static class LicenseCheck
 
     static async Task<int> Run(string key)
     {
-        string verdict = Remembered(await Verify(key));
+        string verdict = Lease.Roots.Length > 0 ? await Leased(key) : Remembered(await Verify(key));
         Console.WriteLine(verdict);
         if (verdict == "valid") Console.WriteLine("uses: " + await CountUse(key));
         return verdict.StartsWith("valid") ? 0 : verdict.StartsWith("refused") ? 1 : 2;
@@ -60,6 +60,56 @@ public static class LicenseCheck
         catch (Exception error) when (IsNoAnswer(error))
         {
             return "undetermined";
+        }
+    }
+
+    /// <summary>What the vendor has signed for this device: another program on the port cannot say it.</summary>
+    static async Task<string> Leased(string key)
+    {
+        string nonce = Guid.NewGuid().ToString();
+        try
+        {
+            string query = "license_key=" + Uri.EscapeDataString(key) + "&product_key=" + Lease.Product + "&nonce=" + nonce;
+            var answer = await Http.Value.GetAsync("/agent/v1/lease?" + query);
+            var body = await Read(answer);
+            if ((int)answer.StatusCode == 404 && Member(body, "code") == "license_not_found") return "refused: not found";
+            if ((int)answer.StatusCode == 409 && Member(body, "code") == "no_seat_left") return "refused: no seat left";
+            long version;
+            string verdict = Lease.Check(body, key, nonce, SeenVersion(), out version);
+            Remember(version.ToString());
+            return verdict;
+        }
+        catch (Exception error) when (IsNoAnswer(error) || error is Lease.NotProven)
+        {
+            Console.Error.WriteLine("not proven: " + error.Message);
+            return "undetermined";
+        }
+    }
+
+    /// <summary>The version of the keys that was seen last. Keys that the vendor has retired have a lower one.</summary>
+    static long SeenVersion()
+    {
+        long version = 0;
+        try
+        {
+            if (File.Exists(LastKnown)) long.TryParse(File.ReadAllText(LastKnown), out version);
+        }
+        catch (Exception error) when (error is IOException || error is UnauthorizedAccessException)
+        {
+            Console.Error.WriteLine(error.Message);
+        }
+        return version;
+    }
+
+    static void Remember(string text)
+    {
+        try
+        {
+            File.WriteAllText(LastKnown, text);
+        }
+        catch (Exception error) when (error is IOException || error is UnauthorizedAccessException)
+        {
+            Console.Error.WriteLine(error.Message);
         }
     }
 
@@ -120,13 +170,18 @@ public static class LicenseCheck
     static bool IsNoAnswer(Exception error)
     {
         return error is HttpRequestException || error is TaskCanceledException || error is IOException
-            || error is XmlException || error is FormatException || error is ArgumentException;
+            || error is XmlException || error is FormatException || error is ArgumentException
+            || error is System.Security.Cryptography.CryptographicException || error is OverflowException;
     }
 
     /// <summary>Reads JSON as XML, which .NET and Mono both can; only .NET has System.Text.Json.</summary>
     static async Task<XmlDocument> Read(HttpResponseMessage answer)
     {
-        byte[] body = await answer.Content.ReadAsByteArrayAsync();
+        return Parse(await answer.Content.ReadAsByteArrayAsync());
+    }
+
+    public static XmlDocument Parse(byte[] body)
+    {
         var document = new XmlDocument();
         document.Load(JsonReaderWriterFactory.CreateJsonReader(body, XmlDictionaryReaderQuotas.Max));
         return document;

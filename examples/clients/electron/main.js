@@ -1,20 +1,17 @@
 // Only the main process can ask the agent: a renderer is a web page, and the agent refuses web pages.
+const { readFileSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { app, BrowserWindow, ipcMain } = require('electron');
 const { connect, LastKnown } = require('latchkey/client');
+const { leases } = require('./lease.js');
 
 const { LATCHKEY_URL, LATCHKEY_STATE_DIR, LATCHKEY_SECRET, LATCHKEY_LAST_KNOWN } = process.env;
-const latchkey = connect({
-  // By default, the address of an agent that `latchkey init` configured.
-  url: LATCHKEY_URL || LATCHKEY_STATE_DIR ? undefined : 'http://127.0.0.1:8787',
-  productSecret: LATCHKEY_SECRET, // default: the token in LATCHKEY_TOKEN or LATCHKEY_TOKEN_FILE
-});
-/** @type {LastKnown} */
-let lastKnown;
+const hasRoots = leases.roots.length > 0;
+let file, latchkey, lastKnown;
 
 ipcMain.handle('verify-license', async (_event, licenseKey) => {
-  const said = await lastKnown.resolve(licenseKey, await latchkey.verify(licenseKey).catch(cannotSay));
-  return { verdict: said.verdict, reason: said.reason ?? null, source: said.source ?? null };
+  const said = hasRoots ? await lease(licenseKey) : await verify(licenseKey);
+  return { verdict: said.verdict, reason: said.reason ?? null, source: said.source ?? 'agent' };
 });
 ipcMain.handle('count-use', async (_event, licenseKey) => {
   try {
@@ -26,6 +23,28 @@ ipcMain.handle('count-use', async (_event, licenseKey) => {
   }
 });
 
+async function verify(licenseKey) {
+  return await lastKnown.resolve(licenseKey, await latchkey.verify(licenseKey).catch(cannotSay));
+}
+
+/** What the vendor has signed for this device: another program on the port cannot say it. */
+async function lease(licenseKey) {
+  const said = await latchkey.lease(licenseKey).catch(cannotSay);
+  if (said.error) console.error(said.error.message);
+  if (said.keysVersion) seenVersion(said.keysVersion);
+  return said;
+}
+
+/** The version of the keys that was seen last. Keys that the vendor has retired have a lower one. */
+function seenVersion(version) {
+  try {
+    if (version !== undefined) writeFileSync(file, String(version));
+    return Number.parseInt(readFileSync(file, 'utf8')) || 0;
+  } catch {
+    return 0;
+  }
+}
+
 /** A mistake of this program, such as a wrong credential, must not lock out the customer. */
 function cannotSay(error) {
   console.error(error.message);
@@ -33,7 +52,13 @@ function cannotSay(error) {
 }
 
 app.whenReady().then(() => {
-  const file = LATCHKEY_LAST_KNOWN || join(app.getPath('userData'), 'last-known.json');
+  file = LATCHKEY_LAST_KNOWN || join(app.getPath('userData'), 'last-known.json');
+  latchkey = connect({
+    // By default, the address of an agent that `latchkey init` configured.
+    url: LATCHKEY_URL || LATCHKEY_STATE_DIR ? undefined : 'http://127.0.0.1:8787',
+    productSecret: LATCHKEY_SECRET, // default: the token in LATCHKEY_TOKEN or LATCHKEY_TOKEN_FILE
+    leases: hasRoots ? { ...leases, minKeysVersion: seenVersion() } : undefined,
+  });
   lastKnown = new LastKnown({ file }, LATCHKEY_SECRET);
   const window = new BrowserWindow({ webPreferences: { preload: join(__dirname, 'preload.js') } });
   window.loadFile('index.html');

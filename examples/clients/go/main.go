@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -26,6 +27,7 @@ type answer struct {
 		// nil if another program than an agent answers.
 		Enabled *bool `json:"enabled"`
 		Uses    *int  `json:"uses"`
+		documents
 	} `json:"data"`
 }
 
@@ -88,6 +90,36 @@ func (a agent) verify(key string) string {
 	default:
 		return "undetermined"
 	}
+}
+
+// leased gives what the vendor has signed for this device: another program on the port cannot say it.
+func (a agent) leased(key string) string {
+	nonce := newKey()
+	query := url.Values{"license_key": {key}, "product_key": {product}, "nonce": {nonce}}.Encode()
+	request, err := http.NewRequest(http.MethodGet, a.base+"/agent/v1/lease?"+query, nil)
+	if err != nil {
+		return "undetermined"
+	}
+	status, body, err := a.call(request)
+	switch {
+	case err == nil && status == http.StatusNotFound && body.Code == "license_not_found":
+		return "refused: not found"
+	case err == nil && status == http.StatusConflict && body.Code == "no_seat_left":
+		return "refused: no seat left"
+	}
+	file := getenv("LATCHKEY_LAST_KNOWN", "last-known")
+	// The version of the keys that was seen last. Keys that the vendor has retired have a lower one.
+	line, _ := os.ReadFile(file)
+	seen, _ := strconv.Atoi(string(line))
+	verdict, version, err := check(body.Data.documents, key, nonce, seen)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "not proven:", err)
+		return "undetermined"
+	}
+	if err := os.WriteFile(file, []byte(strconv.Itoa(version)), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return verdict
 }
 
 // countUse sends the same idempotency key with all retries, so that the use counts once.
@@ -159,7 +191,12 @@ func main() {
 		os.Exit(2)
 	}
 	agent, key := newAgent(), os.Args[1]
-	verdict := remembered(agent.verify(key))
+	var verdict string
+	if len(roots) > 0 {
+		verdict = agent.leased(key)
+	} else {
+		verdict = remembered(agent.verify(key))
+	}
 	fmt.Println(verdict)
 	switch {
 	case verdict == "valid":

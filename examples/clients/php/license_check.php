@@ -3,6 +3,8 @@
 
 declare(strict_types=1);
 
+require __DIR__ . '/lease.php';
+
 const TIMEOUT_S = 5;
 const DEADLINE_S = 10;
 const GRACE_S = 14 * 24 * 3600;
@@ -48,6 +50,29 @@ function verify(string $key): string
     };
 }
 
+/** What the vendor has signed for this device: another program on the port cannot say it. */
+function leased(string $key): string
+{
+    $nonce = bin2hex(random_bytes(16));
+    $query = http_build_query(['license_key' => $key, 'product_key' => PRODUCT, 'nonce' => $nonce]);
+    [$status, $answer] = call('GET', "/agent/v1/lease?$query") ?? [0, []];
+    $code = $answer['code'] ?? null;
+    if ($status === 404 && $code === 'license_not_found' || $status === 409 && $code === 'no_seat_left') {
+        return $status === 404 ? 'refused: not found' : 'refused: no seat left';
+    }
+    $file = getenv('LATCHKEY_LAST_KNOWN') ?: 'last-known';
+    try {
+        // The version of the keys that was seen last. Keys that the vendor has retired have a lower one.
+        $seenVersion = (int) @file_get_contents($file);
+        [$verdict, $version] = checkLease($answer['data'] ?? [], $key, $nonce, $seenVersion);
+        @file_put_contents($file, (string) $version);
+        return $verdict;
+    } catch (Throwable $reason) {
+        fwrite(STDERR, "not proven: {$reason->getMessage()}\n");
+        return 'undetermined';
+    }
+}
+
 /** All retries send the same idempotency key, so that the use counts once. */
 function countUse(string $key): string
 {
@@ -91,7 +116,7 @@ if ($argc !== 2) {
     exit(2);
 }
 $key = $argv[1];
-$verdict = remembered(verify($key));
+$verdict = ROOTS === [] ? remembered(verify($key)) : leased($key);
 echo $verdict, PHP_EOL;
 if ($verdict === 'valid') {
     echo 'uses: ', countUse($key), PHP_EOL;

@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import secrets
 import sys
 import time
 import uuid
 from pathlib import Path
 
 import aiohttp
+import lease
 
 URL = os.environ.get("LATCHKEY_URL") or "http://127.0.0.1:8787"
 IS_SOCKET = URL.startswith("unix:")
@@ -49,6 +51,35 @@ async def verify(http, key):
     if answer.status == 404 and body.get("code") == "license_not_found":
         return "refused: not found"
     return "undetermined"
+
+
+async def leased(http, key):
+    """What the vendor has signed for this device: another program on the port cannot say it."""
+    nonce = secrets.token_urlsafe(32)
+    sought = {"license_key": key, "product_key": lease.PRODUCT, "nonce": nonce}
+    try:
+        async with http.get(f"{BASE}/agent/v1/lease", params=sought, allow_redirects=False) as answer:
+            body = await read(answer)
+        if answer.status == 404 and body.get("code") == "license_not_found":
+            return "refused: not found"
+        if answer.status == 409 and body.get("code") == "no_seat_left":
+            return "refused: no seat left"
+        verdict, version = lease.check(body.get("data"), key, nonce, seen_version())
+    except (*NO_ANSWER, lease.NotProven) as error:
+        print(f"not proven: {error}", file=sys.stderr)
+        return "undetermined"
+    seen_version(version)
+    return verdict
+
+
+def seen_version(version=None):
+    """The version of the keys that was seen last. Keys that the vendor has retired have a lower one."""
+    try:
+        if version is not None:
+            LAST_KNOWN.write_text(str(version))
+        return int(LAST_KNOWN.read_text())
+    except (OSError, ValueError):
+        return 0
 
 
 def remembered(verdict):
@@ -95,7 +126,7 @@ async def main():
         return 2
     key = sys.argv[1]
     async with session() as http:
-        verdict = remembered(await verify(http, key))
+        verdict = await leased(http, key) if lease.ROOTS else remembered(await verify(http, key))
         print(verdict)
         if verdict == "valid":
             print("uses:", await count_use(http, key))

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import secrets
 import socket
 import sys
 import threading
@@ -10,6 +11,8 @@ import time
 import uuid
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
+
+import lease
 
 URL = os.environ.get("LATCHKEY_URL") or "http://127.0.0.1:8787"
 SECRET = os.environ.get("LATCHKEY_SECRET", "")
@@ -83,6 +86,34 @@ def verify(key):
     return "undetermined"
 
 
+def leased(key):
+    """What the vendor has signed for this device: another program on the port cannot say it."""
+    nonce = secrets.token_urlsafe(32)
+    query = urlencode({"license_key": key, "product_key": lease.PRODUCT, "nonce": nonce})
+    try:
+        status, body = call("GET", "/agent/v1/lease?" + query)
+        if status == 404 and body.get("code") == "license_not_found":
+            return "refused: not found"
+        if status == 409 and body.get("code") == "no_seat_left":
+            return "refused: no seat left"
+        verdict, version = lease.check(body.get("data"), key, nonce, seen_version())
+    except (*NO_ANSWER, lease.NotProven) as error:
+        print(f"not proven: {error}", file=sys.stderr)
+        return "undetermined"
+    seen_version(version)
+    return verdict
+
+
+def seen_version(version=None):
+    """The version of the keys that was seen last. Keys that the vendor has retired have a lower one."""
+    try:
+        if version is not None:
+            LAST_KNOWN.write_text(str(version))
+        return int(LAST_KNOWN.read_text())
+    except (OSError, ValueError):
+        return 0
+
+
 def remembered(verdict):
     """What counts in the end: no answer is no "no", and only "disabled" revokes at once."""
     now = int(time.time())
@@ -124,7 +155,7 @@ def main():
         sys.stderr.write("usage: license_check.py LICENSE-KEY\n")
         return 2
     key = sys.argv[1]
-    verdict = remembered(verify(key))
+    verdict = leased(key) if lease.ROOTS else remembered(verify(key))
     print(verdict)
     if verdict == "valid":
         print("uses:", count_use(key))

@@ -4,5 +4,8 @@ import PackageDescription
 let package = Package(
     name: "LicenseCheck",
     platforms: [.macOS(.v12)],
-    targets: [.executableTarget(name: "LicenseCheck")]
+    dependencies: [.package(url: "https://github.com/apple/swift-crypto.git", from: "3.0.0")],
+    targets: [
+        .executableTarget(name: "LicenseCheck", dependencies: [.product(name: "Crypto", package: "swift-crypto")])
+    ]
 )

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, writeFile } from 'node:fs/promises';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { installClient } from '../process/installed-client.ts';
@@ -9,6 +9,14 @@ const run = promisify(execFile);
 const folder = join(import.meta.dirname, '../../../examples/clients');
 /** The folder in which `.ci/run` installs Python libraries. */
 const pythonLibraries = join(import.meta.dirname, '../../../node_modules/.python');
+/** The folder in which `.ci/run` puts Java libraries. */
+const javaLibraries = join(import.meta.dirname, '../../../node_modules/.java');
+
+/** A public key of which a program needs the point. */
+export interface RootKey {
+  readonly x: string;
+  readonly y: string;
+}
 
 type Command = readonly [string, ...string[]];
 
@@ -19,25 +27,73 @@ export interface ClientExample {
   readonly hasSocket: boolean;
   /** Commands that must succeed for the program to run here. */
   readonly needs: readonly Command[];
+  /** Where the root keys are compiled in: a file, its text without root keys, and the text with them. */
+  readonly roots: {
+    readonly file: string;
+    readonly empty: string;
+    readonly filled: (keys: readonly RootKey[]) => string;
+  };
   /** Builds the program in a copy of its folder; returns its command. */
   readonly build: (directory: string) => Promise<Command>;
 }
 
-const python: Command = ['python3', '--version'];
+const python: Command = ['python3', '-c', 'import jwt, cryptography'];
 
-/** Mono sometimes aborts or hangs for a minute at shutdown (mono/mono#21493); this code exits before. */
+/** The points of keys, each as a text of `pair`, which has the placeholders X and Y. */
+function pairs(keys: readonly RootKey[], pair: string): string {
+  return keys.map(({ x, y }) => pair.replaceAll(/[XY]/g, (name) => (name === 'X' ? x : y))).join(', ');
+}
+
+/**
+ * Mono sometimes aborts or hangs for a minute at shutdown (mono/mono#21493); this code exits before. Mono has no ECDSA; this
+ * code calls OpenSSL.
+ */
 const quickExit = `
+using System;
 using System.Runtime.InteropServices;
+using System.Security.Cryptography;
 static class QuickExit
 {
+    const string Crypto = "libcrypto.so.3";
     [DllImport("libc")] static extern void _exit(int code);
-    static void Main(string[] args) { _exit(LicenseCheck.Main(args)); }
+    [DllImport(Crypto)] static extern IntPtr EC_KEY_new_by_curve_name(int name);
+    [DllImport(Crypto)] static extern int EC_KEY_set_public_key_affine_coordinates(IntPtr key, IntPtr x, IntPtr y);
+    [DllImport(Crypto)] static extern IntPtr BN_bin2bn(byte[] bytes, int length, IntPtr into);
+    [DllImport(Crypto)] static extern IntPtr ECDSA_SIG_new();
+    [DllImport(Crypto)] static extern int ECDSA_SIG_set0(IntPtr signature, IntPtr r, IntPtr s);
+    [DllImport(Crypto)] static extern int ECDSA_do_verify(byte[] hash, int length, IntPtr signature, IntPtr key);
+    const int P256 = 415;
+    static IntPtr Number(byte[] bytes, int from, int length)
+    {
+        byte[] part = new byte[length];
+        Array.Copy(bytes, from, part, 0, length);
+        return BN_bin2bn(part, length, IntPtr.Zero);
+    }
+    static bool HasSigned(ECParameters parameters, byte[] signed, byte[] bytes)
+    {
+        IntPtr key = EC_KEY_new_by_curve_name(P256), signature = ECDSA_SIG_new();
+        ECPoint point = parameters.Q;
+        if (EC_KEY_set_public_key_affine_coordinates(key, Number(point.X, 0, point.X.Length), Number(point.Y, 0, point.Y.Length)) != 1) return false;
+        ECDSA_SIG_set0(signature, Number(bytes, 0, 32), Number(bytes, 32, 32));
+        byte[] hash = SHA256.Create().ComputeHash(signed);
+        return ECDSA_do_verify(hash, hash.Length, signature, key) == 1;
+    }
+    static void Main(string[] args)
+    {
+        Lease.HasSigned = HasSigned;
+        _exit(LicenseCheck.Main(args));
+    }
 }
 `;
+
+/** The literals of JavaScript and Python are those of JSON. */
+const asJson = (keys: readonly RootKey[]) =>
+  JSON.stringify(keys.map(({ x, y }) => ({ kty: 'EC', crv: 'P-256', x, y })));
 
 export const clientExamples: readonly ClientExample[] = [
   {
     name: 'node',
+    roots: { file: 'lease.js', empty: 'roots: []', filled: (keys) => `roots: ${asJson(keys)}` },
     hasSocket: true,
     needs: [],
     async build(directory) {
@@ -47,20 +103,27 @@ export const clientExamples: readonly ClientExample[] = [
   },
   {
     name: 'python',
+    roots: { file: 'lease.py', empty: 'ROOTS = []', filled: (keys) => `ROOTS = ${asJson(keys)}` },
     hasSocket: true,
     needs: [python],
     build: async (directory) => ['python3', join(directory, 'license_check.py')],
   },
   {
     name: 'python-async',
+    roots: { file: 'lease.py', empty: 'ROOTS = []', filled: (keys) => `ROOTS = ${asJson(keys)}` },
     hasSocket: true,
     needs: [python, ['python3', '-c', 'import aiohttp']],
     build: async (directory) => ['python3', join(directory, 'license_check.py')],
   },
   {
     name: 'go',
+    roots: {
+      file: 'lease.go',
+      empty: '[]jwk{}',
+      filled: (keys) => `[]jwk{${pairs(keys, '{"P-256", "EC", "X", "Y"}')}}`,
+    },
     hasSocket: true,
-    needs: [['go', 'version']],
+    needs: [['go', '-C', join(folder, 'go'), 'mod', 'download']],
     async build(directory) {
       await make(['go', 'build', '-o', 'program', '.'], directory);
       return [join(directory, 'program')];
@@ -68,6 +131,7 @@ export const clientExamples: readonly ClientExample[] = [
   },
   {
     name: 'rust',
+    roots: { file: 'src/lease.rs', empty: '&[]', filled: (keys) => `&[${pairs(keys, '["X", "Y"]')}]` },
     hasSocket: true,
     needs: [
       ['cargo', '--version'],
@@ -80,15 +144,31 @@ export const clientExamples: readonly ClientExample[] = [
   },
   {
     name: 'java',
+    roots: {
+      file: 'src/main/java/Lease.java',
+      empty: 'ROOTS = {}',
+      filled: (keys) => `ROOTS = {${pairs(keys, '{"X", "Y"}')}}`,
+    },
     hasSocket: false,
-    needs: [['javac', '--version']],
+    needs: [
+      ['javac', '--version'],
+      ['test', '-e', join(javaLibraries, 'nimbus-jose-jwt.jar')],
+    ],
     async build(directory) {
-      await make(['javac', '--release', '17', '-d', 'classes', 'src/main/java/LicenseCheck.java'], directory);
-      return ['java', '-XX:TieredStopAtLevel=1', '-cp', join(directory, 'classes'), 'LicenseCheck'];
+      const sources = ['LicenseCheck', 'Lease'].map((name) => `src/main/java/${name}.java`);
+      const libraries = join(javaLibraries, '*');
+      await make(['javac', '--release', '17', '-cp', libraries, '-d', 'classes', ...sources], directory);
+      const path = `${join(directory, 'classes')}:${libraries}`;
+      return ['java', '-XX:TieredStopAtLevel=1', '-cp', path, 'LicenseCheck'];
     },
   },
   {
     name: 'csharp',
+    roots: {
+      file: 'Lease.cs',
+      empty: 'Roots = { }',
+      filled: (keys) => `Roots = {${pairs(keys, 'new[] { "X", "Y" }')}}`,
+    },
     hasSocket: false,
     needs: [
       ['mcs', '--version'],
@@ -97,18 +177,19 @@ export const clientExamples: readonly ClientExample[] = [
     ],
     async build(directory) {
       await writeFile(join(directory, 'QuickExit.cs'), quickExit);
-      const libraries = '-r:System.Net.Http,System.Runtime.Serialization,System.Xml';
-      const sources = ['-main:QuickExit', 'LicenseCheck.cs', 'QuickExit.cs'];
+      const libraries = '-r:System.Core,System.Net.Http,System.Runtime.Serialization,System.Xml';
+      const sources = ['-main:QuickExit', 'LicenseCheck.cs', 'Lease.cs', 'QuickExit.cs'];
       await make(['mcs', libraries, '-out:program.exe', ...sources], directory);
       return ['mono', join(directory, 'program.exe')];
     },
   },
   {
     name: 'c',
+    roots: { file: 'lease.c', empty: '{{NULL, NULL}}', filled: (keys) => `{${pairs(keys, '{"X", "Y"}')}}` },
     hasSocket: true,
     needs: [
       ['cc', '--version'],
-      ['pkg-config', '--exists', 'libcurl', 'libcjson'],
+      ['pkg-config', '--exists', 'libcurl', 'libcjson', 'libcrypto'],
     ],
     async build(directory) {
       await make(['make'], directory);
@@ -117,14 +198,27 @@ export const clientExamples: readonly ClientExample[] = [
   },
   {
     name: 'php',
+    roots: {
+      file: 'lease.php',
+      empty: 'ROOTS = []',
+      filled: (keys) => `ROOTS = [${pairs(keys, "['X', 'Y']")}]`,
+    },
     hasSocket: true,
-    needs: [['php', '-r', 'exit(extension_loaded("curl") ? 0 : 1);']],
+    needs: [
+      ['php', '-r', 'exit(extension_loaded("curl") ? 0 : 1);'],
+      ['php', '-r', 'require "phpseclib3/autoload.php";'],
+    ],
     build: async (directory) => ['php', join(directory, 'license_check.php')],
   },
   {
     name: 'lua',
+    roots: {
+      file: 'lease.lua',
+      empty: 'roots = {}, --',
+      filled: (keys) => `roots = { ${pairs(keys, '{ "X", "Y" }')} }, --`,
+    },
     hasSocket: false,
-    needs: [['lua5.4', '-e', 'require("socket") require("cjson")']],
+    needs: [['lua5.4', '-e', 'require("socket") require("cjson") require("openssl.pkey")']],
     build: async (directory) => ['lua5.4', join(directory, 'license_check.lua')],
   },
 ];
@@ -137,9 +231,22 @@ export async function missingFor({ needs }: ClientExample): Promise<string | nul
   return null;
 }
 
-export async function buildExample({ name, build }: ClientExample, directory: string): Promise<Command> {
+/** Builds a program; with root keys, it asks a holder for leases. */
+export async function buildExample(
+  { name, build, roots: { file, empty, filled } }: ClientExample,
+  directory: string,
+  rootKeys: readonly RootKey[] = [],
+): Promise<Command> {
   const copy = join(directory, name);
   await cp(join(folder, name), copy, { recursive: true });
+  if (rootKeys.length > 0) {
+    const source = await readFile(join(copy, file), 'utf8');
+    if (source.split(empty).length !== 2) throw new Error(`${name}/${file} does not have "${empty}" once`);
+    await writeFile(
+      join(copy, file),
+      source.replace(empty, () => filled(rootKeys)),
+    );
+  }
   return await build(copy);
 }
 

@@ -1,5 +1,7 @@
 //! Checks a license key when it starts, and counts a use: license-check LICENSE-KEY
 
+mod lease;
+
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{env, fs, process, thread};
 
@@ -12,6 +14,8 @@ const GRACE_S: u64 = 14 * 24 * 3600;
 
 enum Ask<'a> {
     Verify,
+    /// Has this nonce.
+    Lease(&'a str),
     /// Has this idempotency key.
     Use(&'a str),
 }
@@ -34,6 +38,10 @@ fn call(ask: Ask, license_key: &str) -> Option<(u32, Value)> {
     headers.append("Accept: application/problem+json, application/json").ok()?;
     match ask {
         Ask::Verify => easy.url(&format!("{base}/api/v2/license/verify?{form}")).ok()?,
+        Ask::Lease(nonce) => {
+            let product = easy.url_encode(lease::PRODUCT.as_bytes());
+            easy.url(&format!("{base}/agent/v1/lease?{form}&product_key={product}&nonce={nonce}")).ok()?
+        }
         Ask::Use(idempotency_key) => {
             easy.url(&format!("{base}/api/v2/license/usage")).ok()?;
             easy.post_fields_copy(form.as_bytes()).ok()?;
@@ -68,10 +76,35 @@ fn verify(license_key: &str) -> &'static str {
     }
 }
 
+/// What the vendor has signed for this device: another program on the port cannot say it.
+fn leased(license_key: &str) -> String {
+    let nonce = random();
+    let file = environment("LATCHKEY_LAST_KNOWN", "last-known");
+    // The version of the keys that was seen last. Keys that the vendor has retired have a lower one.
+    let seen = fs::read_to_string(&file).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let checked = match call(Ask::Lease(&nonce), license_key) {
+        Some((404, body)) if body["code"] == "license_not_found" => return "refused: not found".into(),
+        Some((409, body)) if body["code"] == "no_seat_left" => return "refused: no seat left".into(),
+        Some((_, body)) => lease::check(&body["data"], license_key, &nonce, seen),
+        None => Err("there is no answer".into()),
+    };
+    match checked {
+        Ok((verdict, version)) => {
+            if let Err(error) = fs::write(&file, version.to_string()) {
+                eprintln!("{file}: {error}");
+            }
+            verdict
+        }
+        Err(reason) => {
+            eprintln!("not proven: {reason}");
+            "undetermined".into()
+        }
+    }
+}
+
 /// All retries send the same idempotency key, so that the use counts once.
 fn count_use(license_key: &str) -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let idempotency_key = format!("{}-{}", since.as_nanos(), process::id());
+    let idempotency_key = random();
     let end = Instant::now() + DEADLINE;
     let mut wait = Duration::from_millis(100);
     while Instant::now() < end {
@@ -107,6 +140,12 @@ fn remembered(verdict: &'static str) -> &'static str {
     verdict
 }
 
+fn random() -> String {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).expect("the system gives random bytes");
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn environment(name: &str, otherwise: &str) -> String {
     env::var(name).ok().filter(|value| !value.is_empty()).unwrap_or(otherwise.into())
 }
@@ -116,12 +155,13 @@ fn main() {
         eprintln!("usage: license-check LICENSE-KEY");
         process::exit(2);
     };
-    let verdict = remembered(verify(&license_key));
+    let has_roots = !lease::ROOTS.is_empty();
+    let verdict = if has_roots { leased(&license_key) } else { remembered(verify(&license_key)).into() };
     println!("{verdict}");
     if verdict == "valid" {
         println!("uses: {}", count_use(&license_key));
     }
-    process::exit(match verdict {
+    process::exit(match verdict.as_str() {
         "valid" | "valid (last known)" => 0,
         "undetermined" => 2,
         _ => 1,

@@ -60,6 +60,34 @@ func verify(_ key: String) async -> String {
     return status == 404 && answer.code == "license_not_found" ? "refused: not found" : "undetermined"
 }
 
+struct LeaseAnswer: Decodable {
+    let data: Documents?
+    let code: String?
+}
+
+/// What the vendor has signed for this device: another program on the port cannot say it.
+func leased(_ key: String) async -> String {
+    let nonce = UUID().uuidString
+    // The version of the keys that was seen last. Keys that the vendor has retired have a lower one.
+    let seen = (try? String(contentsOf: file, encoding: .utf8)).flatMap { Int($0) } ?? 0
+    do {
+        var get = request("/agent/v1/lease", key)
+        get.url = URL(string: get.url!.absoluteString + "&product_key=\(product)&nonce=\(nonce)")
+        let (body, response) = try await session.data(for: get)
+        let answer = try JSONDecoder().decode(LeaseAnswer.self, from: body)
+        let status = (response as! HTTPURLResponse).statusCode
+        if status == 404 && answer.code == "license_not_found" { return "refused: not found" }
+        if status == 409 && answer.code == "no_seat_left" { return "refused: no seat left" }
+        guard let documents = answer.data else { throw NotProven(reason: "there is no answer of a holder") }
+        let (verdict, version) = try check(documents, key, nonce: nonce, seenVersion: seen)
+        try? "\(version)".write(to: file, atomically: true, encoding: .utf8)
+        return verdict
+    } catch {
+        FileHandle.standardError.write(Data("not proven: \(error)\n".utf8))
+        return "undetermined"
+    }
+}
+
 /// All retries send the same idempotency key, so that the use counts once.
 func countUse(_ key: String) async throws -> String {
     let idempotencyKey = UUID().uuidString
@@ -100,7 +128,7 @@ guard CommandLine.arguments.count == 2 else {
     exit(2)
 }
 let key = CommandLine.arguments[1]
-let verdict = remembered(await verify(key))
+let verdict = roots.isEmpty ? remembered(await verify(key)) : await leased(key)
 print(verdict)
 if verdict == "valid" { print("uses: \(try await countUse(key))") }
 exit(verdict.hasPrefix("valid") ? 0 : verdict.hasPrefix("refused") ? 1 : 2)
