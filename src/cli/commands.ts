@@ -2,7 +2,7 @@ import type { CommandEntry, CommandGroup, Entry } from './command.ts';
 
 /**
  * Every command, in the order of the help. The file of a command has the path of its words: `commands/outbox/retry.ts`.
- * `serve`, `stop` and `reload` are in `commands/daemon/`.
+ * `serve`, `stop` and `reload` are in `commands/daemon/`, `activate` and `deactivate` in `commands/lease/`.
  */
 export const commands: readonly Entry[] = [
   { name: 'init', load: () => import('./commands/init.ts') },
@@ -15,6 +15,8 @@ export const commands: readonly Entry[] = [
   { name: 'verify', load: () => import('./commands/verify.ts') },
   { name: 'use', load: () => import('./commands/use.ts') },
   { name: 'unuse', load: () => import('./commands/unuse.ts') },
+  { name: 'activate', load: () => import('./commands/lease/activate.ts') },
+  { name: 'deactivate', load: () => import('./commands/lease/deactivate.ts') },
   { name: 'enable', load: () => import('./commands/enable.ts') },
   { name: 'disable', load: () => import('./commands/disable.ts') },
   group('coupon', 'Create, change, list, quote and redeem coupons', {
@@ -88,9 +90,11 @@ export const commands: readonly Entry[] = [
   }),
   group(
     'lease',
-    'Set up leases, and sign and install key statements',
+    'Set up leases, sign and install them and key statements',
     {
       setup: () => import('./commands/lease/setup.ts'),
+      request: () => import('./commands/lease/request.ts'),
+      install: () => import('./commands/lease/install.ts'),
     },
     [
       group('statement', 'Sign, install and show key statements', {

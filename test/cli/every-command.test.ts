@@ -50,6 +50,10 @@ const elsewhere: Readonly<Record<string, string>> = {
   'state show': 'needs a state directory of a real daemon: test/cli/state.test.ts',
   'store move': 'needs PostgreSQL: test/daemon/database-move.test.ts',
   restore: 'test/e2e/restore.test.ts',
+  activate: 'needs a holder: test/daemon/holder.test.ts',
+  deactivate: 'needs a holder: test/daemon/holder.test.ts',
+  'lease request': 'needs a holder: test/daemon/holder.test.ts',
+  'lease install': 'needs a holder: test/daemon/holder.test.ts',
   'outbox retry': 'needs a change that is dead: test/e2e/outbox-decisions.test.ts',
   'outbox confirm': 'needs a change uncertain: test/e2e/outbox-decisions.test.ts',
 };

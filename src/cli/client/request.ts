@@ -14,7 +14,7 @@ import type { Output } from '../output.ts';
 import type { DaemonResponse, Call, Values } from './call.ts';
 import { callDaemon } from './daemon.ts';
 import { otherVersion } from './endpoint.ts';
-import { problemObject } from '../../wire/response.ts';
+import { problemObject, type seatHolder } from '../../wire/response.ts';
 import { maxOffset } from '../../domain/page.ts';
 
 /** How the `data` of a response is read and shown. */
@@ -128,7 +128,7 @@ export function answeredAt({ headers }: DaemonResponse): number {
 
 /** The body of an error (src/http/README.md, Problems). */
 const problem = problemObject
-  .pick({ title: true, detail: true, errors: true })
+  .pick({ title: true, detail: true, errors: true, holders: true })
   .partial({ detail: true })
   // A daemon of another version may have other codes.
   .extend({ code: z.string() });
@@ -137,12 +137,23 @@ function toError({ status, body }: DaemonResponse): CommandError {
   const read = problem.safeParse(body);
   if (!read.success)
     return new CommandError([`latchkey: got HTTP ${status} from something that is not Latchkey`]);
-  const { title, detail, code, errors = [] } = read.data;
+  const { title, detail, code, errors = [], holders = [] } = read.data;
   return new CommandError(
-    [`latchkey: ${title} (${code})`, ...(detail === undefined ? [] : [detail]), ...errors.map(formatError)],
+    [
+      `latchkey: ${title} (${code})`,
+      ...(detail === undefined ? [] : [detail]),
+      ...errors.map(formatError),
+      ...holders.map(formatHolder),
+    ],
     code === 'configuration_invalid' ? exitCode.configuration : exitCode.failed,
     { code, detail: detail ?? title, body },
   );
+}
+
+/** A device that has a seat of the license. */
+function formatHolder(holder: z.infer<typeof seatHolder>): string {
+  const { activation_id: id, device_name: name, last_seen: seen, frees_at: free } = holder;
+  return `  ${id}  ${name ?? 'a device without a name'}, last seen ${seen}, its seat is free from ${free}`;
 }
 
 /** Puts the name of the parameter before the sentence, unless the sentence starts with it. */
