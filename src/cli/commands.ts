@@ -104,6 +104,10 @@ export const commands: readonly Entry[] = [
       }),
     ],
   ),
+  group('activation', 'Move the seats of devices to another issuer', {
+    export: () => import('./commands/activation/export.ts'),
+    import: () => import('./commands/activation/import.ts'),
+  }),
   group('signing-key', 'Add, list and retire the keys that sign leases', {
     add: () => import('./commands/signing-key/add.ts'),
     list: () => import('./commands/signing-key/list.ts'),

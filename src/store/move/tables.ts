@@ -37,15 +37,21 @@ const settings = ['role', 'instance', 'log_key', 'high_water', 'high_water_uncon
 /** The tables of an authority, each after the tables that it refers to. */
 export const movedTables: readonly MovedTable[] = [
   table('account', 'account_id name key_digest created_at'),
-  table('product', 'product_key account_id name recurring secret_digest created_at archived_at', {
-    booleans: 'recurring',
-  }),
+  table(
+    'product',
+    'product_key account_id name recurring secret_digest created_at archived_at seats lease_hold_ms lease_term_ms lease_refresh_ms lease_email',
+    { booleans: 'recurring lease_email' },
+  ),
   table('collection', 'collection_id account_id name'),
   table('collection_member', 'collection_id position product_key', { keyLength: 2 }),
   table('license', 'license_key product_key buyer_email uses enabled created_at changes', {
     booleans: 'enabled',
     computed: { changes: lastChange('license.license_key') },
   }),
+  table(
+    'activation',
+    'activation_id license_key product_key device device_name state seq digest answer rev expires_at seat_until uses_recorded uses_returned created_at renewed_at moved_at challenged_at copied_at',
+  ),
   table('purchase', 'purchase_id license_key created_at refunded_at'),
   table(
     'coupon',

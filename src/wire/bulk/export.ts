@@ -1,5 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
 import type { Coupon } from '../../domain/checkout/coupon.ts';
+import type { Activation } from '../../domain/lease.ts';
 import { formatDatetime } from '../../domain/time.ts';
 import type { License } from '../../domain/license.ts';
 import type { PurchaseWithLicense } from '../../domain/catalogue.ts';
@@ -13,7 +14,7 @@ type ExportShape<Item> = { columns: readonly string[]; row: (item: Item) => Reco
 
 /** Which page of an export to read: the filter, and the last key of the page before; null for the first page. */
 export type ExportOrder =
-  | { noun: 'licenses' | 'purchases'; filter: ExportFilter; after: string | null }
+  | { noun: 'licenses' | 'purchases' | 'activations'; filter: ExportFilter; after: string | null }
   | { noun: 'coupons'; accountId: string; after: number | null };
 
 /** A page as CSV, and its last key, after which the next page begins; null for the last page. */
@@ -27,7 +28,7 @@ const csvOptions = { record_delimiter: '\r\n', quoted_match: /[\r\n]/, cast: { b
 
 /** Reads a page of an export and writes it as CSV (RFC 4180), so that `readCsv` reads the same values. */
 export async function exportPage(
-  reader: Pick<AuthorityReader, 'licenses' | 'purchases' | 'coupons'>,
+  reader: Pick<AuthorityReader, 'licenses' | 'purchases' | 'coupons' | 'activations'>,
   order: ExportOrder,
 ): Promise<ExportPage> {
   const { noun, after } = order;
@@ -39,6 +40,10 @@ export async function exportPage(
     case 'purchases': {
       const purchases = await reader.purchases.after(order.filter, after ?? '', pageLength);
       return pageOf(order, purchases, purchaseExport, ({ purchase }) => purchase.purchaseId);
+    }
+    case 'activations': {
+      const activations = await reader.activations.after(order.filter, after ?? '', pageLength);
+      return pageOf(order, activations, activationExport, ({ activationId }) => activationId);
     }
     case 'coupons': {
       const coupons = await reader.coupons.after(order.accountId, after ?? 0, pageLength);
@@ -105,3 +110,49 @@ const couponColumns: readonly (keyof CouponObject)[] = [
 ];
 
 const couponExport: ExportShape<Coupon> = { columns: couponColumns, row: serializeCoupon };
+
+const activationExport: ExportShape<Activation> = {
+  columns: [
+    'activation_id',
+    'license_key',
+    'product_key',
+    'device',
+    'device_name',
+    'state',
+    'seq',
+    'rev',
+    'expires_at',
+    'seat_until',
+    'uses_recorded',
+    'uses_returned',
+    'created_at',
+    'renewed_at',
+    'moved_at',
+    'challenged_at',
+    'copied_at',
+  ],
+  row: (activation) => ({
+    activation_id: activation.activationId,
+    license_key: activation.licenseKey,
+    product_key: activation.productKey,
+    device: activation.device,
+    device_name: activation.deviceName,
+    state: activation.state,
+    seq: activation.seq,
+    rev: activation.rev,
+    // Rounded up, so that no lease outlives its activation.
+    expires_at: formatDatetime(roundedUp(activation.expiresAt)),
+    seat_until: formatDatetime(roundedUp(activation.seatUntil)),
+    uses_recorded: activation.uses.recorded,
+    uses_returned: activation.uses.returned,
+    created_at: formatDatetime(activation.createdAt),
+    renewed_at: formatDatetime(activation.renewedAt),
+    moved_at: activation.movedAt.map(formatDatetime).join(' '),
+    challenged_at: activation.challengedAt.map(formatDatetime).join(' '),
+    copied_at: activation.copiedAt === null ? null : formatDatetime(activation.copiedAt),
+  }),
+};
+
+function roundedUp(epochMs: number): number {
+  return Math.ceil(epochMs / 1000) * 1000;
+}

@@ -1,3 +1,4 @@
+import { buildActivation } from '../builders/store-builders.ts';
 import { createHash } from 'node:crypto';
 import type { WriterContext } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
@@ -15,6 +16,12 @@ export const tenant = { accountId: 'default', productKey: null };
 const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
 
 const noLicenseCells = { uses: null, enabled: null, createdAt: null };
+
+const {
+  answer: _answer,
+  digest: _digest,
+  ...importedActivation
+} = buildActivation({ activationId: 'imported' });
 
 /** A command for each use case, in an order in which each command succeeds on a new store. */
 const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
@@ -145,6 +152,13 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
     until: null,
     isFile: true,
     accountId: 'default',
+  },
+  importActivations: {
+    rows: [{ ...importedActivation, row: 1, licenseKey: 'TAKEN-OVER' }],
+    rejected: [],
+    isAtomic: false,
+    isDryRun: false,
+    accountId: null,
   },
   endActivation: { activationId: 'of answerLeaseRequest', accountId: 'default' },
   blockActivation: { activationId: 'of answerLeaseRequest', accountId: null },

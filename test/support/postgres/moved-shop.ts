@@ -57,7 +57,14 @@ export async function createShop(call: Caller): Promise<Shop> {
     await write('POST', '/admin/v1/products', { name: `${key} ${odd}`, product_key: key, secret });
   }
   await write('POST', '/admin/v1/products', { name: 'Old', product_key: 'old' });
-  await write('PUT', '/admin/v1/products/old', { name: 'Old', recurring: false, archived: true });
+  await write('PUT', '/admin/v1/products/old', {
+    name: 'Old',
+    recurring: false,
+    archived: true,
+    seats: 3,
+    lease_hold_s: 0,
+    lease_email: true,
+  });
   const rolled = await write('POST', '/admin/v1/products/editor/roll-secret', { keep_old_s: 86_400 });
   await write('POST', '/admin/v1/collections', {
     name: odd,
@@ -79,6 +86,25 @@ export async function createShop(call: Caller): Promise<Shop> {
     if (index % 12 === 1) await write('PUT', '/api/v2/license/enable', change);
     if (index % 9 === 2) await write('POST', `/admin/v1/purchases/${String(sold['purchase_id'])}/refund`);
   }
+  const [licenseKey = ''] = licenseKeys;
+  await write('POST', '/admin/v1/activations/import', {
+    product_key: 'editor',
+    activations: ['active', 'blocked'].map((state, index) => ({
+      activation_id: `activation ${index}`,
+      license_key: licenseKey,
+      device: String(index).repeat(43),
+      device_name: odd,
+      state,
+      seq: 3,
+      rev: Date.UTC(2026, 0, 1),
+      expires_at: '2026-02-01T00:00:00Z',
+      seat_until: '2090-02-01T00:00:00Z',
+      uses_recorded: 2,
+      uses_returned: 1,
+      created_at: '2026-01-01T00:00:00Z',
+      renewed_at: '2026-01-02T00:00:00Z',
+    })),
+  });
   let lastCouponId = 0;
   for (const [code, terms] of Object.entries({
     SPRING: { coupon_type: 'multi', percent_off: 12.5, notes: odd },

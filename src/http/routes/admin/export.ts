@@ -68,6 +68,25 @@ const exportCoupons = route({
     csv(app, { noun: 'coupons', accountId: query.accountId ?? principal.tenant.accountId, after: null }),
 });
 
+const exportActivations = route({
+  method: 'GET',
+  path: '/admin/v1/activations/export',
+  operationId: 'exportActivations',
+  tag: 'Import and export',
+  summary: 'All activations as CSV, as an import at another issuer takes it',
+  access,
+  authorityOnly,
+  query: ofProduct,
+  answers,
+  faults: exportFaults,
+  handle: ({ app, principal, query: { productKey, accountId } }) =>
+    csv(app, {
+      noun: 'activations',
+      filter: { productKey, ...tenantFilter(principal, accountId) },
+      after: null,
+    }),
+});
+
 /**
  * Refuses an account or a product that the credential does not find: an empty export would look complete.
  */
@@ -102,4 +121,9 @@ function csv(app: App, first: ExportOrder): { ok: true; value: RouteResponse } {
 }
 
 /** Exports as CSV (src/http/README.md, Admin routes). */
-export const exportRoutes: readonly Route[] = [exportLicenses, exportPurchases, exportCoupons];
+export const exportRoutes: readonly Route[] = [
+  exportLicenses,
+  exportPurchases,
+  exportCoupons,
+  exportActivations,
+];

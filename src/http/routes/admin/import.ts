@@ -6,6 +6,8 @@ import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../../wire/response.ts';
 import { importReport, importRows } from '../../../wire/bulk/import.ts';
 import {
+  activationImport,
+  activationRow,
   couponImport,
   couponImportQuery,
   couponRow,
@@ -88,9 +90,42 @@ const importCoupons = route({
   },
 });
 
+const importActivations = route({
+  method: 'POST',
+  path: '/admin/v1/activations/import',
+  operationId: 'importActivations',
+  tag: 'Import and export',
+  summary: 'Take activations over from another issuer, so that devices keep their seats',
+  refusals: ['import_rejected'],
+  access,
+  authorityOnly,
+  bodyBytes,
+  csvMember: 'activations',
+  query: productImportQuery,
+  body: activationImport,
+  answers,
+  faults: (app, principal, __, { accountId }) => accountFaults(app, principal, accountId),
+  async handle({
+    app,
+    principal,
+    query,
+    body: { activations, productKey = query.productKey },
+    writeOptions,
+  }) {
+    const rows = importRows(activations, query, (cells) => activationRow(cells, productKey));
+    const command = { ...rows, accountId: query.accountId ?? accessibleAccount(principal) };
+    return present(await app.writer.write('importActivations', command, writeOptions));
+  },
+});
+
 function present(imported: Result<ImportReport>): Result<RouteResponse> {
   return imported.ok ? ok(imported.value) : imported;
 }
 
 /** Imports as CSV and JSON (src/http/README.md, Admin routes). */
-export const importRoutes: readonly Route[] = [importLicenses, importPurchases, importCoupons];
+export const importRoutes: readonly Route[] = [
+  importLicenses,
+  importPurchases,
+  importCoupons,
+  importActivations,
+];

@@ -583,3 +583,82 @@ test.each([
   const answer = await post('purchases', { product_key: 'press', buyer_email: address });
   expect(answer.json()).toMatchObject({ errors: [{ parameter: 'buyer_email', code: 'not_an_email' }] });
 });
+
+const activation = {
+  activation_id: 'seat-1',
+  license_key: 'A',
+  product_key: 'press',
+  device: 'd'.repeat(43),
+  device_name: 'Laptop, "upstairs"',
+  state: 'active',
+  seq: 7,
+  rev: 1_770_000_000_123,
+  expires_at: '2026-03-01T00:00:00+00:00',
+  seat_until: '2026-05-30T00:00:00+00:00',
+  uses_recorded: 5,
+  uses_returned: 2,
+  created_at: '2026-01-01T00:00:00+00:00',
+  renewed_at: '2026-02-01T00:00:00+00:00',
+  challenged_at: '2026-01-10T00:00:00+00:00 2026-01-11T00:00:00+00:00',
+};
+
+test('activations that one issuer exports are imported by another, and an import can be repeated', async () => {
+  await post('licenses/import', { product_key: 'press', licenses: [license('A')] });
+  const first = await post('activations/import', { activations: [activation] });
+  expect(reportOf(first)).toEqual({ imported: 1, unchanged: 0, rejected: [] });
+  const { payload: file } = await server.inject({
+    url: '/admin/v1/activations/export',
+    headers: { authorization },
+  });
+  expect(file.split('\r\n')[1]).toBe(
+    'seat-1,A,press,ddddddddddddddddddddddddddddddddddddddddddd,"Laptop, ""upstairs""",active,7,1770000000123,' +
+      '2026-03-01T00:00:00+00:00,2026-05-30T00:00:00+00:00,5,2,2026-01-01T00:00:00+00:00,2026-02-01T00:00:00+00:00,,' +
+      '2026-01-10T00:00:00+00:00 2026-01-11T00:00:00+00:00,',
+  );
+  expect(reportOf(await postCsv('activations/import', file))).toEqual({
+    imported: 0,
+    unchanged: 1,
+    rejected: [],
+  });
+  await using other = await openApp();
+  const elsewhere = serverOf(other.app);
+  const send = (
+    path: string,
+    payload: object | string,
+    type = 'application/json',
+  ): Promise<LightMyRequestResponse> =>
+    elsewhere.inject({
+      method: 'POST',
+      url: `/admin/v1/${path}`,
+      headers: { authorization, 'content-type': type },
+      payload,
+    });
+  await send('products', { name: 'Press', product_key: 'press' });
+  await send('licenses/import', { product_key: 'press', licenses: [license('A')] });
+  expect(reportOf(await send('activations/import?dry_run=true', file, 'text/csv'))).toMatchObject({
+    imported: 1,
+  });
+  expect(await other.app.reader.activations.count({})).toBe(0);
+  expect(reportOf(await send('activations/import', file, 'text/csv'))).toMatchObject({ imported: 1 });
+  const imported = await other.app.reader.activations.get('seat-1');
+  expect(imported).toEqual(await opened.app.reader.activations.get('seat-1'));
+  expect(imported).toMatchObject({ seq: 7, uses: { recorded: 5, returned: 2 } });
+});
+
+test.each([
+  ['the product is unknown', { product_key: 'none' }, 'product_not_found'],
+  ['the license is unknown', { license_key: 'NONE' }, 'license_not_found'],
+  ['the license is of another product', { product_key: 'other' }, 'license_not_found'],
+  ['the device is no thumbprint', { device: 'laptop' }, 'malformed'],
+  ['the state is unknown', { state: 'gone' }, 'not_one_of'],
+  ['the id is taken', { device: 'e'.repeat(43) }, 'taken'],
+  ['the device has another activation', { activation_id: 'seat-2' }, 'taken'],
+  ['a count is negative', { uses_recorded: -1 }, 'out_of_range'],
+  ['an instant is none', { moved_at: 'yesterday' }, 'not_a_datetime'],
+])('an activation is rejected if %s', async (_, changes, code) => {
+  await post('products', { name: 'Other', product_key: 'other' });
+  await post('licenses/import', { product_key: 'press', licenses: [license('A')] });
+  await post('activations/import', { activations: [activation] });
+  const answer = await post('activations/import', { activations: [{ ...activation, ...changes }] });
+  expect(reportOf(answer)).toMatchObject({ imported: 0, unchanged: 0, rejected: [{ row: 1, code }] });
+});

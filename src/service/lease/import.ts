@@ -1,0 +1,98 @@
+import { movesWithinMs, type Activation } from '../../domain/lease.ts';
+import { failWith, notFound, unknownProduct, type Result } from '../../domain/problem/problem.ts';
+import { importEach, type ImportedRow, type ImportReport, type ImportRows } from '../authority/import.ts';
+import { storedLicenseKey } from '../services.ts';
+import type { Context } from '../ports.ts';
+import type { AuthorityTransaction } from '../tables.ts';
+
+/** An activation of another issuer. The answer to its last request is not imported. */
+export type ActivationRow = Omit<Activation, 'answer' | 'digest'> & { row: number };
+
+type ActivationImport = ImportRows<ActivationRow> & {
+  /** Accept only products of this account; null: any. */
+  accountId: string | null;
+};
+
+/**
+ * Imports activations from another issuer, so that its devices keep their seats. A device whose last request was answered
+ * there goes on with the next number. If the answer was lost, the repeated request gets `out_of_sequence`, and the device
+ * continues after the challenge. An import can be repeated.
+ */
+export async function importActivations(
+  transaction: AuthorityTransaction,
+  command: ActivationImport,
+  { now }: Context,
+): Promise<Result<ImportReport>> {
+  const imported = new Map<string, Activation>();
+  return await importEach(command, {
+    importOne: (row) => importActivation(transaction, row, { ...command, now, imported }),
+    identitiesOf: ({ activationId, licenseKey, device }) => [
+      `id ${activationId}`,
+      `device ${licenseKey} ${device}`,
+    ],
+  });
+}
+
+async function importActivation(
+  { activations, licenses, products }: AuthorityTransaction,
+  { row: _, ...imported }: ActivationRow,
+  {
+    accountId,
+    isDryRun,
+    now,
+    imported: written,
+  }: ActivationImport & { now: number; imported: Map<string, Activation> },
+): Promise<ImportedRow> {
+  const { activationId, device, productKey } = imported;
+  const licenseKey = await storedLicenseKey({ licenses }, imported.licenseKey);
+  const product = await products.get(productKey);
+  if (product === null || (accountId !== null && product.accountId !== accountId)) {
+    return { code: unknownProduct.code, detail: unknownProduct.detail };
+  }
+  const license = await licenses.get(licenseKey);
+  if (license?.productKey !== productKey) return refusalOf(notFound('license'));
+  const stored =
+    written.get(`${licenseKey} ${device}`) ??
+    written.get(activationId) ??
+    (await activations.get(activationId)) ??
+    (await activations.ofDevice(licenseKey, device));
+  const activation: Activation = {
+    ...imported,
+    licenseKey,
+    // Only the moves that still count.
+    movedAt: imported.movedAt.filter((at) => at > now - movesWithinMs).toSorted((one, other) => one - other),
+    challengedAt: imported.challengedAt.toSorted((one, other) => one - other).slice(-3),
+    // No request has this digest, so that a repeated request is out of sequence.
+    digest: '',
+    answer: { kind: 'refused', problem: outOfSequence },
+  };
+  if (stored !== null) return isSame(stored, activation) ? 'unchanged' : taken;
+  written.set(`${licenseKey} ${device}`, activation).set(activationId, activation);
+  if (!isDryRun) await activations.put(activation);
+  return 'imported';
+}
+
+const outOfSequence = failWith('out_of_sequence', 'This activation was imported.').problem;
+
+const taken = {
+  code: 'taken',
+  detail: 'There already is another activation with this id, or of this license and device.',
+};
+
+function refusalOf({ problem: { code, detail } }: ReturnType<typeof failWith>): {
+  code: string;
+  detail: string;
+} {
+  return { code, detail };
+}
+
+/** Compares what identifies an activation. A device that has gone on since the import is still the same. */
+function isSame(stored: Activation, imported: Activation): boolean {
+  return (
+    stored.activationId === imported.activationId &&
+    stored.licenseKey === imported.licenseKey &&
+    stored.productKey === imported.productKey &&
+    stored.device === imported.device &&
+    stored.seq >= imported.seq
+  );
+}
