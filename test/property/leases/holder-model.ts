@@ -16,6 +16,7 @@ import type {
   SignedRequest,
   UseTotals,
 } from '../../../src/domain/lease.ts';
+import { problems } from '../../../src/domain/problem/problem-table.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
 import type { AnsweredRequest } from '../../../src/service/lease/answer.ts';
 import { buildRequest, thumbprint } from '../../support/builders/activation-builders.ts';
@@ -118,7 +119,8 @@ export class HolderModel {
       else if (isOwn) this.#replace(afterRefusal(held, true));
       return;
     }
-    if (!isOwn) return;
+    // After a failure of the server, the same request is sent again.
+    if (!isOwn || problems[result.problem.code].status >= 500) return;
     if (result.problem.code !== 'out_of_sequence') return this.#replace(afterRefusal(held, false));
     const { last, challenge, uses } = result.problem.members as {
       last: number;

@@ -31,6 +31,8 @@ type Answered = {
   seats: number | null;
   /** The device had a seat before, and the number of seats has become lower since the start. */
   mayKeepSeat: boolean;
+  /** Leases end at this instant (epoch ms) or earlier. */
+  knownUntil: number;
   now: number;
 };
 
@@ -81,7 +83,7 @@ export class LeaseLaws {
   }
 
   /** Call it after each answer of the issuer. */
-  answered(device: string, { request, result, rows, seats, mayKeepSeat, now }: Answered): void {
+  answered(device: string, { request, result, rows, seats, mayKeepSeat, knownUntil, now }: Answered): void {
     if (!result.ok || result.unchanged === true) return;
     const { answer } = result.value;
     const carriedOut = new Set([...this.known.carriedOut, request.digest]);
@@ -93,6 +95,8 @@ export class LeaseLaws {
     ok(document.rev > last, `rev ${document.rev} follows ${last}`);
     this.#revs.set(device, document.rev);
     if (answer.kind !== 'lease') return;
+    ok(answer.lease.license.enabled && answer.lease.expiresAt > now, 'the lease is not valid');
+    ok(answer.lease.expiresAt <= knownUntil, 'the lease is longer than the license is known');
     const { ends } = this.known;
     const before = ends.get(device) ?? 0;
     const isNew = before <= now && !mayKeepSeat;

@@ -16,6 +16,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LeaseTerms } from '../../../src/domain/lease.ts';
 import { at, type TestStore } from '../../support/builders/store-builders.ts';
+import { agentRole, authorityRole } from './roles.ts';
 import { LeaseWorld, openLeaseStore, type Action, type Fate } from './world.ts';
 
 const isFull = process.env['LATCHKEY_TEST_FULL'] === '1';
@@ -120,11 +121,11 @@ const restores: typeof always = [
 ];
 
 /** Plays random actions, and lets everything arrive at the end. */
-function histories(store: TestStore, action: Arbitrary<Action>) {
+function histories(store: TestStore, action: Arbitrary<Action>, role = authorityRole) {
   const step = oneof({ weight: 30, arbitrary: tuple(action) }, { weight: 1, arbitrary: takeOver });
   const steps = array(step, { minLength: 20, maxLength: 100, size: 'max' });
   return asyncProperty(terms, steps, async (first, played) => {
-    const world = new LeaseWorld(store, devices);
+    const world = new LeaseWorld(store, devices, role);
     await world.act({ do: 'terms', terms: first });
     for (const each of played.flat()) await world.act(each);
     await world.comeToRest();
@@ -176,6 +177,10 @@ describe('leases of several devices of one license', () => {
 
   it('the laws of seats, uses and order hold if holders and the issuer are restored as well', async () => {
     await assert(histories(store, oneof(...always, ...restores)), { numRuns: isFull ? 2_000 : 50 });
+  });
+
+  it('the laws hold at an agent, and no lease is longer than the license is known', async () => {
+    await assert(histories(store, oneof(...always), agentRole), { numRuns: isFull ? 500 : 20 });
   });
 
   it('two copies of a device are marked within one lease term, and neither is cut off', async () => {

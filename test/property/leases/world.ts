@@ -16,15 +16,14 @@ import type { CommandOf, CommandResult, UseCaseName } from '../../../src/service
 import {
   account,
   at,
-  buildLicense,
   createTestStore,
   product,
   type TestStore,
 } from '../../support/builders/store-builders.ts';
 import { HolderModel, type HolderState } from './holder-model.ts';
 import { LeaseLaws, type Known } from './laws.ts';
+import { authorityRole, key, usesBefore, type IssuerRole } from './roles.ts';
 
-const key = 'KEY-1';
 const keyMs = 400 * 86_400_000;
 
 /** Where a request or its answer gets lost. */
@@ -69,6 +68,7 @@ export class LeaseWorld {
   readonly holders: readonly HolderModel[];
   readonly laws: LeaseLaws;
   readonly #store: TestStore;
+  readonly #role: IssuerRole;
   #terms: LeaseTerms = defaultLeaseTerms;
   #termsChanges = 0;
   #backup: Backup | null = null;
@@ -78,14 +78,12 @@ export class LeaseWorld {
   readonly #late: (Sent & { result: Result<AnsweredRequest> })[] = [];
   #ids = 0;
 
-  constructor(store: TestStore, devices: number) {
+  constructor(store: TestStore, devices: number, roleOf = authorityRole) {
     this.#store = store;
+    this.#role = roleOf(store);
+    this.#role.reset(this.now);
     this.holders = Array.from({ length: devices }, (_, index) => new HolderModel(`device-${index}`, key));
-    const { database, transaction } = store.writing;
-    database.exec('DELETE FROM activation; DELETE FROM license');
-    // So many uses that no count comes to the floor of 0.
-    transaction.licenses.add(buildLicense({ licenseKey: key, uses: 1_000_000 }));
-    this.laws = new LeaseLaws(1_000_000);
+    this.laws = new LeaseLaws(usesBefore);
   }
 
   async act(action: Action): Promise<void> {
@@ -93,7 +91,7 @@ export class LeaseWorld {
     else if ('device' in action) await this.#actOfDevice(action);
     else if (action.do === 'replay') await this.#replay(action);
     else if (action.do === 'hear late') this.#hearLate(action.index);
-    else if (action.do === 'enable') this.#setEnabled(action.isEnabled);
+    else if (action.do === 'enable') this.#role.setEnabled(action.isEnabled, this.now);
     else if (action.do === 'terms') this.#setTerms(action.terms);
     else if (action.do === 'back up issuer') this.#backUpIssuer();
     else this.#restoreIssuer();
@@ -127,6 +125,7 @@ export class LeaseWorld {
 
   /** Lets everything arrive until no device has anything to say. */
   async comeToRest(): Promise<void> {
+    await this.act({ do: 'enable', isEnabled: true });
     for (const [device, holder] of this.holders.entries()) {
       // Each device speaks at least once: the issuer may have been restored since.
       const isSilent = !holder.hasSomethingToSay && holder.nextAct === null;
@@ -177,13 +176,14 @@ export class LeaseWorld {
     const before = this.#rowOf(holder);
     const mayKeepSeat = this.#termsChanges > 1 && before?.state === 'active' && before.seatUntil > this.now;
     const command = { signedRequest: request, keyNotAfter: this.now + keyMs, until: null, isFile: false };
-    const result = await this.#write('answerLeaseRequest', { ...command, accountId: null });
+    const result = await this.#role.answer(command, (name, written) => this.#write(name, written));
     this.laws.answered(holder.device, {
       request,
       result,
       rows: this.rows(),
       seats,
       mayKeepSeat,
+      knownUntil: this.#role.knownUntil(),
       now: this.now,
     });
     return result;
@@ -220,13 +220,9 @@ export class LeaseWorld {
     const { database, transaction } = this.#store.writing;
     database.exec('DELETE FROM activation');
     for (const row of activations) transaction.activations.put(row);
-    transaction.licenses.setState(license);
+    this.#role.restore(license);
     // It takes longer than the documents of one device can be ahead of the clock.
     this.now += 1_000;
-  }
-
-  #setEnabled(enabled: boolean): void {
-    this.#store.writing.transaction.licenses.setState({ ...this.#license(), enabled });
   }
 
   async #write<Name extends UseCaseName>(name: Name, command: CommandOf<Name>): Promise<CommandResult<Name>> {
@@ -247,7 +243,7 @@ export class LeaseWorld {
   #setTerms(terms: Partial<LeaseTerms>): void {
     this.#termsChanges += 1;
     this.#terms = { ...this.#terms, ...terms };
-    this.#store.writing.transaction.products.put({ ...product, leaseTerms: this.#terms });
+    this.#role.setTerms(this.#terms);
   }
 
   #holder(index: number): HolderModel {
@@ -265,9 +261,7 @@ export class LeaseWorld {
   }
 
   #license(): License {
-    const license = this.#store.writing.transaction.licenses.get(key);
-    if (license === null) throw new Error('there is no license');
-    return license;
+    return this.#role.license();
   }
 
   #contents(): unknown {
