@@ -32,29 +32,28 @@ const lookAgainMs = 5_000;
 /** An issuer that loads its modules at the first request after `lease setup`: most processes have no leases. */
 export function lazyLeaseIssuer(parts: Parts): LeaseIssuer {
   const statement = new StatementHost(join(parts.directory, 'statement.jwt'));
+  let issuer: Issuer | null = null;
   let loading: Promise<Issuer> | null = null;
   let isStopped = false;
   const load = async (): Promise<Issuer> => {
-    const issuer = await (loading ??= loadIssuer(parts));
+    issuer = await (loading ??= loadIssuer(parts));
     if (isStopped) issuer.stopWaiting();
     return issuer;
   };
-  const use = async <Value>(ask: (issuer: Issuer) => Promise<Result<Value>>): Promise<Result<Value>> => {
-    if (loading === null && statement.host() === null) return notSetUp();
-    return await ask(await load());
-  };
+  /** Without an installed key statement there is nothing to load. */
+  const use = async <Value>(ask: (loaded: Issuer) => Promise<Result<Value>>): Promise<Result<Value>> =>
+    loading === null && statement.host() === null ? notSetUp() : await ask(await load());
   return {
-    answer: async (document, options) => await use((issuer) => issuer.answer(document, options)),
-    statement: async () => await use((issuer) => issuer.statement()),
-    sign: async (...request) => await use((issuer) => issuer.sign(...request)),
-    async status() {
-      if (loading === null && statement.host() === null) return null;
-      return await (await load()).status();
-    },
+    // No function of its own for each request: thousands of them may wait.
+    answer: (...request) => issuer?.answer(...request) ?? use((loaded) => loaded.answer(...request)),
+    statement: () => use((loaded) => loaded.statement()),
+    sign: (...request) => use((loaded) => loaded.sign(...request)),
+    status: async () =>
+      loading === null && statement.host() === null ? null : await (await load()).status(),
     host: () => statement.host(),
     stopWaiting() {
       isStopped = true;
-      loading?.then((issuer) => issuer.stopWaiting()).catch(() => undefined);
+      issuer?.stopWaiting();
     },
   };
 }

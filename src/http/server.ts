@@ -16,6 +16,7 @@ import {
 } from './entry/gate.ts';
 import { Connections } from './entry/connections.ts';
 import { maxDocumentBytes } from '../wire/lease.ts';
+import { readDocuments } from './entry/signed-document.ts';
 import { readBodies, handleOnce, readRequest } from './entry/request.ts';
 import type { App, Pipeline, ServerSettings } from './app.ts';
 import { attachResponseCache } from './response-cache/attach.ts';
@@ -64,6 +65,7 @@ export function buildServer(
   server.server.on('connect', (_, socket) => broken.refuseConnect(socket));
   server.decorateRequest('state', null);
   readBodies(server, settings.limits);
+  readDocuments(server);
   server.setErrorHandler((error, _, reply) => sendError(app, error, reply));
   server.addHook('onRequest', (request, reply, done) => {
     nameResponse(app, request, reply);
@@ -133,9 +135,11 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   const { app, settings, routes, connections } = entrance;
   const onRequest = (_: FastifyRequest, reply: FastifyReply): Promise<void> => admit(entrance, route, reply);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const parsed = await readRequest(route, { app, settings, routes, connections }, reply);
-    if (!parsed.ok) return sendProblem(app, reply, parsed.problem);
-    const result = await handleOnce(route, parsed.value);
+    // This function does not keep what was read, and the body is not needed again: thousands of requests may wait.
+    const result = await readRequest(route, { app, settings, routes, connections }, reply).then((read) => {
+      request.body = undefined;
+      return read.ok ? handleOnce(route, read.value) : read;
+    });
     if (!result.ok) return sendProblem(app, reply, result.problem);
     const { status, headers, body } = result.value;
     stateOf(request).response = result.value;

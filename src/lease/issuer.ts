@@ -26,6 +26,9 @@ export type IssuerParts = {
   count: (result: string) => void;
 };
 
+/** `isFree`: it does not count against the limits, unless it fails. */
+type ReadRequest = { signedRequest: SignedRequest; isFree: boolean };
+
 type AnswerOptions = Parameters<LeaseIssuer['answer']>[1];
 
 const noWriteOptions: WriteOptions = { actor: null, requestId: null, idempotency: null };
@@ -38,41 +41,48 @@ export class Issuer implements Pick<LeaseIssuer, 'answer' | 'statement' | 'sign'
     this.#parts = parts;
   }
 
-  async answer(document: string, options: AnswerOptions): Promise<Result<SignedAnswer | null>> {
-    const answered = await this.#answer(document, options);
-    this.#parts.count(resultOf(answered));
-    return answered;
+  // While a request waits, the functions of its answer stay in memory: few functions, without the document.
+  answer(document: string, options: AnswerOptions): Promise<Result<SignedAnswer | null>> {
+    return this.#read(document, options.clientAddress)
+      .then((read) => (read.ok ? this.#respond(read.value, options) : read))
+      .then((answered) => {
+        this.#parts.count(resultOf(answered));
+        return answered;
+      });
   }
 
-  async #answer(document: string, options: AnswerOptions): Promise<Result<SignedAnswer | null>> {
-    const { clientAddress } = options;
+  /** Reads a request, and limits what counts against the limits before it is carried out. */
+  async #read(document: string, clientAddress: string): Promise<Result<ReadRequest>> {
     const signer = await this.#signer();
     if (!signer.ok) return signer;
     const read = await readRequest(document, signer.value.issuer);
     if (!read.ok) return this.#limitFailure(read, clientAddress, null);
     const { act, licenseKey } = read.value.request;
-    const isKnown = await this.#parts.desk.isKnown(read.value);
-    if (act !== 'take' && isKnown) {
-      const renewed = await this.#carryOut(read.value, signer.value, options);
-      return renewed.ok ? renewed : this.#limitFailure(renewed, clientAddress, licenseKey);
-    }
-    return (
-      this.#limited(clientAddress, licenseKey) ?? (await this.#carryOut(read.value, signer.value, options))
-    );
+    const isFree = act !== 'take' && (await this.#parts.desk.isKnown(read.value));
+    const limited = isFree ? null : this.#limited(clientAddress, licenseKey);
+    return limited ?? done({ signedRequest: read.value, isFree });
   }
 
-  async #carryOut(
-    signedRequest: SignedRequest,
-    signer: Signer,
+  async #respond(
+    { signedRequest, isFree }: ReadRequest,
     { waitMs, signal, clientAddress }: AnswerOptions,
   ): Promise<Result<SignedAnswer | null>> {
     const { desk } = this.#parts;
     const prepared = await desk.prepare(signedRequest, { requester: `address:${clientAddress}`, signal });
-    if (!prepared.ok) return prepared;
-    if (waitMs > 0 && (await this.#hasWaited(signedRequest, { waitMs, signal }))) return done(null);
-    const command = { signedRequest, keyNotAfter: signer.notAfter, until: null, isFile: false };
-    const answered = await desk.answer(command, null, noWriteOptions);
-    return answered.ok ? await sign(answered.value.answer, signer) : answered;
+    if (prepared.ok && waitMs > 0 && (await this.#hasWaited(signedRequest, { waitMs, signal })))
+      return done(null);
+    const answered = prepared.ok ? await this.#carryOut(signedRequest) : prepared;
+    if (answered.ok || !isFree) return answered;
+    return this.#limitFailure(answered, clientAddress, signedRequest.request.licenseKey);
+  }
+
+  async #carryOut(signedRequest: SignedRequest): Promise<Result<SignedAnswer>> {
+    // After a wait, another key may sign.
+    const signer = await this.#signer();
+    if (!signer.ok) return signer;
+    const command = { signedRequest, keyNotAfter: signer.value.notAfter, until: null, isFile: false };
+    const answered = await this.#parts.desk.answer(command, null, noWriteOptions);
+    return answered.ok ? await sign(answered.value.answer, signer.value) : answered;
   }
 
   async statement(): Promise<Result<string>> {

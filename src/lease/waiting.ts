@@ -10,6 +10,8 @@ type End = 'changed' | 'over';
 type Waiting = {
   /** Monotonic ms. */
   until: number;
+  /** How it ends then. */
+  timeOver: End;
   end: (reason: End) => void;
 };
 
@@ -51,24 +53,28 @@ export class WaitingRequests {
   }
 
   /** `since`: the generation before the license was read. */
-  async wait(
+  wait(
     licenseKey: string,
     { forMs, since, signal }: { forMs: number; since: number; signal: AbortSignal },
   ): Promise<End> {
-    if (this.#stopped.signal.aborted || signal.aborted || forMs <= 0) return 'over';
-    if (since !== this.#generation) return 'changed';
+    if (this.#stopped.signal.aborted || signal.aborted || forMs <= 0) return Promise.resolve('over');
+    if (since !== this.#generation) return Promise.resolve('changed');
     const { clock, lookAgainMs } = this.#parts;
-    const isLookedAtAgain = lookAgainMs !== null && lookAgainMs < forMs;
-    const { promise, resolve } = Promise.withResolvers<End>();
-    const waiting = { until: clock.monotonic() + (isLookedAtAgain ? lookAgainMs : forMs), end: resolve };
-    const leave = (): void => resolve('over');
-    signal.addEventListener('abort', leave);
-    this.#add(licenseKey, waiting);
-    const end = await promise;
-    signal.removeEventListener('abort', leave);
-    this.#remove(licenseKey, waiting);
-    const isTimeLeft = isLookedAtAgain && !signal.aborted && !this.#stopped.signal.aborted;
-    return isTimeLeft ? 'changed' : end;
+    const looksAgain = lookAgainMs !== null && lookAgainMs < forMs;
+    return new Promise((resolve) => {
+      const leave = (): void => waiting.end('over');
+      const waiting: Waiting = {
+        until: clock.monotonic() + (looksAgain ? lookAgainMs : forMs),
+        timeOver: looksAgain ? 'changed' : 'over',
+        end: (reason) => {
+          signal.removeEventListener('abort', leave);
+          this.#remove(licenseKey, waiting);
+          resolve(reason);
+        },
+      };
+      signal.addEventListener('abort', leave);
+      this.#add(licenseKey, waiting);
+    });
   }
 
   /** Ends all waits, now and later, because the process stops. */
@@ -100,7 +106,7 @@ export class WaitingRequests {
     while (this.#count > 0 && !signal.aborted) {
       await clock.sleep(tickMs, signal).catch(() => undefined);
       const now = clock.monotonic();
-      for (const waiting of this.#all()) if (waiting.until <= now) waiting.end('over');
+      for (const waiting of this.#all()) if (waiting.until <= now) waiting.end(waiting.timeOver);
     }
     this.#isTicking = false;
   }

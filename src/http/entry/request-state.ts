@@ -80,6 +80,9 @@ export function credentialNames(
   };
 }
 
+/** The values of a header that is not sent: a request keeps its headers while it waits, so it has no empty lists of its own. */
+const none: readonly string[] = [];
+
 /** Makes the function that reads the headers of a request, with all names of the credential headers. */
 export function headReader({
   apiKey,
@@ -102,20 +105,20 @@ export function headReader({
   for (const alias of apiKey) names.set(alias, 'apiKey');
   for (const alias of productSecret) names.set(alias, 'productSecret');
   return ({ rawHeaders }) => {
-    const head: Record<HeaderName, string[]> = {
-      host: [],
-      contentType: [],
-      contentEncoding: [],
-      transferEncoding: [],
-      origin: [],
-      referer: [],
-      apiKey: [],
-      productSecret: [],
-      authorization: [],
-      idempotencyKey: [],
-      prefer: [],
-      forwardedFor: [],
-      instance: [],
+    const head: Record<HeaderName, readonly string[]> = {
+      host: none,
+      contentType: none,
+      contentEncoding: none,
+      transferEncoding: none,
+      origin: none,
+      referer: none,
+      apiKey: none,
+      productSecret: none,
+      authorization: none,
+      idempotencyKey: none,
+      prefer: none,
+      forwardedFor: none,
+      instance: none,
     };
     const credentials = new Map<string, string>();
     let areCredentialsDifferent = false;
@@ -123,7 +126,8 @@ export function headReader({
       const sentName = (rawHeaders[index] ?? '').toLowerCase();
       const value = rawHeaders[index + 1] ?? '';
       const name = names.get(sentName);
-      if (name !== undefined) head[name].push(value);
+      // A list that grows has room for 17 values.
+      if (name !== undefined) head[name] = head[name] === none ? [value] : [...head[name], value];
       if (!carriers.has(sentName)) continue;
       areCredentialsDifferent ||= (credentials.get(sentName) ?? value) !== value;
       credentials.set(sentName, value);

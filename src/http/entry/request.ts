@@ -25,6 +25,7 @@ import {
 } from '../../wire/parameters.ts';
 import { tcpAddress } from '../../wire/proof.ts';
 import type { Idempotency } from '../../service/ports.ts';
+import type { Awaitable } from '../../service/tables.ts';
 import type { ProblemCode } from '../../domain/problem/problem-table.ts';
 import { CsvUnreadable, readCsv, separatorFault, type CsvRow, type ToColumns } from '../../wire/bulk/csv.ts';
 import { CsvRows, maximumRows } from '../../wire/bulk/import.ts';
@@ -159,13 +160,20 @@ function readIdempotencyKey(values: readonly string[]): string | null {
 }
 
 /** Runs the handler of a route. Refuses a second request with the same credential and idempotency key meanwhile. */
-export async function handleOnce(
+export function handleOnce(
   route: Route,
   request: Parameters<Route['handle']>[0],
+): Awaitable<Result<RouteResponse>> {
+  const { idempotency } = request.writeOptions;
+  return idempotency === null ? route.handle(request) : handleUnderKey(route, request, idempotency);
+}
+
+async function handleUnderKey(
+  route: Route,
+  request: Parameters<Route['handle']>[0],
+  idempotency: Idempotency,
 ): Promise<Result<RouteResponse>> {
   const { app, writeOptions } = request;
-  const { idempotency } = writeOptions;
-  if (idempotency === null) return await route.handle(request);
   const key = `${idempotency.credential} ${idempotency.key}`;
   if (app.inFlight.has(key)) {
     return failWith('idempotency_key_in_use', 'A request with this key is still being answered.', {
@@ -184,7 +192,6 @@ export async function handleOnce(
 const form = 'application/x-www-form-urlencoded';
 const json = 'application/json';
 const csv = 'text/csv';
-const jwt = 'application/jwt';
 const isJson = /^\s*application\/json\s*(?:;|$)/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -208,29 +215,11 @@ export function readBodies(server: FastifyInstance, { parameters: maximum }: Htt
     });
   }
   acceptCsv(server);
-  acceptDocuments(server);
-}
-
-/** The name of a signed document among the parameters of a route. */
-export const documentName = 'document';
-
-/** Reads a signed document if the route takes one. */
-function acceptDocuments(server: FastifyInstance): void {
-  server.addContentTypeParser(jwt, { parseAs: 'buffer' }, (request, body: Buffer, callback) => {
-    const takesDocument = request.routeOptions.config.route?.takesDocument === true;
-    try {
-      if (!takesDocument)
-        throw new ProblemError('unsupported_media_type', 'Signed documents are not read here.');
-      callback(null, new Map([[documentName, decodeText(body)]]));
-    } catch (error) {
-      callback(null, error);
-    }
-  });
 }
 
 /** The problem of a body of another type where a signed document is expected. */
 export function onlyDocuments(): ProblemError {
-  return new ProblemError('unsupported_media_type', `Send ${jwt}.`);
+  return new ProblemError('unsupported_media_type', 'Send application/jwt.');
 }
 
 /** Reads a body that is a form or a JSON object; throws a problem if it is neither. */
@@ -276,7 +265,8 @@ function refuseForeignCharset(contentType: string): void {
   throw new ProblemError('unsupported_media_type', 'Bodies are read as UTF-8 only.');
 }
 
-function decodeText(body: Buffer): string {
+/** The text of a body. */
+export function decodeText(body: Buffer): string {
   try {
     return utf8.decode(body);
   } catch {
@@ -364,8 +354,8 @@ type PairsLimits = {
  * UTF-8, a repeated name and too many names are refused. An empty value counts as not sent.
  */
 export function readPairs(text: string, { malformed, maximum }: PairsLimits): RawParameters {
+  if (text === '') return noParameters;
   const parameters = new Map<string, string>();
-  if (text === '') return parameters;
   for (const pair of text.split('&')) {
     if (pair === '') continue;
     const equals = pair.indexOf('=');

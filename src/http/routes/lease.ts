@@ -3,7 +3,8 @@ import { failWith, type Result } from '../../domain/problem/problem.ts';
 import { keysObject, signedAnswerObject } from '../../wire/lease.ts';
 import { parameters } from '../../wire/parameters.ts';
 import { enveloped } from '../../wire/response.ts';
-import { noContent, ok } from '../response.ts';
+import type { SignedAnswer } from '../../service/lease/ports.ts';
+import { noContent, ok, type RouteResponse } from '../response.ts';
 import { route, type Route } from '../route.ts';
 
 const ask = route({
@@ -36,13 +37,17 @@ const ask = route({
   // An empty body is a document that cannot be read.
   body: parameters({ document: z.string().default('') }),
   answers: { 200: enveloped(signedAnswerObject), 204: null },
-  async handle({ app, body: { document }, waitMs, signal, clientAddress }) {
-    if (app.leaseIssuer === null) return notAnIssuer();
-    const answered = await app.leaseIssuer.answer(document, { waitMs, signal, clientAddress });
-    if (!answered.ok) return answered;
-    return answered.value === null ? noContent() : ok(answered.value);
-  },
+  // Not an async function, which would keep the document while the request waits.
+  handle: ({ app, body: { document }, waitMs, signal, clientAddress }) =>
+    app.leaseIssuer === null
+      ? notAnIssuer()
+      : app.leaseIssuer.answer(document, { waitMs, signal, clientAddress }).then(present),
 });
+
+function present(answered: Result<SignedAnswer | null>): Result<RouteResponse> {
+  if (!answered.ok) return answered;
+  return answered.value === null ? noContent() : ok(answered.value);
+}
 
 const keys = route({
   method: 'GET',

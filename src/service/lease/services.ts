@@ -37,7 +37,7 @@ export interface LeaseDesk {
 export function authorityLeaseDesk(
   reader: AuthorityReader,
   writer: Writer,
-  { now }: Pick<Clock, 'now'>,
+  clock: Pick<Clock, 'now'>,
 ): LeaseDesk {
   return {
     prepare: async () => done(null),
@@ -45,7 +45,7 @@ export function authorityLeaseDesk(
       const licenseKey = await storedLicenseKey(reader, parseLicenseKey(request.licenseKey) ?? '');
       return (await reader.activations.ofDevice(licenseKey, device)) !== null;
     },
-    mayWait: async (signedRequest) => await mayWait(reader, signedRequest, now()),
+    mayWait: async (signedRequest) => await mayWait(reader, signedRequest, clock.now()),
     answer: async (command, accountId, writeOptions) =>
       await writer.write('answerLeaseRequest', { ...command, accountId }, writeOptions),
   };
