@@ -6,7 +6,7 @@ import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 
 /** An activation of another issuer. The answer to its last request is not imported. */
-export type ActivationRow = Omit<Activation, 'answer' | 'digest'> & { row: number };
+export type ActivationRow = { row: number; activation: Omit<Activation, 'answer' | 'digest'> };
 
 type ActivationImport = ImportRows<ActivationRow> & {
   /** Accept only products of this account; null: any. */
@@ -26,7 +26,7 @@ export async function importActivations(
   const imported = new Map<string, Activation>();
   return await importEach(command, {
     importOne: (row) => importActivation(transaction, row, { ...command, now, imported }),
-    identitiesOf: ({ activationId, licenseKey, device }) => [
+    identitiesOf: ({ activation: { activationId, licenseKey, device } }) => [
       `id ${activationId}`,
       `device ${licenseKey} ${device}`,
     ],
@@ -35,7 +35,7 @@ export async function importActivations(
 
 async function importActivation(
   { activations, licenses, products }: AuthorityTransaction,
-  { row: _, ...imported }: ActivationRow,
+  { activation: imported }: ActivationRow,
   {
     accountId,
     isDryRun,

@@ -175,14 +175,14 @@ export const activationImport = {
 };
 
 export function activationRow(
-  { licenseKey, productKey, usesRecorded, usesReturned, ...cells }: ActivationCells & { row: number },
+  { row, licenseKey, productKey, usesRecorded, usesReturned, ...cells }: ActivationCells & { row: number },
   defaultProduct: string | undefined,
 ): ActivationRow | RejectedRow {
   const product = productKey ?? defaultProduct;
   if (licenseKey === null || product === undefined) {
-    return { row: cells.row, code: 'required', detail: 'product_key is required.' };
+    return { row, code: 'required', detail: 'product_key is required.' };
   }
-  return {
+  const activation = {
     ...cells,
     licenseKey,
     productKey: product,
@@ -192,4 +192,5 @@ export function activationRow(
     challengedAt: cells.challengedAt ?? [],
     copiedAt: cells.copiedAt ?? null,
   };
+  return { row, activation };
 }

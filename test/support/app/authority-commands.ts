@@ -17,12 +17,6 @@ const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usa
 
 const noLicenseCells = { uses: null, enabled: null, createdAt: null };
 
-const {
-  answer: _answer,
-  digest: _digest,
-  ...importedActivation
-} = buildActivation({ activationId: 'imported' });
-
 /** A command for each use case, in an order in which each command succeeds on a new store. */
 const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   startAuthority: { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: digest('key') },
@@ -154,7 +148,7 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
     accountId: 'default',
   },
   importActivations: {
-    rows: [{ ...importedActivation, row: 1, licenseKey: 'TAKEN-OVER' }],
+    rows: [{ row: 1, activation: buildActivation({ activationId: 'imported', licenseKey: 'TAKEN-OVER' }) }],
     rejected: [],
     isAtomic: false,
     isDryRun: false,
