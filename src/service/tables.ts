@@ -95,8 +95,8 @@ export type AwaitableTable<Table> = {
     : never;
 };
 
-/** Only an agent needs these: its upstream decides about the spelling of keys and the ids of coupons. */
-type AgentMethod = 'changeKey' | 'renumberCoupon';
+/** Only an agent needs these, because its upstream has the licenses: their keys, their counts and the ids of coupons. */
+type AgentMethod = 'changeKey' | 'forgetRequests' | 'renumberCoupon';
 
 export type AuthorityTable<Table> = AwaitableTable<Omit<Table, AgentMethod>>;
 

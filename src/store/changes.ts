@@ -96,6 +96,7 @@ const effects: {
     put: ({ licenseKey, state }) => (state === 'active' ? null : { licenseKey }),
     pruneEnded: nothing,
     changeKey: (_, licenseKey) => ({ licenseKey }),
+    forgetRequests: nothing,
   },
   heldLeases: {
     // Responses have the key as the issuer spells it.

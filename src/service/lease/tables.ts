@@ -44,6 +44,8 @@ export interface ActivationTable extends ActivationReads {
    * spellings keeps the one whose seat is taken for longer.
    */
   changeKey(from: string, to: string): void;
+  /** Forgets the last requests of all devices: each continues with 1, from the totals that are stored here (on an agent). */
+  forgetRequests(): void;
 }
 
 /** The leases of a holder. */

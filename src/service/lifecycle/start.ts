@@ -61,6 +61,15 @@ export async function startAuthority(
   return done({ instance });
 }
 
+/**
+ * This store may be older than the upstream. Uses that devices have sent meanwhile were delivered, so the devices must not
+ * send them again: they continue from the totals of this store.
+ */
+function forgetHistory(transaction: Transaction): void {
+  makeAllUncertain(transaction);
+  transaction.activations.forgetRequests();
+}
+
 export async function startAgent(
   transaction: Transaction,
   command: StartAgent,
@@ -68,7 +77,7 @@ export async function startAgent(
 ): Promise<Result<StartedStore>> {
   const { instance, isCopy } = await startStore(transaction, 'agent', command, context);
   countStart(transaction);
-  if (isCopy) makeAllUncertain(transaction);
+  if (isCopy) forgetHistory(transaction);
   const reached = resumeWaits(transaction, context.monotonic);
   makeInFlightUncertain(transaction, command, context);
   renewReconcileDelays(transaction, { reached, reconcileAfterMs: command.reconcileAfterMs }, context);
@@ -129,7 +138,7 @@ async function createLogKey({ settings }: AuthorityTransaction, random: Random):
 /** `unfinished`: how many operations must be read back. */
 export type RestoredStore = { instance: string; unfinished: number };
 
-/** Gives a restored store a new instance id, and makes its unfinished operations uncertain. */
+/** Gives a restored store a new instance id. The history of an agent and its upstream is then unknown. */
 export function restore(
   transaction: Transaction,
   _: Record<string, never>,
@@ -137,7 +146,7 @@ export function restore(
 ): Result<RestoredStore> {
   const instance = random.uuid(now);
   transaction.settings.set('instance', instance);
-  makeAllUncertain(transaction);
+  if (roleOf(transaction) === 'agent') forgetHistory(transaction);
   return done({ instance, unfinished: transaction.operations.unfinished() });
 }
 

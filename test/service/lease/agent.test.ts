@@ -5,6 +5,7 @@ import type { License } from '../../../src/domain/license.ts';
 import type { Result } from '../../../src/domain/problem/problem.ts';
 import type { AnsweredRequest, LeaseCommand } from '../../../src/service/lease/answer.ts';
 import { mayWaitAtAgent } from '../../../src/service/lease/waiting.ts';
+import { HolderModel } from '../../property/leases/holder-model.ts';
 import { Device, saidIn } from '../../support/harness/lease-harness.ts';
 import {
   AgentHarness,
@@ -231,6 +232,33 @@ describe('uses in requests to an agent', () => {
     agent.maxPending = 20_000;
     await agent.device('a').lease('take', { uses: { recorded: 10_000, returned: 0 } });
     expect(agent.local).toMatchObject({ uses: 10_005, pending: 10_000 });
+  });
+});
+
+describe('an agent that is restored from a backup', () => {
+  it('does not count uses again that it had sent to the upstream after the backup', async () => {
+    await using agent = await new IssuingAgent().open();
+    const holder = new HolderModel('a', key);
+    const exchange = async (): Promise<void> => {
+      const request = holder.request({ isAsked: true, replaces: null, now: agent.now });
+      if (request !== null) holder.receive(request, await agent.issue(request));
+    };
+    await exchange();
+    holder.use({ recorded: 2, returned: 0 });
+    await exchange();
+    const backup = agent.store.activations.ofLicense(key, 10);
+    holder.use({ recorded: 3, returned: 0 });
+    await exchange();
+    for (const uses of [6, 7, 8, 9, 10]) await agent.deliver(uses);
+    for (const activation of backup) agent.store.activations.put(activation);
+    valueOf(await agent.writer.write('restore', {}));
+    await agent.restart();
+    agent.pass(hour);
+    await agent.read(agent.says(10));
+    // What the device has counted since is counted once.
+    holder.use({ recorded: 1, returned: 0 });
+    while (holder.hasSomethingToSay) await exchange();
+    expect(agent.local).toMatchObject({ uses: 11, pending: 1 });
   });
 });
 

@@ -51,6 +51,8 @@ const walks: readonly RegExp[] = [
   /IN \(SELECT product_key FROM product AS license /,
   /^SELECT count\(\*\) AS count FROM (account|product|collection|token) WHERE \(\?1 IS NULL/,
   /^SELECT count\(\*\) AS count FROM activation WHERE \(\?1 IS NULL/,
+  // Once, after the store was restored.
+  /^UPDATE activation SET seq = 0, digest = ''$/,
   // All leases of a holder, at its start and for a person.
   / FROM held_lease ORDER BY license_key$/,
   // At a new license key, whose lease takes a request to the issuer.

@@ -106,6 +106,7 @@ export function activationTable(prepare: Prepare): ActivationTable {
   const removeSame = prepare.change(`DELETE FROM activation WHERE license_key = :to AND EXISTS (
        SELECT 1 FROM activation AS other WHERE other.license_key = :from AND other.device = activation.device)`);
   const changeKey = prepare.change('UPDATE activation SET license_key = :to WHERE license_key = :from');
+  const forgetRequests = prepare.change("UPDATE activation SET seq = 0, digest = ''");
   return {
     ...activationReads(prepare),
     // One connection writes, so transactions run one after another.
@@ -123,5 +124,6 @@ export function activationTable(prepare: Prepare): ActivationTable {
     changeKey: (from, to) => {
       for (const change of [removeShorter, removeSame, changeKey]) change({ from, to });
     },
+    forgetRequests: () => void forgetRequests({}),
   };
 }
