@@ -2,7 +2,6 @@ import {
   maxGrowth,
   type Activation,
   type LeaseTerms,
-  type NoticeState,
   type SignedRequest,
   type UseTotals,
 } from './lease.ts';
@@ -68,9 +67,4 @@ export function waitsUntil(
   if (asksForMore || decideSequence(activation, { ...request, digest }, '') !== 'next') return null;
   if (state !== 'active' || !hasSeat(activation, now) || answer.kind !== 'lease') return null;
   return answer.lease.refreshAt > now ? answer.lease.refreshAt : null;
-}
-
-/** The state of a notice about an activation that is not active; null: it is active. */
-export function noticeStateOf({ state }: Pick<Activation, 'state'>): Exclude<NoticeState, 'disabled'> | null {
-  return state === 'active' ? null : state;
 }
