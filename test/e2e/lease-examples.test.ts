@@ -37,7 +37,7 @@ describe.each(clientExamples)('the program in $name', (example) => {
   let missing: string | null;
   beforeAll(async () => {
     missing = await missingFor(example);
-    if (missing === null) command = await buildExample(example, directory.path, made.roots);
+    if (missing === null) command = await buildExample(example, directory.path, made);
   });
 
   it('concludes from each answer, good or bad, what it must', async ({ skip }) => {

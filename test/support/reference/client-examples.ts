@@ -27,7 +27,7 @@ export interface ClientExample {
   readonly hasSocket: boolean;
   /** Commands that must succeed for the program to run here. */
   readonly needs: readonly Command[];
-  /** Where the root keys are compiled in: a file, its text without root keys, and the text with them. */
+  /** Where the root keys are compiled in: a file, its text without root keys, and the text with them. The file also names the issuer and the product of `exampleTrust`. */
   readonly roots: {
     readonly file: string;
     readonly empty: string;
@@ -231,21 +231,29 @@ export async function missingFor({ needs }: ClientExample): Promise<string | nul
   return null;
 }
 
+/** The issuer and the product that the programs name until a vendor sets his own. */
+export const exampleTrust = { issuer: 'https://licenses.example.com', product: 'RGsF' } as const;
+
 /** Builds a program; with root keys, it asks a holder for leases. */
 export async function buildExample(
   { name, build, roots: { file, empty, filled } }: ClientExample,
   directory: string,
-  rootKeys: readonly RootKey[] = [],
+  trust: { issuer: string; product: string; roots: readonly RootKey[] } | null = null,
 ): Promise<Command> {
   const copy = join(directory, name);
   await cp(join(folder, name), copy, { recursive: true });
-  if (rootKeys.length > 0) {
-    const source = await readFile(join(copy, file), 'utf8');
-    if (source.split(empty).length !== 2) throw new Error(`${name}/${file} does not have "${empty}" once`);
-    await writeFile(
-      join(copy, file),
-      source.replace(empty, () => filled(rootKeys)),
-    );
+  if (trust !== null) {
+    let source = await readFile(join(copy, file), 'utf8');
+    const replacements = [
+      [empty, filled(trust.roots)],
+      [exampleTrust.issuer, trust.issuer],
+      [exampleTrust.product, trust.product],
+    ] as const;
+    for (const [text, replacement] of replacements) {
+      if (source.split(text).length !== 2) throw new Error(`${name}/${file} does not have "${text}" once`);
+      source = source.replace(text, () => replacement);
+    }
+    await writeFile(join(copy, file), source);
   }
   return await build(copy);
 }
