@@ -49,12 +49,13 @@ function wholeSecond(epochMs: number): number {
 
 /**
  * Until when a request may wait for a change, because its answer would be what the device has already; null: answer it
- * now. It is the next request of an active device, and it only asks for another lease before one is due.
+ * now. It is the next request of an active device with a lease that is not due, or of a device that knows that the license
+ * is disabled.
  */
 export function waitsUntil(
   activation: Activation,
   { request, digest }: SignedRequest,
-  now: number,
+  { isEnabled, now }: { isEnabled: boolean; now: number },
 ): number | null {
   const { act, nonce, uses, challenge } = request;
   const { answer, state } = activation;
@@ -65,6 +66,7 @@ export function waitsUntil(
     uses.recorded !== activation.uses.recorded ||
     uses.returned !== activation.uses.returned;
   if (asksForMore || decideSequence(activation, { ...request, digest }, '') !== 'next') return null;
+  if (!isEnabled) return answer.kind === 'notice' && answer.notice.state === 'disabled' ? Infinity : null;
   if (state !== 'active' || !hasSeat(activation, now) || answer.kind !== 'lease') return null;
   return answer.lease.refreshAt > now ? answer.lease.refreshAt : null;
 }

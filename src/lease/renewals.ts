@@ -144,7 +144,9 @@ export class Renewals {
   counted(licenseKey: string): void {
     this.#noteKey(licenseKey);
     const state = this.#keys.get(licenseKey);
-    if (state !== undefined) state.waitFrom = this.#parts.clock.monotonic() + quietMs;
+    if (state === undefined) return;
+    state.waitFrom = this.#parts.clock.monotonic() + quietMs;
+    state.waiting?.abort();
   }
 
   /** Asks again for a disabled license, whose state may have changed. */
@@ -171,7 +173,10 @@ export class Renewals {
 
   #note(held: HeldLease): void {
     const known = this.#keys.get(held.licenseKey);
-    const canWait = held.document?.kind === 'lease' && held.wanted === 'active' && pendingUses(held) === 0;
+    const hasAnswer =
+      held.document?.kind === 'lease' ||
+      (held.document?.kind === 'notice' && held.document.state === 'disabled');
+    const canWait = hasAnswer && held.wanted === 'active' && pendingUses(held) === 0;
     const facts = { dueAt: dueAt(held), canWait };
     if (known !== undefined) Object.assign(known, facts);
     else

@@ -128,7 +128,7 @@ describe('a request that may wait', () => {
   });
 
   it('a renewal before one is due waits until one is due', () => {
-    expect(waitsUntil(activation, signed(), at + 1)).toBe(at + day);
+    expect(waitsUntil(activation, signed(), { isEnabled: true, now: at + 1 })).toBe(at + day);
   });
 
   const answer = {
@@ -152,11 +152,21 @@ describe('a request that may wait', () => {
   ] as const;
   for (const [name, of, request] of cases) {
     it(`a request is answered at once if ${name}`, () => {
-      expect(waitsUntil(of, request, at + 1)).toBeNull();
+      expect(waitsUntil(of, request, { isEnabled: true, now: at + 1 })).toBeNull();
     });
   }
 
   it('a renewal that is due is answered at once', () => {
-    expect(waitsUntil(activation, signed(), at + day)).toBeNull();
+    expect(waitsUntil(activation, signed(), { isEnabled: true, now: at + day })).toBeNull();
+  });
+
+  it('a device that knows that its license is disabled waits until the license is enabled', () => {
+    const disabled = buildActivation({ answer });
+    expect(waitsUntil(disabled, signed(), { isEnabled: false, now: at + 1 })).toBe(Infinity);
+    expect(waitsUntil(disabled, signed(), { isEnabled: true, now: at + 1 })).toBeNull();
+  });
+
+  it('a device that does not know yet that its license is disabled is answered at once', () => {
+    expect(waitsUntil(activation, signed(), { isEnabled: false, now: at + 1 })).toBeNull();
   });
 });

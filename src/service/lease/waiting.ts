@@ -21,9 +21,10 @@ export async function mayWait(
   const { request, device } = signedRequest;
   const licenseKey = await storedLicenseKey(reader, parseLicenseKey(request.licenseKey) ?? '');
   const license = await reader.licenses.get(licenseKey);
-  const isWanted = license?.enabled === true && license.productKey === request.productKey;
-  const activation = isWanted ? await reader.activations.ofDevice(licenseKey, device) : null;
-  const until = activation === null ? null : waitsUntil(activation, signedRequest, now);
+  if (license?.productKey !== request.productKey) return null;
+  const activation = await reader.activations.ofDevice(licenseKey, device);
+  const { enabled: isEnabled } = license;
+  const until = activation === null ? null : waitsUntil(activation, signedRequest, { isEnabled, now });
   return until === null ? null : { licenseKey, until };
 }
 
@@ -45,8 +46,9 @@ export function mayWaitAtAgent(
   const snapshot = snapshotOf(reader, request.licenseKey);
   if (snapshot === null || snapshot.productId !== productId) return null;
   const { licenseKey, enabled } = localLicense(snapshot);
-  if (!enabled || verdict(snapshot, freshness, now).verdict !== 'answer') return null;
+  if (verdict(snapshot, freshness, now).verdict !== 'answer') return null;
   const activation = reader.activations.ofDevice(licenseKey, device);
-  const until = activation === null ? null : waitsUntil(activation, signedRequest, now);
+  const until =
+    activation === null ? null : waitsUntil(activation, signedRequest, { isEnabled: enabled, now });
   return until === null ? null : { licenseKey, until };
 }
