@@ -193,6 +193,7 @@ const allowed: ReadonlySet<string> = new Set([
   'tcp',
   'socket',
   'sockets',
+  'public',
   'database',
   'at',
   'signal',

@@ -251,7 +251,7 @@ export class Renewals {
   }
 
   async #waitForChange(licenseKey: string, state: KeyState): Promise<void> {
-    const { clock, exchanges, lifetime } = this.#parts;
+    const { clock, exchanges, lifetime, reader } = this.#parts;
     const ending = new AbortController();
     // Before the turn: who comes meanwhile must not wait for the whole time.
     state.waiting = ending;
@@ -260,6 +260,7 @@ export class Renewals {
     try {
       if (ending.signal.aborted) return;
       const signal = AbortSignal.any([lifetime, ending.signal]);
+      const kindBefore = reader.heldLeases.get(licenseKey)?.document?.kind;
       const changed = await exchanges.waitForChange(licenseKey, this.#waitS, signal);
       const took = clock.monotonic() - began;
       if (ending.signal.aborted && changed?.kind !== 'done') return;
@@ -268,8 +269,10 @@ export class Renewals {
         return;
       }
       this.#waitFailures = 0;
+      const isSameKind = changed?.kind === 'done' && changed.held.document?.kind === kindBefore;
       // Does the issuer answer without waiting?
-      if (took < noWaitMs) state.waitFrom = clock.monotonic() + longestWaitS * 1000;
+      if (took < noWaitMs && (changed === null || isSameKind))
+        state.waitFrom = clock.monotonic() + longestWaitS * 1000;
       if (changed === null) this.#answered();
       else this.#learn(licenseKey, changed);
     } finally {
