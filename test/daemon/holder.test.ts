@@ -1,7 +1,10 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { VendorAndDevice } from '../support/harness/vendor-and-device.ts';
+import { licenseKey, VendorAndDevice } from '../support/harness/vendor-and-device.ts';
+import { latchkey } from '../support/process/command-line.ts';
+
+const lease = `/agent/v1/lease?license_key=${licenseKey}`;
 
 test('a holder verifies a license key of the issuer, and counts its uses there', async () => {
   await using shop = await VendorAndDevice.start();
@@ -12,4 +15,119 @@ test('a holder verifies a license key of the issuer, and counts its uses there',
   const file = join(device.stateDir, 'device.jwk');
   expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ kty: 'EC', crv: 'P-256' });
   expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+test('a disable at the issuer reaches a holder that waits there within seconds, and so does an enable', async () => {
+  await using shop = await VendorAndDevice.start();
+  const device = await shop.device();
+  await device.verify();
+  await shop.setEnabled(false);
+  await expect.poll(() => device.verify(), { timeout: 10_000 }).toEqual([200, false, 0, 'fresh']);
+  await shop.setEnabled(true);
+  shop.time.advance(61_000);
+  await expect.poll(() => device.verify(), { timeout: 10_000 }).toEqual([200, true, 0, 'fresh']);
+});
+
+test('a holder answers from its lease while the issuer is away: fresh, then grace, then not at all', async () => {
+  await using shop = await VendorAndDevice.start({ lease_term_s: 5 * 86_400 });
+  const device = await shop.device();
+  await device.verify();
+  await shop.stopAuthority();
+  expect(await device.verify()).toEqual([200, true, 0, 'fresh']);
+  shop.time.advance(2 * 86_400_000);
+  expect(await device.verify()).toEqual([200, true, 0, 'grace']);
+  expect(await device.use()).toEqual([200, 1]);
+  shop.time.advance(4 * 86_400_000);
+  expect(await device.verify()).toEqual([503, 'verdict_expired']);
+  expect(await device.use()).toEqual([503, 'verdict_expired']);
+  await shop.startAuthority();
+  expect(await device.verify()).toEqual([200, true, 1, 'fresh']);
+  await expect.poll(() => shop.uses()).toBe(1);
+});
+
+test('a second device gets no seat until the first one gives its seat back', async () => {
+  await using shop = await VendorAndDevice.start({ seats: 1 });
+  const [first, second] = [await shop.device('first'), await shop.device('second')];
+  expect(await first.verify()).toEqual([200, true, 0, 'fresh']);
+  expect(await second.verify()).toEqual([409, 'no_seat_left']);
+  const ended = await latchkey('--state-dir', first.stateDir, 'deactivate', licenseKey);
+  expect(ended).toMatchObject({ code: 0, out: expect.stringContaining('ended') as string });
+  expect(await first.verify()).toEqual([404, 'lease_not_found']);
+  const taken = await latchkey('--state-dir', second.stateDir, 'activate', licenseKey);
+  expect(taken).toMatchObject({ code: 0, out: expect.stringContaining('active') as string });
+  expect(await second.verify()).toEqual([200, true, 0, 'fresh']);
+  const refused = await latchkey('--state-dir', first.stateDir, 'activate', licenseKey);
+  expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('second, last seen') as string });
+});
+
+test('programs get the lease and a proof, and people the list of leases', async () => {
+  await using shop = await VendorAndDevice.start();
+  const device = await shop.device();
+  expect((await device.call(lease)).data).toMatchObject({
+    lease: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/) as string,
+    keys: expect.any(String) as string,
+  });
+  const nonce = 'AAAAAAAAAAAAAAAAAAAAAA';
+  const proven = await device.call(`${lease}&nonce=${nonce}`);
+  const claims = (document: unknown): Record<string, unknown> =>
+    JSON.parse(Buffer.from(String(document).split('.')[1] ?? '', 'base64url').toString()) as Record<
+      string,
+      unknown
+    >;
+  expect(claims(proven.data?.['proof'])).toMatchObject({ nonce });
+  expect(claims(proven.data?.['lease'])).not.toHaveProperty('nonce');
+  const fresh = await device.call(`${lease}&nonce=${nonce}`, { headers: { prefer: 'wait=5' } });
+  expect(claims(fresh.data?.['lease'])).toMatchObject({ nonce });
+  expect((await device.admin('/agent/v1/activations')).data).toEqual({
+    activations: [expect.objectContaining({ license_key: licenseKey, state: 'active' })],
+  });
+  expect((await device.call('/agent/v1/activations')).status).toBe(401);
+});
+
+test('a machine without a network gets its lease, reports its uses and gives its seat back by files', async () => {
+  await using shop = await VendorAndDevice.start({ seats: 1 });
+  const device = await shop.device('offline', {
+    issuer: shop.issuer,
+    activate: 'explicit',
+    proxy: 'http://127.0.0.1:9',
+  });
+  const request = join(shop.directory, 'machine.req');
+  const answer = join(shop.directory, 'machine.lease');
+  const exchange = async (...options: string[]): Promise<void> => {
+    const made = await latchkey('--state-dir', device.stateDir, 'lease', 'request', licenseKey, ...options);
+    expect(made).toMatchObject({ code: 0 });
+    writeFileSync(request, made.out);
+    writeFileSync(answer, JSON.stringify(await shop.answerFile(made.out.trim())));
+    const installed = await latchkey('--state-dir', device.stateDir, 'lease', 'install', answer);
+    expect(installed).toMatchObject({ code: 0 });
+  };
+  expect(await device.verify()).toEqual([404, 'lease_not_found']);
+  await exchange();
+  expect(await device.verify()).toEqual([200, true, 0, 'fresh']);
+  expect(await device.use()).toEqual([200, 1]);
+  await exchange();
+  expect(await device.verify()).toEqual([200, true, 1, 'fresh']);
+  expect(await shop.uses()).toBe(1);
+  const other = await shop.device('other', { activate: 'explicit' });
+  const foreign = await latchkey('--state-dir', other.stateDir, 'lease', 'install', answer);
+  expect(foreign).toMatchObject({ code: 1, err: expect.stringContaining('another device') as string });
+  await exchange('--end');
+  expect(await device.verify()).toEqual([404, 'lease_not_found']);
+  expect((await other.post('/agent/v1/activations', { license_key: licenseKey })).status).toBe(200);
+});
+
+test('a holder offers no coupons, no catalogue, and no change of the state of a license', async () => {
+  await using shop = await VendorAndDevice.start();
+  const device = await shop.device();
+  await device.verify();
+  expect(await device.put('/api/v2/license/disable', { license_key: licenseKey })).toMatchObject({
+    status: 403,
+    code: 'scope_missing',
+  });
+  expect(await device.call('/api/v2/coupons')).toMatchObject({ status: 501, code: 'not_offered_by_holder' });
+  expect(await device.admin('/admin/v1/licenses')).toMatchObject({
+    status: 501,
+    code: 'not_offered_by_holder',
+  });
+  expect((await device.admin('/statusz')).status).toBe(200);
 });

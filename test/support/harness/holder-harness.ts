@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { HeldLease, Lease, LeaseTerms, Notice } from '../../../src/domain/lease.ts';
-import type { Result } from '../../../src/domain/problem/problem.ts';
-import { problems } from '../../../src/domain/problem/problem-table.ts';
+import type { Activation, HeldLease, Lease, LeaseTerms, Notice } from '../../../src/domain/lease.ts';
+import { failWith, type Result } from '../../../src/domain/problem/problem.ts';
+import { problems, type ProblemCode } from '../../../src/domain/problem/problem-table.ts';
 import { readRequest, signDocument, type KeyPair } from '../../../src/lease/documents.ts';
 import type { LearningClock } from '../../../src/lease/exchanges.ts';
 import { Holder, type HolderSettings } from '../../../src/lease/holder.ts';
@@ -15,7 +15,7 @@ import { serializeLease, serializeNotice, serializeStatement } from '../../../sr
 import { serializeProblem } from '../../../src/wire/response.ts';
 import { keyPair, leaseIssuer } from '../builders/lease-builders.ts';
 import { IssuingAuthority } from './lease-harness.ts';
-import { Harness, key, productKey, valueOf } from './service-harness.ts';
+import { day, Harness, key, productKey, valueOf } from './service-harness.ts';
 import type { VirtualClock, VirtualTime } from './virtual-clock.ts';
 
 /** The keys of a vendor, and the rules of an authority, behind a network that a test can cut. */
@@ -29,6 +29,8 @@ export class FakeIssuer implements AsyncDisposable {
   network: 'up' | 'away' | 'lost' = 'up';
   /** Changes an answer on its way. */
   tamper: (answer: SignedAnswer) => SignedAnswer = (answer) => answer;
+  /** Refuses every request with this problem, and carries none out; null: does not. */
+  refuse: ProblemCode | null = null;
   /** The documents that have arrived, with the seconds of `Prefer: wait`. */
   readonly received: { document: string; waitS: number }[] = [];
   /** How many requests are under way. */
@@ -80,6 +82,7 @@ export class FakeIssuer implements AsyncDisposable {
   }
 
   async #answer(document: string, waitS: number, signal: AbortSignal): Promise<IssuerReply> {
+    if (this.refuse !== null) return refusal(failWith(this.refuse, 'It is refused.'));
     const read = await readRequest(document, leaseIssuer);
     if (!read.ok) return refusal(read);
     const until = this.time.monotonic + waitS * 1000;
@@ -119,6 +122,41 @@ export class FakeIssuer implements AsyncDisposable {
     const { answer } = valueOf(await this.authority.answer(request, { until, isFile: true }));
     if (answer.kind === 'refused') throw new Error(answer.problem.code);
     return answer.kind === 'lease' ? await this.lease(answer.lease) : await this.notice(answer.notice);
+  }
+
+  activation({ device }: HeldDevice): Activation {
+    const activation = this.authority.store.activations.ofDevice(key, device.kid);
+    if (activation === null) throw new Error('the device has no activation');
+    return activation;
+  }
+
+  async endActivation(device: HeldDevice): Promise<void> {
+    const { activationId } = this.activation(device);
+    valueOf(await this.authority.writer.write('endActivation', { activationId, accountId: null }));
+  }
+
+  async blockActivation(device: HeldDevice): Promise<void> {
+    const { activationId } = this.activation(device);
+    valueOf(await this.authority.writer.write('blockActivation', { activationId, accountId: null }));
+  }
+
+  /** The store is that of an earlier backup, in which the device is unknown. */
+  forget(device: HeldDevice): void {
+    const activation = this.activation(device);
+    const { store } = this.authority;
+    store.activations.put({ ...activation, seq: 0, digest: '', uses: { recorded: 0, returned: 0 }, rev: 1 });
+  }
+
+  /** An answer with the keys of this issuer in the name of another one. */
+  async forge(victim: FakeIssuer): Promise<{ lease: string; keys: string }> {
+    const [last] = victim.received.slice(-1);
+    const request = valueOf(await readRequest(last?.document ?? '', leaseIssuer));
+    const { answer } = valueOf(await victim.authority.answer(request));
+    if (answer.kind !== 'lease') throw new Error('there is no lease');
+    const { lease } = answer;
+    const forged = await this.lease({ ...lease, rev: lease.rev + 10 ** 9, expiresAt: lease.expiresAt + day });
+    if (!('lease' in forged)) throw new Error('there is no lease');
+    return forged;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -164,16 +202,20 @@ export class HeldDevice extends Harness {
     loop: Promise<void>;
   } | null = null;
 
-  private constructor(issuer: FakeIssuer, device: KeyPair) {
+  private constructor(issuer: FakeIssuer, device: KeyPair, clock: VirtualClock) {
     super();
     this.issuer = issuer;
     this.time = issuer.time;
     this.device = device;
-    this.clock = this.time.clock();
+    this.clock = clock;
   }
 
-  static async start(issuer: FakeIssuer, settings: Partial<HolderSettings> = {}): Promise<HeldDevice> {
-    const device = new HeldDevice(issuer, await keyPair());
+  static async start(
+    issuer: FakeIssuer,
+    settings: Partial<HolderSettings> = {},
+    clock: VirtualClock = issuer.time.clock(),
+  ): Promise<HeldDevice> {
+    const device = new HeldDevice(issuer, await keyPair(), clock);
     device.settings = { ...device.settings, ...settings };
     return await device.run();
   }
@@ -219,6 +261,19 @@ export class HeldDevice extends Harness {
     const running = loop ? holder.renewals.run(lifetime.signal) : Promise.resolve();
     this.#running = { holder, service, lifetime, loop: running };
     return this;
+  }
+
+  /** Another process on a copy of the state directory. */
+  async copy(): Promise<HeldDevice> {
+    const copy = new HeldDevice(this.issuer, this.device, this.time.clock());
+    await copy.run();
+    for (const held of this.store.heldLeases.all()) copy.store.heldLeases.put(held);
+    return copy;
+  }
+
+  /** Makes the request that is due, as the loop does; or a renewal. */
+  async renew(): Promise<void> {
+    await this.holder.renewals.exchange(key, () => ({ act: 'renew' }));
   }
 
   /** Ends the process as a crash does. */
